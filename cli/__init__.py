@@ -1,0 +1,1 @@
+"""What the user types: one file a command, output in one place."""

@@ -1,0 +1,1 @@
+"""How often each key occurs, and which keys are worth tracking."""

@@ -1,0 +1,1 @@
+"""Hash functions over columns of keys, bit for bit those of other implementations."""

@@ -1,0 +1,1 @@
+"""Partitioners: one scheme a file, one construction a file."""

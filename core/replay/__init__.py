@@ -1,0 +1,1 @@
+"""A trace walked by periods: route, measure, rebuild, charge the migration."""

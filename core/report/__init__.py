@@ -1,0 +1,1 @@
+"""How tables are read: charts and the page."""

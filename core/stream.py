@@ -1,0 +1,23 @@
+"""The shared words of a keyed stream: what a key is, and what is weighed."""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+Key: TypeAlias = str | int | bytes | None
+"""One partitioning key. Null is a key of its own."""
+
+
+class KeyType(StrEnum):
+    """The type of a trace's key column, part of every plan: the same value hashes differently as another type."""
+
+    STRING = "string"
+    INT64 = "int64"
+    BINARY = "binary"
+
+
+class Weight(StrEnum):
+    """What a row weighs when keys are counted."""
+
+    COUNT = "count"
+    COST = "cost"
+    BYTES = "bytes"

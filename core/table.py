@@ -1,0 +1,85 @@
+"""A titled table of typed columns with units: what every measurement returns and every report renders."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from html import escape
+from typing import Any, TypeAlias
+
+Cell: TypeAlias = str | int | float | bool | None
+
+
+class Kind(StrEnum):
+    """How a column's cells are meant, and so how they are shown to people (machines get the plain value)."""
+
+    TEXT = "text"
+    COUNT = "count"
+    """A whole number of things."""
+    NUMBER = "number"
+    """A real number, shown with significant digits."""
+    RATIO = "ratio"
+    """A dimensionless ratio around 1, shown with three decimals."""
+    SHARE = "share"
+    """A part of a whole in [0, 1], shown as a percentage."""
+    BYTES = "bytes"
+    SECONDS = "seconds"
+    TIME = "time"
+    """Microseconds since 1970-01-01 UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name in every format, how its cells are meant, its unit, and a line of explanation."""
+
+    name: str
+    kind: Kind = Kind.TEXT
+    unit: str = ""
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under named columns. A null cell means "not defined", never "zero"."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        if len(set(names)) != len(names):
+            raise ValueError(f"table {self.title!r} has columns of the same name: {names}")
+        if any(len(row) != len(names) for row in self.rows):
+            raise ValueError(f"table {self.title!r} has rows that do not fit its {len(names)} columns")
+
+    @classmethod
+    def of(cls, title: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]], note: str = "") -> "Table":
+        """A table of any iterable of rows."""
+        return cls(title, tuple(columns), tuple(tuple(row) for row in rows), note)
+
+    def values(self, name: str) -> list[Cell]:
+        """The cells of one column, top to bottom.
+
+        Raises:
+            KeyError: there is no column of that name.
+        """
+        names = [column.name for column in self.columns]
+        if name not in names:
+            raise KeyError(f"table {self.title!r} has no column {name!r}, only {', '.join(names)}")
+        at = names.index(name)
+        return [row[at] for row in self.rows]
+
+    def records(self) -> list[dict[str, Cell]]:
+        """One dictionary a row, keyed by column name."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+    def _repr_html_(self) -> str:
+        """The table for a notebook, every cell escaped."""
+        head = "".join(f"<th>{escape(column.name)}</th>" for column in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{'' if cell is None else escape(str(cell))}</td>" for cell in row) + "</tr>"
+            for row in self.rows
+        )
+        return f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>{body}</table>"

@@ -1,0 +1,1 @@
+"""The stream outside the process and the way in: sources, Spark, the trace store, artefacts."""

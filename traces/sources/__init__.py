@@ -1,0 +1,1 @@
+"""Where a raw stream comes from: one format a file."""
