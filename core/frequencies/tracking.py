@@ -1,0 +1,89 @@
+"""Which keys are heavy enough to be placed one by one."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.errors import UsageError
+from adapt.core.frequencies.frequencies import Counts, Frequencies
+from adapt.core.resources.functions import ResourceFunction, Resources
+
+
+def tracked_keys(frequencies: Frequencies, resources: Resources, channels: int, track: int | None = None) -> pa.Array:
+    """D_p: the keys to place explicitly, by falling count, then key bytes.
+
+    Exact counts give the keys with f >= delta; lossy counts every key whose upper bound reaches delta, so that none
+    that belongs is lost. One channel leaves nothing to place, so nothing is tracked, whatever `track` says
+    (Eq. 15 divides by N - 1).
+
+    Args:
+        frequencies: The counted keys.
+        resources: Functions, tolerances and sigma, which set delta.
+        channels: N.
+        track: Take this many of the heaviest keys instead of those that reach delta.
+
+    Raises:
+        UsageError: `track` is negative.
+
+    Source: partitioning functions, sections 4.1.1 to 4.1.3.
+    """
+    if track is not None and track < 0:
+        raise UsageError(f"{track} keys cannot be tracked: give 0 or more")
+    if channels == 1 or frequencies.total == 0:
+        return frequencies.keys[:0]
+    if track is not None:
+        return frequencies.keys[:track]
+    # With exact counts this is the head of the list; upper bounds need not fall as the counts do.
+    reached = reaches(frequencies, threshold(frequencies, resources, channels))
+    return frequencies.keys.filter(pa.array(reached))
+
+
+def theta(alpha: float, channels: int) -> float:
+    """theta_k, how far a channel's load may lie from the average, as a part of it (Eq. 15); 0 for one channel."""
+    return (alpha - 1) / (1 + alpha / (channels - 1)) if channels > 1 else 0.0
+
+
+def threshold(frequencies: Frequencies, resources: Resources, channels: int) -> float:
+    """delta, the share of the stream from which a key is tracked: the least over the resources (Eqs. 16, 17).
+
+    A quadratic resource first takes all keys above its delta of Eq. 17, then predicts its load from them and
+    raises its delta accordingly (section 4.1.3; the predicted load is divided by N, since Eq. 16 is about the
+    average channel).
+    """
+    domain = max(frequencies.distinct, len(frequencies.keys))
+    collected = reaches(frequencies, min(_deltas(resources, channels, 1 / domain)))
+    return min(_deltas(resources, channels, _predicted_load(frequencies, collected, domain)))
+
+
+def reaches(frequencies: Frequencies, delta: float) -> NDArray[np.bool_]:
+    """Which listed keys have a share of at least `delta`, or may have; shape (keys,)."""
+    return np.asarray(frequencies.count_high / frequencies.total >= delta)
+
+
+def _deltas(resources: Resources, channels: int, quadratic_load: float) -> list[float]:
+    """delta_k of each resource (Eq. 17), with the sum of f squared over the domain given."""
+    return [
+        _delta(function, resources.sigma * theta(alpha, channels) / channels, quadratic_load)
+        for function, alpha in zip(resources.functions, resources.tolerance, strict=True)
+    ]
+
+
+def _delta(function: ResourceFunction, room: float, quadratic_load: float) -> float:
+    """The share at which beta fills `room`, the untracked keys' part of the load of one channel."""
+    match function:
+        case ResourceFunction.CONSTANT:
+            return 1.0
+        case ResourceFunction.LINEAR:
+            return room
+        case ResourceFunction.QUADRATIC:
+            return math.sqrt(room * quadratic_load)
+
+
+def _predicted_load(frequencies: Frequencies, collected: NDArray[np.bool_], domain: int) -> float:
+    """The sum of f squared, if the keys that were not collected are all alike (section 4.1.3)."""
+    shares: Counts = frequencies.count_low[collected] / frequencies.total
+    others = domain - len(shares)
+    left = max(1 - float(shares.sum()), 0.0)
+    return float((shares**2).sum()) + (left * left / others if others else 0.0)
