@@ -1,0 +1,75 @@
+"""What a command says while it works: on stderr, so that stdout stays data."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Protocol
+
+from adapt.core.report.values import visible
+
+
+class Step(Protocol):
+    """Tells a progress display how much is done, and of how much where that is known."""
+
+    def __call__(self, done: float, total: float | None = None, /) -> None:
+        """So much is done."""
+
+
+class Verbosity(IntEnum):
+    """How much a command says besides its result."""
+
+    QUIET = 0
+    NORMAL = 1
+    VERBOSE = 2
+
+
+_verbosity = Verbosity.NORMAL
+
+
+def set_verbosity(verbosity: Verbosity) -> None:
+    """Choose how much is said; `main` does this once, from `-q` and `-v`."""
+    global _verbosity
+    _verbosity = verbosity
+
+
+def verbosity() -> Verbosity:
+    """How much is said now."""
+    return _verbosity
+
+
+def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
+    """Say one line on stderr, unless less than `level` was asked for. Keys in the message cannot act on a terminal."""
+    if _verbosity >= level:
+        line = "\n".join(visible(part) for part in message.split("\n"))
+        encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+        print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Step]:
+    """A bar on stderr while the block runs, where stderr is a terminal and not quiet; otherwise nothing.
+
+    Example:
+        with progress("sorting by time") as step:
+            step(done, total)
+    """
+    if _verbosity < Verbosity.NORMAL or not sys.stderr.isatty():
+        yield _silent
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(escape(visible(label)), total=None)
+
+        def step(done: float, total: float | None = None) -> None:
+            display.update(task, completed=done, total=total)
+
+        yield step
+
+
+def _silent(_done: float, _total: float | None = None) -> None:
+    return None

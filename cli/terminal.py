@@ -1,0 +1,150 @@
+"""Tables on a terminal: human values, numbers to the right, every column legible in 80 characters."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from adapt.core.report.values import elided, human, is_numeric, visible
+from adapt.core.table import Column, Kind, Table
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+_GAP = 2
+_NARROW_TEXT = 16
+_LONGEST_CELL = 400
+_MOST_LEADING = 3
+_UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
+
+
+def terminal_text(tables: Sequence[Table], out: TextIO) -> str:
+    """The tables as `out` can show them: as wide as it is, in colour if it is a terminal that wants colour."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=out, markup=False, emoji=False, highlight=False)
+    with console.capture() as captured:
+        for number, table in enumerate(tables):
+            if number:
+                console.print()
+            console.print(Text(visible(table.title), style="bold"))
+            for block in blocks(table, console.width):
+                console.print()
+                console.print(_drawn(block, bool(table.rows)))
+            if not table.rows:
+                console.print(Text("no rows", style="dim"))
+            if table.note:
+                console.print()
+                console.print(Text(visible(table.note), style="dim"))
+    return "".join(line.rstrip(" ") + "\n" for line in captured.get().splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """One column as drawn: its cells as text, and how wide it may be."""
+
+    column: Column
+    cells: tuple[str, ...]
+    width: int
+
+    def natural(self) -> int:
+        """The width at which no cell folds."""
+        return max((_cells_wide(cell) for cell in self.cells), default=0)
+
+    def least(self) -> int:
+        """The width below which the column is no longer legible: only text may fold."""
+        natural = self.natural() if is_numeric(self.column.kind) else min(self.natural(), _NARROW_TEXT)
+        return max(natural, *(_cells_wide(piece) for piece in self._pieces()))
+
+    def heading(self) -> str:
+        """The column's name, folded after underscores and spaces to the width."""
+        lines = [""]
+        for piece in self._pieces():
+            if lines[-1] and _cells_wide(lines[-1] + piece.rstrip()) > self.width:
+                lines.append("")
+            lines[-1] += piece
+        return "\n".join(line.rstrip() for line in lines)
+
+    def named(self) -> int:
+        """The width at which the name stays on one line."""
+        return _cells_wide("".join(self._pieces()).rstrip())
+
+    def wide(self, width: int) -> "Strip":
+        """The same column at another width."""
+        return Strip(self.column, self.cells, width)
+
+    def _pieces(self) -> list[str]:
+        unit = "" if self.column.kind in _UNITS_IN_VALUES else self.column.unit
+        name = visible(f"{self.column.name} ({unit})" if unit and unit != self.column.name else self.column.name)
+        pieces = [""]
+        for piece in re.findall(r"[^_ ]*[_ ]+|[^_ ]+", name):
+            # A piece of one letter, as in `r_floor` and `build_s`, stays with its neighbour.
+            if min(len(pieces[-1].strip("_ ")), len(piece.strip("_ "))) < 2:
+                pieces[-1] += piece
+            else:
+                pieces.append(piece)
+        return pieces
+
+
+def blocks(table: Table, width: int) -> list[list[Strip]]:
+    """The columns cut into blocks that fit `width`, each starting with the columns that tell rows apart."""
+    strips = [_strip(table, at) for at in range(len(table.columns))]
+    leading = strips[: _leading(table)]
+    parts: list[list[Strip]] = [list(leading)]
+    for strip in strips[len(leading) :]:
+        if len(parts[-1]) > len(leading) and _taken([*parts[-1], strip]) > width:
+            parts.append(list(leading))
+        parts[-1].append(strip)
+    return [_grown(part, width) for part in parts]
+
+
+def _strip(table: Table, at: int) -> Strip:
+    column = table.columns[at]
+    strip = Strip(column, tuple(elided(human(row[at], column), _LONGEST_CELL) for row in table.rows), 0)
+    return strip.wide(strip.least())
+
+
+def _leading(table: Table) -> int:
+    """How many first columns it takes to tell the rows apart; at least one, at most three, never all."""
+    most = max(1, min(_MOST_LEADING, len(table.columns) - 1))
+    for count in range(1, most):
+        if len({row[:count] for row in table.rows}) == len(table.rows):
+            return count
+    return min(most, len(table.columns))
+
+
+def _taken(strips: Sequence[Strip]) -> int:
+    return sum(strip.width for strip in strips) + _GAP * (len(strips) - 1)
+
+
+def _grown(strips: list[Strip], width: int) -> list[Strip]:
+    """The room left in the block given out: first to cells that fold, then to names that fold."""
+    for target in (Strip.natural, Strip.named):
+        for at, strip in enumerate(strips):
+            room = width - _taken(strips)
+            strips[at] = strip.wide(max(strip.width, min(target(strip), strip.width + max(0, room))))
+    return strips
+
+
+def _drawn(strips: Sequence[Strip], has_rows: bool) -> "RichTable":
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    drawn = RichTable(
+        box=box.SIMPLE_HEAD if has_rows else None, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0)
+    )
+    for strip in strips:
+        side: Literal["right", "left"] = "right" if is_numeric(strip.column.kind) else "left"
+        heading = Text(strip.heading(), style="bold", justify=side)
+        drawn.add_column(heading, justify=side, width=strip.width, overflow="fold", vertical="top")
+    for row in zip(*(strip.cells for strip in strips), strict=True):
+        drawn.add_row(*(Text(cell, overflow="fold") for cell in row))
+    return drawn
+
+
+def _cells_wide(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
