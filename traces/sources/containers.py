@@ -1,0 +1,49 @@
+"""The bytes of a source file, unpacked, as a stream of chunks."""
+
+import bz2
+import gzip
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, cast
+
+from adapt.core.errors import BadInput
+from adapt.traces.sources.files import Container, SourceFile
+
+CHUNK_BYTES = 8 << 20
+
+
+@contextmanager
+def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
+    """The unpacked bytes of a file, read in order.
+
+    Raises:
+        BadInput: the archive ends early or is damaged, or the file cannot be read.
+    """
+    try:
+        match file.container:
+            case Container.PLAIN:
+                with open(file.path, "rb") as plain:
+                    yield plain
+            case Container.GZIP:
+                with gzip.open(file.path, "rb") as packed:
+                    yield cast(IO[bytes], packed)
+            case Container.BZIP2:
+                with bz2.open(file.path, "rb") as packed:
+                    yield packed
+            case Container.ZIP:
+                with zipfile.ZipFile(file.path) as archive, archive.open(str(file.member)) as member:
+                    yield member
+    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
+    except OSError as error:
+        if file.container is Container.BZIP2 and error.errno is None:
+            raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
+        raise BadInput(f"{file.label}: cannot be read: {error.strerror or error}") from error
+
+
+def head_of(file: SourceFile, size: int) -> bytes:
+    """The first unpacked bytes of a file."""
+    with unpacked(file) as stream:
+        return stream.read(size)

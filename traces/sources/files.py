@@ -1,0 +1,130 @@
+"""The files behind the source arguments, in the order that breaks ties."""
+
+import glob
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from adapt.core.errors import BadInput, UsageError
+
+
+class Container(StrEnum):
+    """How the bytes of a file are packed; told by its first bytes, not by its name."""
+
+    PLAIN = "plain"
+    GZIP = "gzip"
+    BZIP2 = "bzip2"
+    ZIP = "zip"
+
+
+_MAGIC = {b"\x1f\x8b": Container.GZIP, b"BZh": Container.BZIP2, b"PK\x03\x04": Container.ZIP}
+_UNREADABLE = {
+    b"\x28\xb5\x2f\xfd": ("zstd", "zstd -d"),
+    b"\xfd7zXZ": ("xz", "xz -d"),
+    b"7z\xbc\xaf": ("7-zip", "7z x"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One stream of lines: a file, or a member of a zip archive.
+
+    Attributes:
+        path: Where the file is.
+        label: `_path`: the path relative to the source argument; of a member, `archive.zip/member`.
+        container: How it is packed.
+        size: Bytes on disk; of a member, its packed bytes.
+        member: The member's name in a zip archive.
+    """
+
+    path: str
+    label: str
+    container: Container
+    size: int
+    member: str | None = None
+
+
+def source_files(sources: Sequence[str]) -> list[SourceFile]:
+    """All files of all arguments: arguments in the order given, within a folder or glob by name.
+
+    Names beginning with `_` or `.` inside folders are passed over, as Spark and Arrow do.
+
+    Raises:
+        UsageError: an argument names nothing.
+        BadInput: a file cannot be read, or is packed in a way that is not supported.
+    """
+    return [file for source in sources for path, label in _expanded(source) for file in _opened(path, label)]
+
+
+def _expanded(source: str) -> Iterator[tuple[Path, str]]:
+    path = Path(source)
+    if path.is_dir():
+        found = sorted(_walk(path))
+        if not found:
+            raise BadInput(f"{source}: the folder holds no files")
+        yield from ((file, str(file.relative_to(path))) for file in found)
+    elif path.exists():
+        yield path, path.name
+    elif glob.has_magic(source):
+        matches = sorted(glob.glob(source, recursive=True))
+        if not matches:
+            raise UsageError(f"{source}: no file matches")
+        root = _fixed_part(source)
+        for match in matches:
+            if Path(match).is_file():
+                yield Path(match), os.path.relpath(match, root)
+    else:
+        raise UsageError(f"{source}: there is no such file or folder")
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for entry in folder.iterdir():
+        if entry.name.startswith(("_", ".")):
+            continue
+        if entry.is_dir():
+            yield from _walk(entry)
+        else:
+            yield entry
+
+
+def _fixed_part(pattern: str) -> str:
+    """The folder above the first part of a glob that has a wildcard."""
+    fixed: list[str] = []
+    for part in Path(pattern).parts:
+        if glob.has_magic(part):
+            break
+        fixed.append(part)
+    return str(Path(*fixed)) if fixed else "."
+
+
+def _opened(path: Path, label: str) -> Iterator[SourceFile]:
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    for magic, (name, tool) in _UNREADABLE.items():
+        if start.startswith(magic):
+            raise BadInput(f"{path} is packed with {name}, which is not supported; unpack it with `{tool}`")
+    container = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), Container.PLAIN)
+    if container is Container.ZIP:
+        yield from _members(path, label)
+    else:
+        yield SourceFile(str(path), label, container, path.stat().st_size)
+
+
+def _members(path: Path, label: str) -> Iterator[SourceFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, OSError) as error:
+        raise BadInput(f"{path} is truncated or no zip archive ({error}); get the file again") from error
+    for member in members:
+        if member.is_dir() or member.filename.startswith("__MACOSX/"):
+            continue
+        if member.flag_bits & 1:
+            raise BadInput(f"{path}: member {member.filename!r} is encrypted; unpack it first")
+        yield SourceFile(str(path), f"{label}/{member.filename}", Container.ZIP, member.compress_size, member.filename)

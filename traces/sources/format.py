@@ -1,0 +1,82 @@
+"""What every text format can do: find records in bytes, and turn them into columns of text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+from adapt.traces.sources.records import Bytes, Places, Records
+
+NOT_UTF8 = "not UTF-8 text"
+
+WHOLE_LINE = "_line_text"
+"""The one column of a format whose lines Spark takes apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The columns of some records, as text.
+
+    Attributes:
+        columns: One text column each, aligned with the records; null in refused records.
+        reasons: Why a record is refused, null where it is not; None if none is.
+    """
+
+    columns: dict[str, pa.Array]
+    reasons: pa.Array | None = None
+
+
+class RecordFormat(Protocol):
+    """A text format with its settings; sent to Spark tasks, so plain data."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+
+    @property
+    def header(self) -> tuple[str, ...] | None:
+        """What the first record of every file holds, or None if that is a record like the others."""
+
+    def records(self, data: Bytes, *, at_end: bool) -> Records:
+        """The records of a buffer."""
+
+    def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
+        """The wanted columns of the records; all bytes in them are UTF-8."""
+
+
+def text_of(data: Bytes, records: Records) -> pa.Array:
+    """The records as they stand, as an Arrow column of text (not checked to be UTF-8)."""
+    offsets = np.zeros(len(records) + 1, np.int64)
+    np.cumsum(records.ends - records.starts, out=offsets[1:])
+    gathered = np.empty(int(offsets[-1]), np.uint8)
+    _gather(data, records.starts, records.ends, gathered)
+    return pa.LargeStringArray.from_buffers(len(records), pa.py_buffer(offsets), pa.py_buffer(gathered))
+
+
+def is_utf8(data: Bytes, records: Records) -> NDArray[np.bool_] | None:
+    """Which records are UTF-8, or None if all are."""
+    raw = memoryview(data)
+    try:
+        str(raw, "utf-8")
+    except UnicodeDecodeError:
+        good = np.ones(len(records), bool)
+        for at, (start, end) in enumerate(zip(records.starts.tolist(), records.ends.tolist(), strict=True)):
+            try:
+                str(raw[start:end], "utf-8")
+            except UnicodeDecodeError:
+                good[at] = False
+        return good
+    return None
+
+
+@njit(cache=True, nogil=True)
+def _gather(data: Bytes, starts: Places, ends: Places, out: Bytes) -> Any:
+    at = 0
+    for record in range(len(starts)):
+        for byte in range(starts[record], ends[record]):
+            out[at] = data[byte]
+            at += 1

@@ -1,0 +1,61 @@
+"""JSON lines: one object a line; Spark takes the lines apart, since it finds one schema for all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from adapt.traces.sources.format import WHOLE_LINE, Parsed, text_of
+from adapt.traces.sources.records import Bytes, Records, line_records
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NOT_JSON = "not a JSON object"
+_CORRUPT = "_not_json"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """One JSON object a line."""
+
+    columns: tuple[str, ...] = (WHOLE_LINE,)
+    header: None = None
+
+    def records(self, data: Bytes, *, at_end: bool) -> Records:
+        """Records are lines."""
+        return line_records(data, at_end=at_end)
+
+    def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
+        """The line itself, under the name `WHOLE_LINE`."""
+        return Parsed({name: text_of(data, records).cast(pa.string()) for name in wanted})
+
+
+def json_schema(spark: "SparkSession", lines: "DataFrame") -> str:
+    """The one schema, as DDL, that holds every object of a stream; a field of several types is text.
+
+    Whole numbers stay whole numbers, and text that looks like a time stays text.
+    """
+    jvm = spark._jvm
+    assert jvm is not None
+    encoder = jvm.org.apache.spark.sql.Encoders.STRING()
+    texts = getattr(lines.select(WHOLE_LINE).where(f"{WHOLE_LINE} is not null")._jdf, "as")(encoder)
+    reader = spark._jsparkSession.read().option("columnNameOfCorruptRecord", _CORRUPT)
+    return str(reader.json(texts).drop(_CORRUPT).schema().toDDL())
+
+
+def with_json_fields(lines: "DataFrame", ddl: str, wanted: Sequence[str]) -> "DataFrame":
+    """The objects' wanted fields as columns beside the reader's own; a line that is no object is refused."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType, StructType
+
+    schema = StructType([field for field in StructType.fromDDL(ddl).fields if field.name in wanted])
+    schema = schema.add(_CORRUPT, StringType())
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    parsed = lines.withColumn("_object", F.from_json(WHOLE_LINE, schema, options))
+    no_object = F.col(WHOLE_LINE).isNotNull() & (F.col("_object").isNull() | F.col(f"_object.{_CORRUPT}").isNotNull())
+    return parsed.withColumn("_reason", F.when(no_object, NOT_JSON).otherwise(F.col("_reason"))).select(
+        *[name for name in lines.columns if name != WHOLE_LINE],
+        *[F.col("_object")[name].alias(name) for name in wanted],
+    )

@@ -1,0 +1,164 @@
+"""Where records begin and end in raw bytes, and on which line: compiled, one pass."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Places: TypeAlias = NDArray[np.int64]
+
+NEVER = 256
+"""A byte value that no byte has: switches a delimiter or quote off."""
+
+OPEN_QUOTE = -1
+"""In `fields`: a line whose quote is never closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of a buffer; blank lines are none.
+
+    Attributes:
+        starts, ends: Where each begins and where it ends, its line end left out; shape (records,).
+        lines: The line each begins on, counted from 0 at the start of the buffer.
+        fields: Delimited fields in each; `OPEN_QUOTE` where a quote is never closed.
+        used: Bytes of the buffer that are settled; what follows belongs to an unfinished record.
+        used_lines: Line ends within those bytes.
+    """
+
+    starts: Places
+    ends: Places
+    lines: Places
+    fields: NDArray[np.int32]
+    used: int
+    used_lines: int
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def where(self, mask: NDArray[np.bool_]) -> "Records":
+        """The records that `mask` keeps."""
+        return Records(
+            self.starts[mask], self.ends[mask], self.lines[mask], self.fields[mask], self.used, self.used_lines
+        )
+
+
+def delimited_records(data: Bytes, delimiter: int, quote: int, *, at_end: bool) -> Records:
+    """Records of delimited text (RFC 4180): a quote opens at the start of a field, two quotes inside are one.
+
+    Lines end with LF, CRLF or a lone CR outside quotes. A quote that nothing closes spoils only its own line: the
+    record is that line, with `OPEN_QUOTE` fields, and reading resumes on the next.
+
+    Args:
+        data: The bytes; they begin where a record begins.
+        delimiter, quote: Byte values, or `NEVER`.
+        at_end: Nothing follows these bytes; else an unfinished last record is left unused.
+    """
+    size = int(np.count_nonzero(data == 10) + np.count_nonzero(data == 13)) + 1
+    return Records(*_delimited(data, delimiter, quote, at_end, size))
+
+
+def line_records(data: Bytes, *, at_end: bool) -> Records:
+    """Records that are lines, ended by LF or CRLF; `fields` is 1 throughout."""
+    newlines = np.flatnonzero(data == 10)
+    starts = np.concatenate(([0], newlines + 1))
+    ends = np.concatenate((newlines, [len(data)]))
+    if not at_end or starts[-1] == len(data):
+        starts, ends = starts[:-1], ends[:-1]
+    used = len(data) if at_end else (int(newlines[-1]) + 1 if len(newlines) else 0)
+    lines = np.arange(len(starts))
+    ended_by_cr = (ends > starts) & (data[np.maximum(ends - 1, 0)] == 13) if len(data) else np.zeros(0, bool)
+    ends = ends - ended_by_cr
+    full = ends > starts
+    count = int(full.sum())
+    return Records(
+        starts[full], ends[full], lines[full], np.ones(count, np.int32), used, len(newlines)
+    )
+
+
+@njit(cache=True, nogil=True)
+def _delimited(data: Bytes, delimiter: int, quote: int, at_end: bool, size: int) -> Any:
+    starts = np.empty(size, np.int64)
+    ends = np.empty(size, np.int64)
+    lines = np.empty(size, np.int64)
+    fields = np.empty(size, np.int32)
+    count = 0
+    n = len(data)
+    at = 0
+    line = 0
+    used = 0
+    used_lines = 0
+    while at < n:
+        start = at
+        first_line = line
+        found = 1
+        field_start = True
+        spoilt = False
+        finished = False
+        while at < n:
+            byte = data[at]
+            if field_start and byte == quote:
+                if spoilt:
+                    at += 1
+                    field_start = False
+                    continue
+                at += 1
+                inner = line
+                closed = False
+                while at < n:
+                    byte = data[at]
+                    at += 1
+                    if byte == quote:
+                        if at < n and data[at] == quote:
+                            at += 1
+                        else:
+                            closed = True
+                            break
+                    elif byte == 10 or (byte == 13 and not (at < n and data[at] == 10)):
+                        inner += 1
+                if closed and not (at == n and not at_end):
+                    line = inner
+                    field_start = False
+                    continue
+                if not at_end:
+                    return starts[:count], ends[:count], lines[:count], fields[:count], used, used_lines
+                if closed:
+                    line = inner
+                    field_start = False
+                    continue
+                spoilt = True  # take the physical line as it stands
+                at = start
+                field_start = False
+                continue
+            field_start = False
+            if byte == delimiter and not spoilt:
+                found += 1
+                field_start = True
+            elif byte == 10 or byte == 13:
+                finished = True
+                break
+            at += 1
+        end = at
+        if finished:
+            if data[at] == 13:
+                if at + 1 < n:
+                    if data[at + 1] == 10:
+                        at += 1
+                elif not at_end:
+                    break
+            at += 1
+            line += 1
+        elif not at_end:
+            break
+        if end > start:
+            starts[count] = start
+            ends[count] = end
+            lines[count] = first_line
+            fields[count] = OPEN_QUOTE if spoilt else found
+            count += 1
+        used = at
+        used_lines = line
+    return starts[:count], ends[:count], lines[:count], fields[:count], used, used_lines

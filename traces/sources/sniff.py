@@ -1,0 +1,198 @@
+"""What a raw stream looks like: its format, delimiter and header, guessed from the first bytes and said aloud."""
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.traces.sources.containers import head_of
+from adapt.traces.sources.delimited import Delimited
+from adapt.traces.sources.files import Container, SourceFile
+from adapt.traces.sources.format import RecordFormat
+from adapt.traces.sources.json_lines import JsonLines
+from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.text import log_format, pattern_format
+
+HEAD_BYTES = 1 << 18
+LOOKED_AT = 200
+DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user says of the source's format; what is left out is guessed.
+
+    Attributes:
+        format: The format, or auto.
+        delimiter: One character between fields; auto if empty.
+        quote: The quoting character, empty for none.
+        header: Whether the first record names the columns; auto if None.
+        columns: Names of the columns, in order, instead of those of the header.
+        pattern: For text: a regular expression with named groups.
+    """
+
+    format: FormatName = FormatName.AUTO
+    delimiter: str = ""
+    quote: str = '"'
+    header: bool | None = None
+    columns: tuple[str, ...] = ()
+    pattern: str = ""
+
+    def __post_init__(self) -> None:
+        for option, text in (("--delimiter", self.delimiter), ("--quote", self.quote)):
+            if len(text.encode()) > 1:
+                raise UsageError(f"{option} {text!r} is not one ASCII character")
+        if self.pattern and self.format not in (FormatName.AUTO, FormatName.TEXT):
+            raise UsageError(f"--pattern goes with --format text, not with {self.format}")
+        if self.format is FormatName.TEXT and not self.pattern:
+            raise UsageError("--format text needs --pattern, a regular expression with named groups")
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """How a source is to be read, and what was guessed of that.
+
+    Attributes:
+        form: The text format, or None for Parquet.
+        guesses: What was not said and had to be guessed, in words.
+    """
+
+    form: RecordFormat | None
+    guesses: list[str] = field(default_factory=list)
+
+
+def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
+    """How to read these files, judged by the beginning of the first that is not empty.
+
+    Raises:
+        BadInput: all are empty, or the beginning fits no format.
+    """
+    head, name = b"", ""
+    for file in files:
+        head, name = head_of(file, HEAD_BYTES), file.label
+        if head.strip():
+            break
+    if not head.strip():
+        raise BadInput(f"{name}: the input is empty")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise BadInput(f"{name} is UTF-16 text; convert it with `iconv -f utf-16 -t utf-8`")
+    guesses: list[str] = []
+    kind = options.format
+    if kind is FormatName.AUTO:
+        kind = FormatName.TEXT if options.pattern else _guess_format(head, name)
+        guesses.append(f"format {kind}")
+    if kind is FormatName.PARQUET:
+        if any(file.container is not Container.PLAIN for file in files):
+            raise BadInput(f"{name}: Parquet files inside archives are not read; unpack them")
+        return Recognised(None, guesses)
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    match kind:
+        case FormatName.JSONL:
+            return Recognised(JsonLines(), guesses)
+        case FormatName.CLF:
+            return Recognised(log_format(), guesses)
+        case FormatName.TEXT:
+            return Recognised(pattern_format(options.pattern), guesses)
+        case _:
+            return Recognised(_delimited(_lines(head), kind, options, guesses, name), guesses)
+
+
+def _lines(head: bytes) -> list[str]:
+    """The first whole lines, blank ones left out."""
+    text = head.decode("utf-8", "replace")
+    lines = text.splitlines()
+    if len(head) == HEAD_BYTES and len(lines) > 1:
+        lines.pop()
+    return [line for line in lines if line.strip()][:LOOKED_AT]
+
+
+def _guess_format(head: bytes, name: str) -> FormatName:
+    if head.startswith(b"PAR1"):
+        return FormatName.PARQUET
+    if b"\0" in head[:4096]:
+        raise BadInput(f"{name} is not text and not Parquet; name its format with --format")
+    lines = _lines(head)
+    if lines[0].lstrip().startswith("{"):
+        return FormatName.JSONL
+    matches = log_format()
+    sample = pa.array(lines)
+    if 2 * pc.sum(pc.match_substring_regex(sample, matches.pattern).cast(pa.int64())).as_py() > len(lines):
+        return FormatName.CLF
+    return FormatName.TSV if _guess_delimiter(lines) == "\t" else FormatName.CSV
+
+
+def _delimited(
+    lines: Sequence[str], kind: FormatName, options: ReadOptions, guesses: list[str], name: str
+) -> Delimited:
+    delimiter = options.delimiter or ("\t" if kind is FormatName.TSV else "")
+    if not delimiter:
+        delimiter = _guess_delimiter(lines)
+        guesses.append(f"delimiter {DELIMITERS[delimiter]}")
+    rows = list(csv.reader(lines, delimiter=delimiter, quotechar=options.quote or None, quoting=_quoting(options)))
+    first = rows[0]
+    header = options.header
+    if header is None:
+        header = _looks_like_header(rows)
+        guesses.append("a header line" if header else "no header line")
+    if options.columns:
+        names = options.columns
+        if len(names) != len(first):
+            raise UsageError(f"--columns names {len(names)} columns, but {name} has {len(first)}")
+    elif header:
+        names = tuple(cell.strip() or f"_c{at}" for at, cell in enumerate(first))
+    else:
+        names = tuple(f"_c{at}" for at in range(len(first)))
+    return Delimited(_distinct(names), delimiter, options.quote, tuple(first) if header else None)
+
+
+def _quoting(options: ReadOptions) -> int:
+    return csv.QUOTE_MINIMAL if options.quote else csv.QUOTE_NONE
+
+
+def _guess_delimiter(lines: Sequence[str]) -> str:
+    """The delimiter that cuts the most lines into one number of fields, more fields before fewer."""
+
+    def fitness(delimiter: str) -> tuple[float, int]:
+        counts = [len(row) for row in csv.reader(lines, delimiter=delimiter)]
+        usual = max(set(counts), key=counts.count)
+        if usual == 1:
+            return 0.0, 0
+        share = counts.count(usual) / len(counts)
+        # a comma that almost always works says more than a space that always does
+        return share - (0.2 if delimiter == " " else 0.0), usual
+
+    best = max(DELIMITERS, key=fitness)
+    return best if fitness(best)[0] > 0 else ","
+
+
+_NUMBER_OR_TIME = re.compile(r"^\s*([-+]?[\d.,:eE]+|\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}.*|NA|NaN|null)?\s*$")
+
+
+def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
+    """A first row of distinct words over columns that hold something else, such as numbers or times."""
+    first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    if any(_NUMBER_OR_TIME.match(cell) for cell in first) or len(set(first)) < len(first):
+        return False
+    if not rest:
+        return True
+    for at, cell in enumerate(first):
+        values = [row[at] for row in rest]
+        if sum(bool(_NUMBER_OR_TIME.match(value)) for value in values) * 2 > len(values):
+            return True
+        if cell in values:
+            return False
+    return all(re.fullmatch(r"\s*[A-Za-z_][\w .\-]*\s*", cell) for cell in first)
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, later ones of the same name numbered."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return tuple(result)
