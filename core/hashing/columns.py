@@ -1,0 +1,112 @@
+"""Key columns as bytes: what every hash of this package reads."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.errors import UsageError
+from adapt.core.frequencies.frequencies import key_type_of
+from adapt.core.stream import Key, KeyType
+
+Words: TypeAlias = NDArray[np.uint64]
+"""One unsigned 64-bit word a row, shape (rows,)."""
+
+ARROW_TYPES = {KeyType.STRING: pa.string(), KeyType.INT64: pa.int64(), KeyType.BINARY: pa.binary()}
+"""The Arrow type in which we make columns of each key type."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBytes:
+    """The bytes of the keys of a column, one key after the other.
+
+    Attributes:
+        data: Bytes of all keys, read-only; may hold more than the keys.
+        offsets: Key i is data[offsets[i]:offsets[i + 1]]; shape (rows + 1,), int64.
+    """
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def key_bytes(keys: pa.Array | pa.ChunkedArray) -> KeyBytes:
+    """The keys as bytes: UTF-8 of strings, 8 bytes little-endian of integers; a null is the empty key.
+
+    Bytes of strings and binaries are not copied unless there are nulls or several chunks.
+
+    Raises:
+        ValueError: the column is none of string, int64 and binary.
+
+    Source: design, section 5.
+    """
+    column = one_array(keys)
+    return _of_integers(column) if key_type_of(column.type) is KeyType.INT64 else _of_texts(column)
+
+
+def one_array(keys: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The same keys in a single array; chunks of text are joined with 64-bit offsets, so that any number fits."""
+    column = keys.cast(keys.type.value_type) if pa.types.is_dictionary(keys.type) else keys
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return (column if column.num_chunks < 2 else _large(column)).combine_chunks()
+
+
+def column_of(key: Key, key_type: KeyType | None = None) -> pa.Array:
+    """A column of one row that holds `key`; `key_type` decides for the null key (string if not given).
+
+    Raises:
+        UsageError: an integer outside int64, or text that is not Unicode.
+    """
+    try:
+        return pa.array([key], ARROW_TYPES[_type_of(key) or key_type or KeyType.STRING])
+    except (OverflowError, pa.ArrowInvalid, UnicodeEncodeError) as error:
+        raise UsageError(f"key {key!r} is no key of any trace: {error}") from error
+
+
+def _type_of(key: Key) -> KeyType | None:
+    match key:
+        case str():
+            return KeyType.STRING
+        case int():
+            return KeyType.INT64
+        case bytes():
+            return KeyType.BINARY
+        case None:
+            return None
+
+
+def _of_texts(column: pa.Array) -> KeyBytes:
+    filled = _large(column.fill_null("" if key_type_of(column.type) is KeyType.STRING else b""))
+    _, offsets, data = filled.buffers()
+    if len(filled) == 0:
+        return KeyBytes(_read_only(None), np.zeros(1, np.int64))
+    # The copy makes offsets aligned and writable whoever made the column: one signature for every kernel.
+    return KeyBytes(_read_only(data), np.array(np.frombuffer(offsets, np.int64, len(filled) + 1, filled.offset * 8)))
+
+
+def _of_integers(column: pa.Array) -> KeyBytes:
+    values = column.drop_null().to_numpy().astype("<i8", copy=False)
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    offsets = np.zeros(len(column) + 1, np.int64)
+    np.cumsum(present, out=offsets[1:])
+    return KeyBytes(_read_only(np.ascontiguousarray(values)), offsets * 8)
+
+
+def _large(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Text with 64-bit offsets, the bytes shared; other columns as they are."""
+    if pa.types.is_string(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_binary(column.type):
+        return column.cast(pa.large_binary())
+    return column
+
+
+def _read_only(data: pa.Buffer | NDArray[np.int64] | None) -> NDArray[np.uint8]:
+    buffer = np.frombuffer(b"" if data is None else data, np.uint8)
+    buffer.flags.writeable = False
+    return buffer

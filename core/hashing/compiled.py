@@ -1,0 +1,43 @@
+"""Compiled kernels: loops over arrays that run at machine speed, in threads and in many processes at once."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Compile `function` at its first call, without the GIL, and keep the machine code for later processes.
+
+    The code is kept beside the source, or in the user's cache folder if the source is not writable. A cache that
+    cannot be written or read (no writable folder, disk full, a damaged file) costs a compilation, never a failure.
+
+    Call a kernel with one combination of array types only: entries of two combinations, written by two processes
+    at once, could take each other's file. A kernel's `inlined` parts stand in its own file, since a kept kernel is
+    renewed when its file changes, not when another does. A kernel raises nothing and prints nothing.
+    """
+    uncached = numba.njit(nogil=True)(function)
+    try:
+        kernel = numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # no folder to keep the code in
+        kernel = uncached
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        nonlocal kernel
+        try:
+            return kernel(*arguments)
+        except Exception:
+            # A damaged cache file can raise anything. What is wrong with the kernel itself is raised again here.
+            kernel = uncached
+            return kernel(*arguments)
+
+    return cast(Function, call)
+
+
+def inlined(function: Function) -> Function:
+    """A part of kernels: callable from them, compiled into them, never kept by itself."""
+    return cast(Function, numba.njit(nogil=True)(function))

@@ -1,0 +1,66 @@
+"""The hybrid scheme: tracked keys have explicit channels, and a ring places all others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from adapt.core.hashing.columns import column_of, one_array
+from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.explicit import ExplicitMap, refuse_out_of_range
+from adapt.core.partitioners.partitioner import Channels
+from adapt.core.stream import Key
+
+
+@dataclass(frozen=True, init=False, slots=True)
+class HybridPartitioner:
+    """Looks a key up in the explicit map first, and asks the ring for the rest.
+
+    Attributes:
+        explicit: H_p, the tracked keys with their channels, readable as a mapping.
+        ring: H_c, the partitioner of every other key.
+
+    Source: partitioning functions, section 4.1.1, Algorithm 1.
+    """
+
+    explicit: ExplicitMap
+    ring: ConsistentHash
+
+    def __init__(self, explicit: Mapping[Key, int], ring: ConsistentHash) -> None:
+        """Put an explicit map (an `ExplicitMap`, or any mapping of keys of one type) before a ring.
+
+        Raises:
+            BadInput: a key is mapped to a channel that the ring does not have.
+            UsageError: the keys are of several types.
+        """
+        columns = ExplicitMap.of(explicit)
+        refuse_out_of_range(columns.column, columns.channels, ring.channels)
+        object.__setattr__(self, "explicit", columns)
+        object.__setattr__(self, "ring", ring)
+
+    @property
+    def channels(self) -> int:
+        """N, the number of parallel channels."""
+        return self.ring.channels
+
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each key of a column.
+
+        Raises:
+            UsageError: the explicit map has keys of another type.
+        """
+        column = one_array(keys)
+        channels = self.ring.channels_of(column)
+        rows = self.explicit.rows_of(column)
+        tracked = rows >= 0
+        channels[tracked] = self.explicit.channels[rows[tracked]]
+        return channels
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key; raises as `channels_of` does."""
+        column = column_of(key, self.explicit.key_type)
+        self.explicit.refuse_other_type(column.type)
+        return self.explicit[key] if key in self.explicit else int(self.ring.channels_of(column)[0])
+
+    def __reduce__(self) -> tuple[type["HybridPartitioner"], tuple[ExplicitMap, ConsistentHash]]:
+        return HybridPartitioner, (self.explicit, self.ring)
