@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from adapt.core.errors import BadInput
 from adapt.core.frequencies.frequencies import Counts, Frequencies
 from adapt.core.frequencies.order import key_order
+from adapt.core.hashing.columns import one_array
 from adapt.core.stream import Weight
 
 
@@ -28,14 +29,12 @@ class KeyCounts:
     rows: int
 
 
-def count_keys(keys: pa.Array, weights: Counts | None = None) -> KeyCounts:
+def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) -> KeyCounts:
     """Count one batch: rows by key, or the sum of `weights` by key, added in row order.
 
     Null is a key of its own. Integer weights are added as integers.
     """
-    encoded = pc.dictionary_encode(keys, null_encoding="encode")
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
+    encoded = pc.dictionary_encode(one_array(keys), null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     distinct = len(encoded.dictionary)
     counts: Counts

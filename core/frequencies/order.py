@@ -14,9 +14,9 @@ def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:
 
     Key bytes are what is hashed: UTF-8 for strings, 8 little-endian bytes for integers (so 256 comes before 1).
     """
-    table = pa.table({"count": np.ascontiguousarray(counts), "key": _in_byte_order(keys)})
+    columns = {"count": np.ascontiguousarray(counts), "present": keys.is_valid(), "key": _in_byte_order(keys)}
     order = pc.sort_indices(
-        table, sort_keys=[("count", "descending"), ("key", "ascending")], null_placement="at_start"
+        pa.table(columns), sort_keys=[("count", "descending"), ("present", "ascending"), ("key", "ascending")]
     )
     return np.asarray(order.to_numpy(), dtype=np.int64)
 

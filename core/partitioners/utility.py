@@ -38,7 +38,7 @@ def times_migration(rho: Floats, gamma: Floats) -> Floats:
 
 def times_log_migration(rho: Floats, gamma: Floats) -> Floats:
     """U_ATLM = rho (1 + log(1 + gamma))."""
-    return rho * (1 + np.log(1 + gamma))
+    return np.asarray(rho * (1 + np.log(1 + gamma)))
 
 
 UTILITIES: Mapping[UtilityName, Utility] = MappingProxyType(

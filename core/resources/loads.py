@@ -1,4 +1,4 @@
-"""Loads of keys and of channels."""
+"""What the keys of a stream load onto each channel."""
 
 import numpy as np
 
@@ -7,18 +7,10 @@ from adapt.core.partitioners.partitioner import Channels
 from adapt.core.resources.functions import Floats, ResourceFunction, Resources
 
 
-def key_loads(frequencies: Frequencies, resources: Resources) -> Floats:
-    """beta_k of every listed key; shape (3, keys): state, computation, network.
-
-    Counts are weighed as they are: whole numbers stay exact as floats, and every ratio is free of their scale.
-    """
-    of = {function: function.of(frequencies.count_low) for function in set(resources.functions)}
-    return np.stack([of[function] for function in resources.functions])
-
-
 def channel_loads(placed: Channels, frequencies: Frequencies, resources: Resources, channels: int) -> Floats:
     """L_k(i) of every channel (Eqs. 1, 3, 5); shape (3, channels).
 
+    Counts are weighed as they are: whole numbers stay exact as floats, and every ratio is free of their scale.
     Eq. 3 is read without its extra factor f, as Figure 1 and Eq. 17 compute it. What a lossy counter did not list
     is spread evenly, as hashing spreads many light keys.
 

@@ -1,0 +1,214 @@
+"""Building plans: from counted keys, a scheme and a channel count to a plan with its predictions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.tracking import tracked_keys
+from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash
+from adapt.core.partitioners.construct import CONSTRUCTIONS
+from adapt.core.partitioners.hybrid import HybridPartitioner
+from adapt.core.partitioners.names import Construction, Scheme, UtilityName
+from adapt.core.partitioners.partitioner import Channels, Partitioner
+from adapt.core.partitioners.placement import departing
+from adapt.core.partitioners.plan import Plan
+from adapt.core.partitioners.registry import make_partitioner
+from adapt.core.partitioners.utility import UTILITIES
+from adapt.core.resources.functions import Resources
+from adapt.core.resources.loads import channel_loads
+from adapt.core.resources.metrics import Metrics, measure
+from adapt.core.stream import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How partitioners are built, whatever the channel count.
+
+    Attributes:
+        scheme: How keys are placed.
+        construction: How the hybrid scheme chooses explicit channels; other schemes have none to choose.
+        resources: Load functions, tolerances, sigma.
+        utility: How balance and migration are combined.
+        track: Place this many of the heaviest keys explicitly, instead of those that reach delta.
+        hash: Places keys, and replicas on a ring.
+        replicas: Of each channel on a ring.
+    """
+
+    scheme: Scheme
+    construction: Construction = Construction.SCAN
+    resources: Resources = field(default_factory=Resources)
+    utility: UtilityName = UtilityName.APM
+    track: int | None = None
+    hash: HashName = HashName.MURMUR3
+    replicas: int = DEFAULT_REPLICAS
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a plan records of this: what its numbers and, for the hybrid scheme, its mapping depend on."""
+        weighed = {"resources": self.resources.letters, "tolerance": list(self.resources.tolerance)}
+        if self.scheme is not Scheme.HYBRID:
+            return weighed
+        return weighed | {"sigma": self.resources.sigma, "utility": self.utility.value, "track": self.track}
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A plan together with what was made to describe it, so that the next step need not make it again.
+
+    Attributes:
+        plan: The plan.
+        partitioner: Its partitioner.
+        placed: The channel of each listed key under it, shape (keys,).
+        metrics: Its predicted quality.
+    """
+
+    plan: Plan
+    partitioner: Partitioner
+    placed: Channels
+    metrics: Metrics
+
+
+def build_plan(
+    frequencies: Frequencies,
+    scheme: Scheme,
+    channels: int,
+    *,
+    construction: Construction = Construction.SCAN,
+    resources: Resources | None = None,
+    utility: UtilityName = UtilityName.APM,
+    track: int | None = None,
+    previous: Plan | None = None,
+    hash: HashName = HashName.MURMUR3,
+    replicas: int = DEFAULT_REPLICAS,
+    trace: str | None = None,
+) -> Plan:
+    """Build one plan, following `previous` if there is one.
+
+    Without it the construction starts from hashing alone, over the same channels: what a first deployment would do
+    by itself. Nothing is migrated then, so the metrics of migration are None.
+
+    Args:
+        frequencies: The counted keys.
+        scheme: How keys are placed.
+        channels: N, from 1.
+        construction: How the hybrid scheme chooses explicit channels.
+        resources: Load functions, tolerances, sigma; "LLL", 1.2 and 0.1 if not given.
+        utility: How balance and migration are combined.
+        track: Place this many of the heaviest keys explicitly, instead of those that reach delta.
+        previous: The plan in force, of any scheme and channel count.
+        hash: Places keys, and replicas on a ring.
+        replicas: Of each channel on a ring.
+        trace: Fingerprint of the trace that was counted.
+
+    Raises:
+        UsageError: `channels` or `replicas` below 1, or `track` below 0.
+        BadInput: `previous` has another hash or another type of keys.
+    """
+    recipe = Recipe(scheme, construction, resources or Resources(), utility, track, hash, replicas)
+    if previous is None:
+        return describe(frequencies, recipe, build_partitioner(frequencies, recipe, channels), trace=trace).plan
+    _refuse_other_keys(previous, frequencies, hash)
+    current = previous.partitioner()
+    partitioner = build_partitioner(frequencies, recipe, channels, current)
+    before = current.channels_of(frequencies.keys)
+    return describe(frequencies, recipe, partitioner, before, previous.content_hash(), trace).plan
+
+
+def build_partitioner(
+    frequencies: Frequencies, recipe: Recipe, channels: int, current: Partitioner | None = None
+) -> Partitioner:
+    """The partitioner of a recipe for a channel count, following `current` if there is one.
+
+    Raises:
+        UsageError: `channels` or the recipe's `replicas` below 1, or its `track` below 0.
+    """
+    if channels < 1:
+        raise UsageError(f"{channels} channels cannot carry a stream: give 1 or more")
+    if recipe.scheme is not Scheme.HYBRID:
+        return make_partitioner(recipe.scheme, channels, recipe.hash, recipe.replicas)
+    ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
+    tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.track)
+    before = current or ring
+    construct = CONSTRUCTIONS[recipe.construction]
+    return construct(
+        before,
+        ring,
+        _counts(frequencies, tracked, before),
+        tracked.to_pylist(),
+        recipe.resources,
+        UTILITIES[recipe.utility],
+    )
+
+
+def describe(
+    frequencies: Frequencies,
+    recipe: Recipe,
+    partitioner: Partitioner,
+    before: Channels | None = None,
+    parent: str | None = None,
+    trace: str | None = None,
+) -> Built:
+    """Route the listed keys once, and write down what that foretells.
+
+    Args:
+        frequencies: The counted keys.
+        recipe: How the partitioner was built.
+        partitioner: What was built.
+        before: The channel of each listed key until now, shape (keys,); none, no migration.
+        parent: Content hash of the plan until now.
+        trace: Fingerprint of the trace that was counted.
+    """
+    hybrid = partitioner if isinstance(partitioner, HybridPartitioner) else None
+    placed = partitioner.channels_of(frequencies.keys)
+    metrics = measure(
+        placed,
+        partitioner.channels,
+        frequencies,
+        recipe.resources,
+        before,
+        None if hybrid is None else hybrid.explicit.rows_of(frequencies.keys) >= 0,
+    )
+    loads = channel_loads(placed, frequencies, recipe.resources, partitioner.channels)
+    plan = Plan(
+        scheme=recipe.scheme,
+        channels=partitioner.channels,
+        key_type=frequencies.key_type,
+        construction=None if hybrid is None else recipe.construction,
+        hash=recipe.hash,
+        replicas=recipe.replicas,
+        **({} if hybrid is None else {"explicit": hybrid.explicit}),
+        trace=trace,
+        parent=parent,
+        predicted_loads=dict(zip(("state", "computation", "network"), loads.tolist(), strict=True)),
+        metrics=metrics.as_data(),
+        parameters=recipe.parameters,
+    )
+    return Built(plan, partitioner, placed, metrics)
+
+
+def _counts(frequencies: Frequencies, tracked: pa.Array, current: Partitioner) -> Mapping[Key, float]:
+    """Counts of the tracked keys, and of those that are tracked no more but still occur."""
+    departed = pa.array(departing(current, tracked.to_pylist()), frequencies.keys.type)
+    listed = pc.is_in(frequencies.keys, value_set=pa.concat_arrays([tracked, departed]))
+    counts = frequencies.count_low[listed.to_numpy(zero_copy_only=False)]
+    return dict(zip(frequencies.keys.filter(listed).to_pylist(), counts.tolist(), strict=True))
+
+
+def _refuse_other_keys(previous: Plan, frequencies: Frequencies, hash: HashName) -> None:
+    """A change of hash or key type would move nearly every key, and is never meant."""
+    if previous.hash is not hash:
+        raise BadInput(
+            f"the previous plan hashes with {previous.hash}, but this one is to hash with {hash}: choose"
+            f" {previous.hash}, or build without a previous plan"
+        )
+    if previous.key_type is not frequencies.key_type:
+        raise BadInput(
+            f"the previous plan has {previous.key_type} keys, but the counted keys are {frequencies.key_type}: count"
+            f" them as {previous.key_type}, or build without a previous plan"
+        )

@@ -1,0 +1,166 @@
+"""Comparing schemes: each built again and again over a chain of channel counts, every step from the one before."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adapt.core.errors import UsageError
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.build import Built, Recipe, build_partitioner, describe
+from adapt.core.partitioners.consistent import DEFAULT_REPLICAS
+from adapt.core.partitioners.names import Construction, Scheme, UtilityName
+from adapt.core.partitioners.plan import Plan
+from adapt.core.resources.functions import Resources
+from adapt.core.resources.metrics import Metrics
+from adapt.core.table import Column, Kind, Table
+
+SCHEMA = "adapt.comparison/1"
+"""The format of a comparison as data."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One step of one chain.
+
+    Attributes:
+        scheme: How keys are placed.
+        construction: How explicit channels were chosen; None in a scheme without them.
+        channels: N of this step.
+        metrics: What was measured; migration is from the step before, and None in the first.
+        build_s: How long building took, without measuring; None if no clock was given.
+    """
+
+    scheme: Scheme
+    construction: Construction | None
+    channels: int
+    metrics: Metrics
+    build_s: float | None
+
+    def as_data(self, *, timed: bool = True) -> dict[str, Any]:
+        """The row as JSON data; without `timed` it is the same on every machine, at any time."""
+        construction = None if self.construction is None else self.construction.value
+        named = {"scheme": self.scheme.value, "construction": construction, "channels": self.channels}
+        return named | self.metrics.as_data() | ({"build_s": self.build_s} if timed else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Every step of every chain, and the plan at the end of each chain.
+
+    Attributes:
+        rows: By scheme and construction, then in the order of the chain.
+        plans: One a chain, for the last channel count.
+    """
+
+    rows: tuple[ComparisonRow, ...]
+    plans: tuple[Plan, ...]
+
+    def table(self) -> Table:
+        """The rows, each ratio beside its floors."""
+        rows = [[row.as_data()[column.name] for column in COLUMNS] for row in self.rows]
+        return Table.of("Schemes compared", COLUMNS, rows, note=NOTE)
+
+    def as_data(self, *, timed: bool = True) -> dict[str, Any]:
+        """The comparison as JSON data; content hashes are taken without `timed`."""
+        return {"schema": SCHEMA, "rows": [row.as_data(timed=timed) for row in self.rows]}
+
+    def _repr_html_(self) -> str:
+        """The table, for a notebook."""
+        return self.table()._repr_html_()
+
+
+NOTE = (
+    "Each step migrates from the row above it. No placement of whole keys has less imbalance than imbalance_floor or"
+    " a lower r_n than r_floor; none with the same tracked keys over the same ring a lower r_n than r_floor_pair."
+)
+
+COLUMNS = (
+    Column("scheme"),
+    Column("construction"),
+    Column("channels", Kind.COUNT),
+    Column("imbalance", Kind.RATIO, about="network load of the fullest channel over the average"),
+    Column("imbalance_floor", Kind.RATIO, about="the least that any placement of whole keys can reach"),
+    Column("r_s", Kind.RATIO, about="state, fullest channel over emptiest"),
+    Column("r_c", Kind.RATIO, about="computation, fullest channel over emptiest"),
+    Column("r_n", Kind.RATIO, about="network, fullest channel over emptiest"),
+    Column("r_floor", Kind.RATIO, about="the least r_n that any placement of whole keys can reach"),
+    Column("r_floor_pair", Kind.RATIO, about="the least r_n with these keys tracked and the rest hashed"),
+    Column("b", Kind.RATIO, about="geometric mean of the ratios over their tolerances; 1 is tolerated"),
+    Column("m", Kind.RATIO, about="migrated state over that of an average channel"),
+    Column("b(1+m)", Kind.RATIO, about="balance and migration together; lower is better"),
+    Column("migrated_keys", Kind.COUNT, about="keys whose channel changed"),
+    Column("migrated_state", Kind.NUMBER, about="their state, in units of the state function of a count"),
+    Column("empty_channels", Kind.COUNT, about="channels without any load"),
+    Column("explicit_keys", Kind.COUNT, about="keys mapped one by one"),
+    Column("build_s", Kind.SECONDS, "s", about="time to build"),
+)
+
+
+def compare_schemes(
+    frequencies: Frequencies,
+    channels: Sequence[int],
+    *,
+    schemes: Sequence[Scheme] = tuple(Scheme),
+    constructions: Sequence[Construction] = tuple(Construction),
+    resources: Resources | None = None,
+    utility: UtilityName = UtilityName.APM,
+    track: int | None = None,
+    hash: HashName = HashName.MURMUR3,
+    replicas: int = DEFAULT_REPLICAS,
+    trace: str | None = None,
+    clock: Callable[[], float] | None = None,
+) -> Comparison:
+    """Build every scheme for each channel count in turn, each step from the one before, and measure every step.
+
+    Args:
+        frequencies: The counted keys.
+        channels: The channel counts in the order in which they follow each other; growing, shrinking or staying.
+        schemes: What to compare.
+        constructions: The ways to choose explicit channels, each a chain of its own.
+        resources: Load functions, tolerances, sigma; "LLL", 1.2 and 0.1 if not given.
+        utility: How balance and migration are combined.
+        track: Place this many of the heaviest keys explicitly, instead of those that reach delta.
+        hash: Places keys, and replicas on a ring.
+        replicas: Of each channel on a ring.
+        trace: Fingerprint of the trace that was counted.
+        clock: Seconds, for `build_s`.
+
+    Raises:
+        UsageError: no channel count or scheme is given, or one of the numbers is out of its range.
+    """
+    if not channels or not schemes:
+        raise UsageError("a comparison needs at least one scheme and one channel count")
+    rows: list[ComparisonRow] = []
+    plans: list[Plan] = []
+    for scheme in schemes:
+        for construction in constructions if scheme is Scheme.HYBRID else (Construction.SCAN,):
+            recipe = Recipe(scheme, construction, resources or Resources(), utility, track, hash, replicas)
+            for built, build_s in _chain(frequencies, recipe, channels, trace, clock):
+                rows.append(_row(built, build_s))
+            plans.append(built.plan)
+    return Comparison(tuple(rows), tuple(plans))
+
+
+def _chain(
+    frequencies: Frequencies,
+    recipe: Recipe,
+    channels: Sequence[int],
+    trace: str | None,
+    clock: Callable[[], float] | None,
+) -> Iterator[tuple[Built, float | None]]:
+    """The steps of one chain, each with the time that building took."""
+    last: Built | None = None
+    for count in channels:
+        started = clock() if clock else 0.0
+        partitioner = build_partitioner(frequencies, recipe, count, None if last is None else last.partitioner)
+        build_s = clock() - started if clock else None
+        if last is None:
+            last = describe(frequencies, recipe, partitioner, trace=trace)
+        else:
+            last = describe(frequencies, recipe, partitioner, last.placed, last.plan.content_hash(), trace)
+        yield last, build_s
+
+
+def _row(built: Built, build_s: float | None) -> ComparisonRow:
+    return ComparisonRow(built.plan.scheme, built.plan.construction, built.plan.channels, built.metrics, build_s)

@@ -1,0 +1,147 @@
+"""The numbers by which partitioners are judged, under the names by which they are published."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.partitioner import Channels, Partitioner
+from adapt.core.resources.floors import imbalance_floor, r_floor, r_floor_pair
+from adapt.core.resources.functions import Floats, Resources
+from adapt.core.resources.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
+from adapt.core.resources.loads import channel_loads, total_load
+from adapt.core.resources.migration import Migration, migration
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Balance, its floors, and migration of one partitioner over one stream; None where a number is not defined.
+
+    Ratios over an empty channel and floors of placements that must leave one empty are infinite, so None; without a
+    partitioner before it, a partitioner has no migration.
+
+    Attributes:
+        imbalance: Network load of the fullest channel over the average one.
+        imbalance_floor: The least `imbalance` that any placement of whole keys can reach.
+        r_s: State, fullest channel over emptiest (Eq. 2).
+        r_c: Computation, likewise (Eq. 4).
+        r_n: Network, likewise (Eq. 6).
+        r_floor: The least `r_n` that any placement of whole keys can reach.
+        r_floor_pair: The least `r_n` with the given tracked keys placed and the rest where the ring puts them.
+        b: Relative load imbalance (Eq. 11); 1 is the tolerated limit.
+        m: Relative migration cost (Eq. 12); 1 is the state of an average channel.
+        b_times_1_plus_m: The paper's joint objective (Eq. 13); lower is better.
+        migrated_keys: Keys whose channel changed.
+        migrated_state: Their state, in units of the state function of a count (Eq. 9).
+        empty_channels: Channels without any load.
+        explicit_keys: Keys that are mapped one by one.
+    """
+
+    imbalance: float | None
+    imbalance_floor: float | None
+    r_s: float | None
+    r_c: float | None
+    r_n: float | None
+    r_floor: float | None
+    r_floor_pair: float | None
+    b: float | None
+    m: float | None
+    b_times_1_plus_m: float | None
+    migrated_keys: int | None
+    migrated_state: float | None
+    empty_channels: int
+    explicit_keys: int
+
+    def as_data(self) -> dict[str, float | int | None]:
+        """The metrics by their published names."""
+        return {published_name(name): value for name, value in asdict(self).items()}
+
+
+def published_name(field: str) -> str:
+    """The name of a field of `Metrics` in every table and document: b(1+m) is no Python name."""
+    return "b(1+m)" if field == "b_times_1_plus_m" else field
+
+
+def evaluate(
+    partitioner: Partitioner,
+    frequencies: Frequencies,
+    resources: Resources,
+    previous: Partitioner | None = None,
+    tracked: NDArray[np.bool_] | None = None,
+) -> Metrics:
+    """Measure a partitioner on a counted stream.
+
+    Args:
+        partitioner: What is judged.
+        frequencies: The stream, every key of it for exact counts.
+        resources: Functions and tolerances.
+        previous: The partitioner before it; none, no migration.
+        tracked: Which listed keys have an explicit entry, shape (keys,); none for a partitioner that hashes only,
+            which has no `r_floor_pair`.
+    """
+    placed = partitioner.channels_of(frequencies.keys)
+    before = None if previous is None else previous.channels_of(frequencies.keys)
+    return measure(placed, partitioner.channels, frequencies, resources, before, tracked)
+
+
+def measure(
+    placed: Channels,
+    channels: int,
+    frequencies: Frequencies,
+    resources: Resources,
+    before: Channels | None = None,
+    tracked: NDArray[np.bool_] | None = None,
+    explicit_keys: int | None = None,
+) -> Metrics:
+    """As `evaluate`, of keys that are routed already.
+
+    Args:
+        placed: The channel of each listed key, shape (keys,).
+        channels: N.
+        frequencies: The stream.
+        resources: Functions and tolerances.
+        before: The channel of each listed key under the partitioner before, shape (keys,).
+        tracked: Which listed keys have an explicit entry, shape (keys,).
+        explicit_keys: Explicit entries, if some are of keys that are not listed.
+    """
+    loads = channel_loads(placed, frequencies, resources, channels)
+    network = loads[2]
+    weights = resources.network.of(frequencies.count_low)
+    total = total_load(frequencies, resources.network)
+    ratios = [max_over_min(load) for load in loads]
+    b = relative_imbalance(ratios, resources.tolerance)
+    moved = None if before is None else _migration(before, placed, frequencies, resources, channels)
+    m = None if moved is None else moved.relative
+    return Metrics(
+        imbalance=max_over_mean(network),
+        imbalance_floor=imbalance_floor(float(weights[0]), total, channels) if len(weights) else None,
+        r_s=ratios[0],
+        r_c=ratios[1],
+        r_n=ratios[2],
+        r_floor=r_floor(weights, total, channels),
+        r_floor_pair=None if tracked is None else _pair_floor(placed, network, weights, tracked),
+        b=b,
+        m=m,
+        b_times_1_plus_m=None if b is None or m is None else b * (1 + m),
+        migrated_keys=None if moved is None else moved.keys,
+        migrated_state=None if moved is None else moved.state,
+        empty_channels=empty_channels(network),
+        explicit_keys=_count(tracked) if explicit_keys is None else explicit_keys,
+    )
+
+
+def _migration(
+    before: Channels, placed: Channels, frequencies: Frequencies, resources: Resources, channels: int
+) -> Migration:
+    return migration(before, placed, resources.state.of(frequencies.count_low), channels)
+
+
+def _pair_floor(placed: Channels, network: Floats, weights: Floats, tracked: NDArray[np.bool_]) -> float | None:
+    """`r_floor_pair`, with what the ring puts on each channel measured: all but the tracked keys."""
+    explicit = np.bincount(placed[tracked], weights=weights[tracked], minlength=len(network))
+    return r_floor_pair(weights[tracked], np.maximum(network - explicit, 0.0))
+
+
+def _count(tracked: NDArray[np.bool_] | None) -> int:
+    return 0 if tracked is None else int(np.count_nonzero(tracked))

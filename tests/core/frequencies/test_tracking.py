@@ -1,0 +1,99 @@
+"""Which keys are tracked, by hand and by the definition."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.errors import UsageError
+from adapt.core.frequencies.exact import KeyCounts, frequencies_of
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.tracking import theta, threshold, tracked_keys
+from adapt.core.resources.functions import Resources
+
+
+def counted(**counts: int) -> Frequencies:
+    keys = pa.array(list(counts), pa.string())
+    return frequencies_of(KeyCounts(keys, np.array(list(counts.values()), dtype=np.int64), sum(counts.values())))
+
+
+def test_theta_by_hand():
+    assert theta(1.5, 4) == pytest.approx(0.5 / (1 + 1.5 / 3))
+    assert theta(1, 4) == 0
+
+
+def test_theta_is_how_far_the_fullest_channel_lies_above_the_mean():
+    # One channel at alpha, N - 1 at 1: the case that Eq. 15 is derived from.
+    loads = [1.2, *[1.0] * 9]
+    assert theta(1.2, 10) == pytest.approx(1.2 / (sum(loads) / 10) - 1)
+
+
+def test_delta_of_a_linear_resource():
+    assert threshold(counted(a=1), Resources.parse("CLC", 1.2, 0.1), 10) == pytest.approx(0.1 * theta(1.2, 10) / 10)
+
+
+def test_constant_resources_need_no_tracking():
+    assert threshold(counted(a=3, b=1), Resources.parse("CCC"), 4) == 1
+    assert tracked_keys(counted(a=3, b=1), Resources.parse("CCC"), 4).to_pylist() == []
+
+
+def test_the_least_delta_counts():
+    strict = Resources.parse("LLL", [1.1, 2, 3])
+    assert threshold(counted(a=1), strict, 4) == threshold(counted(a=1), Resources.parse("LCC", 1.1), 4)
+
+
+def test_quadratic_delta_is_raised_by_the_predicted_load():
+    # Delta of Eq. 17: sqrt(0.9 theta / (4 * 2)) is about 0.27, so only a (5/8) is collected; the other three are
+    # taken for 1/8 each.
+    resources, stream = Resources.parse("QCC", 1.5, 0.9), counted(a=5, b=1, c=1, d=1)
+    predicted = (5 / 8) ** 2 + 3 * (1 / 8) ** 2
+    assert threshold(stream, resources, 2) == pytest.approx(math.sqrt(0.9 * theta(1.5, 2) * predicted / 2))
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=12), st.text("CLQ", min_size=3, max_size=3), st.integers(2, 6))
+def test_threshold_is_the_definition(counts, letters, channels):
+    """Section 4.1.3, word for word, with decisions on N and the minimum."""
+    stream = frequencies_of(KeyCounts(pa.array(range(len(counts))), np.array(counts), sum(counts)))
+    f, size, room = [count / sum(counts) for count in counts], len(counts), 0.3 * theta(1.7, channels)
+    plain = {"C": 1.0, "L": room / channels, "Q": math.sqrt(room / (size * channels))}
+    collected = [share for share in f if share >= min(plain[letter] for letter in letters)]
+    others = size - len(collected)
+    load = sum(share**2 for share in collected)
+    if others:
+        load += others * ((1 - sum(collected)) / others) ** 2
+    raised = plain | {"Q": math.sqrt(room * load / channels)}
+    expected = min(raised[letter] for letter in letters)
+    assert threshold(stream, Resources.parse(letters, 1.7, 0.3), channels) == pytest.approx(expected)
+
+
+def test_keys_that_reach_delta_are_tracked_in_tie_order():
+    resources = Resources.parse("LLL", 1.5, 1.0)
+    # delta = theta / 4 = (1/3) / 4 = 1/12
+    stream = counted(e=1, d=2, c=2, b=5, a=14)
+    assert tracked_keys(stream, resources, 4).to_pylist() == ["a", "b", "c", "d"]
+
+
+def test_upper_bounds_decide_for_lossy_counts():
+    lossy = Frequencies(
+        pa.array(["a", "b", "c"]), np.array([50, 1, 0]), np.array([50, 1, 20]), total=100.0, rows=100, epsilon=0.2
+    )
+    assert tracked_keys(lossy, Resources.parse("LLL", 1.5, 1.0), 4).to_pylist() == ["a", "c"]
+
+
+def test_a_given_number_of_keys_can_be_tracked():
+    assert tracked_keys(counted(a=3, c=2, b=2), Resources(), 4, track=2).to_pylist() == ["a", "b"]
+    assert tracked_keys(counted(a=3, c=2, b=2), Resources(), 4, track=9).to_pylist() == ["a", "b", "c"]
+    with pytest.raises(UsageError, match="-1 keys"):
+        tracked_keys(counted(a=3), Resources(), 4, track=-1)
+
+
+def test_one_channel_tracks_nothing():
+    assert tracked_keys(counted(a=3), Resources(), 1).to_pylist() == []
+    assert tracked_keys(counted(a=3), Resources(), 1, track=5).to_pylist() == []
+
+
+def test_an_empty_stream_tracks_nothing():
+    assert len(tracked_keys(counted(), Resources(), 4)) == 0
