@@ -1,0 +1,23 @@
+"""The charts there are. Each is made from a table, names the columns it reads, and draws no number the table lacks.
+
+A chart says in its sentence what it shows, and says there too when points were left out. Cells that are not finite
+numbers leave a gap.
+"""
+
+from adapt.core.report.by_channels import comparison, imbalance_by_channels, migration_by_channels
+from adapt.core.report.chart import Chart
+from adapt.core.report.of_keys import channel_loads, rank_frequency, top_keys
+from adapt.core.report.over_time import imbalance_per_period, migration_per_period, rate_over_time
+
+__all__ = [
+    "Chart",
+    "channel_loads",
+    "comparison",
+    "imbalance_by_channels",
+    "imbalance_per_period",
+    "migration_by_channels",
+    "migration_per_period",
+    "rank_frequency",
+    "rate_over_time",
+    "top_keys",
+]

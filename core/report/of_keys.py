@@ -1,0 +1,100 @@
+"""Charts of how weight is spread: over ranks, over the heaviest keys, over channels."""
+
+from adapt.core.report.axes import DASHED, column_of, named, ticks, up
+from adapt.core.report.chart import Chart, Records, chart
+from adapt.core.report.labels import count, distinct, label
+from adapt.core.report.points import Real, is_real, log_spaced
+from adapt.core.report.theme import PALETTE
+from adapt.core.report.values import human
+from adapt.core.table import Cell, Table
+
+MOST_RANKS = 300
+MOST_BARS = 20
+MOST_CHANNELS = 64
+_MOST_DOTS = 30
+
+
+def rank_frequency(table: Table, rank: str = "rank", share: str = "share") -> Chart:
+    """How heavy the key at each rank is, both on logarithmic scales: a straight line is a power law."""
+    pairs = [(at, weight) for at, weight in _weighed(table, rank, share) if is_real(at) and at > 0 and weight > 0]
+    pairs.sort()
+    kept = [pairs[at] for at in log_spaced([at for at, _ in pairs], MOST_RANKS)]
+    column = column_of(table, share)
+    points: Records = [
+        {"x": at, "y": weight, "dot": number < _MOST_DOTS, "d": f"{rank} {at}: {human(weight, column)}"}
+        for number, (at, weight) in enumerate(kept)
+    ]
+    sentence = (
+        f"The {named(table, share)} of the key at each {rank}, both on logarithmic scales: steeper is more skewed."
+    )
+    if len(kept) < len(pairs):
+        sentence += f" {count(len(kept))} of {count(len(pairs))} ranks are drawn, evenly spread over the scale."
+    log = {"scale": {"type": "log"}}
+    encoding = {
+        "x": {"field": "x", "type": "quantitative", **log, "axis": ticks(table, rank)},
+        "y": {**up(table, share), **log},
+    }
+    dots = {
+        "mark": {"type": "circle", "size": 26, "opacity": 1, "color": PALETTE[0]},
+        "transform": [{"filter": "datum.dot"}],
+        "encoding": {"description": {"field": "d"}},
+    }
+    layers = [{"mark": {"type": "line", "color": PALETTE[0]}}, dots]
+    return chart("Rank and frequency", {"encoding": encoding, "layer": layers}, points, sentence, table)
+
+
+def top_keys(table: Table, key: str = "key", share: str = "share", most: int = MOST_BARS) -> Chart:
+    """The heaviest keys as bars, with their shares written at the end."""
+    pairs = sorted(_weighed(table, key, share), key=lambda pair: -pair[1])
+    labels = distinct([label(name) for name, _ in pairs[:most]])
+    column = column_of(table, share)
+    points: Records = [
+        {"k": text, "y": weight, "t": human(weight, column), "d": f"{text}: {human(weight, column)}"}
+        for text, (_, weight) in zip(labels, pairs, strict=False)
+    ]
+    sentence = f"The {named(table, share)} of the heaviest {key}s, heaviest first."
+    if len(pairs) > most:
+        sentence += f" {count(most)} of the table's {count(len(pairs))} are drawn."
+    room = 1.22 * max((point["y"] for point in points), default=0) or 1
+    encoding = {
+        "y": {"field": "k", "type": "nominal", "sort": None, "axis": {"title": None}},
+        "x": {"field": "y", "type": "quantitative", "scale": {"domain": [0, room], "nice": False}, "axis": None},
+        "description": {"field": "d"},
+    }
+    written = {"mark": {"type": "text", "align": "left", "dx": 5, "aria": False}, "encoding": {"text": {"field": "t"}}}
+    body = {"height": {"step": 22}, "encoding": encoding, "layer": [{"mark": "bar"}, written]}
+    return chart("Heaviest keys", body, points, sentence, table)
+
+
+def channel_loads(table: Table, channel: str = "channel", load: str = "load") -> Chart:
+    """The load of each channel, and the line of their mean."""
+    pairs = _weighed(table, channel, load)
+    mean = sum(height for _, height in pairs) / len(pairs) if pairs else 0.0
+    sentence = f"The {named(table, load)} of each channel; the dashed line is their mean"
+    if mean > 0:
+        sentence += f", of which the fullest carries {max(height for _, height in pairs) / mean:.3f} times as much"
+    sentence += "."
+    if len(pairs) > MOST_CHANNELS:
+        sentence += f" The {MOST_CHANNELS} fullest of {count(len(pairs))} channels are drawn, fullest first."
+        pairs = sorted(pairs, key=lambda pair: -pair[1])[:MOST_CHANNELS]
+    column = column_of(table, load)
+    points: Records = [
+        {"k": text, "y": height, "mean": mean, "d": f"{channel} {text}: {human(height, column)}"}
+        for text, (_, height) in zip(distinct([label(name) for name, _ in pairs]), pairs, strict=True)
+    ]
+    across = {"field": "k", "type": "ordinal", "sort": None, "axis": {"title": channel, "labelAngle": 0}}
+    bars = {
+        "mark": "bar",
+        "encoding": {"x": across, "y": up(table, load, zero=True), "description": {"field": "d"}},
+    }
+    line = {
+        "mark": {**DASHED, "type": "rule"},
+        "encoding": {"y": {"aggregate": "max", "field": "mean", "type": "quantitative"}},
+    }
+    return chart("Load per channel", {"layer": [bars, line]}, points, sentence, table)
+
+
+def _weighed(table: Table, name: str, weight: str) -> list[tuple[Cell, Real]]:
+    """The pairs of a name and a weight, where the weight is a number."""
+    pairs = zip(table.values(name), table.values(weight), strict=True)
+    return [(cell, heavy) for cell, heavy in pairs if is_real(heavy)]

@@ -1,0 +1,122 @@
+"""A chart drawn: Vega-Lite to one inline SVG that fetches nothing and follows the page's colours."""
+
+import json
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+from xml.etree import ElementTree
+
+from adapt.core.report.theme import FONT, INK, config
+from adapt.core.report.values import plain, visible
+
+WIDE = 640
+NARROW = 330
+
+_NAMESPACE = "http://www.w3.org/2000/svg"
+_ELEMENTS = {"svg", "g", "path", "rect", "line", "circle", "text", "tspan", "defs", "clipPath"}
+_ATTRIBUTES = {
+    *("d", "x", "y", "x1", "x2", "y1", "y2", "r", "width", "height", "transform", "viewBox", "id", "clip-path"),
+    *("fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin"),
+    *("stroke-linecap", "stroke-miterlimit", "opacity", "text-anchor", "font-size", "font-weight", "font-style"),
+}
+_DEFAULTS = {("opacity", "1"), ("stroke-width", "1"), ("fill-opacity", "1"), ("stroke-opacity", "1")}
+_INVISIBLE = {"", "M0,0h0v0h0Z"}
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
+_REFERENCE = re.compile(r"url\(#([^)]*)\)")
+
+
+def render_svg(spec: Mapping[str, Any], width: int = WIDE, prefix: str | None = None) -> str:
+    """Draw a Vega-Lite spec; the same arguments always give the same text.
+
+    The background is transparent and text, axes and grid take the colour of the text around, so the chart is
+    legible on light and dark pages. Ids start with `prefix`, by default a hash of the spec. Every text in the spec
+    has control characters escaped first: the renderer would end the process on them.
+
+    Args:
+        spec: A single or layered view; its `description` names the chart for screen readers.
+        width: Outer width in pixels.
+        prefix: What ids begin with; give each chart of a page its own.
+    """
+    import vl_convert
+
+    safe = _safe({**spec, "width": width, "config": config(width)})
+    if prefix is None:
+        prefix = "v" + sha256(json.dumps(safe, sort_keys=True).encode()).hexdigest()[:10]
+    drawn = vl_convert.vegalite_to_svg(safe, allowed_base_urls=[])
+    root = ElementTree.fromstring(drawn)
+    _clean(root, _Ids(prefix))
+    _name(root, str(safe.get("description", "")))
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+class _Ids:
+    """New ids in order of appearance, because the renderer numbers its own through the life of the process."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._given: dict[str, str] = {}
+
+    def of(self, old: str) -> str:
+        return self._given.setdefault(old, f"{self._prefix}-{len(self._given)}")
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {visible(str(key)): _safe(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_safe(item) for item in value]
+    return visible(value) if isinstance(value, str) else plain(value)
+
+
+def _clean(element: ElementTree.Element, ids: _Ids) -> None:
+    """Keep what draws, drop the rest: names of our own ids, no roles within, no fonts, no references elsewhere."""
+    element.tag = _local(element)
+    label = element.get("aria-label") if element.get("role") == "graphics-symbol" else None
+    is_marks = "role-mark" in (element.get("class") or "").split()
+    kept = {name: _value(name, value, ids) for name, value in element.attrib.items() if name in _ATTRIBUTES}
+    element.attrib.clear()
+    element.attrib.update({name: value for name, value in kept.items() if (name, value) not in _DEFAULTS})
+    if is_marks:
+        element.set("class", "marks")
+    for child in list(element):
+        if _draws(child):
+            _clean(child, ids)
+        else:
+            element.remove(child)
+    if label and element.tag != "g":
+        title = ElementTree.Element("title")
+        title.text = label
+        element.insert(0, title)
+
+
+def _local(element: ElementTree.Element) -> str:
+    return element.tag.removeprefix(f"{{{_NAMESPACE}}}")
+
+
+def _draws(element: ElementTree.Element) -> bool:
+    is_empty = _local(element) == "path" and element.get("d", "") in _INVISIBLE
+    return _local(element) in _ELEMENTS and element.get("display") != "none" and not is_empty
+
+
+def _value(name: str, value: str, ids: _Ids) -> str:
+    if name == "id":
+        return ids.of(value)
+    if value == INK:
+        return "currentColor"
+    value = _REFERENCE.sub(lambda found: f"url(#{ids.of(found[1])})", value)
+    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value)
+
+
+def _name(root: ElementTree.Element, title: str) -> None:
+    root.attrib = {
+        "xmlns": _NAMESPACE,
+        "class": "chart",
+        "role": "img",
+        "aria-label": title,
+        **root.attrib,
+        "font-family": FONT,
+    }
+    named = ElementTree.Element("title")
+    named.text = title
+    root.insert(0, named)
