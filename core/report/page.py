@@ -1,0 +1,211 @@
+"""One self-contained page of tables and charts: nothing fetched, no script, readable on a phone and on paper."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from adapt.core.report.chart import Chart
+from adapt.core.report.svg import NARROW, WIDE, render_svg
+from adapt.core.report.values import elided, human, is_numeric, visible
+from adapt.core.table import Cell, Column, Kind, Table
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+MOST_BYTES = 2_000_000
+"""No page is larger; tables and then charts are cut, and said to be cut, until it fits."""
+
+_OPEN_ROWS = 12
+_LONGEST_CELL = 240
+_LONGEST_SENTENCE = 2_000
+_UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, what is to be known under it in sentences, and the charts and tables that show it."""
+
+    heading: str
+    sentences: Sequence[str] = ()
+    charts: Sequence[Chart] = ()
+    tables: Sequence[Table] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A report: sections in reading order, and how it was made.
+
+    Attributes:
+        title: The page's name.
+        sections: What is reported; the first one's sentences are set as the page's answer.
+        made: One mapping for each artefact reported on: command, versions, inputs with hashes; may be nested.
+    """
+
+    title: str
+    sections: Sequence[Section]
+    made: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Caps:
+    """How much of a page is kept."""
+
+    rows: int
+    charts: int = 1_000
+    sections: int = 1_000
+    made: int = 2_000
+
+
+_CAPS = (
+    *(_Caps(rows) for rows in (200, 100, 50, 20, 5)),
+    *(_Caps(5, charts) for charts in (24, 12, 4, 0)),
+    *(_Caps(5, 0, sections, made) for sections, made in ((200, 200), (50, 50), (10, 10), (1, 1))),
+)
+
+
+def render_page(page: Page) -> str:
+    """The page as HTML; the same page always gives the same text, of at most 2 MB in UTF-8.
+
+    Every text is escaped for HTML, and what would act instead of showing (control and direction characters) is
+    written as an escape. A table shows its first 200 rows and says how many more there are; if the page would be too
+    large, tables show fewer, then charts are left out from the end, then sections, and the page says so.
+    """
+    drawings = _Drawings()
+    template = _template()
+    html = ""
+    for caps in _CAPS:
+        html = template.render(_view(page, caps, drawings))
+        if len(html.encode()) <= MOST_BYTES:
+            break
+    return html
+
+
+class _Drawings:
+    """Charts drawn once, however often the page is tried."""
+
+    def __init__(self) -> None:
+        self._drawn: dict[int, tuple[str, str]] = {}
+
+    def of(self, number: int, chart: Chart) -> tuple[str, str]:
+        """The chart for a wide and for a narrow page."""
+        if number not in self._drawn:
+            wide, narrow = (
+                render_svg(chart.spec, width, f"c{number}{letter}") for width, letter in ((WIDE, "w"), (NARROW, "n"))
+            )
+            self._drawn[number] = wide, narrow
+        return self._drawn[number]
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("adapt.core.report", package_path=""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")
+
+
+def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
+    """What the template shows: texts made safe, tables cut, charts drawn."""
+    sections, left_out = [], max(0, len(page.sections) - caps.sections)
+    chart_number = 0
+    for number, section in enumerate(page.sections[: caps.sections], start=1):
+        charts = []
+        for chart in section.charts:
+            chart_number += 1
+            is_kept = chart_number <= caps.charts
+            charts.append(_chart_view(chart, chart_number, section.tables, caps, drawings if is_kept else None))
+        sections.append(
+            {
+                "id": f"s{number}",
+                "heading": _text(section.heading),
+                "sentences": [_text(sentence) for sentence in section.sentences],
+                "charts": charts,
+                "tables": [_table_view(table, caps) for table in section.tables],
+            }
+        )
+    made = [list(_flat(mapping))[: caps.made] for mapping in page.made[: caps.made]]
+    return {"title": _text(page.title), "sections": sections, "sections_left_out": left_out, "made": made}
+
+
+def _chart_view(
+    chart: Chart, number: int, shown: Sequence[Table], caps: _Caps, drawings: _Drawings | None
+) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    wide, narrow = drawings.of(number, chart) if drawings and not chart.is_empty else ("", "")
+    return {
+        "id": f"c{number}",
+        "title": _text(chart.title),
+        "sentence": _text(chart.sentence),
+        # The only markup not made by the template: the drawing, rebuilt element by element from known names.
+        "wide": Markup(wide),
+        "narrow": Markup(narrow),
+        "missing": "There is nothing to draw."
+        if chart.is_empty
+        else ""
+        if wide
+        else "Left out to keep the page small.",
+        "table": None if any(chart.table is table for table in shown) else _table_view(chart.table, caps),
+    }
+
+
+def _table_view(table: Table, caps: _Caps) -> dict[str, Any]:
+    kept = table.rows[: caps.rows]
+    columns = [
+        {
+            "pieces": _text(_headed(column)).replace("_", "_\n").split("\n"),
+            "about": _text(column.about),
+            "name": _text(column.name),
+            "side": "n" if is_numeric(column.kind) else "t",
+        }
+        for column in table.columns
+    ]
+    return {
+        "title": _text(table.title),
+        "note": _text(table.note),
+        "columns": columns,
+        "explained": [column for column in columns if column["about"]],
+        "rows": [[_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in kept],
+        "sides": [column["side"] for column in columns],
+        "count": _count(len(table.rows)),
+        "more": _count(len(table.rows) - len(kept)) if len(table.rows) > len(kept) else "",
+        "is_long": len(table.rows) > _OPEN_ROWS,
+    }
+
+
+def _headed(column: Column) -> str:
+    has_unit = column.unit and column.unit != column.name and column.kind not in _UNITS_IN_VALUES
+    return f"{column.name} ({column.unit})" if has_unit else column.name
+
+
+def _flat(made: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
+    """Provenance as name and value, nested names joined by dots."""
+    for name, value in made.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{path}.")
+        elif isinstance(value, (list, tuple)) and any(isinstance(item, Mapping) for item in value):
+            yield from _flat({str(at): item for at, item in enumerate(value, start=1)}, f"{path}.")
+        elif isinstance(value, (list, tuple)):
+            yield _text(path), _text(" ".join(map(str, value)))
+        else:
+            yield _text(path), _text("–" if value is None else str(value))
+
+
+def _text(text: str) -> str:
+    return elided(visible(text[: 2 * _LONGEST_SENTENCE]), _LONGEST_SENTENCE)
+
+
+def _cell(cell: Cell, column: Column) -> str:
+    return elided(human(cell, column), _LONGEST_CELL)
+
+
+def _count(things: int) -> str:
+    return human(things, Column("count", Kind.COUNT))
