@@ -5,8 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adapt.core.report.labels import headed
 from adapt.core.report.values import MISSING, elided, human, is_numeric, plain, visible
-from adapt.core.table import Cell, Column, Table
+from adapt.core.table import Cell, Table
 
 _LONGEST_MARKDOWN_CELL = 400
 _UNQUOTABLE = re.compile(r"[\ud800-\udfff]")
@@ -89,7 +90,7 @@ def _csv_cell(cell: Cell) -> str:
 
 
 def _markdown_block(table: Table) -> str:
-    heads = [_markdown(_headed(column)) for column in table.columns]
+    heads = [_markdown(headed(column)) for column in table.columns]
     rules = ["---:" if is_numeric(column.kind) else "---" for column in table.columns]
     rows = [
         [
@@ -100,10 +101,6 @@ def _markdown_block(table: Table) -> str:
     ]
     lines = [f"### {_markdown(visible(table.title))}", "", *(f"| {' | '.join(row)} |" for row in (heads, rules, *rows))]
     return "\n".join(lines + (["", _markdown(visible(table.note))] if table.note else [])) + "\n"
-
-
-def _headed(column: Column) -> str:
-    return visible(f"{column.name} ({column.unit})" if column.unit and column.unit != column.name else column.name)
 
 
 def _markdown(text: str) -> str:

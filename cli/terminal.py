@@ -1,12 +1,12 @@
 """Tables on a terminal: human values, numbers to the right, every column legible in 80 characters."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from adapt.core.report.labels import breakable, headed
 from adapt.core.report.values import elided, human, is_numeric, visible
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Column, Table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -15,7 +15,6 @@ _GAP = 2
 _NARROW_TEXT = 16
 _LONGEST_CELL = 400
 _MOST_LEADING = 3
-_UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
 
 
 def terminal_text(tables: Sequence[Table], out: TextIO) -> str:
@@ -75,16 +74,7 @@ class Strip:
         return Strip(self.column, self.cells, width)
 
     def _pieces(self) -> list[str]:
-        unit = "" if self.column.kind in _UNITS_IN_VALUES else self.column.unit
-        name = visible(f"{self.column.name} ({unit})" if unit and unit != self.column.name else self.column.name)
-        pieces = [""]
-        for piece in re.findall(r"[^_ ]*[_ ]+|[^_ ]+", name):
-            # A piece of one letter, as in `r_floor` and `build_s`, stays with its neighbour.
-            if min(len(pieces[-1].strip("_ ")), len(piece.strip("_ "))) < 2:
-                pieces[-1] += piece
-            else:
-                pieces.append(piece)
-        return pieces
+        return breakable(headed(self.column))
 
 
 def blocks(table: Table, width: int) -> list[list[Strip]]:

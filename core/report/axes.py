@@ -1,7 +1,7 @@
 """How a column becomes an axis: its scale, its title with the unit, and ticks that read like its cells."""
 
-from collections.abc import Mapping, Sequence
-from math import log10
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, floor, log10
 from typing import Any
 
 from adapt.core.report.points import Real, is_real
@@ -19,6 +19,7 @@ DASHED: Mapping[str, Any] = {
 """The mark of a bound or a mean: ink, not a colour of the data."""
 
 _TICKS = 5
+_YEAR_US = 366 * 86_400 * 1_000_000
 _TIMES = {
     "year": "%Y",
     "quarter": "%b %Y",
@@ -36,7 +37,10 @@ _SHORT = "abs(datum.value) >= 1000 ? format(datum.value, '.3~s') : format(datum.
 def across(table: Table, name: str) -> dict[str, Any]:
     """The horizontal channel of a time or of a number, in field `x`."""
     if column_of(table, name).kind is Kind.TIME:
-        axis = {"title": f"{name} (UTC)", "format": _TIMES}
+        instants = [cell for cell in table.values(name) if is_real(cell)]
+        is_short = bool(instants) and max(instants) - min(instants) < _YEAR_US
+        # Within a year the first of January is a day like any other.
+        axis = {"title": f"{name} (UTC)", "format": {**_TIMES, "year": "%b %-d"} if is_short else _TIMES}
         return {"field": "x", "type": "temporal", "scale": {"type": "utc"}, "axis": axis}
     scale = {"zero": False, "nice": False}
     return {"field": "x", "type": "quantitative", "scale": scale, "axis": ticks(table, name, whole=True)}
@@ -61,6 +65,14 @@ def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
         case _:
             axis["labelExpr"] = _SHORT
     return axis | ({"tickMinStep": 1} if whole else {})
+
+
+def powers(numbers: Iterable[Real]) -> dict[str, Any]:
+    """Ticks at powers of ten for a logarithmic axis over positive numbers; nothing to say of less than two decades."""
+    held = list(numbers)
+    if not held or log10(max(held) / min(held)) < 2:
+        return {}
+    return {"values": [10.0**at for at in range(floor(log10(min(held))), ceil(log10(max(held))) + 1)]}
 
 
 def colours(names: Sequence[str]) -> dict[str, Any]:

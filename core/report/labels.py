@@ -1,11 +1,13 @@
-"""Names short enough for a chart."""
+"""Names short enough for a chart, and where a column's name may break."""
 
+import re
 from collections.abc import Sequence
 
 from adapt.core.report.values import human, visible
 from adapt.core.table import Cell, Column, Kind
 
 _LONGEST = 32
+_UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
 
 
 def label(cell: Cell) -> str:
@@ -26,6 +28,26 @@ def distinct(labels: Sequence[str]) -> list[str]:
         taken.add(unlike)
         result.append(unlike)
     return result
+
+
+def breakable(name: str) -> list[str]:
+    """The pieces of a column's name: it may break after underscores and spaces.
+
+    A piece of one letter, as in `r_floor` and `build_s`, stays with its neighbour.
+    """
+    pieces = [""]
+    for piece in re.findall(r"[^_ ]*[_ ]+|[^_ ]+", name):
+        if min(len(pieces[-1].strip("_ ")), len(piece.strip("_ "))) < 2:
+            pieces[-1] += piece
+        else:
+            pieces.append(piece)
+    return pieces
+
+
+def headed(column: Column) -> str:
+    """The column's name with its unit, unless the unit is the name or stands in every cell."""
+    has_unit = column.unit and column.unit != column.name and column.kind not in _UNITS_IN_VALUES
+    return visible(f"{column.name} ({column.unit})" if has_unit else column.name)
 
 
 def count(things: int) -> str:

@@ -1,6 +1,6 @@
 """Charts of how weight is spread: over ranks, over the heaviest keys, over channels."""
 
-from adapt.core.report.axes import DASHED, column_of, named, ticks, up
+from adapt.core.report.axes import DASHED, column_of, named, powers, ticks, up
 from adapt.core.report.chart import Chart, Records, chart
 from adapt.core.report.labels import count, distinct, label
 from adapt.core.report.points import Real, is_real, log_spaced
@@ -31,8 +31,8 @@ def rank_frequency(table: Table, rank: str = "rank", share: str = "share") -> Ch
         sentence += f" {count(len(kept))} of {count(len(pairs))} ranks are drawn, evenly spread over the scale."
     log = {"scale": {"type": "log"}}
     encoding = {
-        "x": {"field": "x", "type": "quantitative", **log, "axis": ticks(table, rank)},
-        "y": {**up(table, share), **log},
+        "x": {"field": "x", "type": "quantitative", **log, "axis": ticks(table, rank) | powers(at for at, _ in kept)},
+        "y": {**up(table, share), **log, "axis": ticks(table, share) | powers(weight for _, weight in kept)},
     }
     dots = {
         "mark": {"type": "circle", "size": 26, "opacity": 1, "color": PALETTE[0]},

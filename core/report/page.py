@@ -6,9 +6,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from adapt.core.report.chart import Chart
+from adapt.core.report.labels import breakable, count, headed
 from adapt.core.report.svg import NARROW, WIDE, render_svg
 from adapt.core.report.values import elided, human, is_numeric, visible
-from adapt.core.table import Cell, Column, Kind, Table
+from adapt.core.table import Cell, Column, Table
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -17,9 +18,10 @@ MOST_BYTES = 2_000_000
 """No page is larger; tables and then charts are cut, and said to be cut, until it fits."""
 
 _OPEN_ROWS = 12
+_MOST_STILL = 6
+_WIDEST_WORD = 18
 _LONGEST_CELL = 240
 _LONGEST_SENTENCE = 2_000
-_UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,31 +160,29 @@ def _chart_view(
 
 def _table_view(table: Table, caps: _Caps) -> dict[str, Any]:
     kept = table.rows[: caps.rows]
+    rows = [[_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in kept]
     columns = [
         {
-            "pieces": _text(_headed(column)).replace("_", "_\n").split("\n"),
+            "pieces": breakable(_text(headed(column))),
             "about": _text(column.about),
             "name": _text(column.name),
             "side": "n" if is_numeric(column.kind) else "t",
+            "least": min(_WIDEST_WORD, max((len(word) for cells in rows for word in cells[at].split()), default=0)),
         }
-        for column in table.columns
+        for at, column in enumerate(table.columns)
     ]
     return {
         "title": _text(table.title),
         "note": _text(table.note),
         "columns": columns,
         "explained": [column for column in columns if column["about"]],
-        "rows": [[_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in kept],
+        "rows": rows,
         "sides": [column["side"] for column in columns],
-        "count": _count(len(table.rows)),
-        "more": _count(len(table.rows) - len(kept)) if len(table.rows) > len(kept) else "",
+        "count": count(len(table.rows)),
+        "more": count(len(table.rows) - len(kept)) if len(table.rows) > len(kept) else "",
+        "is_broad": len(columns) > _MOST_STILL,
         "is_long": len(table.rows) > _OPEN_ROWS,
     }
-
-
-def _headed(column: Column) -> str:
-    has_unit = column.unit and column.unit != column.name and column.kind not in _UNITS_IN_VALUES
-    return f"{column.name} ({column.unit})" if has_unit else column.name
 
 
 def _flat(made: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
@@ -205,7 +205,3 @@ def _text(text: str) -> str:
 
 def _cell(cell: Cell, column: Column) -> str:
     return elided(human(cell, column), _LONGEST_CELL)
-
-
-def _count(things: int) -> str:
-    return human(things, Column("count", Kind.COUNT))

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from adapt.core.report.theme import FONT, INK, config
 from adapt.core.report.values import plain, visible
 
-WIDE = 640
+WIDE = 540
 NARROW = 330
 
 _NAMESPACE = "http://www.w3.org/2000/svg"
