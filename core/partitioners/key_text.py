@@ -34,7 +34,7 @@ def _key_from_text(text: str, key_type: KeyType) -> Key:
         case KeyType.BINARY if _is_hex(text):
             return bytes.fromhex(text)
     meant = {KeyType.STRING: "Unicode text", KeyType.INT64: "an int64 in decimal", KeyType.BINARY: "bytes in hex"}
-    raise BadInput(f"{text!r} is not a key of type {key_type}, which is {meant[key_type]}")
+    raise BadInput(f"key {text!r} is not {meant[key_type]}, which is how {key_type} keys are written")
 
 
 def _is_unicode(text: str) -> bool:

@@ -67,7 +67,7 @@ def read_name(data: Data, name: str, names: type[Name]) -> Name:
     value = read_field(data, name, str)
     with naming_field(name):
         if value not in list(names):
-            raise BadInput(f"{value!r} is not known{did_you_mean(value, names)}")
+            raise BadInput(f"{value!r} is not known{did_you_mean(value, [known.value for known in names])}")
     return names(value)
 
 

@@ -1,0 +1,129 @@
+"""What every scheme of the registry keeps: total, in range, fixed, the same alone as in a column."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.explicit import ExplicitMap
+from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioners.plan import Plan, plan_from_data, plan_to_data
+from adapt.core.partitioners.registry import SCHEMES
+from adapt.core.stream import KeyType
+
+TYPES = {
+    KeyType.STRING: (st.text(max_size=30), [pa.string(), pa.large_string()]),
+    KeyType.INT64: (st.integers(-(2**63), 2**63 - 1), [pa.int64()]),
+    KeyType.BINARY: (st.binary(max_size=30), [pa.binary(), pa.large_binary()]),
+}
+every_scheme = pytest.mark.parametrize("scheme", SCHEMES)
+
+
+@st.composite
+def placements(draw, scheme):
+    """A plan of the scheme and a column to place, in which tracked keys occur if the scheme tracks any."""
+    key_type = draw(st.sampled_from(KeyType))
+    keys, arrow_types = TYPES[key_type]
+    channels = draw(st.integers(1, 12))
+    entries = draw(st.dictionaries(st.none() | keys, st.integers(0, channels - 1), max_size=5))
+    plan = Plan(
+        scheme=scheme,
+        channels=channels,
+        key_type=key_type,
+        hash=draw(st.sampled_from(HashName)),
+        replicas=draw(st.integers(1, 20)),
+        explicit=ExplicitMap.of(entries if scheme is Scheme.HYBRID else {}, key_type),
+    )
+    rows = draw(st.lists(st.sampled_from([None, *entries]) | keys, max_size=20))
+    return plan, pa.array(rows, draw(st.sampled_from(arrow_types)))
+
+
+@every_scheme
+@given(st.data())
+def test_every_key_has_a_channel_in_range(scheme, data):
+    plan, keys = data.draw(placements(scheme))
+    placed = plan.partitioner().channels_of(keys)
+    assert placed.shape == (len(keys),)
+    assert placed.dtype == np.int32
+    assert ((placed >= 0) & (placed < plan.channels)).all()
+    assert plan.partitioner().channels == plan.channels
+
+
+@every_scheme
+@given(st.data())
+def test_the_same_key_always_goes_the_same_way(scheme, data):
+    plan, keys = data.draw(placements(scheme))
+    partitioner = plan.partitioner()
+    placed = partitioner.channels_of(keys).tolist()
+    assert partitioner.channels_of(keys).tolist() == placed
+    assert plan.partitioner().channels_of(keys).tolist() == placed
+    assert partitioner.channels_of(keys[::-1]).tolist() == placed[::-1]
+
+
+@every_scheme
+@given(st.data())
+def test_a_key_alone_goes_as_in_a_column(scheme, data):
+    plan, keys = data.draw(placements(scheme))
+    partitioner = plan.partitioner()
+    assert [partitioner.channel_of(key) for key in keys.to_pylist()] == partitioner.channels_of(keys).tolist()
+
+
+@every_scheme
+@given(st.data())
+def test_how_the_column_is_cut_does_not_matter(scheme, data):
+    plan, keys = data.draw(placements(scheme))
+    partitioner = plan.partitioner()
+    placed = partitioner.channels_of(keys).tolist()
+    cut = data.draw(st.integers(0, len(keys)))
+    assert partitioner.channels_of(keys[cut:]).tolist() == placed[cut:]
+    assert partitioner.channels_of(keys[:cut]).tolist() == placed[:cut]
+    assert partitioner.channels_of(pa.chunked_array([keys[:cut], keys[cut:]])).tolist() == placed
+    assert partitioner.channels_of(keys.dictionary_encode()).tolist() == placed
+
+
+@every_scheme
+@given(st.data())
+def test_plan_data_keeps_the_mapping(scheme, data):
+    plan, keys = data.draw(placements(scheme))
+    again = plan_from_data(json.loads(json.dumps(plan_to_data(plan))))
+    assert again.partitioner().channels_of(keys).tolist() == plan.partitioner().channels_of(keys).tolist()
+
+
+@every_scheme
+@pytest.mark.parametrize("hash", HashName)
+def test_one_channel_takes_everything(scheme, hash):
+    partitioner = SCHEMES[scheme](1, hash, 10, {})
+    assert partitioner.channels_of(pa.array(["a", "", None, "ä" * 100])).tolist() == [0, 0, 0, 0]
+
+
+@every_scheme
+def test_an_empty_column_has_no_channels(scheme):
+    partitioner = SCHEMES[scheme](3, HashName.MURMUR3, 10, {})
+    assert partitioner.channels_of(pa.array([], pa.string())).tolist() == []
+    assert partitioner.channels_of(pa.chunked_array([], pa.int64())).tolist() == []
+
+
+@every_scheme
+@settings(max_examples=5)
+@given(st.integers(0, 255))
+def test_keys_of_64_kib_are_keys_like_any_other(scheme, salt):
+    keys = [bytes([salt, number]) * 2**15 for number in range(8)]
+    entries = {key: number for number, key in enumerate(keys[:4])} if scheme is Scheme.HYBRID else {}
+    plan = Plan(scheme, 8, KeyType.BINARY, replicas=10, explicit=ExplicitMap.of(entries, KeyType.BINARY))
+    again = plan_from_data(json.loads(json.dumps(plan_to_data(plan))))
+    placed = again.partitioner().channels_of(pa.array(keys)).tolist()
+    assert placed == [plan.partitioner().channel_of(key) for key in keys]
+    assert placed[: len(entries)] == list(range(len(entries)))
+
+
+@pytest.mark.parametrize("scheme", [Scheme.CONSISTENT, Scheme.HYBRID])
+@given(st.integers(1, 12), st.integers(1, 40), st.sampled_from(HashName))
+def test_growing_a_ring_moves_keys_to_the_new_channel_only(scheme, channels, replicas, hash):
+    keys = pa.array(range(500))
+    entries = {number: number % channels for number in range(20)} if scheme is Scheme.HYBRID else {}
+    before, after = (SCHEMES[scheme](n, hash, replicas, entries).channels_of(keys) for n in (channels, channels + 1))
+    assert (after[before != after] == channels).all()
