@@ -1,0 +1,43 @@
+"""Timing of ours beside a named reference, in turns in one process, so that both meet the same noise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times faster ours was, once a repeat, and the best time of each in seconds."""
+
+    ratios: tuple[float, ...]
+    ours_s: float
+    reference_s: float
+
+
+def measured(ours: Callable[[], Any], reference: Callable[[], Any], repeats: int = 7) -> Ratio:
+    """Time both in turns, after one run of each that does not count (compilation, caches)."""
+    ours()
+    reference()
+    pairs = [(_seconds(ours), _seconds(reference)) for _ in range(repeats)]
+    best = (min(times) for times in zip(*pairs, strict=True))
+    return Ratio(tuple(theirs / own for own, theirs in pairs), *best)
+
+
+def holds(claim: str, ratio: Ratio, at_least: float) -> bool:
+    """Print the claim with its ratio and spread; true if the median repeat meets it."""
+    middle = median(ratio.ratios)
+    met = middle >= at_least
+    print(
+        f"{claim}: {middle:.1f}x (min {min(ratio.ratios):.1f}, max {max(ratio.ratios):.1f}, "
+        f"{len(ratio.ratios)} repeats), claimed at least {at_least:g}x: {'met' if met else 'NOT MET'}; "
+        f"best times {ratio.ours_s:.4f} s and {ratio.reference_s:.4f} s"
+    )
+    return met
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
