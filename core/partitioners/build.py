@@ -13,10 +13,9 @@ from adapt.core.frequencies.tracking import tracked_keys
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioners.construct import CONSTRUCTIONS
-from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
 from adapt.core.partitioners.partitioner import Channels, Partitioner
-from adapt.core.partitioners.placement import departing
+from adapt.core.partitioners.placement import departing, explicit_map
 from adapt.core.partitioners.plan import Plan
 from adapt.core.partitioners.registry import make_partitioner
 from adapt.core.partitioners.utility import UTILITIES
@@ -164,25 +163,17 @@ def describe(
         parent: Content hash of the plan until now.
         trace: Fingerprint of the trace that was counted.
     """
-    hybrid = partitioner if isinstance(partitioner, HybridPartitioner) else None
     placed = partitioner.channels_of(frequencies.keys)
-    metrics = measure(
-        placed,
-        partitioner.channels,
-        frequencies,
-        recipe.resources,
-        before,
-        None if hybrid is None else hybrid.explicit.rows_of(frequencies.keys) >= 0,
-    )
     loads = channel_loads(placed, frequencies, recipe.resources, partitioner.channels)
+    metrics = measure(partitioner, frequencies, recipe.resources, placed, loads, before)
     plan = Plan(
         scheme=recipe.scheme,
         channels=partitioner.channels,
         key_type=frequencies.key_type,
-        construction=None if hybrid is None else recipe.construction,
+        construction=recipe.construction if recipe.scheme is Scheme.HYBRID else None,
         hash=recipe.hash,
         replicas=recipe.replicas,
-        **({} if hybrid is None else {"explicit": hybrid.explicit}),
+        explicit=explicit_map(partitioner),
         trace=trace,
         parent=parent,
         predicted_loads=dict(zip(("state", "computation", "network"), loads.tolist(), strict=True)),

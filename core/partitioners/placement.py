@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from adapt.core.frequencies.tracking import theta
+from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.resources.functions import Floats, ResourceFunction, Resources
@@ -97,9 +98,13 @@ class Placement:
 
 def departing(current: Partitioner, tracked: Collection[Key]) -> list[Key]:
     """D_o: the keys that `current` maps explicitly and the next partitioner will not, in the order of its map."""
-    explicit: Mapping[Key, int] = current.explicit if isinstance(current, HybridPartitioner) else {}
     staying = set(tracked)
-    return [key for key in explicit if key not in staying]
+    return [key for key in explicit_map(current) if key not in staying]
+
+
+def explicit_map(partitioner: Partitioner) -> ExplicitMap:
+    """H_p: the keys that a partitioner maps one by one; empty for one that hashes all."""
+    return partitioner.explicit if isinstance(partitioner, HybridPartitioner) else ExplicitMap.of({})
 
 
 def _two_lightest(loads: Floats) -> tuple[Floats, Floats]:

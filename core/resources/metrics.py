@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.resources.floors import imbalance_floor, r_floor, r_floor_pair
 from adapt.core.resources.functions import Floats, Resources
 from adapt.core.resources.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
 from adapt.core.resources.loads import channel_loads, total_load
-from adapt.core.resources.migration import Migration, migration
+from adapt.core.resources.migration import migration
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Metrics:
         r_c: Computation, likewise (Eq. 4).
         r_n: Network, likewise (Eq. 6).
         r_floor: The least `r_n` that any placement of whole keys can reach.
-        r_floor_pair: The least `r_n` with the given tracked keys placed and the rest where the ring puts them.
+        r_floor_pair: The least `r_n` with the explicit keys placed anywhere and the rest where the ring puts them;
+            None in a scheme without explicit keys.
         b: Relative load imbalance (Eq. 11); 1 is the tolerated limit.
         m: Relative migration cost (Eq. 12); 1 is the state of an average channel.
         b_times_1_plus_m: The paper's joint objective (Eq. 13); lower is better.
@@ -64,54 +66,49 @@ def published_name(field: str) -> str:
 
 
 def evaluate(
-    partitioner: Partitioner,
-    frequencies: Frequencies,
-    resources: Resources,
-    previous: Partitioner | None = None,
-    tracked: NDArray[np.bool_] | None = None,
+    partitioner: Partitioner, frequencies: Frequencies, resources: Resources, previous: Partitioner | None = None
 ) -> Metrics:
     """Measure a partitioner on a counted stream.
 
     Args:
-        partitioner: What is judged.
+        partitioner: What is judged; its explicit keys, if it has any, are the tracked ones of `r_floor_pair`.
         frequencies: The stream, every key of it for exact counts.
         resources: Functions and tolerances.
         previous: The partitioner before it; none, no migration.
-        tracked: Which listed keys have an explicit entry, shape (keys,); none for a partitioner that hashes only,
-            which has no `r_floor_pair`.
     """
     placed = partitioner.channels_of(frequencies.keys)
+    loads = channel_loads(placed, frequencies, resources, partitioner.channels)
     before = None if previous is None else previous.channels_of(frequencies.keys)
-    return measure(placed, partitioner.channels, frequencies, resources, before, tracked)
+    return measure(partitioner, frequencies, resources, placed, loads, before)
 
 
 def measure(
-    placed: Channels,
-    channels: int,
+    partitioner: Partitioner,
     frequencies: Frequencies,
     resources: Resources,
+    placed: Channels,
+    loads: Floats,
     before: Channels | None = None,
-    tracked: NDArray[np.bool_] | None = None,
-    explicit_keys: int | None = None,
 ) -> Metrics:
-    """As `evaluate`, of keys that are routed already.
+    """As `evaluate`, where the keys are routed and the channels weighed already.
 
     Args:
-        placed: The channel of each listed key, shape (keys,).
-        channels: N.
+        partitioner: What is judged.
         frequencies: The stream.
         resources: Functions and tolerances.
+        placed: The channel of each listed key, shape (keys,).
+        loads: The loads of the channels, shape (3, channels).
         before: The channel of each listed key under the partitioner before, shape (keys,).
-        tracked: Which listed keys have an explicit entry, shape (keys,).
-        explicit_keys: Explicit entries, if some are of keys that are not listed.
     """
-    loads = channel_loads(placed, frequencies, resources, channels)
-    network = loads[2]
+    channels, network = partitioner.channels, loads[2]
     weights = resources.network.of(frequencies.count_low)
     total = total_load(frequencies, resources.network)
+    explicit = partitioner.explicit if isinstance(partitioner, HybridPartitioner) else None
     ratios = [max_over_min(load) for load in loads]
     b = relative_imbalance(ratios, resources.tolerance)
-    moved = None if before is None else _migration(before, placed, frequencies, resources, channels)
+    moved = None
+    if before is not None:
+        moved = migration(before, placed, resources.state.of(frequencies.count_low), channels)
     m = None if moved is None else moved.relative
     return Metrics(
         imbalance=max_over_mean(network),
@@ -120,28 +117,20 @@ def measure(
         r_c=ratios[1],
         r_n=ratios[2],
         r_floor=r_floor(weights, total, channels),
-        r_floor_pair=None if tracked is None else _pair_floor(placed, network, weights, tracked),
+        r_floor_pair=None
+        if explicit is None
+        else _pair_floor(explicit.rows_of(frequencies.keys) >= 0, placed, network, weights),
         b=b,
         m=m,
         b_times_1_plus_m=None if b is None or m is None else b * (1 + m),
         migrated_keys=None if moved is None else moved.keys,
         migrated_state=None if moved is None else moved.state,
         empty_channels=empty_channels(network),
-        explicit_keys=_count(tracked) if explicit_keys is None else explicit_keys,
+        explicit_keys=0 if explicit is None else len(explicit),
     )
 
 
-def _migration(
-    before: Channels, placed: Channels, frequencies: Frequencies, resources: Resources, channels: int
-) -> Migration:
-    return migration(before, placed, resources.state.of(frequencies.count_low), channels)
-
-
-def _pair_floor(placed: Channels, network: Floats, weights: Floats, tracked: NDArray[np.bool_]) -> float | None:
+def _pair_floor(tracked: NDArray[np.bool_], placed: Channels, network: Floats, weights: Floats) -> float | None:
     """`r_floor_pair`, with what the ring puts on each channel measured: all but the tracked keys."""
-    explicit = np.bincount(placed[tracked], weights=weights[tracked], minlength=len(network))
-    return r_floor_pair(weights[tracked], np.maximum(network - explicit, 0.0))
-
-
-def _count(tracked: NDArray[np.bool_] | None) -> int:
-    return 0 if tracked is None else int(np.count_nonzero(tracked))
+    placed_explicitly = np.bincount(placed[tracked], weights=weights[tracked], minlength=len(network))
+    return r_floor_pair(weights[tracked], np.maximum(network - placed_explicitly, 0.0))
