@@ -1,0 +1,95 @@
+"""Small summaries of a column of keys that merge: the heaviest keys with a bound, and how many distinct keys there are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Hashes: TypeAlias = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyKeys:
+    """The heaviest keys of some rows.
+
+    For every key, listed or not: count <= true count <= count + missed (a key that is not listed counts 0).
+
+    Attributes:
+        keys, counts: Listed keys by falling count; shape (keys,).
+        missed: The most that any key can weigh beyond its count here.
+    """
+
+    keys: pa.Array
+    counts: NDArray[np.int64]
+    missed: int = 0
+
+    @classmethod
+    def of(cls, keys: pa.Array, most: int) -> "HeavyKeys":
+        """The heaviest `most` keys of a column, counted exactly."""
+        counted = keys.value_counts()
+        return cls(counted.field("values"), counted.field("counts").to_numpy(), 0).cut(most)
+
+    def cut(self, most: int) -> "HeavyKeys":
+        """The heaviest `most` of these; equal counts go by order of appearance."""
+        order = np.argsort(-self.counts, kind="stable")
+        kept, dropped = order[:most], order[most:]
+        missed = self.missed + (int(self.counts[dropped[0]]) if len(dropped) else 0)
+        return HeavyKeys(self.keys.take(pa.array(kept)), self.counts[kept], missed)
+
+
+def merge_heavy(summaries: Iterable[HeavyKeys]) -> HeavyKeys:
+    """One summary of all rows; bounds add up.
+
+    Raises:
+        ValueError: there are no summaries.
+    """
+    parts = list(summaries)
+    if not parts:
+        raise ValueError("no summaries to merge")
+    table = pa.table(
+        {
+            "key": pa.concat_arrays([part.keys for part in parts]),
+            "count": np.concatenate([part.counts for part in parts]),
+        }
+    )
+    summed = table.group_by("key", use_threads=False).aggregate([("count", "sum")])
+    counts = summed["count_sum"].combine_chunks().to_numpy()
+    merged = HeavyKeys(summed["key"].combine_chunks(), counts, sum(part.missed for part in parts))
+    return merged.cut(len(counts))
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctSketch:
+    """The k smallest hashes of the distinct keys seen (k minimum values): merges, and forgets order and repetition.
+
+    Attributes:
+        smallest: Rising, distinct; at most `limit` of them.
+        limit: k; the estimate's relative standard error is about 1 / sqrt(k - 2).
+    """
+
+    smallest: Hashes
+    limit: int = 2048
+
+    @classmethod
+    def of(cls, hashes: Hashes, limit: int = 2048) -> "DistinctSketch":
+        """The sketch of hashed keys, repeated or not."""
+        return cls(np.unique(hashes)[:limit], limit)
+
+    def merged(self, other: "DistinctSketch") -> "DistinctSketch":
+        """The sketch of both streams."""
+        return DistinctSketch.of(np.concatenate((self.smallest, other.smallest)), min(self.limit, other.limit))
+
+    def estimate(self) -> int:
+        """How many distinct keys; exact while fewer than `limit` were seen."""
+        if len(self.smallest) < self.limit:
+            return len(self.smallest)
+        return round((self.limit - 1) * 2.0**64 / (float(self.smallest[-1]) + 1.0))
+
+
+def distinct_keys(keys: pa.Array) -> pa.Array:
+    """The distinct keys of a column; null is one."""
+    return pc.unique(keys)

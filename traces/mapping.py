@@ -1,0 +1,172 @@
+"""From the columns of a source to those of a trace: the user's expressions, and why a row is refused."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapt.core.errors import UsageError, did_you_mean
+from adapt.traces.session import spark_failures
+from adapt.traces.times import USUAL_NAMES, TimeFormat, as_timestamp, guess_format, stated_format
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+PLACE = ("_file", "_line", "_reason", "_text")
+"""Columns of the reader that say where a row stands and why it is refused."""
+
+RESERVED = ("ts", "key", "stream", "cost_us", "bytes")
+"""The trace's own columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Which column or Spark SQL expression of the source gives which column of the trace.
+
+    Attributes:
+        key, time, cost, bytes, stream: Columns or expressions; time may be empty (then it is looked for).
+        time_format: iso, an epoch unit, or a Spark datetime pattern; empty to guess.
+        keep: Source columns that are carried along.
+    """
+
+    key: str
+    time: str = ""
+    cost: str = ""
+    bytes: str = ""
+    stream: str = ""
+    time_format: str = ""
+    keep: tuple[str, ...] = ()
+
+    def expressions(self) -> dict[str, str]:
+        """What was given, by the name of its option."""
+        given = {name: getattr(self, name) for name in ("key", "time", "cost", "bytes", "stream")}
+        return {name: text for name, text in given.items() if text}
+
+    def wanted(self, columns: Sequence[str]) -> list[str]:
+        """Those of the source's columns that the expressions can name; never too few."""
+        texts = " ".join([*self.expressions().values(), *self.keep])
+        return [name for name in columns if name in texts]
+
+
+def chosen_time(columns: Sequence[str]) -> str:
+    """The time column of a source where none was named: one with a usual name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    by_name = {name.lower(): name for name in reversed(columns)}
+    for name in USUAL_NAMES:
+        if name in by_name:
+            return by_name[name]
+    raise UsageError(f"--time is needed: no column has a usual name of a time (there are: {', '.join(columns)})")
+
+
+def settled_format(mapping: Mapping, sample: "DataFrame", columns: Sequence[str]) -> TimeFormat:
+    """The format of the mapping's time: the one stated, or the one that most rows of a sample fit."""
+    if mapping.time_format:
+        return stated_format(mapping.time_format)
+    times = _selected(sample, mapping.time, "time", columns)
+    with spark_failures(f"--time {mapping.time!r}"):
+        return guess_format(times, mapping.time, times.schema["time"].dataType.simpleString())
+
+
+def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Sequence[str]) -> "DataFrame":
+    """The trace's columns beside the reader's; `_reason` is set in refused rows.
+
+    Raises:
+        UsageError: an expression names an unknown column, does not parse, or gives a type that cannot be used.
+    """
+    from pyspark.sql import functions as F
+
+    values: dict[str, Column] = {}
+    kinds: dict[str, str] = {}
+    for name, text in mapping.expressions().items():
+        # analysed one by one, so that a failure names its option
+        kinds[name] = _selected(source, text, name, columns).schema[name].dataType.simpleString()
+        values[name] = _column(text, columns)
+    for name in mapping.keep:
+        if name not in columns:
+            raise UsageError(f"--keep {name!r}: there is no such column{did_you_mean(name, columns)}")
+        if name in RESERVED or name.startswith("_"):
+            raise UsageError(f"--keep {name!r}: the trace has a column of that name itself; rename it in the source")
+    with spark_failures("the expressions"):
+        raw = source.select(
+            *PLACE,
+            *(value.alias(f"_raw_{name}") for name, value in values.items()),
+            *(F.col(f"`{name}`") for name in mapping.keep),
+        )
+        time = as_timestamp(F.col("_raw_time"), kinds["time"], form)
+        checks = [F.when(time.isNull(), F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read"))]
+        result = {"ts": time, "key": _key(F.col("_raw_key"), kinds["key"])}
+        if "stream" in values:
+            result["stream"] = F.col("_raw_stream").cast("string")
+        if "cost" in values:
+            result["cost_us"], check = _amount("_raw_cost", "double", "cost")
+            checks.append(check)
+        if "bytes" in values:
+            result["bytes"], check = _amount("_raw_bytes", "bigint", "bytes")
+            checks.append(check)
+        reason = F.coalesce(F.col("_reason"), *checks)
+        return raw.select(
+            "_file",
+            "_line",
+            reason.alias("_reason"),
+            "_text",
+            *(column.alias(name) for name, column in result.items()),
+            *(F.col(f"`{name}`") for name in mapping.keep),
+        )
+
+
+def _selected(source: "DataFrame", text: str, option: str, columns: Sequence[str]) -> "DataFrame":
+    """The expression as a column named for its option."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    try:
+        return source.select(_column(text, columns).alias(option))
+    except (AnalysisException, ParseException) as error:
+        unknown = re.search(r"with name `?(.+?)`? cannot be resolved", str(error))
+        if unknown:
+            name = unknown.group(1).replace("`", "")
+            raise UsageError(f"--{option} {text!r}: there is no column {name!r}{did_you_mean(name, columns)}") from error
+        with spark_failures(f"--{option} {text!r}"):
+            raise
+        raise
+
+
+def _column(text: str, columns: Sequence[str]) -> "Column":
+    """A column where the text is the name of one, else a Spark SQL expression."""
+    from pyspark.sql import functions as F
+
+    if text in columns or text == "_path":
+        return F.col("`" + text.replace("`", "``") + "`")
+    return F.expr(text)
+
+
+def _key(value: "Column", kind: str) -> "Column":
+    if kind in ("bigint", "int", "smallint", "tinyint"):
+        return value.cast("bigint")
+    if kind == "binary":
+        return value
+    if kind.startswith(("struct", "array", "map")):
+        raise UsageError(f"--key gives {kind}; a key is text, a whole number or binary: name a field, or use concat_ws")
+    return value.cast("string")
+
+
+def _amount(name: str, kind: str, what: str) -> "tuple[Column, Column]":
+    """A quantity and why a row's is refused: it must be a finite number, not negative; it may be missing."""
+    from pyspark.sql import functions as F
+
+    number = F.col(name).cast("double")
+    bad = (
+        F.when(number.isNull() & ~_missing(name), f"{what} is not a number")
+        .when(F.isnan(number) | (F.abs(number) == float("inf")), f"{what} is not finite")
+        .when(number < 0, f"{what} is negative")
+    )
+    value = number if kind == "double" else F.coalesce(F.col(name).cast("bigint"), number.cast("bigint"))
+    return F.when(bad.isNull(), value), bad
+
+
+def _missing(name: str) -> "Column":
+    from pyspark.sql import functions as F
+
+    return F.col(name).isNull() | (F.trim(F.col(name).cast("string")) == "")

@@ -1,0 +1,147 @@
+"""Rows that do not fit: counted by reason, and kept aside with file, line and text."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapt.core.errors import UsageError
+from adapt.core.table import Column, Kind, Table
+from adapt.traces.artefacts import disk
+from adapt.traces.progress import Progress, watched
+from adapt.traces.session import spark_failures
+from adapt.traces.sources.source import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FOLDER = "_rejects"
+EXAMPLES = 3
+SHOWN_TEXT = 200
+MOST_REASONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rejects:
+    """Rows that were refused.
+
+    Attributes:
+        rows: How many.
+        reasons: How many for each reason, most first.
+        examples: For each reason the first few: file, line and text (cut short).
+    """
+
+    rows: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def table(self) -> Table:
+        """Reasons with their counts and a first example each."""
+        columns = (
+            Column("reason"),
+            Column("rows", Kind.COUNT),
+            Column("first at", about="file and line of the first such row"),
+            Column("text", about="that row, cut short"),
+        )
+        rows = [
+            (reason, count, f"{first['file']} line {first['line']}", first["text"])
+            for reason, count in self.reasons.items()
+            for first in self.examples.get(reason, [])[:1]
+        ]
+        return Table.of("Refused rows", columns, rows, f"all of them, with their text, lie in {FOLDER}/ of the trace")
+
+    def sentence(self) -> str:
+        """The reasons in one line, with the first place of the most frequent one."""
+        told = ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
+        first = next(iter(self.examples.values()), [])
+        at = f"; first: {first[0]['file']} line {first[0]['line']}: {first[0]['text']!r}" if first else ""
+        return told + at
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRejects:
+    """How many rows may be refused before the whole ingest is.
+
+    Attributes:
+        rows: That many rows, or None.
+        share: That share of all rows, in [0, 1], if `rows` is None.
+    """
+
+    rows: int | None = None
+    share: float = 1.0
+
+    @classmethod
+    def parse(cls, text: str) -> "MaxRejects":
+        """`N` rows, or `P%` of all.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        try:
+            if text.endswith("%") and 0 <= float(text[:-1]) <= 100:
+                return cls(None, float(text[:-1]) / 100)
+            if int(text) >= 0:
+                return cls(int(text))
+        except ValueError:
+            pass
+        raise UsageError(f"--max-rejects {text!r} is neither a number of rows nor a percentage, e.g. 100 or 1%")
+
+    def exceeded(self, rejected: int, rows: int) -> bool:
+        """Whether that many refused of that many rows are too many."""
+        return rejected > (self.share * rows if self.rows is None else self.rows)
+
+
+def set_aside(
+    spark: "SparkSession", staged: "DataFrame", source: Source, folder: Path, progress: Progress
+) -> Rejects:
+    """Write the refused rows of a staged source into the trace's folder, and count them."""
+    from pyspark.sql import functions as F
+
+    refused = staged.where("_reason is not null").select("_file", "_line", "_reason", "_text")
+    with spark_failures("setting bad rows aside"), watched(spark, "setting bad rows aside", progress):
+        counts = {str(row[0]): int(row[1]) for row in refused.groupBy("_reason").count().collect()}
+        if not counts:
+            return Rejects()
+        # rows that the mapping refused have no text yet: it is read again, only where such rows are
+        ranges = refused.where("_text is null").groupBy("_file").agg(F.min("_line"), F.max("_line")).collect()
+        if ranges:
+            texts = source.texts({row[0]: (row[1], row[2]) for row in ranges})
+            texts = texts.withColumnRenamed("_text", "_read")
+            refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))
+        labels = spark.createDataFrame([(at, file.label) for at, file in enumerate(source.files)], "_file int, file string")
+        table = refused.join(F.broadcast(labels), "_file").select(
+            "_file",
+            "file",
+            F.col("_line").alias("line"),
+            F.col("_reason").alias("reason"),
+            F.coalesce("_text", F.lit("")).alias("text"),
+        )
+        written = folder / "_written"
+        table.coalesce(1).sortWithinPartitions("_file", "line").drop("_file").write.parquet(str(written))
+        disk.make_folder(folder / FOLDER)
+        for number, part in enumerate(sorted(written.glob("part-*"))):
+            disk.rename(part, folder / FOLDER / f"part-{number:05d}.parquet")
+        disk.remove_tree(written)
+        return Rejects(sum(counts.values()), *_by_reason(spark, folder / FOLDER, counts))
+
+
+def _by_reason(
+    spark: "SparkSession", folder: Path, counts: dict[str, int]
+) -> tuple[dict[str, int], dict[str, list[dict[str, Any]]]]:
+    """Counts, most first, and the first few rows of each reason."""
+    from pyspark.sql import functions as F
+
+    ordered = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS])
+    rows = spark.read.parquet(str(folder)).withColumn("at", F.monotonically_increasing_id())
+    firsts = rows.groupBy("reason").agg(
+        F.slice(
+            F.array_sort(F.collect_list(F.struct("at", "file", "line", F.substring("text", 1, SHOWN_TEXT).alias("text")))),
+            1,
+            EXAMPLES,
+        ).alias("rows")
+    )
+    found = {row["reason"]: row["rows"] for row in firsts.collect()}
+    examples = {
+        reason: [{"file": first["file"], "line": first["line"], "text": first["text"]} for first in found[reason]]
+        for reason in ordered
+    }
+    return ordered, examples

@@ -1,0 +1,51 @@
+"""The last step of making a trace: its parts are hashed, profiled and listed in the manifest."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapt.core.frequencies.frequencies import key_type_of
+from adapt.traces.artefacts.manifest import Manifest, Provenance, file_entry, write_manifest
+from adapt.traces.artefacts.trace import blocks_of, part_entry
+from adapt.traces.profile import profile_trace
+from adapt.traces.progress import Progress
+from adapt.traces.rejects import FOLDER, Rejects
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def part_name(number: int) -> str:
+    """The file name of a part."""
+    return f"part-{number:05d}.parquet"
+
+
+def settle(spark: "SparkSession", folder: Path, made: Provenance, rejects: Rejects, progress: Progress) -> None:
+    """Give a folder of written parts its manifest; after this it is a trace."""
+    parts = sorted(folder.glob(part_name(0).replace("00000", "*")))
+    entries = [part_entry(folder, part) for part in parts]
+    schema = pq.read_schema(parts[0]).remove_metadata()
+    first_us, last_us = _span_us(parts)
+    profile = profile_trace(spark, blocks_of(folder, entries), schema, (first_us, last_us), progress)
+    aside = [file_entry(folder, path) for path in sorted((folder / FOLDER).glob("*.parquet"))]
+    summary: dict[str, Any] = {
+        "rows": sum(entry["rows"] for entry in entries),
+        "first_us": first_us,
+        "last_us": last_us,
+        "key_type": key_type_of(schema.field("key").type).value,
+        "columns": list(schema.names),
+        "types": [str(kind) for kind in schema.types],
+        "rejects": {"rows": rejects.rows, "reasons": rejects.reasons, "examples": rejects.examples},
+        "profile": profile.data,
+    }
+    write_manifest(folder, Manifest("trace", profile.content_hash, made, [*entries, *aside], summary))
+
+
+def _span_us(parts: list[Path]) -> tuple[int, int]:
+    """The first and last time; parts are in time order, so only the first row and the last are read."""
+    first = pq.ParquetFile(parts[0]).read_row_group(0, columns=["ts"])["ts"][0]
+    last_part = pq.ParquetFile(parts[-1])
+    last = last_part.read_row_group(last_part.num_row_groups - 1, columns=["ts"])["ts"][-1]
+    return tuple(int(value.cast(pa.int64()).as_py()) for value in (first, last))  # type: ignore[return-value]

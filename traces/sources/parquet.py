@@ -1,0 +1,67 @@
+"""Parquet sources, through Spark's own reader: columns keep their types, rows are numbered within their file."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapt.core.errors import BadInput
+from adapt.traces.session import spark_failures
+from adapt.traces.sources.files import SourceFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def parquet_columns(spark: "SparkSession", files: Sequence[SourceFile]) -> tuple[str, ...]:
+    """The columns of the files.
+
+    Raises:
+        BadInput: one of them is no Parquet file, or has columns of another name or type than the first.
+    """
+    first: pa.Schema | None = None
+    for file in files:
+        try:
+            schema = pq.read_schema(file.path).remove_metadata()
+        except (OSError, pa.ArrowException) as error:
+            raise BadInput(f"{file.label} is truncated or no Parquet file ({str(error).splitlines()[0]})") from error
+        if first is None:
+            first = schema
+        elif not schema.equals(first):
+            raise BadInput(
+                f"{file.label} has other columns than {files[0].label}; ingest files of different columns apart"
+            )
+    with spark_failures("reading the source"):
+        return tuple(spark.read.parquet(*(file.path for file in files)).columns)
+
+
+def read_parquet(
+    spark: "SparkSession", files: Sequence[SourceFile], wanted: Sequence[str], *, with_text: bool = False
+) -> "DataFrame":
+    """All rows with their place; `_text` holds a row as JSON if asked for."""
+    from pyspark.sql import functions as F
+
+    rows = spark.read.parquet(*(file.path for file in files))
+    names = spark.createDataFrame(
+        [(at, _absolute(file), file.label) for at, file in enumerate(files)], "_file int, _where string, _path string"
+    )
+    # the path of a file URI, %XX taken back; a plus sign is itself
+    where = F.url_decode(F.replace(F.regexp_replace("_metadata.file_path", "^file:/+", "/"), F.lit("+"), F.lit("%2B")))
+    text = F.to_json(F.struct("*")) if with_text else F.lit(None).cast("string")
+    return (
+        rows.select(
+            where.alias("_where"),
+            (F.col("_metadata.row_index") + 1).alias("_line"),
+            F.lit(None).cast("string").alias("_reason"),
+            text.alias("_text"),
+            *(F.col(f"`{name}`") for name in wanted),
+        )
+        .join(F.broadcast(names), "_where")
+        .select("_file", "_line", "_reason", "_text", *(F.col(f"`{name}`") for name in wanted), "_path")
+    )
+
+
+def _absolute(file: SourceFile) -> str:
+    return os.path.abspath(file.path)

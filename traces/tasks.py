@@ -1,0 +1,48 @@
+"""Work for Spark: numbered items grouped into tasks, each yielding Arrow batches."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from adapt.traces.session import carry_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TASK_BYTES = 32 << 20
+"""Small files share a task up to about this many bytes."""
+
+
+def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
+    """Neighbours together, up to some tens of megabytes a group."""
+    groups: list[list[int]] = []
+    room = 0
+    for item, size in zip(items, sizes, strict=True):
+        if not groups or room < size:
+            groups.append([])
+            room = TASK_BYTES
+        groups[-1].append(item)
+        room -= size
+    return groups
+
+
+def in_tasks(
+    spark: "SparkSession",
+    tasks: Sequence[Sequence[int]],
+    work: Callable[[int], Iterator[pa.RecordBatch]],
+    schema: Any,
+) -> "DataFrame":
+    """A table of what `work` yields for each number, one Spark task a group; failures of ours arrive as themselves."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in batches:
+                for numbers in batch.column(0).to_pylist():
+                    for number in numbers:
+                        yield from work(number)
+        except Exception as error:
+            raise carry_failures(error) from error
+
+    rows = spark.sparkContext.parallelize([(list(group),) for group in tasks], max(1, len(tasks)))
+    return spark.createDataFrame(rows, "numbers array<int>").mapInArrow(run, schema)

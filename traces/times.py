@@ -1,0 +1,158 @@
+"""How a column becomes the trace's time: by its type, by a stated format, or by the format most rows fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapt.core.errors import BadInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+EPOCH_UNITS = {"epoch_s": 1_000_000.0, "epoch_ms": 1_000.0, "epoch_us": 1.0, "epoch_ns": 0.001}
+"""Microseconds in one unit of a numeric time."""
+
+ISO = "iso"
+
+PATTERNS = (
+    "dd/MMM/yyyy:HH:mm:ss Z",
+    "yyyy/MM/dd HH:mm[:ss][.SSSSSS]",
+    "MM/dd/yyyy[ HH:mm[:ss][.SSSSSS]]",
+    "dd/MM/yyyy[ HH:mm[:ss][.SSSSSS]]",
+    "dd.MM.yyyy[ HH:mm[:ss][.SSSSSS]]",
+    "MM/dd/yyyy hh:mm:ss a",
+    "yyyyMMdd HHmmss",
+    "yyyyMMddHHmmss",
+    "yyyyMMdd",
+    "dd-MMM-yyyy[ HH:mm:ss]",
+    "MMM d, yyyy[ HH:mm:ss]",
+)
+"""Tried in this order after ISO 8601 and epoch numbers."""
+
+USUAL_NAMES = ("ts", "time", "timestamp", "datetime", "date", "event_time", "eventtime", "created_at", "time_hour")
+
+_EARLIEST_US = -62_135_596_800_000_000  # year 1
+_LATEST_US = 253_402_300_799_999_999  # year 9999
+
+
+@dataclass(frozen=True, slots=True)
+class TimeFormat:
+    """How a value is read as a time: `iso`, an epoch unit, or a Spark datetime pattern.
+
+    Attributes:
+        name: The above, as the user writes it.
+        guessed: Whether it was.
+    """
+
+    name: str
+    guessed: bool = False
+
+
+def as_timestamp(value: "Column", kind: str, form: TimeFormat) -> "Column":
+    """A column read as a time; null where it cannot be, or lies outside the years 1 to 9999.
+
+    Times without a zone are of the session's zone; times with one are of their own.
+
+    Args:
+        kind: The column's Spark type, in its short name.
+        form: Ignored where the type is a time already.
+    """
+    from pyspark.sql import functions as F
+
+    if kind in ("timestamp", "timestamp_ntz", "date"):
+        time = value.cast("timestamp")
+    elif form.name in EPOCH_UNITS:
+        time = F.timestamp_micros(_micros(value, kind, EPOCH_UNITS[form.name]))
+    elif form.name == ISO:
+        text = F.trim(value.cast("string"))
+        # the cast alone would also read "10:05" (today) and "2015" (a year)
+        time = F.when(text.rlike(r"^[+-]?\d{4,6}-\d{1,2}-\d{1,2}"), text.cast("timestamp"))
+    else:
+        time = F.try_to_timestamp(F.trim(value.cast("string")), F.lit(form.name))
+    return F.when(F.unix_micros(time).between(_EARLIEST_US, _LATEST_US), time)
+
+
+def _micros(value: "Column", kind: str, factor: float) -> "Column":
+    from pyspark.sql import functions as F
+
+    if kind in ("bigint", "int", "smallint", "tinyint") or (kind == "string" and factor >= 1.0):
+        whole = value.cast("bigint")
+        exact = whole * F.lit(int(factor)) if factor >= 1.0 else F.floor(whole / F.lit(1000))
+        # a product that leaves the range of int64 is no time; text with a fraction goes the decimal way
+        fits = F.abs(whole.cast("double") * F.lit(factor)) < F.lit(9.2e18)
+        plain = value.cast("string").rlike(r"^\s*[-+]?\d+\s*$") if kind == "string" else F.lit(True)
+        return F.when(plain & fits, exact.cast("bigint")).otherwise(_decimal_micros(value, factor))
+    return _decimal_micros(value, factor)
+
+
+def _decimal_micros(value: "Column", factor: float) -> "Column":
+    from pyspark.sql import functions as F
+
+    scaled = value.cast("decimal(38,9)") * F.lit(str(factor)).cast("decimal(20,3)")
+    return F.round(scaled).cast("bigint")
+
+
+def stated_format(name: str) -> TimeFormat:
+    """The format a user names."""
+    return TimeFormat(name)
+
+
+def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
+    """The format that reads the most of a sample; earlier ones of a tie first.
+
+    Args:
+        sample: One column of values.
+        given: The column or expression they come from, as the user wrote it.
+        kind: Its Spark type, in its short name.
+
+    Raises:
+        BadInput: none reads any of it.
+    """
+    from pyspark.sql import functions as F
+
+    column = sample.columns[0]
+    value = F.col(column)
+    if kind in ("timestamp", "timestamp_ntz", "date"):
+        return TimeFormat(ISO)
+    if kind not in ("string", "bigint", "int", "smallint", "tinyint", "double", "float") and not kind.startswith("decimal"):
+        raise BadInput(f"--time {given!r} gives {kind}, which is no time; give a column or expression of text, numbers or times")
+    number = value.cast("double")
+    row = sample.select(
+        F.count(value).alias("values"),
+        F.percentile_approx(F.abs(number), 0.5).alias("typical"),
+        F.count(F.when(value.cast("string").rlike(r"^\s*[-+]?\d+(\.\d+)?\s*$"), 1)).alias("numbers"),
+        *(F.count(as_timestamp(value, kind, TimeFormat(name))).alias(f"p{at}") for at, name in enumerate(_texts())),
+    ).first()
+    assert row is not None
+    reads = {name: int(row[f"p{at}"]) for at, name in enumerate(_texts())} if kind == "string" else {}
+    if row["typical"] is not None:
+        reads = {ISO: reads.pop(ISO, 0), **reads}
+        unit = _epoch_unit(float(row["typical"]))
+        # eight digits that read as a date are a date, not the year 1970
+        if not any(reads.get(name, 0) == row["numbers"] for name in ("yyyyMMdd", "yyyyMMddHHmmss")):
+            reads[unit] = int(row["numbers"]) if kind == "string" else int(row["values"])
+    best = max(reads, key=lambda name: reads[name], default=ISO)
+    if not reads.get(best):
+        raise BadInput(
+            f"--time {given!r}: no value of the first rows can be read as a time (first values: {_shown(sample, column)}); "
+            "name its --time-format: iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern such as dd.MM.yyyy HH:mm:ss"
+        )
+    return TimeFormat(best, guessed=True)
+
+
+def _texts() -> Sequence[str]:
+    return (ISO, *PATTERNS)
+
+
+def _epoch_unit(typical: float) -> str:
+    """The unit in which a number of this size is a time between 1970 and some thousand years on."""
+    if typical < 1e11:
+        return "epoch_s"
+    if typical < 1e14:
+        return "epoch_ms"
+    return "epoch_us" if typical < 1e17 else "epoch_ns"
+
+
+def _shown(sample: "DataFrame", column: str) -> str:
+    values = [row[0] for row in sample.select(column).where(f"`{column}` is not null").limit(3).collect()]
+    return ", ".join(repr(value) for value in values) or "all null"
