@@ -96,7 +96,9 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
             *(F.col(f"`{name}`") for name in mapping.keep),
         )
         time = as_timestamp(F.col("_raw_time"), kinds["time"], form)
-        checks = [F.when(time.isNull(), F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read"))]
+        checks = [
+            F.when(time.isNull(), F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read"))
+        ]
         result = {"ts": time, "key": _key(F.col("_raw_key"), kinds["key"])}
         if "stream" in values:
             result["stream"] = F.col("_raw_stream").cast("string")
@@ -127,7 +129,9 @@ def _selected(source: "DataFrame", text: str, option: str, columns: Sequence[str
         unknown = re.search(r"with name `?(.+?)`? cannot be resolved", str(error))
         if unknown:
             name = unknown.group(1).replace("`", "")
-            raise UsageError(f"--{option} {text!r}: there is no column {name!r}{did_you_mean(name, columns)}") from error
+            raise UsageError(
+                f"--{option} {text!r}: there is no column {name!r}{did_you_mean(name, columns)}"
+            ) from error
         with spark_failures(f"--{option} {text!r}"):
             raise
         raise

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from adapt.core.frequencies.sketches import DistinctSketch, HeavyKeys, distinct_keys, merge_heavy
 from adapt.core.hashing.hashes import HASHES
 from adapt.core.hashing.names import HashName
-from adapt.traces.artefacts.keys import key_text
+from adapt.core.partitioners.key_text import key_to_text
+from adapt.traces.artefacts.column_hash import ColumnHasher
 from adapt.traces.artefacts.trace import TraceBlock, read_pieces
 from adapt.traces.progress import Progress, watched
 from adapt.traces.session import spark_failures
@@ -83,7 +83,7 @@ def profile_trace(
 
 def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[str, Any]:
     """The part of the profile that one block gives, as plain data that merges."""
-    digests = {name: (hashlib.sha256(), hashlib.sha256()) for name in names}
+    hasher = ColumnHasher(names)
     bins = np.zeros(grid.bins, np.int64)
     facts = {"null_keys": 0, "empty_keys": 0, "longest_key": 0, "whole_seconds": 0, "whole_minutes": 0}
     totals = {name: 0.0 for name in ("cost_us", "bytes") if name in names}
@@ -92,9 +92,7 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
     distinct = DistinctSketch(np.zeros(0, np.uint64))
     streams: dict[str, int] = {}
     for batch in read_pieces(block.pieces, names):
-        for name in names:
-            for digest, stream in zip(digests[name], canonical_streams(batch.column(name)), strict=True):
-                digest.update(stream)
+        hasher.update(batch)
         times = batch.column("ts").cast(pa.int64()).to_numpy()
         bins += np.bincount((times - grid.start_us) // grid.width_us, minlength=grid.bins)
         facts["whole_seconds"] += int(np.count_nonzero(times % 1_000_000 == 0))
@@ -123,7 +121,7 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
     return {
         "index": block.index,
         "rows": block.rows,
-        "digest": hashlib.sha256(b"".join(half.digest() for name in names for half in digests[name])).hexdigest(),
+        "digest": hasher.digest(),
         "bins": [used.tolist(), bins[used].tolist()],
         "facts": facts,
         "totals": totals,
@@ -179,40 +177,13 @@ def merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid
     )
 
 
-def canonical_streams(column: pa.Array) -> tuple[memoryview, memoryview]:
-    """The values of a column as two streams of bytes, which depend on nothing but the values and their order.
-
-    Fixed-width values: one validity byte each, and the values little-endian with null as zero. Text and binary: their
-    lengths (-1 for null), and their bytes. The streams of two columns end to end are those of the joined column.
-    """
-    kind = column.type
-    if pa.types.is_timestamp(kind):
-        column, kind = column.cast(pa.int64()), pa.int64()
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        wide = column.cast(pa.float64() if pa.types.is_floating(kind) else pa.int64())
-        valid = column.is_valid().cast(pa.uint8())
-        return _bytes_of(valid.to_numpy()), _bytes_of(pc.fill_null(wide, 0).to_numpy())
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        column = column.cast(pa.large_string())
-    packed = column.cast(pa.large_binary())
-    lengths = _bytes_of(pc.fill_null(pc.binary_length(packed).cast(pa.int64()), -1).to_numpy())
-    filled = pc.fill_null(packed, b"") if packed.null_count else packed
-    _, offsets, data = filled.buffers()
-    if data is None or not len(filled):
-        return lengths, memoryview(b"")
-    ends = np.frombuffer(offsets, np.int64)[filled.offset : filled.offset + len(filled) + 1]
-    return lengths, memoryview(data)[int(ends[0]) : int(ends[-1])]
-
-
-def _bytes_of(values: NDArray[Any]) -> memoryview:
-    return memoryview(np.ascontiguousarray(values)).cast("B") if len(values) else memoryview(b"")
-
-
 def _packed(keys: pa.Array) -> list[Any]:
     """Keys as JSON values: whole numbers as they are, text and binary in base 64."""
     if pa.types.is_integer(keys.type):
         return list(keys.to_pylist())
-    packed = [None if key is None else base64.b64encode(key).decode() for key in keys.cast(pa.large_binary()).to_pylist()]
+    packed = [
+        None if key is None else base64.b64encode(key).decode() for key in keys.cast(pa.large_binary()).to_pylist()
+    ]
     return list(packed)
 
 
@@ -223,5 +194,8 @@ def _unpacked(keys: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _shown(key: pa.Scalar) -> str | None:
-    return key_text(key.as_py(), SHOWN_KEY)
-
+    """A key as text, cut short and saying so; null stays null."""
+    if not key.is_valid:
+        return None
+    text = key_to_text(key.as_py())
+    return text if len(text) <= SHOWN_KEY else f"{text[:SHOWN_KEY]}… ({len(text)} characters)"

@@ -90,9 +90,7 @@ class MaxRejects:
         return rejected > (self.share * rows if self.rows is None else self.rows)
 
 
-def set_aside(
-    spark: "SparkSession", staged: "DataFrame", source: Source, folder: Path, progress: Progress
-) -> Rejects:
+def set_aside(spark: "SparkSession", staged: "DataFrame", source: Source, folder: Path, progress: Progress) -> Rejects:
     """Write the refused rows of a staged source into the trace's folder, and count them."""
     from pyspark.sql import functions as F
 
@@ -107,7 +105,9 @@ def set_aside(
             texts = source.texts({row[0]: (row[1], row[2]) for row in ranges})
             texts = texts.withColumnRenamed("_text", "_read")
             refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))
-        labels = spark.createDataFrame([(at, file.label) for at, file in enumerate(source.files)], "_file int, file string")
+        labels = spark.createDataFrame(
+            [(at, file.label) for at, file in enumerate(source.files)], "_file int, file string"
+        )
         table = refused.join(F.broadcast(labels), "_file").select(
             "_file",
             "file",
@@ -134,7 +134,9 @@ def _by_reason(
     rows = spark.read.parquet(str(folder)).withColumn("at", F.monotonically_increasing_id())
     firsts = rows.groupBy("reason").agg(
         F.slice(
-            F.array_sort(F.collect_list(F.struct("at", "file", "line", F.substring("text", 1, SHOWN_TEXT).alias("text")))),
+            F.array_sort(
+                F.collect_list(F.struct("at", "file", "line", F.substring("text", 1, SHOWN_TEXT).alias("text")))
+            ),
             1,
             EXAMPLES,
         ).alias("rows")

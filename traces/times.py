@@ -114,8 +114,12 @@ def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
     value = F.col(column)
     if kind in ("timestamp", "timestamp_ntz", "date"):
         return TimeFormat(ISO)
-    if kind not in ("string", "bigint", "int", "smallint", "tinyint", "double", "float") and not kind.startswith("decimal"):
-        raise BadInput(f"--time {given!r} gives {kind}, which is no time; give a column or expression of text, numbers or times")
+    if kind not in ("string", "bigint", "int", "smallint", "tinyint", "double", "float") and not kind.startswith(
+        "decimal"
+    ):
+        raise BadInput(
+            f"--time {given!r} gives {kind}, which is no time; give a column or expression of text, numbers or times"
+        )
     number = value.cast("double")
     row = sample.select(
         F.count(value).alias("values"),

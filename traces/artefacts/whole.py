@@ -30,7 +30,9 @@ def check_free(target: Path, *, force: bool) -> None:
     if not force:
         raise EnvironmentFailure(f"{target} exists; add --force to replace it, or choose another -o")
     if target.is_dir() and not (target / MANIFEST).is_file() and any(target.iterdir()):
-        raise EnvironmentFailure(f"{target} is a folder that adapt did not make, so it is not replaced; choose another -o")
+        raise EnvironmentFailure(
+            f"{target} is a folder that adapt did not make, so it is not replaced; choose another -o"
+        )
 
 
 @contextmanager

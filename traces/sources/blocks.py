@@ -217,7 +217,9 @@ def _texts(data: Bytes, records: Records, chosen: NDArray[np.bool_]) -> pa.Array
     if chosen.all() and is_utf8(data, records) is None:
         return text_of(data, records).cast(pa.string())
     places = zip(records.starts.tolist(), records.ends.tolist(), chosen.tolist(), strict=True)
-    shown = [data[start:end].tobytes().decode("utf-8", "backslashreplace") if take else None for start, end, take in places]
+    shown = [
+        data[start:end].tobytes().decode("utf-8", "backslashreplace") if take else None for start, end, take in places
+    ]
     return pa.array(shown, pa.string())
 
 
@@ -229,7 +231,9 @@ def _between(count: int, first: int, last: int) -> NDArray[np.bool_]:
 def _check_header(data: Bytes, records: Records, form: RecordFormat, source: SourceFile) -> None:
     line = data[int(records.starts[0]) : int(records.ends[0])]
     if int(records.fields[0]) == len(form.columns):
-        only = Records(records.starts[:1] * 0, records.ends[:1] - records.starts[0], records.lines[:1], records.fields[:1], 0, 0)
+        only = Records(
+            records.starts[:1] * 0, records.ends[:1] - records.starts[0], records.lines[:1], records.fields[:1], 0, 0
+        )
         read = form.parse(line, only, form.columns).columns
         if tuple(read[name][0].as_py() for name in form.columns) == form.header:
             return

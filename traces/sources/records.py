@@ -74,9 +74,7 @@ def line_records(data: Bytes, *, at_end: bool) -> Records:
     ends = ends - ended_by_cr
     full = ends > starts
     count = int(full.sum())
-    return Records(
-        starts[full], ends[full], lines[full], np.ones(count, np.int32), used, len(newlines)
-    )
+    return Records(starts[full], ends[full], lines[full], np.ones(count, np.int32), used, len(newlines))
 
 
 @njit(cache=True, nogil=True)

@@ -169,7 +169,9 @@ def _guess_delimiter(lines: Sequence[str]) -> str:
     return best if fitness(best)[0] > 0 else ","
 
 
-_NUMBER_OR_TIME = re.compile(r"^\s*([-+]?[\d.,:eE]+|\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}.*|NA|NaN|null)?\s*$")
+_NUMBER_OR_TIME = re.compile(
+    r"^\s*([-+]?[\d.,:eE]+|\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}.*|NA|NaN|null)?\s*$"
+)
 
 
 def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool:

@@ -1,0 +1,68 @@
+"""A hash of columns that depends on nothing but their values and order: not on files, row groups or batches."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+
+class ColumnHasher:
+    """Takes batches of the same columns in order; batches cut otherwise give the same digest."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Hash these columns."""
+        self._halves = {name: (hashlib.sha256(), hashlib.sha256()) for name in names}
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """The next rows."""
+        for name, halves in self._halves.items():
+            for half, stream in zip(halves, value_streams(batch.column(name)), strict=True):
+                half.update(stream)
+
+    def digest(self) -> str:
+        """SHA-256 in hex over all columns so far."""
+        halves = (half.digest() for pair in self._halves.values() for half in pair)
+        return hashlib.sha256(b"".join(halves)).hexdigest()
+
+
+def columns_hash(table: pa.Table) -> str:
+    """The hash of a table: names and types of its columns, and their values in order."""
+    hasher = ColumnHasher(table.column_names)
+    for batch in table.to_batches():
+        hasher.update(batch)
+    kinds = json.dumps([[name, str(table.schema.field(name).type)] for name in table.column_names])
+    return hashlib.sha256(f"{kinds}{hasher.digest()}".encode()).hexdigest()
+
+
+def value_streams(column: pa.Array) -> tuple[memoryview, memoryview]:
+    """The values of a column as two streams of bytes, which depend on nothing but the values and their order.
+
+    Fixed-width values: one validity byte each, and the values little-endian with null as zero. Text and binary: their
+    lengths (-1 for null), and their bytes. The streams of two columns end to end are those of the joined column.
+    """
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        column, kind = column.cast(pa.int64()), pa.int64()
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        wide = column.cast(pa.float64() if pa.types.is_floating(kind) else pa.int64())
+        valid = column.is_valid().cast(pa.uint8())
+        return _bytes_of(valid.to_numpy()), _bytes_of(pc.fill_null(wide, 0).to_numpy())
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        column = column.cast(pa.large_string())
+    packed = column.cast(pa.large_binary())
+    lengths = _bytes_of(pc.fill_null(pc.binary_length(packed).cast(pa.int64()), -1).to_numpy())
+    filled = pc.fill_null(packed, b"") if packed.null_count else packed
+    _, offsets, data = filled.buffers()
+    if data is None or not len(filled):
+        return lengths, memoryview(b"")
+    ends = np.frombuffer(offsets, np.int64)[filled.offset : filled.offset + len(filled) + 1]
+    return lengths, memoryview(data)[int(ends[0]) : int(ends[-1])]
+
+
+def _bytes_of(values: NDArray[Any]) -> memoryview:
+    return memoryview(np.ascontiguousarray(values)).cast("B") if len(values) else memoryview(b"")

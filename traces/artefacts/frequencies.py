@@ -1,0 +1,139 @@
+"""Frequencies on disk: key, count_low, count_high in Parquet, and the rest in the manifest; or a CSV of `key,count`."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapt.core.errors import BadInput
+from adapt.core.frequencies.exact import KeyCounts, frequencies_of
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.key_text import keys_from_texts
+from adapt.core.stream import KeyType, Weight
+from adapt.traces.artefacts.column_hash import columns_hash
+from adapt.traces.artefacts.manifest import (
+    Manifest,
+    Provenance,
+    file_entry,
+    hash_of,
+    read_manifest,
+    verify,
+    write_manifest,
+)
+from adapt.traces.artefacts.whole import whole_folder
+
+FILE = "frequencies.parquet"
+
+
+def write_frequencies(frequencies: Frequencies, out: Path, made: Provenance, *, force: bool = False) -> Manifest:
+    """Write counted keys as an artefact.
+
+    Raises:
+        EnvironmentFailure: the place is taken or cannot be written.
+    """
+    table = pa.table(
+        {
+            "key": frequencies.keys,
+            "count_low": pa.array(frequencies.count_low),
+            "count_high": pa.array(frequencies.count_high),
+        }
+    )
+    facts = _facts(frequencies)
+    with whole_folder(out, force=force) as folder:
+        pq.write_table(table, folder / FILE, compression="zstd", write_page_checksum=True)
+        content = hash_of([columns_hash(table), facts])
+        manifest = Manifest("frequencies", content, made, [file_entry(folder, folder / FILE)], facts)
+        write_manifest(folder, manifest)
+    return manifest
+
+
+def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencies, Manifest]:
+    """Read counted keys and how they were made.
+
+    Raises:
+        BadInput: there is no such artefact, or it is damaged.
+    """
+    manifest = read_manifest(path, "frequencies")
+    if check_all:
+        verify(path, manifest)
+    try:
+        table = pq.read_table(path / FILE, page_checksum_verification=True)
+    except (OSError, pa.ArrowException) as error:
+        raise BadInput(f"{path / FILE} is damaged ({str(error).splitlines()[0]}); count the trace again") from error
+    facts = manifest.summary
+    frequencies = Frequencies(
+        keys=table["key"].combine_chunks(),
+        count_low=table["count_low"].combine_chunks().to_numpy(),
+        count_high=table["count_high"].combine_chunks().to_numpy(),
+        total=facts["total"],
+        rows=facts["rows"],
+        weight=Weight(facts["weight"]),
+        epsilon=facts["epsilon"],
+        complete_above=facts["complete_above"],
+        distinct=facts["distinct"],
+    )
+    return frequencies, manifest
+
+
+def read_counts(path: Path, key_type: KeyType = KeyType.STRING) -> Frequencies:
+    """Frequencies from a CSV of `key,count`, with or without that header line.
+
+    Raises:
+        BadInput: a row has not two fields, a count that is no number from 0 up, or a key that came before; the sentence
+            names the line.
+    """
+    keys: list[str] = []
+    counts: list[float] = []
+    seen: dict[str, int] = {}
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file, strict=True)
+            for row in rows:
+                line = rows.line_num
+                if not row or (line == 1 and [cell.strip().lower() for cell in row] == ["key", "count"]):
+                    continue
+                if len(row) != 2:
+                    raise BadInput(f"{path} line {line}: {len(row)} fields where key,count are expected")
+                key, count = row[0], _count(row[1])
+                if count is None:
+                    raise BadInput(f"{path} line {line}: the count {row[1]!r} is not a number from 0 up")
+                if key in seen:
+                    raise BadInput(f"{path} line {line}: key {key!r} came on line {seen[key]} already; add the two up")
+                seen[key] = line
+                keys.append(key)
+                counts.append(count)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{path} is no CSV in UTF-8 ({error})") from error
+    if not keys:
+        raise BadInput(f"{path}: the input has no rows; a line is key,count")
+    column = keys_from_texts(keys, key_type)
+    array: Any = np.array(counts)
+    if np.all(array == np.floor(array)) and np.all(array < 2**53):
+        array = array.astype(np.int64)
+    return frequencies_of(KeyCounts(column, array, int(round(float(array.sum())))))
+
+
+def _count(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _facts(frequencies: Frequencies) -> dict[str, Any]:
+    return {
+        "keys": len(frequencies.keys),
+        "key_type": frequencies.key_type.value,
+        "total": frequencies.total,
+        "rows": frequencies.rows,
+        "weight": frequencies.weight.value,
+        "epsilon": frequencies.epsilon,
+        "complete_above": frequencies.complete_above,
+        "distinct": frequencies.distinct,
+    }
