@@ -9,9 +9,12 @@ from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.tracking import tracked_keys
 from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.build import build_plan
+from adapt.core.partitioners.build import Recipe, build_partitioner, build_plan
+from adapt.core.partitioners.consistent import ConsistentHash
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
 from adapt.core.partitioners.plan import plan_from_data, plan_to_data
+from adapt.core.partitioners.scan import scan
+from adapt.core.partitioners.utility import UTILITIES
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import evaluate
 
@@ -61,6 +64,16 @@ def test_without_a_previous_plan_there_is_no_migration():
 def test_without_a_previous_plan_the_construction_starts_from_hashing_alone():
     alone = build_plan(TEXTS, Scheme.CONSISTENT, 6)
     assert build_plan(TEXTS, Scheme.HYBRID, 6).explicit == build_plan(TEXTS, Scheme.HYBRID, 6, previous=alone).explicit
+
+
+def test_the_construction_sees_the_plan_in_force_and_the_keys_that_it_tracked():
+    before = build_plan(TEXTS, Scheme.HYBRID, 5, track=40).partitioner()
+    counts = dict(zip(TEXTS.keys.to_pylist(), TEXTS.count_low.tolist(), strict=True))
+    recipe = Recipe(Scheme.HYBRID, utility=UtilityName.ATM, track=10)
+    built = build_partitioner(TEXTS, recipe, 6, before)
+    heaviest = TEXTS.keys[:10].to_pylist()
+    plain = scan(before, ConsistentHash(6), counts, heaviest, Resources(), UTILITIES[UtilityName.ATM])
+    assert built == plain
 
 
 def test_a_plan_names_its_parent_and_is_charged_for_what_it_moves():
