@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapt.core.report.labels import headed
-from adapt.core.report.values import MISSING, elided, human, is_numeric, plain, visible
+from adapt.core.report.values import MISSING, is_numeric, plain, shown, visible
 from adapt.core.table import Cell, Table
 
 _LONGEST_MARKDOWN_CELL = 400
@@ -94,7 +94,7 @@ def _markdown_block(table: Table) -> str:
     rules = ["---:" if is_numeric(column.kind) else "---" for column in table.columns]
     rows = [
         [
-            _markdown(elided(human(cell, column), _LONGEST_MARKDOWN_CELL))
+            _markdown(shown(cell, column, _LONGEST_MARKDOWN_CELL))
             for cell, column in zip(row, table.columns, strict=True)
         ]
         for row in table.rows

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from adapt.core.report.labels import breakable, headed
-from adapt.core.report.values import elided, human, is_numeric, visible
+from adapt.core.report.values import is_numeric, shown, visible
 from adapt.core.table import Column, Table
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def blocks(table: Table, width: int) -> list[list[Strip]]:
 
 def _strip(table: Table, at: int) -> Strip:
     column = table.columns[at]
-    strip = Strip(column, tuple(elided(human(row[at], column), _LONGEST_CELL) for row in table.rows), 0)
+    strip = Strip(column, tuple(shown(row[at], column, _LONGEST_CELL) for row in table.rows), 0)
     return strip.wide(strip.least())
 
 

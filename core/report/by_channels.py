@@ -23,23 +23,24 @@ def comparison(table: Table) -> tuple[Chart, ...]:
 
 def imbalance_by_channels(table: Table, imbalance: str = "imbalance", floor: str = "imbalance_floor") -> Chart:
     """The imbalance of each scheme at each channel count, above the floor that no placement goes under."""
-    return _by_channels(table, "Imbalance against channels", imbalance, floor)
+    return _by_channels(table, "Imbalance", imbalance, floor)
 
 
 def migration_by_channels(table: Table, migration: str = "m") -> Chart:
     """What each scheme moved on the way to each channel count."""
-    return _by_channels(table, "Migration against channels", migration, "")
+    return _by_channels(table, "Migration", migration, "")
 
 
-def _by_channels(table: Table, title: str, value: str, floor: str) -> Chart:
+def _by_channels(table: Table, what: str, value: str, floor: str) -> Chart:
     floor = floor if floor and has(table, floor) else ""
     sentence = f"The {named(table, value)} of each scheme, where lower is better"
     if floor:
         sentence += f"; the dashed line is {floor}, the least that any placement of whole keys could reach"
     points, left_out = _lowest(_by_scheme(table, value, floor))
-    body = (
-        _lines(table, value, floor, points) if len({p["x"] for p in points}) > 1 else _rows(table, value, floor, points)
-    )
+    if len({point["x"] for point in points}) > 1:
+        title, body = f"{what} against channels", _lines(table, value, floor, points)
+    else:
+        title, body = f"{what} of each scheme", _rows(table, value, floor, points)
     return chart(title, body, points, f"{sentence}.{left_out}", table)
 
 
@@ -66,7 +67,11 @@ def _lines(table: Table, value: str, floor: str, points: Records) -> dict[str, A
 
 def _rows(table: Table, value: str, floor: str, points: Records) -> dict[str, Any]:
     """One dot a scheme, for a single channel count."""
-    across = {**up(table, value), **_scale(points), "axis": {**ticks(table, value), "grid": True}}
+    across = {
+        **up(table, value),
+        "scale": {**_scale(points)["scale"], "padding": 10},
+        "axis": {**ticks(table, value), "grid": True},
+    }
     rows = {"field": "series", "type": "nominal", "sort": None, "axis": {"title": None, "grid": True}}
     dots = {"type": "point", "filled": True, "size": 90, "color": PALETTE[0], "opacity": 1}
     layers = [{"mark": dots, "encoding": {"x": across, "y": rows, "description": {"field": "d"}}}]

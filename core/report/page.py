@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from adapt.core.report.chart import Chart
 from adapt.core.report.labels import breakable, count, headed
 from adapt.core.report.svg import NARROW, WIDE, render_svg
-from adapt.core.report.values import elided, human, is_numeric, visible
-from adapt.core.table import Cell, Column, Table
+from adapt.core.report.values import elided, is_numeric, shown, visible
+from adapt.core.table import Table
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -137,7 +137,7 @@ def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
 
 
 def _chart_view(
-    chart: Chart, number: int, shown: Sequence[Table], caps: _Caps, drawings: _Drawings | None
+    chart: Chart, number: int, tables: Sequence[Table], caps: _Caps, drawings: _Drawings | None
 ) -> dict[str, Any]:
     from markupsafe import Markup
 
@@ -154,13 +154,15 @@ def _chart_view(
         else ""
         if wide
         else "Left out to keep the page small.",
-        "table": None if any(chart.table is table for table in shown) else _table_view(chart.table, caps),
+        "table": None if any(chart.table is table for table in tables) else _table_view(chart.table, caps),
     }
 
 
 def _table_view(table: Table, caps: _Caps) -> dict[str, Any]:
     kept = table.rows[: caps.rows]
-    rows = [[_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in kept]
+    rows = [
+        [shown(cell, column, _LONGEST_CELL) for cell, column in zip(row, table.columns, strict=True)] for row in kept
+    ]
     columns = [
         {
             "pieces": breakable(_text(headed(column))),
@@ -200,8 +202,4 @@ def _flat(made: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]
 
 
 def _text(text: str) -> str:
-    return elided(visible(text[: 2 * _LONGEST_SENTENCE]), _LONGEST_SENTENCE)
-
-
-def _cell(cell: Cell, column: Column) -> str:
-    return elided(human(cell, column), _LONGEST_CELL)
+    return visible(elided(text, _LONGEST_SENTENCE))

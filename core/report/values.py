@@ -32,6 +32,11 @@ def human(cell: Cell, column: Column) -> str:
         return str(cell)
 
 
+def shown(cell: Cell, column: Column, limit: int) -> str:
+    """The cell as people read it, a text cut with its full length said when it is longer than `limit` characters."""
+    return human(elided(cell, limit) if isinstance(cell, str) else cell, column)
+
+
 def plain(cell: Cell) -> Cell:
     """The cell as machines read it: itself, or null where a number is not finite."""
     return None if isinstance(cell, float) and not isfinite(cell) else cell

@@ -1,0 +1,128 @@
+import json
+from math import inf
+
+import pytest
+
+from adapt.core.report.charts import (
+    channel_loads,
+    comparison,
+    imbalance_per_period,
+    migration_per_period,
+    rank_frequency,
+    rate_over_time,
+    top_keys,
+)
+from adapt.core.report.labels import breakable, distinct, label
+from adapt.core.report.points import bin_size, highest_of_neighbours, log_spaced
+from adapt.core.table import Column, Kind, Table
+
+
+def rates(count):
+    columns = (Column("time", Kind.TIME), Column("rows", Kind.COUNT), Column("peak", Kind.COUNT))
+    return Table.of("Rate", columns, [(at * 1_000_000, at % 7, 1) for at in range(count)])
+
+
+def compared(rows):
+    columns = (
+        Column("scheme"),
+        Column("construction"),
+        Column("channels", Kind.COUNT),
+        Column("imbalance", Kind.RATIO),
+        Column("imbalance_floor", Kind.RATIO),
+        Column("m", Kind.RATIO),
+    )
+    return Table.of("Comparison", columns, rows)
+
+
+def drawn(chart):
+    return chart.spec["data"]["values"]
+
+
+def test_a_peak_survives_down_sampling():
+    assert highest_of_neighbours([1, None, 9, 2, float("nan"), None], 2) == [1, 9, None]
+    assert [bin_size(count, 600) for count in (0, 600, 601, 10_000)] == [1, 1, 2, 17]
+
+
+def test_log_spacing_keeps_the_head_whole_and_thins_the_tail():
+    kept = log_spaced(range(1, 100_001), 300)
+    assert kept[:5] == [0, 1, 2, 3, 4]
+    assert len(kept) <= 300
+
+
+def test_long_series_are_capped_and_the_sentence_says_so():
+    chart = rate_over_time(rates(10_000))
+    assert len(drawn(chart)) <= 2 * 600
+    assert "17 neighbouring rows" in chart.sentence
+    assert "neighbouring" not in rate_over_time(rates(100)).sentence
+
+
+def test_every_number_of_a_series_is_in_its_table():
+    table = rates(1_300)
+    heights = {point["y"] for point in drawn(rate_over_time(table))}
+    assert heights <= {*table.values("rows"), *table.values("peak")}
+
+
+def test_bars_are_the_heaviest_keys_in_order():
+    table = Table.of("Top", (Column("key"), Column("share", Kind.SHARE)), [(None, 0.1), ("b", 0.3), ("", 0.2)])
+    assert [point["k"] for point in drawn(top_keys(table))] == ["b", "(empty)", "(null)"]
+    assert "1 of the table's 3" in top_keys(table, most=1).sentence
+
+
+def test_keys_alike_after_cutting_keep_bars_of_their_own():
+    keys = ["a" * 65_536, "a" * 70_000, "a" * 31 + "…"]
+    assert len(set(distinct([label(key) for key in keys]))) == 3
+
+
+def test_zero_shares_have_no_place_on_a_logarithmic_scale():
+    columns = (Column("rank", Kind.COUNT), Column("share", Kind.SHARE))
+    chart = rank_frequency(Table.of("Ranks", columns, [(1, 0.9), (2, 0.1), (3, 0.0)]))
+    assert [point["x"] for point in drawn(chart)] == [1, 2]
+
+
+def test_a_comparison_names_construction_and_floor_and_leaves_out_what_is_infinite():
+    charts = comparison(compared([("hybrid", "scan", 2, 1.1, 1.0, 0.5), ("uniform", None, 4, inf, 1.0, 0.75)]))
+    assert [point["series"] for point in drawn(charts[0])] == ["hybrid scan"]
+    assert "imbalance_floor" in charts[0].sentence
+    assert len(charts) == 2
+
+
+def test_without_migration_there_is_no_migration_chart():
+    assert len(comparison(compared([("a", None, 2, 1.1, 1.0, 0.0), ("a", None, 3, 1.1, 1.0, None)]))) == 1
+
+
+def test_of_many_schemes_the_lowest_are_drawn():
+    rows = [(f"s{number:02}", None, channels, 1 + number, 1, 0) for number in range(15) for channels in (2, 3)]
+    chart = comparison(compared(rows))[0]
+    assert {point["series"] for point in drawn(chart)} == {f"s{number:02}" for number in range(10)}
+    assert "10 lowest of 15" in chart.sentence
+
+
+def test_the_fullest_channel_is_told_against_the_mean():
+    table = Table.of("Loads", (Column("channel", Kind.COUNT), Column("load")), [(0, 1), (1, 1), (2, 4)])
+    assert "2.000 times" in channel_loads(table).sentence
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        rate_over_time,
+        rank_frequency,
+        top_keys,
+        imbalance_per_period,
+        migration_per_period,
+        channel_loads,
+        lambda table: comparison(table)[0],
+    ],
+)
+def test_tables_without_rows_give_empty_charts(build):
+    names = "time rows rank share key start imbalance imbalance_floor migrated_state channel load channels scheme m"
+    chart = build(Table.of("Empty", [Column(name, Kind.NUMBER) for name in names.split()], []))
+    assert chart.is_empty
+    json.dumps(chart.spec, allow_nan=False)
+
+
+def test_names_break_between_words_and_keep_single_letters():
+    assert breakable("imbalance_floor") == ["imbalance_", "floor"]
+    assert breakable("r_floor_pair") == ["r_floor_", "pair"]
+    assert breakable("build_s") == ["build_s"]
+    assert breakable("") == [""]

@@ -1,0 +1,132 @@
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adapt.core.report.charts import rate_over_time, top_keys
+from adapt.core.report.page import MOST_BYTES, Page, Section, render_page
+from adapt.core.table import Column, Kind, Table
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'><svg/onload=alert(1)>",
+    "</title></style><iframe src=//example.com>",
+    "{{ 7 * 7 }}{% raw %}",
+    "javascript:alert(1)",
+    "&lt;",
+    "\u202eright to left\u200f",
+    "a" * 65_536,
+    "nul\x00 bell\x07 \x1b[31m",
+    "\ud800",
+]
+
+
+class Inventory(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def keys_table(keys):
+    columns = (
+        Column("key", about="what rows are grouped by"),
+        Column("count", Kind.COUNT),
+        Column("share", Kind.SHARE),
+    )
+    return Table.of("Heaviest keys", columns, [(key, 1000 - at, 0.1 / (at + 1)) for at, key in enumerate(keys)])
+
+
+def page_of(keys):
+    table = keys_table(keys)
+    sections = [
+        Section("Verdict", ["Fixable by placement."]),
+        Section("Keys", [f"The heaviest is {keys[0]}."], [top_keys(table)], [table]),
+    ]
+    return Page("web.trace", sections, [{"command": "adapt report", "inputs": [{"path": keys[0], "sha256": "ab"}]}])
+
+
+def test_the_same_page_gives_the_same_text():
+    assert render_page(page_of(["a", "b"])) == render_page(page_of(["a", "b"]))
+
+
+def test_hostile_keys_add_no_element_and_no_attribute():
+    tame = Inventory(render_page(page_of([f"key {number}" for number in range(len(HOSTILE))])))
+    wild = Inventory(render_page(page_of(HOSTILE)))
+    assert set(wild.tags) <= set(tame.tags) | {"path"}
+    assert {name for _, name, _ in wild.attributes} == {name for _, name, _ in tame.attributes}
+    assert wild.tags.count("td") == tame.tags.count("td")
+    assert "</script><script>alert(1)</script>" in "".join(wild.text)
+
+
+@given(st.lists(st.text(st.characters()), min_size=1, max_size=3))
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_the_keys_the_page_is_made_of_the_same_things(keys):
+    table = keys_table(keys)
+    html = render_page(Page(keys[0], [Section(keys[0], keys, [], [table])], [{keys[0]: keys}]))
+    html.encode()
+    tame_keys = ["k"] * len(keys)
+    tame = render_page(Page("k", [Section("k", tame_keys, [], [keys_table(tame_keys)])], [{"k": tame_keys}]))
+    assert Inventory(html).tags == Inventory(tame).tags
+
+
+def test_nothing_is_fetched_or_run():
+    inventory = Inventory(render_page(page_of(HOSTILE)))
+    assert not {"script", "iframe", "img", "object", "embed", "base", "form"} & set(inventory.tags)
+    for tag, name, value in inventory.attributes:
+        assert not name.startswith("on")
+        if name in ("href", "src", "xlink:href", "action"):
+            assert value.startswith(("#", "data:,")), (tag, name, value)
+
+
+def test_ids_are_unique_and_contents_lead_to_them():
+    inventory = Inventory(render_page(page_of(["a", "b"])))
+    ids = [value for _, name, value in inventory.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert {value[1:] for _, name, value in inventory.attributes if name == "href" and value[0] == "#"} <= set(ids)
+
+
+def test_long_tables_show_their_start_and_say_how_much_is_missing():
+    html = render_page(Page("p", [Section("s", tables=[keys_table([f"key-{number}" for number in range(350)])])]))
+    assert "key-199<" in html
+    assert "key-200<" not in html
+    assert "and 150 more rows" in html
+
+
+def test_provenance_is_flattened_and_shown():
+    html = render_page(page_of(["a"]))
+    assert "inputs.1.sha256" in html
+    assert "adapt report" in html
+
+
+def test_an_empty_chart_says_so_instead_of_drawing():
+    columns = (Column("time", Kind.TIME), Column("rows", Kind.COUNT))
+    html = render_page(Page("p", [Section("s", charts=[rate_over_time(Table.of("Rate", columns, []))])]))
+    assert "There is nothing to draw." in html
+    assert "<svg" not in html
+
+
+def test_a_page_without_anything_is_a_page():
+    assert "How this was made" in render_page(Page("empty", []))
+
+
+@pytest.mark.parametrize(("sections", "rows"), [(60, 10_000), (1_500, 3)])
+def test_no_page_is_larger_than_its_cap(sections, rows):
+    table = keys_table(["\u65e5" * 400] * rows)
+    chart = top_keys(keys_table(HOSTILE))
+    page = Page("big", [Section("s", ["x" * 5_000], [chart], [table]) for _ in range(sections)], [{"a": "b" * 9_000}])
+    html = render_page(page)
+    assert len(html.encode()) <= MOST_BYTES
+    assert "more rows" in html or "to keep the page small" in html
