@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+settings.register_profile("unhurried", deadline=None)  # the first example of a kernel compiles it
+settings.load_profile("unhurried")
 
 REPOSITORY = Path(__file__).parent.parent
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.compiled import compiled
 from adapt.core.hashing.columns import Words
-from adapt.core.hashing.compiled import compiled
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.compiled import compiled, inlined
 from adapt.core.hashing.columns import KeyBytes, Words
-from adapt.core.hashing.compiled import compiled, inlined
 
 SEED = 42
 """The seed of Spark's `xxhash64` and of every plan."""

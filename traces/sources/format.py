@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from adapt.core.compiled import compiled
 from adapt.traces.sources.records import Bytes, Places, Records
 
 NOT_UTF8 = "not UTF-8 text"
@@ -73,7 +73,7 @@ def is_utf8(data: Bytes, records: Records) -> NDArray[np.bool_] | None:
     return None
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gather(data: Bytes, starts: Places, ends: Places, out: Bytes) -> Any:
     at = 0
     for record in range(len(starts)):

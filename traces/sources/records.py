@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Places: TypeAlias = NDArray[np.int64]
@@ -77,7 +78,7 @@ def line_records(data: Bytes, *, at_end: bool) -> Records:
     return Records(starts[full], ends[full], lines[full], np.ones(count, np.int32), used, len(newlines))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _delimited(data: Bytes, delimiter: int, quote: int, at_end: bool, size: int) -> Any:
     starts = np.empty(size, np.int64)
     ends = np.empty(size, np.int64)

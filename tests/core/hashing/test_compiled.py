@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba.core import caching
 
-from adapt.core.hashing.compiled import compiled
+from adapt.core.compiled import compiled
 
 SCRIPT = """
 import pyarrow as pa
