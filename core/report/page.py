@@ -54,8 +54,8 @@ class _Caps:
     """How much of a page is kept."""
 
     rows: int
-    charts: int = 1_000
-    sections: int = 1_000
+    charts: int = 40
+    sections: int = 400
     made: int = 2_000
 
 
@@ -70,8 +70,9 @@ def render_page(page: Page) -> str:
     """The page as HTML; the same page always gives the same text, of at most 2 MB in UTF-8.
 
     Every text is escaped for HTML, and what would act instead of showing (control and direction characters) is
-    written as an escape. A table shows its first 200 rows and says how many more there are; if the page would be too
-    large, tables show fewer, then charts are left out from the end, then sections, and the page says so.
+    written as an escape. A table shows its first 200 rows and says how many more there are, and the first
+    40 charts are drawn; if the page would be too large, tables show fewer rows, then charts are left out from the
+    end, then sections, and the page says so.
     """
     drawings = _Drawings()
     template = _template()

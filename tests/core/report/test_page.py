@@ -122,11 +122,13 @@ def test_a_page_without_anything_is_a_page():
     assert "How this was made" in render_page(Page("empty", []))
 
 
-@pytest.mark.parametrize(("sections", "rows"), [(60, 10_000), (1_500, 3)])
+@pytest.mark.parametrize(("sections", "rows"), [(20, 5_000), (900, 3)])
 def test_no_page_is_larger_than_its_cap(sections, rows):
     table = keys_table(["\u65e5" * 400] * rows)
     chart = top_keys(keys_table(HOSTILE))
-    page = Page("big", [Section("s", ["x" * 5_000], [chart], [table]) for _ in range(sections)], [{"a": "b" * 9_000}])
+    page = Page(
+        "big", [Section("s", ["x" * 5_000], [chart][: at < 3], [table]) for at in range(sections)], [{"a": "b" * 9_000}]
+    )
     html = render_page(page)
     assert len(html.encode()) <= MOST_BYTES
     assert "more rows" in html or "to keep the page small" in html
