@@ -72,7 +72,8 @@ def powers(numbers: Iterable[Real]) -> dict[str, Any]:
     held = list(numbers)
     if not held or log10(max(held) / min(held)) < 2:
         return {}
-    return {"values": [10.0**at for at in range(floor(log10(min(held))), ceil(log10(max(held))) + 1)]}
+    values = [10.0**at for at in range(floor(log10(min(held))), ceil(log10(max(held))) + 1)]
+    return {"values": values, "tickCount": len(values)}
 
 
 def colours(names: Sequence[str]) -> dict[str, Any]:

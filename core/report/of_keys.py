@@ -82,7 +82,12 @@ def channel_loads(table: Table, channel: str = "channel", load: str = "load") ->
         {"k": text, "y": height, "mean": mean, "d": f"{channel} {text}: {human(height, column)}"}
         for text, (_, height) in zip(distinct([label(name) for name, _ in pairs]), pairs, strict=True)
     ]
-    across = {"field": "k", "type": "ordinal", "sort": None, "axis": {"title": channel, "labelAngle": 0}}
+    across = {
+        "field": "k",
+        "type": "ordinal",
+        "sort": None,
+        "axis": {"title": channel, "labelAngle": 0, "labelOverlap": True},
+    }
     bars = {
         "mark": "bar",
         "encoding": {"x": across, "y": up(table, load, zero=True), "description": {"field": "d"}},

@@ -30,7 +30,6 @@ _AXIS: dict[str, Any] = {
     "tickSize": 4,
     "gridColor": INK,
     "gridOpacity": 0.12,
-    "labelOverlap": True,
 }
 
 
