@@ -1,0 +1,172 @@
+"""The zipf generator: its distribution, its times, and that nothing but its parameters decides the rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from adapt.core.errors import EnvironmentFailure, UsageError
+from adapt.core.frequencies.zipf import zipf_shares
+from adapt.core.stream import KeyType
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.artefacts.trace import BLOCK_ROWS, open_trace
+from adapt.traces.generators.names import GeneratorName
+from adapt.traces.generators.registry import GENERATORS
+from adapt.traces.generators.write import block_tasks, write_generated
+from adapt.traces.generators.zipf import ZipfStream, generate_zipf
+from adapt.traces.progress import silent
+
+SMALL = ZipfStream(rows=1000, domain=50, key_type=KeyType.INT64)
+
+
+def times_us(batch):
+    return batch.column("ts").cast(pa.int64()).to_numpy()
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 1.5])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_keys_follow_the_shares(exponent, seed):
+    domain, rows = 1000, 200_000
+    stream = ZipfStream(rows, domain, exponent, seed, key_type=KeyType.INT64)
+    counts = np.bincount(stream.block(0).column("key").to_numpy(), minlength=domain + 1)[1:]
+    expected = rows * zipf_shares(domain, exponent)
+    head = int(np.count_nonzero(expected >= 10))  # the rare rest as one class, so that chi-square holds
+    seen = [*counts[:head], counts[head:].sum()] if head < domain else counts
+    wanted = [*expected[:head], expected[head:].sum()] if head < domain else expected
+    assert stats.chisquare(seen, wanted, sum_check=False).pvalue > 1e-3
+
+
+def test_arrivals_are_poisson():
+    rows = 200_000
+    times = times_us(ZipfStream(rows, 10, rate_per_s=100.0).block(0))
+    gaps_s = np.diff(times) / 1e6
+    assert stats.kstest(gaps_s, stats.expon(scale=1 / 100).cdf).pvalue > 1e-3
+
+
+def test_keys_do_not_hang_on_times():
+    batch = ZipfStream(200_000, 50, 1.0, seed=3, key_type=KeyType.INT64).block(0)
+    gaps = np.diff(times_us(batch), prepend=0)
+    assert abs(stats.spearmanr(gaps[1:], batch.column("key").to_numpy()[1:]).statistic) < 0.01  # 4.5 deviations
+
+
+@given(rows=st.integers(1, 2000), rate=st.floats(1e-3, 1e9), seed=st.integers(0, 2**64 - 1))
+def test_times_are_in_order_and_within_the_span(rows, rate, seed):
+    times = times_us(ZipfStream(rows, 3, 1.0, seed, rate, "1970-01-01").block(0))
+    assert (np.diff(times) >= 0).all()
+    assert times[0] >= 0
+    assert times[-1] <= max(rows * 1e6 / rate, 0)
+
+
+def test_the_rate_is_the_one_asked_for():
+    times = times_us(ZipfStream(100_000, 10, rate_per_s=5000.0).block(0))
+    assert (times[-1] - times[0]) / 1e6 == pytest.approx(20, rel=1e-3)
+
+
+def test_blocks_follow_each_other_without_overlap():
+    stream = ZipfStream(2 * BLOCK_ROWS + 5, 10, rate_per_s=1e6)
+    first, second, last = (times_us(stream.block(index)) for index in range(3))
+    assert (len(first), len(second), len(last)) == (BLOCK_ROWS, BLOCK_ROWS, 5)
+    assert first[-1] < second[0]
+    assert second[-1] < last[0]
+
+
+def test_text_keys_are_the_numbers_with_a_k():
+    texts = replace(SMALL, key_type=KeyType.STRING).block(0).column("key")
+    assert texts.to_pylist() == [f"k{rank}" for rank in SMALL.block(0).column("key").to_pylist()]
+
+
+def test_a_start_without_a_zone_is_of_utc():
+    same = [
+        replace(SMALL, start=start).block(0)
+        for start in ("2024-03-31T01:00:00", "2024-03-31T01:00:00Z", "2024-03-31T02:00:00+01:00")
+    ]
+    assert same[0].equals(same[1])
+    assert same[0].equals(same[2])
+
+
+def test_another_seed_gives_other_rows():
+    assert not SMALL.block(0).equals(replace(SMALL, seed=1).block(0))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"rows": 0}, "--rows is 0"),
+        ({"rows": 10**15}, "--rows is 1000000000000000, but a generated trace has from 1 to"),
+        ({"domain": 0}, "--domain is 0, but a stream has from 1 to 100,000,000 keys"),
+        ({"domain": 100_000_001}, "--domain is 100000001"),
+        ({"exponent": -0.5}, "--exponent is -0.5, but it must be 0 (uniform) or more"),
+        ({"exponent": float("nan")}, "--exponent is nan"),
+        ({"exponent": float("inf")}, "--exponent is inf"),
+        ({"seed": -1}, "--seed is -1"),
+        ({"rate_per_s": 0.0}, "--rate is 0.0 rows a second, but it must be above 0"),
+        ({"rate_per_s": float("nan")}, "--rate is nan"),
+        ({"rate_per_s": 1e-9}, "end after the year 9999"),
+        ({"start": "soon"}, "--start 'soon' is no time such as 2026-01-31T12:00:00Z"),
+        ({"start": "9999-12-31T23:59:59"}, "end after the year 9999"),
+        ({"key_type": KeyType.BINARY}, "--key-type is binary, but generated keys are string or int64"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(wrong, says):
+    with pytest.raises(UsageError) as refused:
+        replace(SMALL, **{"rows": 10_000, "rate_per_s": 1.0, **wrong})
+    assert says in str(refused.value)
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_rows_do_not_depend_on_the_tasks_that_make_them(tmp_path):
+    stream = ZipfStream(2 * BLOCK_ROWS + 1234, 1000, 1.1, 7)
+    cuts = [None, [[0, 1, 2]], [[2], [1, 0]]]
+    hashes = {
+        write_generated(
+            stream, tmp_path / f"{at}.trace", Provenance("test"), tasks=tasks, progress=silent
+        ).manifest.content_hash
+        for at, tasks in enumerate(cuts)
+    }
+    assert len(hashes) == 1
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_generated_trace_is_like_any_other(tmp_path):
+    out = tmp_path / "zipf.trace"
+    trace = generate_zipf(out, rows=BLOCK_ROWS + 10, domain=20, exponent=1.0, seed=5, rate_per_s=1e5).trace
+    stream = ZipfStream(BLOCK_ROWS + 10, 20, 1.0, 5, 1e5)
+    assert open_trace(out, check_all=True).rows == trace.rows == stream.rows
+    rows = pa.Table.from_batches(trace.batches())
+    made = pa.Table.from_batches([stream.block(0), stream.block(1)])
+    assert rows.combine_chunks().equals(made.combine_chunks())
+    assert (np.diff(times_us(rows)) >= 0).all()
+    assert trace.profile["distinct_keys"] == 20
+    assert trace.profile["top_keys"][0] == ["k1", pc.sum(pc.equal(made["key"], "k1")).as_py()]
+    assert trace.manifest.made.seed == 5
+    assert trace.manifest.made.parameters["generator"] == "zipf"
+
+
+def test_spark_reads_a_generated_part_as_it_was_made(spark, tmp_path):
+    trace = generate_zipf(tmp_path / "zipf.trace", rows=500, domain=20, key_type=KeyType.INT64).trace
+    read = spark.read.parquet(str(trace.path))
+    assert read.dtypes == [("ts", "timestamp"), ("key", "bigint")]
+    keys = ZipfStream(500, 20, key_type=KeyType.INT64).block(0).column("key").to_pylist()
+    assert [row.key for row in read.collect()] == keys
+
+
+@pytest.mark.usefixtures("spark")
+def test_an_existing_trace_is_replaced_only_by_force(tmp_path):
+    out = tmp_path / "zipf.trace"
+    generate_zipf(out, rows=10)
+    with pytest.raises(EnvironmentFailure, match="--force"):
+        generate_zipf(out, rows=20)
+    assert generate_zipf(out, rows=20, force=True).trace.rows == 20
+
+
+def test_every_name_has_a_generator():
+    assert set(GENERATORS) == set(GeneratorName)
+
+
+def test_the_tasks_make_every_block_once():
+    assert [index for task in block_tasks(3 * BLOCK_ROWS + 1) for index in task] == [0, 1, 2, 3]

@@ -1,0 +1,10 @@
+"""Every generator by its name."""
+
+from collections.abc import Callable, Mapping
+
+from adapt.traces.generators.names import GeneratorName
+from adapt.traces.generators.zipf import generate_zipf
+from adapt.traces.ingest import Ingested
+
+GENERATORS: Mapping[GeneratorName, Callable[..., Ingested]] = {GeneratorName.ZIPF: generate_zipf}
+"""Each takes the place of the trace and its own parameters by name."""

@@ -1,0 +1,96 @@
+"""A trace written by Spark tasks from a stream that can make any of its blocks by itself."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapt.core.errors import UsageError
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.artefacts.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
+from adapt.traces.artefacts.whole import check_free, whole_folder
+from adapt.traces.progress import Progress, watched
+from adapt.traces.rejects import Rejects
+from adapt.traces.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.settle import part_name, settle
+from adapt.traces.tasks import in_tasks
+
+MOST_ROWS = 100_000 * BLOCK_ROWS
+"""A part holds one block, and part names have five digits."""
+
+
+class GeneratedStream(Protocol):
+    """A synthetic stream; sent to Spark tasks, so plain data."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+
+    def block(self, index: int) -> pa.RecordBatch:
+        """Rows index * BLOCK_ROWS and on, `BLOCK_ROWS` of them or what is left, in time order.
+
+        The same rows whichever blocks are made before it, and where; no time is before any of an earlier block.
+        """
+
+
+def block_tasks(rows: int) -> list[list[int]]:
+    """The blocks of a stream, as Spark tasks: one each."""
+    return [[index] for index in range(-(-rows // BLOCK_ROWS))]
+
+
+def write_generated(
+    stream: GeneratedStream,
+    out: Path,
+    made: Provenance,
+    *,
+    force: bool = False,
+    spark_options: SparkOptions | None = None,
+    tasks: Sequence[Sequence[int]] | None = None,
+    progress: Progress,
+) -> Trace:
+    """Write a synthetic stream as a trace, one part a block.
+
+    Args:
+        tasks: Which blocks each Spark task makes; the trace is the same for any.
+
+    Raises:
+        EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
+    """
+    check_free(out, force=force)
+    spark = spark_session(spark_options)
+    with whole_folder(out, force=force) as folder:
+
+        def write(index: int) -> Iterator[pa.RecordBatch]:
+            written = write_part(stream.block(index), folder / part_name(index))
+            yield pa.RecordBatch.from_pydict({"rows": pa.array([written], pa.int64())})
+
+        with spark_failures("generating"), watched(spark, "generating", progress):
+            in_tasks(spark, tasks or block_tasks(stream.rows), write, "rows bigint").collect()
+        settle(spark, folder, made, Rejects(), progress)
+    return open_trace(out)
+
+
+def write_part(rows: pa.RecordBatch, path: Path) -> int:
+    """Write a part of a trace, laid out as those that Spark writes; how many rows it got."""
+    pq.write_table(
+        pa.Table.from_batches([rows]),
+        path,
+        compression="zstd",
+        row_group_size=ROW_GROUP_ROWS,
+        write_page_checksum=True,
+        use_dictionary=["key"],
+        column_encoding={"ts": "DELTA_BINARY_PACKED"},  # rising times cost little so
+    )
+    return int(rows.num_rows)
+
+
+def check_rows(rows: int) -> None:
+    """Refuse a number of rows that no trace can have.
+
+    Raises:
+        UsageError: it is below 1 or above `MOST_ROWS`.
+    """
+    if not 1 <= rows <= MOST_ROWS:
+        raise UsageError(f"--rows is {rows}, but a generated trace has from 1 to {MOST_ROWS:,} rows")
