@@ -12,8 +12,8 @@ from adapt.core.report.values import visible
 class Step(Protocol):
     """Tells a progress display how much is done, and of how much where that is known."""
 
-    def __call__(self, done: float, total: float | None = None, /) -> None:
-        """So much is done."""
+    def __call__(self, done: float, total: float | None = None, what: str | None = None, /) -> None:
+        """So much is done, of something else than before if `what` is given."""
 
 
 class Verbosity(IntEnum):
@@ -65,11 +65,12 @@ def progress(label: str) -> Iterator[Step]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as display:
         task = display.add_task(escape(visible(label)), total=None)
 
-        def step(done: float, total: float | None = None) -> None:
-            display.update(task, completed=done, total=total)
+        def step(done: float, total: float | None = None, what: str | None = None) -> None:
+            description = None if what is None else escape(visible(what))
+            display.update(task, completed=done, total=total, description=description)
 
         yield step
 
 
-def _silent(_done: float, _total: float | None = None) -> None:
+def _silent(_done: float, _total: float | None = None, _what: str | None = None) -> None:
     return None

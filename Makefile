@@ -1,0 +1,64 @@
+# make demo and make test set everything up from nothing but Python >= 3.11 and make.
+PY ?= python3
+BIN := .venv/bin
+ADAPT_DATA ?= ../shared/data
+export ADAPT_DATA
+
+.PHONY: demo test check format lint types bench soak paper lock clean
+
+demo: .venv/.run
+	$(BIN)/adapt demo --out adapt-demo
+
+test: .venv/.dev
+	$(BIN)/python -m pytest
+
+check: format lint types test
+
+# What the program needs, and the program itself.
+.venv/.run: requirements.lock pyproject.toml
+	$(PY) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+# What testing it needs beside that.
+.venv/.dev: .venv/.run requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
+	touch $@
+
+format: .venv/.dev
+	$(BIN)/ruff format --check .
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+
+# The three folders as the package they are imported as.
+types: .venv/.dev
+	mkdir -p build/types/adapt
+	for folder in cli core traces; do ln -sfn ../../../$$folder build/types/adapt/$$folder; done
+	$(BIN)/mypy
+
+# Every claim of speed or size, each against a named peer or a literal reference in the same run.
+bench: .venv/.dev
+	@status=0; for script in benchmarks/[a-z]*.py; do \
+		grep -q '^def main' $$script || continue; \
+		$(BIN)/python $$script || status=1; done; exit $$status
+
+# The long tier: many more random examples, many more kills.
+soak: .venv/.dev
+	ADAPT_SOAK=1 $(BIN)/python -m pytest
+
+# What the papers claim, held against this program.
+paper: .venv/.dev
+	$(BIN)/python -m pytest tests/claims --verbose
+
+# New locks from pyproject.toml: hashes of every platform's files, no address of any index.
+lock: .venv/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url --extra java --extra demo build-requirements.in pyproject.toml --output-file requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url --extra dev --constraint requirements.lock pyproject.toml --output-file requirements-dev.lock
+
+clean:
+	rm -rf .venv build dist adapt-demo *.egg-info

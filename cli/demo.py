@@ -1,0 +1,88 @@
+"""`adapt demo`: the whole story on real data, each step a command that could be typed."""
+
+import contextlib
+import io
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adapt.cli.output import narrate, show
+from adapt.core.table import Table
+
+CHANNELS = 8
+PERIOD = "7d"
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="A folder for what the demonstration makes.")
+    ] = Path("adapt-demo"),
+) -> None:
+    """Ingest, compare, replay and report a year of real flights; ends by naming the page it wrote.
+
+    Example: adapt demo
+    """
+    from adapt.traces.artefacts.comparisons import read_comparison
+    from adapt.traces.artefacts.disk import disk_failures
+    from adapt.traces.artefacts.runs import read_run
+    from adapt.traces.artefacts.trace import open_trace
+    from adapt.traces.artefacts.trace_tables import overview, top_keys_table
+    from adapt.traces.demonstration import COST, KEY, TIME, flights
+
+    source = flights()
+    with disk_failures(out):
+        out.mkdir(parents=True, exist_ok=True)
+    trace, plans, run, page = (out / f"flights.{kind}" for kind in ("trace", "plans", "run", "html"))
+
+    _step(
+        1,
+        "A year of flights out of New York becomes a trace: the key is the destination, the cost the miles flown.",
+        ["ingest", source, "--key", KEY, "--time", TIME, "--cost", COST, "--force", "-o", trace],
+    )
+    made = open_trace(trace)
+    show([overview(made), first_rows(top_keys_table(made), 5)])
+
+    _step(
+        2,
+        f"Every scheme places those keys on 1 to {CHANNELS} channels; here the last count, the best possible beside each.",
+        ["partition", "compare", trace, "--channels", f"1:{CHANNELS}", "--force", "-o", plans],
+    )
+    compared = read_comparison(plans).table
+    columns = ("scheme", "construction", "imbalance", "imbalance_floor", "b", "m", "migrated_keys", "explicit_keys")
+    show(only(compared, columns, channels=CHANNELS))
+
+    _step(
+        3,
+        f"The year again, week by week: after each week the keys are counted and the plan for {CHANNELS} channels is rebuilt.",
+        ["replay", "repartition", trace, "--channels", CHANNELS, "--period", PERIOD, "--force", "-o", run],
+    )
+    show(read_run(run).summary)
+
+    _step(4, "All of it on one page, with charts.", ["report", trace, plans, run, "--html", page, "--force"])
+    print(f"The report is {page}: open it in a browser.")
+
+
+def first_rows(table: Table, most: int) -> Table:
+    """The top of a table."""
+    return Table(table.title, table.columns, table.rows[:most], table.note)
+
+
+def only(table: Table, columns: Sequence[str], **equal: object) -> Table:
+    """Some columns of a table, and the rows in which the named cells are as given."""
+    names = [column.name for column in table.columns]
+    rows = [row for row in table.records() if all(row[name] == value for name, value in equal.items())]
+    kept = [table.columns[names.index(name)] for name in columns]
+    return Table.of(table.title, kept, [[row[name] for name in columns] for row in rows])
+
+
+def _step(number: int, what: str, arguments: Sequence[object]) -> None:
+    """Say what a step does and how it would be typed, and run it; its own output is left for the page."""
+    from adapt.cli.main import app
+
+    words = [str(word) for word in arguments]
+    narrate(f"\n{number}. {what}\n   $ {shlex.join(['adapt', *words])}")
+    with contextlib.redirect_stdout(io.StringIO()):
+        app(args=words, prog_name="adapt", standalone_mode=False)

@@ -1,0 +1,186 @@
+"""`adapt ingest`: a raw keyed stream becomes a trace."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adapt.cli.options import ConfOption, ForceOption, MasterOption, command_line, spark_options
+from adapt.cli.output import Format, narrate, show
+from adapt.cli.stages import stages
+from adapt.core.errors import UsageError
+from adapt.core.stream import KeyType
+from adapt.traces.generators.names import GeneratorName
+from adapt.traces.sources.names import FormatName
+
+if TYPE_CHECKING:
+    from adapt.traces.artefacts.trace import Trace
+
+MAPPING_PANEL = "What is what in the source (a column, or a Spark SQL expression over columns and _path)"
+SOURCE_PANEL = "How the source is written"
+GENERATE_PANEL = "Synthetic traces"
+
+
+def ingest(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SOURCE...", help="Files, folders, globs; gz, bz2 and zip are unpacked."),
+    ] = None,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="TRACE", help="Where the trace appears.")],
+    key: Annotated[str, typer.Option("--key", help="The partitioning key.", rich_help_panel=MAPPING_PANEL)] = "",
+    time: Annotated[
+        str, typer.Option("--time", help="When it happened; guessed if left out.", rich_help_panel=MAPPING_PANEL)
+    ] = "",
+    cost: Annotated[
+        str, typer.Option("--cost", help="What processing it costs, in microseconds.", rich_help_panel=MAPPING_PANEL)
+    ] = "",
+    bytes_: Annotated[str, typer.Option("--bytes", help="Its size in bytes.", rich_help_panel=MAPPING_PANEL)] = "",
+    stream: Annotated[
+        str, typer.Option("--stream", help="Which of several streams it is of.", rich_help_panel=MAPPING_PANEL)
+    ] = "",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep", metavar="COLUMN", help="Carry a column along; repeatable.", rich_help_panel=MAPPING_PANEL
+        ),
+    ] = None,
+    time_format: Annotated[
+        str,
+        typer.Option(
+            "--time-format",
+            help="iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern like dd.MM.yyyy HH:mm:ss; guessed if left out.",
+            rich_help_panel=MAPPING_PANEL,
+        ),
+    ] = "",
+    time_zone: Annotated[
+        str, typer.Option("--time-zone", help="Zone of times that carry none.", rich_help_panel=MAPPING_PANEL)
+    ] = "UTC",
+    format: Annotated[
+        FormatName, typer.Option("--format", help="The source's format.", rich_help_panel=SOURCE_PANEL)
+    ] = FormatName.AUTO,
+    pattern: Annotated[
+        str,
+        typer.Option(
+            "--pattern", help="For text: a regular expression with named groups.", rich_help_panel=SOURCE_PANEL
+        ),
+    ] = "",
+    delimiter: Annotated[
+        str, typer.Option("--delimiter", help="Between fields; guessed if left out.", rich_help_panel=SOURCE_PANEL)
+    ] = "",
+    quote: Annotated[
+        str, typer.Option("--quote", help="Around fields; '' for none.", rich_help_panel=SOURCE_PANEL)
+    ] = '"',
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header", help="Whether the first line names the columns.", rich_help_panel=SOURCE_PANEL
+        ),
+    ] = None,
+    columns: Annotated[
+        str, typer.Option("--columns", metavar="NAME,NAME", help="Names of the columns.", rich_help_panel=SOURCE_PANEL)
+    ] = "",
+    max_rejects: Annotated[
+        str, typer.Option("--max-rejects", metavar="N|P%", help="Refuse all if more rows than this are bad.")
+    ] = "100%",
+    force: ForceOption = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")] = False,
+    generate: Annotated[
+        GeneratorName | None,
+        typer.Option(
+            "--generate", help="Make a synthetic trace instead of reading one.", rich_help_panel=GENERATE_PANEL
+        ),
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", help="Rows to make.", rich_help_panel=GENERATE_PANEL)] = 1_000_000,
+    domain: Annotated[
+        int, typer.Option("--domain", help="Distinct keys to draw from.", rich_help_panel=GENERATE_PANEL)
+    ] = 1_000_000,
+    exponent: Annotated[
+        float, typer.Option("--exponent", help="Zipf's z: 0 is uniform.", rich_help_panel=GENERATE_PANEL)
+    ] = 1.0,
+    rate: Annotated[float, typer.Option("--rate", help="Rows a second.", rich_help_panel=GENERATE_PANEL)] = 1000.0,
+    start: Annotated[
+        str, typer.Option("--start", help="Time of the first row, ISO 8601, UTC.", rich_help_panel=GENERATE_PANEL)
+    ] = "2026-01-01T00:00:00",
+    key_type: Annotated[
+        KeyType, typer.Option("--key-type", help="string or int64.", rich_help_panel=GENERATE_PANEL)
+    ] = KeyType.STRING,
+    seed: Annotated[int, typer.Option("--seed", help="Of all chance.", rich_help_panel=GENERATE_PANEL)] = 0,
+    master: MasterOption = "local[*]",
+    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
+) -> None:
+    """Turn a raw keyed stream into a trace: sorted by time, bad rows kept aside, whole or not at all.
+
+    Example: adapt ingest access.log --format clf --key host --bytes bytes -o web.trace
+    """
+    options = spark_options(master, conf)
+    if generate is not None:
+        if sources:
+            raise UsageError(f"--generate {generate} makes a trace and reads none: leave {sources[0]!r} out")
+        from adapt.traces.generators.registry import GENERATORS
+
+        with stages() as progress:
+            made = GENERATORS[generate](
+                out,
+                rows=rows,
+                domain=domain,
+                exponent=exponent,
+                seed=seed,
+                rate_per_s=rate,
+                start=start,
+                key_type=key_type,
+                force=force,
+                spark_options=options,
+                command=command_line(),
+                progress=progress,
+            )
+        _tell(made, json=json)
+        return
+    if not sources:
+        raise UsageError("give SOURCE, what to read (files, folders, globs), or --generate NAME")
+    if not key:
+        raise UsageError(f"--key is needed: the column or expression that parts the stream{_columns_of(sources)}")
+    from adapt.traces.ingest import ingest as ingest_files
+    from adapt.traces.mapping import Mapping
+    from adapt.traces.rejects import MaxRejects
+    from adapt.traces.sources.sniff import ReadOptions
+
+    names = tuple(name.strip() for name in columns.split(",")) if columns else ()
+    with stages() as progress:
+        ingested = ingest_files(
+            sources,
+            out,
+            Mapping(key, time, cost, bytes_, stream, time_format, tuple(keep or ())),
+            reading=ReadOptions(format, delimiter, quote, header, names, pattern),
+            time_zone=time_zone,
+            max_rejects=MaxRejects.parse(max_rejects),
+            force=force,
+            spark_options=options,
+            command=command_line(),
+            progress=progress,
+        )
+    _tell(ingested.trace, ingested.guesses, json=json)
+
+
+def _columns_of(sources: list[str]) -> str:
+    """The columns there are to choose from, where that can be told."""
+    from adapt.traces.sources.files import source_files
+    from adapt.traces.sources.sniff import ReadOptions, recognise
+
+    form = recognise(source_files(sources), ReadOptions()).form
+    columns = form.columns if form is not None else ()
+    return f" (columns: {', '.join(columns)})" if columns and not columns[0].startswith("_line") else ""
+
+
+def _tell(trace: "Trace", guesses: Sequence[str] = (), *, json: bool) -> None:
+    from adapt.traces.artefacts.trace_tables import overview, refused, rejects_of, trace_document
+
+    if guesses:
+        narrate(f"guessed: {', '.join(guesses)}")
+    rejects = rejects_of(trace)
+    if rejects.rows * 100 > trace.rows + rejects.rows:
+        share = rejects.rows / (trace.rows + rejects.rows)
+        narrate(f"warning: {share:.1%} of all rows were refused: {rejects.sentence()}")
+    tables = [overview(trace), *([refused(trace)] if rejects.rows else [])]
+    show(tables, Format.JSON if json else Format.TABLE, trace_document(trace))

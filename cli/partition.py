@@ -1,0 +1,293 @@
+"""`adapt partition`: count keys, build plans, compare them, route by them."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adapt.cli.options import (
+    EXPERT_PANEL,
+    ChannelsRangeOption,
+    ConfOption,
+    CountedPath,
+    ForceOption,
+    MasterOption,
+    ResourcesOption,
+    SigmaOption,
+    ToleranceOption,
+    TracePath,
+    TrackOption,
+    channel_counts,
+    command_line,
+    spark_options,
+)
+from adapt.cli.output import Format, FormatOption, narrate, show
+from adapt.cli.stages import stages
+from adapt.core.errors import UsageError
+from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.names import Construction, Scheme, UtilityName
+from adapt.core.stream import KeyType, Weight
+
+app = typer.Typer(help="Count keys, build plans, compare them, route by them.", no_args_is_help=True)
+
+WeightOption = Annotated[
+    Weight | None,
+    typer.Option("--weight", help="What a row weighs; cost where the trace has costs, else count.", show_default=False),
+]
+KeyTypeOption = Annotated[
+    KeyType | None,
+    typer.Option("--key-type", help="How keys of a CSV are read; string if left out.", rich_help_panel=EXPERT_PANEL),
+]
+HashOption = Annotated[HashName, typer.Option("--hash", help="Hash of keys.", rich_help_panel=EXPERT_PANEL)]
+UtilityOption = Annotated[
+    UtilityName,
+    typer.Option("--utility", help="How balance and migration are combined.", rich_help_panel=EXPERT_PANEL),
+]
+PlanPath = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan made by `adapt partition build`.")]
+
+
+@app.command()
+def count(
+    trace: TracePath,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FREQ", help="Where to keep the counts.")] = None,
+    weight: WeightOption = None,
+    format: FormatOption = Format.TABLE,
+    force: ForceOption = False,
+    master: MasterOption = "local[*]",
+    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
+) -> None:
+    """Count the keys of a trace, exactly.
+
+    Example: adapt partition count web.trace -o web.freq
+    """
+    from adapt.core.frequencies.tables import counts_table, heaviest_table
+    from adapt.traces.artefacts.frequencies import write_frequencies
+    from adapt.traces.artefacts.manifest import Provenance
+    from adapt.traces.artefacts.trace import open_trace
+    from adapt.traces.artefacts.whole import check_free
+    from adapt.traces.counting import count_trace
+
+    if out is not None:
+        check_free(out, force=force)
+    opened = open_trace(trace)
+    with stages() as progress:
+        frequencies = count_trace(opened, weight=weight, spark_options=spark_options(master, conf), progress=progress)
+    if out is not None:
+        source = {"name": trace.name, "content_hash": opened.manifest.content_hash}
+        parameters = {"weight": frequencies.weight.value, "method": "exact"}
+        write_frequencies(frequencies, out, Provenance(command_line(), parameters, [source]), force=force)
+    tables = [counts_table(frequencies), heaviest_table(frequencies)]
+    facts, keys = (table.records() for table in tables)
+    show(tables, format, {"schema": "adapt.frequencies/1", **facts[0], "heaviest": keys})
+
+
+@app.command()
+def build(
+    source: CountedPath,
+    channels: Annotated[int, typer.Option("--channels", metavar="N", help="Parallel channels to route to.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="PLAN", help="Where the plan goes.")] = None,
+    scheme: Annotated[Scheme, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
+    construction: Annotated[
+        Construction, typer.Option("--construction", help="How heavy keys are placed.")
+    ] = Construction.SCAN,
+    previous: Annotated[
+        Path | None, typer.Option("--from", metavar="PLAN", help="The plan in force, which the new one follows.")
+    ] = None,
+    weight: WeightOption = None,
+    resources: ResourcesOption = "LLL",
+    tolerance: ToleranceOption = "1.2",
+    sigma: SigmaOption = 0.1,
+    utility: UtilityOption = UtilityName.APM,
+    track: TrackOption = None,
+    hash: HashOption = HashName.MURMUR3,
+    key_type: KeyTypeOption = None,
+    format: FormatOption = Format.TABLE,
+    force: ForceOption = False,
+    master: MasterOption = "local[*]",
+    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
+) -> None:
+    """Build one plan from counted keys.
+
+    Example: adapt partition build web.trace --channels 8 -o web.plan
+    """
+    from adapt.core.partitioners.build import build_plan
+    from adapt.core.partitioners.plan import plan_to_data
+    from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
+    from adapt.core.resources.functions import Resources
+    from adapt.traces.artefacts.manifest import Provenance
+    from adapt.traces.artefacts.plans import read_plan, write_plan
+    from adapt.traces.artefacts.whole import check_free
+    from adapt.traces.counted import counted
+
+    _check_channels(channels)
+    weighed = Resources.parse(resources, tolerance, sigma)
+    if out is not None:
+        check_free(out, force=force)
+    before = None if previous is None else read_plan(previous)
+    with stages() as progress:
+        keys = counted(
+            source, weight=weight, key_type=key_type, spark_options=spark_options(master, conf), progress=progress
+        )
+    plan = build_plan(
+        keys.frequencies,
+        scheme,
+        channels,
+        construction=construction,
+        resources=weighed,
+        utility=utility,
+        track=track,
+        previous=before,
+        hash=hash,
+        trace=keys.fingerprint,
+    )
+    if out is not None:
+        inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
+        write_plan(plan, out, Provenance(command_line(), dict(plan.parameters), inputs), force=force)
+    show([plan_table(plan), load_table(plan), explicit_keys_table(plan)], format, plan_to_data(plan))
+
+
+@app.command()
+def compare(
+    source: CountedPath,
+    channels: ChannelsRangeOption,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Keeps the table, and a plan a scheme for the last count."),
+    ] = None,
+    schemes: Annotated[
+        list[Scheme] | None, typer.Option("--scheme", help="Only this scheme; repeatable.", show_default=False)
+    ] = None,
+    weight: WeightOption = None,
+    resources: ResourcesOption = "LLL",
+    tolerance: ToleranceOption = "1.2",
+    sigma: SigmaOption = 0.1,
+    utility: UtilityOption = UtilityName.APM,
+    track: TrackOption = None,
+    hash: HashOption = HashName.MURMUR3,
+    key_type: KeyTypeOption = None,
+    format: FormatOption = Format.TABLE,
+    force: ForceOption = False,
+    master: MasterOption = "local[*]",
+    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
+) -> None:
+    """Compare every scheme over a chain of channel counts, each step built from the one before.
+
+    Example: adapt partition compare web.trace --channels 1:10 -o web.plans
+    """
+    from time import perf_counter
+
+    from adapt.core.partitioners.compare import compare_schemes
+    from adapt.core.resources.functions import Resources
+    from adapt.traces.artefacts.comparisons import write_comparison
+    from adapt.traces.artefacts.manifest import Provenance
+    from adapt.traces.artefacts.whole import check_free
+    from adapt.traces.counted import counted
+
+    counts = channel_counts(channels)
+    weighed = Resources.parse(resources, tolerance, sigma)
+    if out is not None:
+        check_free(out, force=force)
+    with stages() as progress:
+        keys = counted(
+            source, weight=weight, key_type=key_type, spark_options=spark_options(master, conf), progress=progress
+        )
+        progress("comparing", 0, 0)
+        comparison = compare_schemes(
+            keys.frequencies,
+            counts,
+            schemes=tuple(schemes) if schemes else tuple(Scheme),
+            resources=weighed,
+            utility=utility,
+            track=track,
+            hash=hash,
+            trace=keys.fingerprint,
+            clock=perf_counter,
+        )
+    narrate(f"keys weighed by {keys.frequencies.weight}: {keys.frequencies.distinct:,} keys")
+    if out is not None:
+        parameters = {
+            "channels": counts,
+            "weight": keys.frequencies.weight.value,
+            "resources": weighed.letters,
+            "tolerance": list(weighed.tolerance),
+            "sigma": sigma,
+            "utility": utility.value,
+            "track": track,
+            "hash": hash.value,
+        }
+        write_comparison(
+            comparison, keys.frequencies, out, Provenance(command_line(), parameters, [keys.source]), force=force
+        )
+    show(comparison.table(), format, {**comparison.as_data(), "weight": keys.frequencies.weight.value})
+
+
+@app.command()
+def route(
+    plan: PlanPath,
+    keys: Annotated[
+        Path | None, typer.Argument(metavar="KEYS", help="A file with a key a line; standard input if left out.")
+    ] = None,
+) -> None:
+    """Say for each key its channel: keys in, one a line; key, tab, channel out.
+
+    Example: adapt partition route web.plan keys.txt
+    """
+    from adapt.core.errors import BadInput
+    from adapt.traces.artefacts.plans import read_plan
+    from adapt.traces.routing import routed_lines
+
+    read = read_plan(plan)
+    partitioner = read.partitioner()
+    if keys is None or str(keys) == "-":
+        lines, name = sys.stdin.buffer, "standard input"
+    else:
+        try:
+            lines, name = keys.open("rb"), str(keys)
+        except OSError as error:
+            raise BadInput(f"{keys}: cannot be read: {error.strerror}") from error
+    sys.stdout.flush()
+    with lines:
+        for told in routed_lines(lines, partitioner, read.key_type, name):
+            sys.stdout.buffer.write(told)
+
+
+@app.command()
+def diff(
+    before: PlanPath,
+    after: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan to move to.")],
+    source: CountedPath,
+    weight: WeightOption = None,
+    resources: ResourcesOption = "LLL",
+    tolerance: ToleranceOption = "1.2",
+    key_type: KeyTypeOption = None,
+    format: FormatOption = Format.TABLE,
+    master: MasterOption = "local[*]",
+    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
+) -> None:
+    """The migration bill from one plan to another: keys, state, from which channel to which.
+
+    Example: adapt partition diff old.plan new.plan web.freq
+    """
+    from adapt.core.partitioners.difference import plan_difference
+    from adapt.core.resources.functions import Resources
+    from adapt.traces.artefacts.plans import read_plan
+    from adapt.traces.counted import counted
+
+    weighed = Resources.parse(resources, tolerance)
+    first, second = read_plan(before), read_plan(after)
+    with stages() as progress:
+        keys = counted(
+            source,
+            weight=weight,
+            key_type=key_type or (first.key_type if source.is_file() else None),
+            spark_options=spark_options(master, conf),
+            progress=progress,
+        )
+    difference = plan_difference(first, second, keys.frequencies, weighed)
+    show([difference.table(), difference.moves(), difference.heaviest], format, difference.as_data())
+
+
+def _check_channels(channels: int) -> None:
+    if channels < 1:
+        raise UsageError(f"--channels {channels}: {channels} channels cannot carry a stream; give 1 or more")

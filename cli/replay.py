@@ -1,0 +1,93 @@
+"""`adapt replay`: a trace driven through mechanisms, and what happens over time."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adapt.cli.options import (
+    EXPERT_PANEL,
+    ForceOption,
+    ResourcesOption,
+    SigmaOption,
+    ToleranceOption,
+    TracePath,
+    TrackOption,
+    command_line,
+)
+from adapt.cli.output import Format, FormatOption, show
+from adapt.cli.stages import stages
+from adapt.core.errors import UsageError
+from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.names import Construction, Scheme, UtilityName
+from adapt.core.stream import Weight
+
+app = typer.Typer(help="Drive a trace through a mechanism and see what happens over time.", no_args_is_help=True)
+
+
+@app.callback()
+def replay() -> None:
+    """Drive a trace through a mechanism and see what happens over time."""
+
+
+@app.command()
+def repartition(
+    trace: TracePath,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RUN", help="Where to keep the run.")] = None,
+    channels: Annotated[int | None, typer.Option("--channels", metavar="N", help="Channels all the time.")] = None,
+    schedule: Annotated[
+        str, typer.Option("--schedule", metavar="0h:N,6h:N", help="Channels by the time since the first row.")
+    ] = "",
+    period: Annotated[
+        str,
+        typer.Option("--period", metavar="7d|1000rows", help="How often keys are counted and the plan is built anew."),
+    ] = "1h",
+    scheme: Annotated[Scheme, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
+    construction: Annotated[
+        Construction, typer.Option("--construction", help="How heavy keys are placed.")
+    ] = Construction.SCAN,
+    weight: Annotated[
+        Weight | None,
+        typer.Option(
+            "--weight", help="What a row weighs; cost where the trace has costs, else count.", show_default=False
+        ),
+    ] = None,
+    resources: ResourcesOption = "LLL",
+    tolerance: ToleranceOption = "1.2",
+    sigma: SigmaOption = 0.1,
+    utility: Annotated[
+        UtilityName,
+        typer.Option("--utility", help="How balance and migration are combined.", rich_help_panel=EXPERT_PANEL),
+    ] = UtilityName.APM,
+    track: TrackOption = None,
+    hash: Annotated[HashName, typer.Option("--hash", help="Hash of keys.", rich_help_panel=EXPERT_PANEL)] = (
+        HashName.MURMUR3
+    ),
+    format: FormatOption = Format.TABLE,
+    force: ForceOption = False,
+) -> None:
+    """Period by period: route by the plan in force, measure, build the next plan, charge the migration.
+
+    Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
+    """
+    from adapt.core.partitioners.build import Recipe
+    from adapt.core.replay.periods import PeriodLength
+    from adapt.core.replay.schedule import Schedule
+    from adapt.core.resources.functions import Resources
+    from adapt.traces.artefacts.trace import open_trace
+    from adapt.traces.artefacts.whole import check_free
+    from adapt.traces.replaying import replay_trace
+
+    if (channels is None) == (not schedule):
+        raise UsageError("give either --channels N or --schedule 0h:N,6h:N")
+    plan = Schedule.parse(schedule) if schedule else Schedule.fixed(channels or 0)
+    length = PeriodLength.parse(period)
+    recipe = Recipe(scheme, construction, Resources.parse(resources, tolerance, sigma), utility, track, hash)
+    if out is not None:
+        check_free(out, force=force)
+    opened = open_trace(trace)
+    with stages() as progress:
+        run = replay_trace(
+            opened, out, length, plan, recipe, weight=weight, force=force, command=command_line(), progress=progress
+        )
+    show([run.summary(), run.tables()["periods"]], format, run.as_data())

@@ -1,0 +1,120 @@
+"""What changes from one plan to another: the keys and the state that move, and between which channels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.errors import BadInput
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.tables import NULL_KEY
+from adapt.core.partitioners.key_text import key_to_text
+from adapt.core.partitioners.plan import Plan
+from adapt.core.resources.functions import Floats, Resources
+from adapt.core.resources.metrics import Metrics, evaluate
+from adapt.core.resources.migration import Migration, migration
+from adapt.core.table import Column, Kind, Table
+
+SCHEMA = "adapt.difference/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The migration bill between two plans over some counted keys.
+
+    Attributes:
+        before, after: How each plan carries these keys; `after` with its migration.
+        migration: Keys and state that move.
+        keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after).
+        heaviest: The heaviest keys that move: key, state, from, to.
+    """
+
+    before: Metrics
+    after: Metrics
+    migration: Migration
+    keys_moved: NDArray[np.int64]
+    state_moved: Floats
+    heaviest: Table
+
+    def table(self) -> Table:
+        """Both plans side by side, one row a metric."""
+        before, after = self.before.as_data(), self.after.as_data()
+        columns = (Column("metric"), Column("before", Kind.NUMBER), Column("after", Kind.NUMBER))
+        return Table.of("Before and after", columns, [(name, before[name], after[name]) for name in after])
+
+    def moves(self) -> Table:
+        """Keys and state by old and new channel, most state first; only pairs that something moves between."""
+        columns = (
+            Column("from", Kind.COUNT, about="channel before"),
+            Column("to", Kind.COUNT, about="channel after"),
+            Column("keys", Kind.COUNT),
+            Column("state", Kind.NUMBER),
+        )
+        pairs = sorted(
+            zip(*np.nonzero(self.keys_moved), strict=True), key=lambda pair: (-self.state_moved[pair], *pair)
+        )
+        rows = [(int(i), int(j), int(self.keys_moved[i, j]), float(self.state_moved[i, j])) for i, j in pairs]
+        return Table.of("Moves", columns, rows)
+
+    def as_data(self) -> dict[str, object]:
+        """The difference as JSON data."""
+        return {
+            "schema": SCHEMA,
+            "before": self.before.as_data(),
+            "after": self.after.as_data(),
+            "migrated_keys": self.migration.keys,
+            "migrated_state": self.migration.state,
+            "m": self.migration.relative,
+            "keys_moved": self.keys_moved.tolist(),
+            "state_moved": self.state_moved.tolist(),
+            "heaviest": self.heaviest.records(),
+        }
+
+
+def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resources: Resources) -> Difference:
+    """What moving from one plan to the other costs, over the counted keys.
+
+    Raises:
+        BadInput: a plan is for keys of another type than those that were counted.
+    """
+    for name, plan in (("first", before), ("second", after)):
+        if plan.key_type is not frequencies.key_type:
+            raise BadInput(
+                f"the {name} plan is for {plan.key_type} keys, but the counted keys are {frequencies.key_type}"
+            )
+    old, new = before.partitioner(), after.partitioner()
+    was, is_now = old.channels_of(frequencies.keys), new.channels_of(frequencies.keys)
+    state = resources.state.of(frequencies.count_low)
+    moved = was != is_now
+    cell = was[moved].astype(np.int64) * after.channels + is_now[moved]
+    shape = (before.channels, after.channels)
+    size = before.channels * after.channels
+    return Difference(
+        evaluate(old, frequencies, resources),
+        evaluate(new, frequencies, resources, old),
+        migration(was, is_now, state, after.channels),
+        np.bincount(cell, minlength=size).reshape(shape),
+        np.bincount(cell, weights=state[moved], minlength=size).reshape(shape),
+        _heaviest(frequencies, was, is_now, state),
+    )
+
+
+def _heaviest(
+    frequencies: Frequencies, was: NDArray[np.int32], is_now: NDArray[np.int32], state: Floats, most: int = 20
+) -> Table:
+    columns = (
+        Column("key"),
+        Column("state", Kind.NUMBER),
+        Column("from", Kind.COUNT, about="channel before"),
+        Column("to", Kind.COUNT, about="channel after"),
+    )
+    moving = np.flatnonzero(was != is_now)
+    first = moving[:most]
+    keys = frequencies.keys.take(pa.array(first)).to_pylist()
+    rows = [
+        (NULL_KEY if key is None else key_to_text(key), float(state[at]), int(was[at]), int(is_now[at]))
+        for key, at in zip(keys, first, strict=True)
+    ]
+    hidden = len(moving) - len(first)
+    return Table.of("Heaviest keys that move", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")

