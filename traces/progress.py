@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -34,6 +34,14 @@ def watched(spark: "SparkSession", what: str, progress: Progress, every_s: float
 
 
 def _poll(spark: "SparkSession", what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
+    """Ask until it is over; a Spark that has gone is the body's failure to tell, not this thread's."""
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, ConnectionError):
+        _tell(spark, what, progress, every_s, over)
+
+
+def _tell(spark: "SparkSession", what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
     tracker = spark.sparkContext.statusTracker()
     while not over.wait(every_s):
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]

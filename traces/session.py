@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SETTINGS = {
+    "spark.adapt.session": "true",
     "spark.app.name": "adapt",
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
@@ -35,6 +36,9 @@ SETTINGS = {
     "spark.hadoop.parquet.page.write-checksum.enabled": "true",
 }
 """What every session has, unless `--conf` says otherwise."""
+
+OURS = "spark.adapt.session"
+"""The setting by which a session is known as one that we started."""
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Kept to this machine where the master is this machine."""
@@ -54,42 +58,82 @@ class SparkOptions:
 
 
 _jvm_log: list[IO[bytes]] = []
-"""Where the Java process writes its console; at most one, held open while it lives."""
+"""Where the Java process writes its console: at most one file without a name, kept for the next session of this process,
+since the Java process outlives a session that is stopped."""
 
 
 def spark_session(options: SparkOptions | None = None) -> "SparkSession":
     """The Spark session of this process, started on first use.
 
+    A Spark that runs already is used, wherever it runs. Where its settings are not those asked for, the session
+    returned is one beside it on the same Spark, so that the running one keeps its own.
+
     Raises:
         EnvironmentFailure: there is no usable Java, or Spark does not start.
+        UsageError: a setting is asked for that a running Spark cannot change.
     """
     options = options or SparkOptions()
+    running = _running()
+    return _started(options) if running is None else _fitted(running, options.conf)
+
+
+def _running() -> "SparkSession | None":
+    """The session that runs in this process, whichever thread started it and whoever did."""
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        for name, value in options.conf.items():
-            if running.conf.isModifiable(name):
-                running.conf.set(name, value)
-        return running
+    return None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
+
+
+def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
+    """A session on the same Spark with these settings; ours before them, if somebody else started it."""
+    wanted = dict(conf) if running.conf.get(OURS, "") else {**SETTINGS, **conf}
+    held = {**dict(running.sparkContext.getConf().getAll()), **running.conf.getAll}
+    differing = {name: value for name, value in wanted.items() if held.get(name) != value}
+    fixed = [name for name in differing if not running.conf.isModifiable(name)]
+    for name in fixed:
+        if name in conf:
+            raise UsageError(
+                f"{name} is set when Spark starts, and it runs already with {held.get(name, 'the default')}; "
+                "stop it first (spark.stop()), or leave the setting out"
+            )
+        del differing[name]
+    return _beside(running, differing) if differing else running
+
+
+def _beside(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":
+    """A new session on the same Spark, with the settings of this one and then others."""
+    apart = spark.newSession()
+    begins_with = apart.conf.getAll
+    for name, value in {**spark.conf.getAll, **settings}.items():
+        if begins_with.get(name) != value and apart.conf.isModifiable(name):
+            apart.conf.set(name, value)
+    return apart
+
+
+def _started(options: SparkOptions) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
     os.environ["JAVA_HOME"] = str(find_java_home())
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {**SETTINGS, "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "adapt-warehouse")}
     if options.master.startswith("local"):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= LOOPBACK
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # a cluster's Python may stand elsewhere
     _silence_query_log()
     builder = SparkSession.builder.master(options.master)
     for name, value in {**settings, **options.conf}.items():
         builder = builder.config(name, value)
-    log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the Java process
+    if not _jvm_log:
+        _jvm_log.append(tempfile.TemporaryFile())
+    begin = _jvm_log[0].seek(0, os.SEEK_END)
     try:
-        with _console_into(log):
-            session = builder.getOrCreate()
+        with _console_into(_jvm_log[0]):
+            return builder.getOrCreate()
     except Exception as error:
-        raise EnvironmentFailure(f"Spark does not start: {_why_not_started(error, log)}") from error
-    _jvm_log[:] = [log]
-    return session
+        raise EnvironmentFailure(f"Spark does not start: {_why_not_started(error, _jvm_log[0], begin)}") from error
 
 
 def _silence_query_log() -> None:
@@ -105,10 +149,7 @@ def session_in_zone(spark: "SparkSession", time_zone: str) -> "SparkSession":
     Raises:
         UsageError: Spark knows no such zone.
     """
-    apart = spark.newSession()
-    for name, value in SETTINGS.items():
-        if apart.conf.isModifiable(name):
-            apart.conf.set(name, spark.conf.get(name, value) or value)
+    apart = _beside(spark, {})
     try:
         apart.conf.set("spark.sql.session.timeZone", time_zone)
     except Exception as error:
@@ -116,6 +157,11 @@ def session_in_zone(spark: "SparkSession", time_zone: str) -> "SparkSession":
             f"time zone {time_zone!r} is not known; use a name such as UTC, Europe/Berlin or +02:00"
         ) from error
     return apart
+
+
+def literal_path(path: str | os.PathLike[str]) -> str:
+    """A path as Spark's readers take it, which see a pattern in brackets, braces, stars and question marks."""
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", os.fspath(path))
 
 
 @contextmanager
@@ -129,9 +175,13 @@ def spark_failures(doing: str) -> Iterator[None]:
     except AdaptError:
         raise
     except Exception as error:
-        from py4j.protocol import Py4JError
+        from py4j.protocol import Py4JError, Py4JNetworkError
         from pyspark.errors import PySparkException
 
+        if isinstance(error, (ConnectionError, EOFError, Py4JNetworkError)):
+            raise EnvironmentFailure(
+                f"{doing}: Spark's Java process has ended, perhaps for want of memory; run again, with more of it"
+            ) from error
         if not isinstance(error, (Py4JError, PySparkException)):
             raise
         raise translated(error, doing) from error
@@ -144,15 +194,14 @@ def translated(error: Exception, doing: str) -> AdaptError:
     text = str(error)
     carried = _CARRIED.search(text)
     if carried:
-        kind = {kind.__name__: kind for kind in (BadInput, EnvironmentFailure, UsageError)}[carried.group(1)]
-        return kind(bytes.fromhex(carried.group(2)).decode())
+        return _CARRIED_KINDS[carried.group(1)](bytes.fromhex(carried.group(2)).decode())
     if isinstance(error, (AnalysisException, ParseException)):
         return UsageError(f"{doing}: {first_sentence(text)}")
-    if "No space left on device" in text:
+    if "No space left on device" in text or "Disk quota exceeded" in text:
         free = shutil.disk_usage(tempfile.gettempdir()).free
         return EnvironmentFailure(
-            f"{doing}: no space left on the disk ({free:,} bytes free where Spark keeps temporary files); "
-            "free some, or point --conf spark.local.dir at a larger disk"
+            f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
+            "temporary files): free some there or where the output goes, or point --conf spark.local.dir at a larger disk"
         )
     if "OutOfMemoryError" in text or "MEMORY_LIMIT" in text:
         return EnvironmentFailure(f"{doing}: Spark ran out of memory; raise it with --conf spark.driver.memory=4g")
@@ -164,11 +213,15 @@ def carry_failures(error: Exception) -> Exception:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         error = EnvironmentFailure(f"no space left on the disk while writing {error.filename or 'a part'}; free some")
     if isinstance(error, AdaptError):
-        return RuntimeError(f"adapt<{type(error).__name__}:{str(error).encode().hex()}>")
+        kind = next(name for name, kind in _CARRIED_KINDS.items() if isinstance(error, kind))
+        return RuntimeError(f"adapt<{kind}:{str(error).encode('utf-8', 'replace').hex()}>")
     return error
 
 
-_CARRIED = re.compile(r"adapt<(\w+):([0-9a-f]*)>")
+_CARRIED_KINDS: dict[str, type[AdaptError]] = {
+    kind.__name__: kind for kind in (BadInput, EnvironmentFailure, UsageError, AdaptError)
+}
+_CARRIED = re.compile(rf"adapt<({'|'.join(_CARRIED_KINDS)}):((?:[0-9a-f]{{2}})*)>")
 
 
 def first_sentence(text: str) -> str:
@@ -183,18 +236,26 @@ def _root_cause(text: str) -> str:
     return causes[-1][1] if causes else text
 
 
-def _why_not_started(error: Exception, log: IO[bytes]) -> str:
-    log.seek(0)
+def _why_not_started(error: Exception, log: IO[bytes], begin: int) -> str:
+    """What Spark says is wrong, else the first telling line of what Java wrote to its console since `begin`."""
+    caused = _root_cause(str(error))
+    if caused != str(error):
+        return first_sentence(caused)
+    log.seek(begin)
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"Error|Exception|error", line)]
-    return (telling or lines or [first_sentence(str(error))])[0]
+    return (telling or [first_sentence(str(error))])[0]
 
 
 @contextmanager
 def _console_into(log: IO[bytes]) -> Iterator[None]:
     """Give the standard error of programs started here to `log`; the Java process keeps it for life."""
-    sys.stderr.flush()
-    console = os.dup(2)
+    if sys.stderr is not None:  # a program without a console has none
+        sys.stderr.flush()
+    try:
+        console = os.dup(2)
+    except OSError:
+        console = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(log.fileno(), 2)
         yield

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adapt.core.frequencies.order import key_order
+
 Hashes: TypeAlias = NDArray[np.uint64]
 
 
@@ -19,7 +21,7 @@ class HeavyKeys:
     For every key, listed or not: count <= true count <= count + missed (a key that is not listed counts 0).
 
     Attributes:
-        keys, counts: Listed keys by falling count; shape (keys,).
+        keys, counts: Listed keys by falling count, then key bytes; shape (keys,).
         missed: The most that any key can weigh beyond its count here.
     """
 
@@ -34,8 +36,8 @@ class HeavyKeys:
         return cls(counted.field("values"), counted.field("counts").to_numpy(), 0).cut(most)
 
     def cut(self, most: int) -> "HeavyKeys":
-        """The heaviest `most` of these; equal counts go by order of appearance."""
-        order = np.argsort(-self.counts, kind="stable")
+        """The heaviest `most` of these; equal counts go by key bytes, so that no cut of the rows decides."""
+        order = key_order(self.keys, self.counts)
         kept, dropped = order[:most], order[most:]
         missed = self.missed + (int(self.counts[dropped[0]]) if len(dropped) else 0)
         return HeavyKeys(self.keys.take(pa.array(kept)), self.counts[kept], missed)
@@ -84,10 +86,10 @@ class DistinctSketch:
         return DistinctSketch.of(np.concatenate((self.smallest, other.smallest)), min(self.limit, other.limit))
 
     def estimate(self) -> int:
-        """How many distinct keys; exact while fewer than `limit` were seen."""
+        """How many distinct keys; exact while fewer than `limit` were seen, else never fewer than were."""
         if len(self.smallest) < self.limit:
             return len(self.smallest)
-        return round((self.limit - 1) * 2.0**64 / (float(self.smallest[-1]) + 1.0))
+        return max(self.limit, round((self.limit - 1) * 2.0**64 / (float(self.smallest[-1]) + 1.0)))
 
 
 def distinct_keys(keys: pa.Array) -> pa.Array:

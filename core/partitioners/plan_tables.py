@@ -1,24 +1,34 @@
 """A plan as tables."""
 
 from adapt.core.frequencies.tables import NULL_KEY
+from adapt.core.partitioners.compare import COLUMNS
 from adapt.core.partitioners.key_text import key_to_text
 from adapt.core.partitioners.plan import Plan
 from adapt.core.table import Column, Kind, Table
 
+METRIC_COLUMNS = {column.name: column for column in COLUMNS}
+"""How each metric is shown, as in a comparison."""
+
 
 def plan_table(plan: Plan) -> Table:
-    """What a plan is and what is foreseen of it, one row a fact."""
-    columns = (Column("what"), Column("value"))
+    """What a plan is and what is foreseen of it, in one row."""
+    columns = [
+        Column("scheme"),
+        Column("construction"),
+        Column("channels", Kind.COUNT),
+        Column("hash"),
+        Column("key_type"),
+        *(METRIC_COLUMNS[name] for name in plan.metrics if name in METRIC_COLUMNS),
+    ]
     facts = {
         "scheme": plan.scheme.value,
         "construction": None if plan.construction is None else plan.construction.value,
         "channels": plan.channels,
         "hash": plan.hash.value,
         "key_type": plan.key_type.value,
-        "explicit_keys": len(plan.explicit),
     }
-    metrics = {name: _rounded(value) for name, value in plan.metrics.items() if name not in facts}
-    return Table.of("Plan", columns, [(name, value) for name, value in {**facts, **metrics}.items()])
+    row = [{**plan.metrics, **facts}[column.name] for column in columns]
+    return Table.of("Plan", columns, [row])
 
 
 def load_table(plan: Plan) -> Table:
@@ -53,6 +63,3 @@ def explicit_keys_table(plan: Plan, most: int = 20) -> Table:
     hidden = len(plan.explicit) - len(rows)
     return Table.of("Keys mapped one by one", columns, rows, f"and {hidden:,} more" if hidden else "")
 
-
-def _rounded(value: object) -> str | int | float | None:
-    return float(f"{value:.6g}") if isinstance(value, float) else value  # type: ignore[return-value]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from adapt.core.report.chart import Chart
 from adapt.core.report.labels import breakable, count, headed
 from adapt.core.report.svg import NARROW, WIDE, render_svg
+from adapt.core.report.upright import upright
 from adapt.core.report.values import elided, is_numeric, shown, visible
 from adapt.core.table import Table
 
@@ -160,6 +161,7 @@ def _chart_view(
 
 
 def _table_view(table: Table, caps: _Caps) -> dict[str, Any]:
+    table = upright(table)
     kept = table.rows[: caps.rows]
     rows = [
         [shown(cell, column, _LONGEST_CELL) for cell, column in zip(row, table.columns, strict=True)] for row in kept

@@ -43,17 +43,19 @@ def value_streams(column: pa.Array) -> tuple[memoryview, memoryview]:
     """The values of a column as two streams of bytes, which depend on nothing but the values and their order.
 
     Fixed-width values: one validity byte each, and the values little-endian with null as zero. Text and binary: their
-    lengths (-1 for null), and their bytes. The streams of two columns end to end are those of the joined column.
+    lengths (-1 for null), and their bytes. Other values are hashed as their text; lists, structs and maps as JSON. The
+    streams of two columns end to end are those of the joined column.
     """
     kind = column.type
     if pa.types.is_timestamp(kind):
         column, kind = column.cast(pa.int64()), pa.int64()
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        wide = column.cast(pa.float64() if pa.types.is_floating(kind) else pa.int64())
+        # an unsigned number beyond int64 keeps its bits; the type is hashed apart
+        wide = column.cast(pa.float64() if pa.types.is_floating(kind) else pa.int64(), safe=False)
         valid = column.is_valid().cast(pa.uint8())
         return _bytes_of(valid.to_numpy()), _bytes_of(pc.fill_null(wide, 0).to_numpy())
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        column = column.cast(pa.large_string())
+        column = _as_json(column) if pa.types.is_nested(kind) else column.cast(pa.large_string())
     packed = column.cast(pa.large_binary())
     lengths = _bytes_of(pc.fill_null(pc.binary_length(packed).cast(pa.int64()), -1).to_numpy())
     filled = pc.fill_null(packed, b"") if packed.null_count else packed
@@ -62,6 +64,11 @@ def value_streams(column: pa.Array) -> tuple[memoryview, memoryview]:
         return lengths, memoryview(b"")
     ends = np.frombuffer(offsets, np.int64)[filled.offset : filled.offset + len(filled) + 1]
     return lengths, memoryview(data)[int(ends[0]) : int(ends[-1])]
+
+
+def _as_json(column: pa.Array) -> pa.Array:
+    texts = [None if value is None else json.dumps(value, default=repr) for value in column.to_pylist()]
+    return pa.array(texts, pa.large_string())
 
 
 def _bytes_of(values: NDArray[Any]) -> memoryview:

@@ -22,6 +22,11 @@ def make_folder(path: Path) -> None:
     path.mkdir(parents=False, exist_ok=False)
 
 
+def make_file(path: Path) -> None:
+    """Make an empty file; a file of that name is left as it is."""
+    path.touch(exist_ok=True)
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a whole file."""
     path.write_bytes(data)
@@ -76,8 +81,22 @@ def _explained(error: OSError, target: Path) -> EnvironmentFailure:
             f"{where}the disk is full ({free:,} bytes free); nothing was left behind: free some space and run again"
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return EnvironmentFailure(f"{where}the folder {existing_parent(target)} may not be written; choose another -o")
-    return EnvironmentFailure(f"{where}cannot be written: {error.strerror or error}")
+        return EnvironmentFailure(f"{where}{_at_fault(error, target)} may not be written; choose another -o")
+    if isinstance(error, ConnectionError):
+        return EnvironmentFailure(f"{where}a connection broke while it was being written ({error.strerror or error})")
+    return EnvironmentFailure(f"{where}cannot be written: {error.strerror or error}{_elsewhere(error, target)}")
+
+
+def _at_fault(error: OSError, target: Path) -> str:
+    return f"{error.filename}" if _elsewhere(error, target) else f"the folder {existing_parent(target)}"
+
+
+def _elsewhere(error: OSError, target: Path) -> str:
+    """The file at fault, where it is none of the artefact's."""
+    if not isinstance(error.filename, (str, os.PathLike)):
+        return ""
+    at_fault = Path(error.filename).absolute()
+    return "" if at_fault.is_relative_to(target.absolute().parent) else f" ({error.filename})"
 
 
 def existing_parent(path: Path) -> Path:

@@ -6,26 +6,29 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.partitioners.key_text import keys_from_texts
+from adapt.core.hashing.columns import one_array
+from adapt.core.partitioners.key_text import key_to_text, keys_from_texts
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.artefacts.column_hash import columns_hash
 from adapt.traces.artefacts.manifest import (
     Manifest,
     Provenance,
-    file_entry,
     hash_of,
     read_manifest,
     verify,
     write_manifest,
 )
+from adapt.traces.artefacts.trace import blocks_of, part_entry, read_pieces
 from adapt.traces.artefacts.whole import whole_folder
 
 FILE = "frequencies.parquet"
+COLUMNS = ("key", "count_low", "count_high")
 
 
 def write_frequencies(frequencies: Frequencies, out: Path, made: Provenance, *, force: bool = False) -> Manifest:
@@ -45,7 +48,7 @@ def write_frequencies(frequencies: Frequencies, out: Path, made: Provenance, *, 
     with whole_folder(out, force=force) as folder:
         pq.write_table(table, folder / FILE, compression="zstd", write_page_checksum=True)
         content = hash_of([columns_hash(table), facts])
-        manifest = Manifest("frequencies", content, made, [file_entry(folder, folder / FILE)], facts)
+        manifest = Manifest("frequencies", content, made, [part_entry(folder, folder / FILE)], facts)
         write_manifest(folder, manifest)
     return manifest
 
@@ -59,15 +62,12 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
     manifest = read_manifest(path, "frequencies")
     if check_all:
         verify(path, manifest)
-    try:
-        table = pq.read_table(path / FILE, page_checksum_verification=True)
-    except (OSError, pa.ArrowException) as error:
-        raise BadInput(f"{path / FILE} is damaged ({str(error).splitlines()[0]}); count the trace again") from error
+    table = _read_table(path, manifest)
     facts = manifest.summary
     frequencies = Frequencies(
-        keys=table["key"].combine_chunks(),
-        count_low=table["count_low"].combine_chunks().to_numpy(),
-        count_high=table["count_high"].combine_chunks().to_numpy(),
+        keys=one_array(table["key"]),
+        count_low=table["count_low"].to_numpy(),
+        count_high=table["count_high"].to_numpy(),
         total=facts["total"],
         rows=facts["rows"],
         weight=Weight(facts["weight"]),
@@ -78,6 +78,16 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
     return frequencies, manifest
 
 
+def _read_table(path: Path, manifest: Manifest) -> pa.Table:
+    """The columns, read like the parts of a trace: the footer and every page checked."""
+    pieces = [piece for block in blocks_of(path, manifest.files) for piece in block.pieces]
+    batches = list(read_pieces(pieces, COLUMNS))
+    try:
+        return pa.Table.from_batches(batches, None if batches else pq.read_schema(path / FILE))
+    except (OSError, pa.ArrowException) as error:
+        raise BadInput(f"{path / FILE} is damaged ({str(error).splitlines()[0]}); count the trace again") from error
+
+
 def read_counts(path: Path, key_type: KeyType = KeyType.STRING) -> Frequencies:
     """Frequencies from a CSV of `key,count`, with or without that header line.
 
@@ -85,15 +95,15 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING) -> Frequencies:
         BadInput: a row has not two fields, a count that is no number from 0 up, or a key that came before; the sentence
             names the line.
     """
-    keys: list[str] = []
     counts: list[float] = []
     seen: dict[str, int] = {}
+    line = 0
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file, strict=True)
             for row in rows:
-                line = rows.line_num
-                if not row or (line == 1 and [cell.strip().lower() for cell in row] == ["key", "count"]):
+                first, line = not line, rows.line_num
+                if not row or (first and [cell.strip().lower() for cell in row] == ["key", "count"]):
                     continue
                 if len(row) != 2:
                     raise BadInput(f"{path} line {line}: {len(row)} fields where key,count are expected")
@@ -103,24 +113,47 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING) -> Frequencies:
                 if key in seen:
                     raise BadInput(f"{path} line {line}: key {key!r} came on line {seen[key]} already; add the two up")
                 seen[key] = line
-                keys.append(key)
                 counts.append(count)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{path} is no CSV in UTF-8 ({error})") from error
-    if not keys:
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is no CSV in UTF-8: {error.reason} somewhere after line {line}") from error
+    except csv.Error as error:
+        raise BadInput(f"{path} line {line + 1}: {error}") from error
+    if not counts:
         raise BadInput(f"{path}: the input has no rows; a line is key,count")
-    column = keys_from_texts(keys, key_type)
+    column = _keys_of(path, seen, key_type)
     array: Any = np.array(counts)
+    if not np.isfinite(array.sum()):
+        raise BadInput(f"{path}: the counts add up to more than a number can hold; give them in a larger unit")
     if np.all(array == np.floor(array)) and np.all(array < 2**53):
         array = array.astype(np.int64)
     return frequencies_of(KeyCounts(column, array, int(round(float(array.sum())))))
 
 
-def _count(text: str) -> float | None:
+def _keys_of(path: Path, lines: dict[str, int], key_type: KeyType) -> pa.Array:
+    """The column of keys; a bad one is named with its line."""
     try:
-        number = float(text)
+        column = keys_from_texts(lines, key_type)
+    except BadInput:
+        for text, line in lines.items():
+            try:
+                keys_from_texts([text], key_type)
+            except BadInput as error:
+                raise BadInput(f"{path} line {line}: {error}") from error
+        raise
+    tally = column.value_counts()
+    repeated = tally.filter(pc.greater(tally.field("counts"), 1))
+    if len(repeated):  # hex may be written in upper and lower case
+        key = repeated.field("values")[0].as_py()
+        raise BadInput(f"{path}: key {key_to_text(key)} comes more than once; add its counts up")
+    return column
+
+
+def _count(text: str) -> float | None:
+    """A number as people write it; Python's own `1_000` is not one."""
+    try:
+        number = -1.0 if "_" in text else float(text)
     except ValueError:
         return None
     return number if 0 <= number < float("inf") else None

@@ -15,6 +15,8 @@ from adapt.traces.artefacts.whole import MANIFEST
 
 SCHEMA = "adapt.manifest/1"
 FORMAT_VERSION = 1
+SEAL = "seal"
+"""The field with the hash of all others, by which a damaged manifest is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ def program_versions() -> dict[str, str]:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest, last of all files of an artefact."""
-    data = {"schema": SCHEMA, "format": FORMAT_VERSION, **asdict(manifest)}
-    disk.write_bytes(folder / MANIFEST, as_json(data))
+    data = json.loads(as_json({"schema": SCHEMA, "format": FORMAT_VERSION, **asdict(manifest)}))
+    disk.write_bytes(folder / MANIFEST, as_json({**data, SEAL: hash_of(data)}))
 
 
 def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
@@ -85,12 +87,18 @@ def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
     if not path.is_file():
         raise BadInput(f"{folder} is no artefact of adapt: it has no {MANIFEST}{_how_to_make(kind)}")
     try:
-        data = json.loads(path.read_bytes())
+        data = _load_json(path)
         if data["format"] != FORMAT_VERSION:
             raise BadInput(f"{folder} has format {data['format']}, but this program reads {FORMAT_VERSION}; update it")
+        if data.pop(SEAL) != hash_of(data):
+            raise ValueError("it is not what was written")
         made = data["made"]
         manifest = Manifest(data["kind"], data["content_hash"], Provenance(**made), data["files"], data["summary"])
-    except (ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
+    except KeyError as error:
+        raise BadInput(f"{path} is damaged: it has no {error}; make the artefact again") from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{path} is damaged: {error}; make the artefact again") from error
     if kind is not None and manifest.kind != kind:
         raise BadInput(f"{folder} is a {manifest.kind}, but a {kind} is needed{_how_to_make(kind)}")
@@ -130,6 +138,13 @@ def as_json(data: Any) -> bytes:
 def hash_of(data: Any) -> str:
     """The SHA-256 of plain data, whatever the order of its fields."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False).encode()).hexdigest()
+
+
+def _load_json(path: Path) -> dict[str, Any]:
+    data = json.loads(path.read_bytes())
+    if not isinstance(data, dict):
+        raise ValueError("it is no JSON object")
+    return data
 
 
 def _check_size(path: Path, size: int) -> None:

@@ -126,7 +126,8 @@ def part_entry(folder: Path, part: Path) -> dict[str, Any]:
 
 
 def blocks_of(folder: Path, files: Sequence[Any]) -> list[TraceBlock]:
-    """The rows of a trace's parts, in order, cut into blocks by rank."""
+    """The rows of a trace's parts, in order, cut into blocks by rank; paths are absolute, since tasks run elsewhere."""
+    folder = folder.absolute()
     blocks: list[TraceBlock] = []
     pieces: list[Piece] = []
     free = BLOCK_ROWS
