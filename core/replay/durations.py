@@ -1,0 +1,55 @@
+"""Lengths of time as a user writes them: 500ms, 30s, 15m or 15min, 1h, 7d, 2w."""
+
+import re
+from fractions import Fraction
+
+from adapt.core.errors import UsageError
+
+_US = {
+    "ms": 1_000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "min": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+    "w": 604_800_000_000,
+}
+"""Microseconds in one of each unit."""
+
+UNITS = "ms, s, m or min, h, d, w"
+
+_LONGEST_US = 10_000 * 366 * _US["d"]
+"""No trace is longer: its times lie in the years 1 to 9999."""
+
+_DURATION = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+
+
+def duration_us(text: str) -> int:
+    """The length in microseconds; 0 needs no unit.
+
+    Raises:
+        UsageError: no number from 0 up with one of the units, or not a whole number of microseconds, or longer than any
+            trace can be.
+    """
+    found = _DURATION.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{text!r} is not a length of time: a number and a unit ({UNITS}), such as 7d or 500ms")
+    number, unit = Fraction(found[1]), found[2].lower()
+    if not unit and number:
+        raise UsageError(f"{text!r} has no unit: one of {UNITS}, such as {found[1]}h")
+    if unit and unit not in _US:
+        raise UsageError(f"{text!r} has an unknown unit {unit!r}: there are {UNITS}")
+    length = number * _US.get(unit, 0)
+    if length.denominator != 1:
+        raise UsageError(f"{text!r} is not a whole number of microseconds, the finest time of a trace")
+    if length > _LONGEST_US:
+        raise UsageError(f"{text!r} is longer than any trace: times lie in the years 1 to 9999")
+    return int(length)
+
+
+def duration_text(us: int) -> str:
+    """A text that `duration_us` reads as this, in the largest unit up to days of which it is a whole number."""
+    if us % _US["ms"]:
+        return f"{us // 1000}.{us % 1000:03d}".rstrip("0") + "ms"
+    unit = next(unit for unit in ("d", "h", "m", "s", "ms") if us % _US[unit] == 0) if us else "h"
+    return f"{us // _US[unit]}{unit}"

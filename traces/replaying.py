@@ -1,0 +1,77 @@
+"""Replaying a trace from disk and keeping what came out; no Spark takes part."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from adapt.core.errors import UsageError
+from adapt.core.partitioners.build import Recipe
+from adapt.core.replay.periods import PeriodLength
+from adapt.core.replay.repartition import RepartitionRun, replay_repartition
+from adapt.core.replay.schedule import Schedule
+from adapt.core.stream import Weight
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.artefacts.runs import write_run
+from adapt.traces.artefacts.trace import Trace
+from adapt.traces.artefacts.whole import check_free
+from adapt.traces.counting import WEIGHT_COLUMNS, default_weight
+from adapt.traces.progress import Progress, silent
+
+
+def replay_trace(
+    trace: Trace,
+    out: Path | None,
+    length: PeriodLength,
+    schedule: Schedule,
+    recipe: Recipe,
+    *,
+    weight: Weight | None = None,
+    clock: Callable[[], float] | None = None,
+    force: bool = False,
+    command: str = "adapt.traces.replaying.replay_trace",
+    progress: Progress = silent,
+) -> RepartitionRun:
+    """Replay a trace period by period, building a plan from each for the next; see `replay_repartition`.
+
+    Memory grows with the distinct keys of one period, and with the numbers measured.
+
+    Args:
+        trace: The stream.
+        out: Where the run appears, whole, at the end; None keeps it in memory alone.
+        length: Of a period.
+        schedule: Channel counts by the time since the first row.
+        recipe: How plans are built.
+        weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
+        clock: Seconds, for the time that building takes.
+        force: Replace an artefact at `out`.
+        command: What the manifest says made the run.
+        progress: Told the rows done and the rows in all.
+
+    Raises:
+        UsageError: the trace has no column of that weight.
+        EnvironmentFailure: `out` is taken or cannot be written.
+        BadInput: a part of the trace is damaged, or a key weighs less than nothing.
+    """
+    if out is not None:
+        check_free(out, force=force)
+    chosen = weight or default_weight(trace)
+    column = WEIGHT_COLUMNS.get(chosen)
+    if column is not None and column not in trace.columns:
+        raise UsageError(f"--weight {chosen}: {trace.path} has no {chosen}; ingest it with --{chosen} COLUMN")
+    batches = _told(trace, ["ts", "key"] + ([column] if column else []), progress)
+    run = replay_repartition(batches, length, schedule, recipe, weight=chosen, weight_column=column, clock=clock)
+    if out is not None:
+        inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
+        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
+    return run
+
+
+def _told(trace: Trace, columns: list[str], progress: Progress) -> Iterator[pa.RecordBatch]:
+    """The batches of a trace, each told when it is done."""
+    done = 0
+    progress("replaying", 0, trace.rows)
+    for batch in trace.batches(columns):
+        yield batch
+        done += batch.num_rows
+        progress("replaying", done, trace.rows)
