@@ -1,0 +1,20 @@
+"""One row of many columns, turned upright for people: a line a value, with what it means beside it."""
+
+from adapt.core.report.labels import headed
+from adapt.core.report.values import human
+from adapt.core.table import Column, Table
+
+MOST_ACROSS = 4
+"""A single row of no more columns than this is left lying."""
+
+
+def upright(table: Table) -> Table:
+    """The table as people read it best: a single wide row becomes a column of named values; others stay as they are."""
+    if len(table.rows) != 1 or len(table.columns) <= MOST_ACROSS:
+        return table
+    (row,) = table.rows
+    lines = [(headed(column), human(cell, column), column.about) for column, cell in zip(table.columns, row, strict=True)]
+    columns = (Column("what"), Column("value"), Column("meaning"))
+    if not any(about for _, _, about in lines):
+        columns, lines = columns[:2], [line[:2] for line in lines]  # type: ignore[misc]
+    return Table.of(table.title, columns, lines, table.note)
