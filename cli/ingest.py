@@ -135,7 +135,7 @@ def ingest(
                 command=command_line(),
                 progress=progress,
             )
-        _tell(made, json=json)
+        _tell(made.trace, json=json)
         return
     if not sources:
         raise UsageError("give SOURCE, what to read (files, folders, globs), or --generate NAME")
