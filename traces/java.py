@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from adapt.core.errors import EnvironmentFailure
@@ -126,10 +127,8 @@ def _shim_places() -> Iterator[Path]:
     cache = os.environ.get("XDG_CACHE_HOME")
     if cache:
         yield Path(cache).absolute() / "adapt" / name
-    try:
+    with suppress(RuntimeError):  # no home at all
         yield Path.home() / ".cache" / "adapt" / name
-    except RuntimeError:  # no home at all
-        pass
     yield Path(sys.prefix) / "var" / "adapt" / name
     for parent in dict.fromkeys((tempfile.gettempdir(), "/var/tmp", "/dev/shm")):
         if os.path.isdir(parent) and os.access(parent, os.W_OK):

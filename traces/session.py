@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SETTINGS = {
-    "spark.adapt.session": "true",
     "spark.app.name": "adapt",
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
@@ -36,9 +35,6 @@ SETTINGS = {
     "spark.hadoop.parquet.page.write-checksum.enabled": "true",
 }
 """What every session has, unless `--conf` says otherwise."""
-
-OURS = "spark.adapt.session"
-"""The setting by which a session is known as one that we started."""
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Kept to this machine where the master is this machine."""
@@ -58,8 +54,11 @@ class SparkOptions:
 
 
 _jvm_log: list[IO[bytes]] = []
-"""Where the Java process writes its console: at most one file without a name, kept for the next session of this process,
-since the Java process outlives a session that is stopped."""
+"""Where the Java process writes its console: at most one file without a name. It is kept for the next session, since
+the Java process outlives one that is stopped; what is in it is read without moving the place that Java writes at."""
+
+_ours: list[str] = []
+"""Applications of Spark that were started here, and so have our settings."""
 
 
 def spark_session(options: SparkOptions | None = None) -> "SparkSession":
@@ -87,7 +86,7 @@ def _running() -> "SparkSession | None":
 
 def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
     """A session on the same Spark with these settings; ours before them, if somebody else started it."""
-    wanted = dict(conf) if running.conf.get(OURS, "") else {**SETTINGS, **conf}
+    wanted = dict(conf) if running.sparkContext.applicationId in _ours else {**SETTINGS, **conf}
     held = {**dict(running.sparkContext.getConf().getAll()), **running.conf.getAll}
     differing = {name: value for name, value in wanted.items() if held.get(name) != value}
     fixed = [name for name in differing if not running.conf.isModifiable(name)]
@@ -127,13 +126,17 @@ def _started(options: SparkOptions) -> "SparkSession":
     for name, value in {**settings, **options.conf}.items():
         builder = builder.config(name, value)
     if not _jvm_log:
-        _jvm_log.append(tempfile.TemporaryFile())
-    begin = _jvm_log[0].seek(0, os.SEEK_END)
+        _jvm_log.append(tempfile.TemporaryFile())  # noqa: SIM115 - it lives as long as the Java process
+    log = _jvm_log[0].fileno()
+    begin = os.fstat(log).st_size
     try:
-        with _console_into(_jvm_log[0]):
-            return builder.getOrCreate()
+        with _console_into(log):
+            session = builder.getOrCreate()
     except Exception as error:
-        raise EnvironmentFailure(f"Spark does not start: {_why_not_started(error, _jvm_log[0], begin)}") from error
+        written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
+        raise EnvironmentFailure(f"Spark does not start: {_why_not_started(error, written)}") from error
+    _ours.append(session.sparkContext.applicationId)
+    return session
 
 
 def _silence_query_log() -> None:
@@ -178,7 +181,8 @@ def spark_failures(doing: str) -> Iterator[None]:
         from py4j.protocol import Py4JError, Py4JNetworkError
         from pyspark.errors import PySparkException
 
-        if isinstance(error, (ConnectionError, EOFError, Py4JNetworkError)):
+        unanswered = type(error) is Py4JError and "An error occurred while calling" in str(error)
+        if unanswered or isinstance(error, (ConnectionError, EOFError, Py4JNetworkError)):
             raise EnvironmentFailure(
                 f"{doing}: Spark's Java process has ended, perhaps for want of memory; run again, with more of it"
             ) from error
@@ -201,7 +205,7 @@ def translated(error: Exception, doing: str) -> AdaptError:
         free = shutil.disk_usage(tempfile.gettempdir()).free
         return EnvironmentFailure(
             f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
-            "temporary files): free some there or where the output goes, or point --conf spark.local.dir at a larger disk"
+            "temporary files); free some there or where the output goes, or point --conf spark.local.dir elsewhere"
         )
     if "OutOfMemoryError" in text or "MEMORY_LIMIT" in text:
         return EnvironmentFailure(f"{doing}: Spark ran out of memory; raise it with --conf spark.driver.memory=4g")
@@ -236,19 +240,17 @@ def _root_cause(text: str) -> str:
     return causes[-1][1] if causes else text
 
 
-def _why_not_started(error: Exception, log: IO[bytes], begin: int) -> str:
-    """What Spark says is wrong, else the first telling line of what Java wrote to its console since `begin`."""
+def _why_not_started(error: Exception, console: str) -> str:
+    """What Spark says is wrong, else the first telling line that Java wrote to its console."""
     caused = _root_cause(str(error))
     if caused != str(error):
         return first_sentence(caused)
-    log.seek(begin)
-    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"Error|Exception|error", line)]
+    telling = [line.strip() for line in console.splitlines() if re.search(r"Error|Exception|error", line)]
     return (telling or [first_sentence(str(error))])[0]
 
 
 @contextmanager
-def _console_into(log: IO[bytes]) -> Iterator[None]:
+def _console_into(log: int) -> Iterator[None]:
     """Give the standard error of programs started here to `log`; the Java process keeps it for life."""
     if sys.stderr is not None:  # a program without a console has none
         sys.stderr.flush()
@@ -257,7 +259,7 @@ def _console_into(log: IO[bytes]) -> Iterator[None]:
     except OSError:
         console = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(log.fileno(), 2)
+        os.dup2(log, 2)
         yield
     finally:
         os.dup2(console, 2)
