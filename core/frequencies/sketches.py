@@ -1,4 +1,4 @@
-"""Small summaries of a column of keys that merge: the heaviest keys with a bound, and how many distinct keys there are."""
+"""Small summaries of a column of keys that merge: the heaviest keys with a bound, and the number of distinct keys."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -72,4 +72,4 @@ def _as_json(column: pa.Array) -> pa.Array:
 
 
 def _bytes_of(values: NDArray[Any]) -> memoryview:
-    return memoryview(np.ascontiguousarray(values)).cast("B") if len(values) else memoryview(b"")
+    return np.ascontiguousarray(values).view(np.uint8).data if len(values) else memoryview(b"")

@@ -128,7 +128,7 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING) -> Frequencies:
         raise BadInput(f"{path}: the counts add up to more than a number can hold; give them in a larger unit")
     if np.all(array == np.floor(array)) and np.all(array < 2**53):
         array = array.astype(np.int64)
-    return frequencies_of(KeyCounts(column, array, int(round(float(array.sum())))))
+    return frequencies_of(KeyCounts(column, array, round(float(array.sum()))))
 
 
 def _keys_of(path: Path, lines: dict[str, int], key_type: KeyType) -> pa.Array:
