@@ -14,6 +14,9 @@ from adapt.core.frequencies.exact import KeyCounts, count_keys
 from adapt.core.frequencies.frequencies import Counts
 from adapt.core.replay.durations import UNITS, duration_text, duration_us
 
+ROWS_KEPT = 1 << 18
+"""Rows are kept until there are this many before they are counted: counting pays by the piece."""
+
 
 @dataclass(frozen=True, slots=True)
 class PeriodLength:
@@ -157,11 +160,9 @@ class _Seen:
 class _OpenPeriod:
     """A period whose rows are still coming.
 
-    Rows are kept as they come until there are as many as keys counted before, then counted: so each is touched a few
-    times at most, and there are never more of them than a few times the distinct keys (or one large batch).
+    Rows are kept as they come until there are `ROWS_KEPT`, or as many as keys counted before if that is more. So each
+    is touched a few times at most, and there are never more of them than distinct keys, or a few large batches.
     """
-
-    ROWS_KEPT = 1 << 18
 
     def __init__(self, number: int, first_us: int) -> None:
         self.number = number
@@ -180,7 +181,7 @@ class _OpenPeriod:
         self._kept += len(keys)
         self._rows += len(keys)
         self.last_us = last_us
-        if self._kept >= max(self.ROWS_KEPT, self._distinct):
+        if self._kept >= max(ROWS_KEPT, self._distinct):
             self._count()
 
     def counted(self) -> KeyCounts:
