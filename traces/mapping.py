@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.traces.session import spark_failures
-from adapt.traces.times import USUAL_NAMES, TimeFormat, as_timestamp, guess_format, stated_format
+from adapt.traces.sources.parquet import quoted
+from adapt.traces.times import USUAL_NAMES, WHOLE, TimeFormat, as_timestamp, guess_format, stated_format
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -17,6 +18,9 @@ PLACE = ("_file", "_line", "_reason", "_text")
 
 RESERVED = ("ts", "key", "stream", "cost_us", "bytes")
 """The trace's own columns."""
+
+NESTED = ("struct", "array", "map", "variant")
+"""How Spark's types begin that hold several values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def chosen_time(columns: Sequence[str]) -> str:
 def settled_format(mapping: Mapping, sample: "DataFrame", columns: Sequence[str]) -> TimeFormat:
     """The format of the mapping's time: the one stated, or the one that most rows of a sample fit."""
     if mapping.time_format:
-        return stated_format(mapping.time_format)
+        return stated_format(sample.sparkSession, mapping.time_format)
     times = _selected(sample, mapping.time, "time", columns)
     with spark_failures(f"--time {mapping.time!r}"):
         return guess_format(times, mapping.time, times.schema["time"].dataType.simpleString())
@@ -84,16 +88,20 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
         # analysed one by one, so that a failure names its option
         kinds[name] = _selected(source, text, name, columns).schema[name].dataType.simpleString()
         values[name] = _column(text, columns)
-    for name in mapping.keep:
+    kept = tuple(dict.fromkeys(mapping.keep))
+    for name in kept:
         if name not in columns:
             raise UsageError(f"--keep {name!r}: there is no such column{did_you_mean(name, columns)}")
         if name in RESERVED or name.startswith("_"):
             raise UsageError(f"--keep {name!r}: the trace has a column of that name itself; rename it in the source")
+        kind = source.select(quoted(name)).schema[0].dataType.simpleString()
+        if kind.startswith(NESTED):
+            raise UsageError(f"--keep {name!r} is {kind}; a column that is kept is text, a number, a time or binary")
     with spark_failures("the expressions"):
         raw = source.select(
             *PLACE,
             *(value.alias(f"_raw_{name}") for name, value in values.items()),
-            *(F.col(f"`{name}`") for name in mapping.keep),
+            *(quoted(name) for name in kept),
         )
         time = as_timestamp(F.col("_raw_time"), kinds["time"], form)
         checks = [
@@ -115,7 +123,7 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
             reason.alias("_reason"),
             "_text",
             *(column.alias(name) for name, column in result.items()),
-            *(F.col(f"`{name}`") for name in mapping.keep),
+            *(quoted(name) for name in kept),
         )
 
 
@@ -142,16 +150,16 @@ def _column(text: str, columns: Sequence[str]) -> "Column":
     from pyspark.sql import functions as F
 
     if text in columns or text == "_path":
-        return F.col("`" + text.replace("`", "``") + "`")
+        return quoted(text)
     return F.expr(text)
 
 
 def _key(value: "Column", kind: str) -> "Column":
-    if kind in ("bigint", "int", "smallint", "tinyint"):
+    if kind in WHOLE:
         return value.cast("bigint")
     if kind == "binary":
         return value
-    if kind.startswith(("struct", "array", "map")):
+    if kind.startswith(NESTED):
         raise UsageError(f"--key gives {kind}; a key is text, a whole number or binary: name a field, or use concat_ws")
     return value.cast("string")
 
@@ -166,6 +174,8 @@ def _amount(name: str, kind: str, what: str) -> "tuple[Column, Column]":
         .when(F.isnan(number) | (F.abs(number) == float("inf")), f"{what} is not finite")
         .when(number < 0, f"{what} is negative")
     )
+    if kind == "bigint":
+        bad = bad.when(number >= float(1 << 63), f"{what} is too large")
     value = number if kind == "double" else F.coalesce(F.col(name).cast("bigint"), number.cast("bigint"))
     return F.when(bad.isNull(), value), bad
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 EPOCH_UNITS = {"epoch_s": 1_000_000.0, "epoch_ms": 1_000.0, "epoch_us": 1.0, "epoch_ns": 0.001}
 """Microseconds in one unit of a numeric time."""
@@ -28,6 +28,16 @@ PATTERNS = (
     "MMM d, yyyy[ HH:mm:ss]",
 )
 """Tried in this order after ISO 8601 and epoch numbers."""
+
+DIGITS = ("yyyyMMdd", "yyyyMMddHHmmss")
+"""Those of them that look like whole numbers."""
+
+KNOWN = (ISO, *EPOCH_UNITS)
+
+A_PATTERN = "a pattern such as dd.MM.yyyy HH:mm:ss"
+
+WHOLE = ("bigint", "int", "smallint", "tinyint")
+"""Spark's types of whole numbers."""
 
 USUAL_NAMES = ("ts", "time", "timestamp", "datetime", "date", "event_time", "eventtime", "created_at", "time_hour")
 
@@ -75,12 +85,14 @@ def as_timestamp(value: "Column", kind: str, form: TimeFormat) -> "Column":
 def _micros(value: "Column", kind: str, factor: float) -> "Column":
     from pyspark.sql import functions as F
 
-    if kind in ("bigint", "int", "smallint", "tinyint") or (kind == "string" and factor >= 1.0):
+    if kind in WHOLE or kind == "string":
         whole = value.cast("bigint")
-        exact = whole * F.lit(int(factor)) if factor >= 1.0 else F.floor(whole / F.lit(1000))
+        # whole numbers throughout: a double has no room for the nanoseconds of today
+        rounded_down = F.call_function("div", whole - F.pmod(whole, F.lit(1000)), F.lit(1000))
+        exact = whole * F.lit(int(factor)) if factor >= 1.0 else rounded_down
         # a product that leaves the range of int64 is no time; text with a fraction goes the decimal way
         fits = F.abs(whole.cast("double") * F.lit(factor)) < F.lit(9.2e18)
-        plain = value.cast("string").rlike(r"^\s*[-+]?\d+\s*$") if kind == "string" else F.lit(True)
+        plain = value.rlike(r"^\s*[-+]?\d+\s*$") if kind == "string" else F.lit(True)
         return F.when(plain & fits, exact.cast("bigint")).otherwise(_decimal_micros(value, factor))
     return _decimal_micros(value, factor)
 
@@ -92,8 +104,21 @@ def _decimal_micros(value: "Column", factor: float) -> "Column":
     return F.round(scaled).cast("bigint")
 
 
-def stated_format(name: str) -> TimeFormat:
-    """The format a user names."""
+def stated_format(spark: "SparkSession", name: str) -> TimeFormat:
+    """The format a user names.
+
+    Raises:
+        UsageError: it is none of ours and Spark does not take it for a pattern.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    if name != ISO and name not in EPOCH_UNITS:
+        try:
+            spark.range(1).select(F.try_to_timestamp(F.lit("2015-05-17"), F.lit(name))).collect()
+        except (PySparkException, Py4JError) as error:
+            raise UsageError(f"--time-format {name!r} is neither {', '.join(KNOWN)} nor {A_PATTERN}") from error
     return TimeFormat(name)
 
 
@@ -114,9 +139,7 @@ def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
     value = F.col(column)
     if kind in ("timestamp", "timestamp_ntz", "date"):
         return TimeFormat(ISO)
-    if kind not in ("string", "bigint", "int", "smallint", "tinyint", "double", "float") and not kind.startswith(
-        "decimal"
-    ):
+    if kind not in ("string", *WHOLE, "double", "float") and not kind.startswith("decimal"):
         raise BadInput(
             f"--time {given!r} gives {kind}, which is no time; give a column or expression of text, numbers or times"
         )
@@ -128,18 +151,18 @@ def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
         *(F.count(as_timestamp(value, kind, TimeFormat(name))).alias(f"p{at}") for at, name in enumerate(_texts())),
     ).first()
     assert row is not None
-    reads = {name: int(row[f"p{at}"]) for at, name in enumerate(_texts())} if kind == "string" else {}
+    tried = _texts() if kind == "string" else DIGITS if kind in WHOLE else ()
+    reads = {name: int(row[f"p{_texts().index(name)}"]) for name in tried}
     if row["typical"] is not None:
-        reads = {ISO: reads.pop(ISO, 0), **reads}
         unit = _epoch_unit(float(row["typical"]))
         # eight digits that read as a date are a date, not the year 1970
-        if not any(reads.get(name, 0) == row["numbers"] for name in ("yyyyMMdd", "yyyyMMddHHmmss")):
+        if not any(reads.get(name, 0) == row["numbers"] for name in DIGITS):
             reads[unit] = int(row["numbers"]) if kind == "string" else int(row["values"])
     best = max(reads, key=lambda name: reads[name], default=ISO)
     if not reads.get(best):
         raise BadInput(
-            f"--time {given!r}: no value of the first rows can be read as a time (first values: {_shown(sample, column)}); "
-            "name its --time-format: iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern such as dd.MM.yyyy HH:mm:ss"
+            f"--time {given!r}: no value of the first rows can be read as a time "
+            f"(first values: {_shown(sample, column)}); name its --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
         )
     return TimeFormat(best, guessed=True)
 

@@ -62,7 +62,7 @@ def cut(file: int, source: SourceFile, form: RecordFormat) -> list[Block]:
     with unpacked(source) as stream:
         begun, line_begun = 0, 1
         position, line = 0, 1
-        for _, _, used, lines in _settled(stream, source, form, None, 1):
+        for _, _, used, lines in _settled(stream, Block(file, source), form):
             position += used
             line += lines
             if position - begun >= BLOCK_BYTES:
@@ -104,7 +104,7 @@ def read_block(
             stream.seek(block.offset)
         line = block.line
         at_header = form.header is not None and block.offset == 0
-        for data, records, _, lines in _settled(stream, block.source, form, block.size, block.line):
+        for data, records, _, lines in _settled(stream, block, form):
             if at_header and len(records):
                 _check_header(data, records, form, block.source)
                 records = records.where(np.arange(len(records)) > 0)
@@ -115,13 +115,11 @@ def read_block(
             line += lines
 
 
-def _settled(
-    stream: IO[bytes], source: SourceFile, form: RecordFormat, size: int | None, line: int
-) -> Iterator[tuple[Bytes, Records, int, int]]:
+def _settled(stream: IO[bytes], block: Block, form: RecordFormat) -> Iterator[tuple[Bytes, Records, int, int]]:
     """Chunks of whole records: the bytes, the records in them, and the bytes and lines they settle."""
-    left = size
+    left, line = block.size, block.line
     rest = b""
-    at_start = True
+    at_start = block.offset == 0
     while True:
         chunk = stream.read(CHUNK_BYTES if left is None else min(CHUNK_BYTES, left))
         at_end = not chunk
@@ -132,15 +130,16 @@ def _settled(
         if at_start:
             at_start = False
             if chunk.startswith(_UTF16):
-                raise BadInput(f"{source.label} is UTF-16 text; convert it with `iconv -f utf-16 -t utf-8`")
+                raise BadInput(f"{block.source.label} is UTF-16 text; convert it with `iconv -f utf-16 -t utf-8`")
             if chunk.startswith(_BOM):
                 skipped = len(_BOM)
         data = np.frombuffer(rest + chunk[skipped:] if rest or skipped else chunk, np.uint8)
         records = form.records(data, at_end=at_end)
         if not at_end and len(data) - records.used > LONGEST_RECORD:
             raise BadInput(
-                f"{source.label} line {line + records.used_lines}: a record of more than {LONGEST_RECORD >> 20} MiB begins "
-                "here (a quote that is never closed? --quote '' reads quotes as plain characters)"
+                f"{block.source.label} line {line + records.used_lines}: a record of more than "
+                f"{LONGEST_RECORD >> 20} MiB begins here (a quote that is never closed? --quote '' reads quotes as "
+                "plain characters)"
             )
         yield data, records, records.used + skipped, records.used_lines
         line += records.used_lines
@@ -239,6 +238,6 @@ def _check_header(data: Bytes, records: Records, form: RecordFormat, source: Sou
             return
     found = line.tobytes().decode("utf-8", "backslashreplace")[:200]
     raise BadInput(
-        f"{source.label} begins with {found!r}, not with the header of the first file ({', '.join(form.header or ())}); "
-        "ingest files of different columns apart"
+        f"{source.label} begins with {found!r}, not with the header of the first file "
+        f"({', '.join(form.header or ())}); ingest files of different columns apart"
     )

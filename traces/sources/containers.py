@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -35,10 +36,12 @@ def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
             case Container.ZIP:
                 with zipfile.ZipFile(file.path) as archive, archive.open(str(file.member)) as member:
                     yield member
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
         raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
+    except NotImplementedError as error:
+        raise BadInput(f"{file.label} is packed in a way that is not supported ({error}); unpack it first") from error
     except OSError as error:
-        if file.container is Container.BZIP2 and error.errno is None:
+        if error.errno is None:  # not the disk's, but bzip2's
             raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
         raise BadInput(f"{file.label}: cannot be read: {error.strerror or error}") from error
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from adapt.traces.sources.format import Parsed
 from adapt.traces.sources.records import NEVER, OPEN_QUOTE, Bytes, Records, delimited_records
 
+BOM = b"\xef\xbb\xbf"
+
 
 @dataclass(frozen=True, slots=True)
 class Delimited:
@@ -50,6 +52,9 @@ class Delimited:
         return f"{fields} fields where {len(self.columns)} are expected"
 
     def _read(self, data: Bytes, wanted: Sequence[str]) -> dict[str, pa.Array]:
+        if data[:3].tobytes() == BOM:
+            # a value that begins with a mark, amid a file, keeps it: Arrow drops one at the very start of a buffer
+            data = np.concatenate((np.frombuffer(b"\n", np.uint8), data))
         table = pa.csv.read_csv(
             pa.py_buffer(data),
             pa.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=list(self.columns)),

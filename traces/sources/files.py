@@ -20,7 +20,12 @@ class Container(StrEnum):
     ZIP = "zip"
 
 
-_MAGIC = {b"\x1f\x8b": Container.GZIP, b"BZh": Container.BZIP2, b"PK\x03\x04": Container.ZIP}
+_MAGIC = {
+    b"\x1f\x8b": Container.GZIP,
+    b"BZh": Container.BZIP2,
+    b"PK\x03\x04": Container.ZIP,
+    b"PK\x05\x06": Container.ZIP,  # one without members
+}
 _UNREADABLE = {
     b"\x28\xb5\x2f\xfd": ("zstd", "zstd -d"),
     b"\xfd7zXZ": ("xz", "xz -d"),
@@ -53,10 +58,16 @@ def source_files(sources: Sequence[str]) -> list[SourceFile]:
     Names beginning with `_` or `.` inside folders are passed over, as Spark and Arrow do.
 
     Raises:
-        UsageError: an argument names nothing.
+        UsageError: an argument names nothing, or a file is named twice.
         BadInput: a file cannot be read, or is packed in a way that is not supported.
     """
-    return [file for source in sources for path, label in _expanded(source) for file in _opened(path, label)]
+    found = [place for source in sources for place in _expanded(source)]
+    seen = set()
+    for path, _ in found:
+        if (real := os.path.realpath(path)) in seen:
+            raise UsageError(f"{path} is named twice among the sources; its rows would count twice")
+        seen.add(real)
+    return [file for path, label in found for file in _opened(path, label)]
 
 
 def _expanded(source: str) -> Iterator[tuple[Path, str]]:
@@ -69,13 +80,11 @@ def _expanded(source: str) -> Iterator[tuple[Path, str]]:
     elif path.exists():
         yield path, path.name
     elif glob.has_magic(source):
-        matches = sorted(glob.glob(source, recursive=True))
+        matches = [match for match in sorted(glob.glob(source, recursive=True)) if Path(match).is_file()]
         if not matches:
             raise UsageError(f"{source}: no file matches")
         root = _fixed_part(source)
-        for match in matches:
-            if Path(match).is_file():
-                yield Path(match), os.path.relpath(match, root)
+        yield from ((Path(match), os.path.relpath(match, root)) for match in matches)
     else:
         raise UsageError(f"{source}: there is no such file or folder")
 
@@ -122,9 +131,10 @@ def _members(path: Path, label: str) -> Iterator[SourceFile]:
             members = archive.infolist()
     except (zipfile.BadZipFile, OSError) as error:
         raise BadInput(f"{path} is truncated or no zip archive ({error}); get the file again") from error
-    for member in members:
-        if member.is_dir() or member.filename.startswith("__MACOSX/"):
-            continue
+    files = [member for member in members if not member.is_dir() and not member.filename.startswith("__MACOSX/")]
+    if not files:
+        raise BadInput(f"{path}: the archive holds no files")
+    for member in files:
         if member.flag_bits & 1:
             raise BadInput(f"{path}: member {member.filename!r} is encrypted; unpack it first")
         yield SourceFile(str(path), f"{label}/{member.filename}", Container.ZIP, member.compress_size, member.filename)

@@ -59,7 +59,7 @@ def text_of(data: Bytes, records: Records) -> pa.Array:
 
 def is_utf8(data: Bytes, records: Records) -> NDArray[np.bool_] | None:
     """Which records are UTF-8, or None if all are."""
-    raw = memoryview(data)
+    raw = memoryview(data)  # type: ignore[arg-type]  # an array is a buffer; numpy's stubs do not say so
     try:
         str(raw, "utf-8")
     except UnicodeDecodeError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -50,11 +50,15 @@ def with_json_fields(lines: "DataFrame", ddl: str, wanted: Sequence[str]) -> "Da
     from pyspark.sql import functions as F
     from pyspark.sql.types import StringType, StructType
 
-    schema = StructType([field for field in StructType.fromDDL(ddl).fields if field.name in wanted])
-    schema = schema.add(_CORRUPT, StringType())
+    fields = cast(StructType, StructType.fromDDL(ddl)).fields
+    schema = StructType([field for field in fields if field.name in wanted]).add(_CORRUPT, StringType())
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     parsed = lines.withColumn("_object", F.from_json(WHOLE_LINE, schema, options))
-    no_object = F.col(WHOLE_LINE).isNotNull() & (F.col("_object").isNull() | F.col(f"_object.{_CORRUPT}").isNotNull())
+    # from_json does not look at what follows an object, which may be another one
+    values = F.json_array_length(F.concat(F.lit("["), WHOLE_LINE, F.lit("]")))
+    no_object = F.col(WHOLE_LINE).isNotNull() & (
+        F.col("_object").isNull() | F.col(f"_object.{_CORRUPT}").isNotNull() | F.coalesce(values != 1, F.lit(True))
+    )
     return parsed.withColumn("_reason", F.when(no_object, NOT_JSON).otherwise(F.col("_reason"))).select(
         *[name for name in lines.columns if name != WHOLE_LINE],
         *[F.col("_object")[name].alias(name) for name in wanted],

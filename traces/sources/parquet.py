@@ -1,6 +1,7 @@
 """Parquet sources, through Spark's own reader: columns keep their types, rows are numbered within their file."""
 
 import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ from adapt.traces.session import spark_failures
 from adapt.traces.sources.files import SourceFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_GLOB_SIGNS = re.compile(r"[\[\]{}?*\\]")
 
 
 def parquet_columns(spark: "SparkSession", files: Sequence[SourceFile]) -> tuple[str, ...]:
@@ -33,8 +36,10 @@ def parquet_columns(spark: "SparkSession", files: Sequence[SourceFile]) -> tuple
             raise BadInput(
                 f"{file.label} has other columns than {files[0].label}; ingest files of different columns apart"
             )
+        if ":" in file.path:
+            raise BadInput(f"{file.path}: Spark reads no Parquet file with a colon in its path; rename it")
     with spark_failures("reading the source"):
-        return tuple(spark.read.parquet(*(file.path for file in files)).columns)
+        return tuple(_read(spark, files).columns)
 
 
 def read_parquet(
@@ -43,7 +48,7 @@ def read_parquet(
     """All rows with their place; `_text` holds a row as JSON if asked for."""
     from pyspark.sql import functions as F
 
-    rows = spark.read.parquet(*(file.path for file in files))
+    rows = _read(spark, files)
     names = spark.createDataFrame(
         [(at, _absolute(file), file.label) for at, file in enumerate(files)], "_file int, _where string, _path string"
     )
@@ -56,11 +61,35 @@ def read_parquet(
             (F.col("_metadata.row_index") + 1).alias("_line"),
             F.lit(None).cast("string").alias("_reason"),
             text.alias("_text"),
-            *(F.col(f"`{name}`") for name in wanted),
+            *(quoted(name) for name in wanted),
         )
-        .join(F.broadcast(names), "_where")
-        .select("_file", "_line", "_reason", "_text", *(F.col(f"`{name}`") for name in wanted), "_path")
+        .join(F.broadcast(names), "_where", "left")
+        .select(
+            # no row may get lost because its file is not found by name
+            F.coalesce("_file", F.raise_error(F.concat(F.lit("no source file is "), "_where")).cast("int")).alias(
+                "_file"
+            ),
+            "_line",
+            "_reason",
+            "_text",
+            *(quoted(name) for name in wanted),
+            "_path",
+        )
     )
+
+
+def quoted(name: str) -> "Column":
+    """The column of exactly that name, whatever characters it has."""
+    from pyspark.sql import functions as F
+
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _read(spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
+    """The files as Spark reads them; their paths are names, not patterns."""
+    # times in nanoseconds, which Spark has no type for, become whole numbers
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    return spark.read.parquet(*(_GLOB_SIGNS.sub(r"\\\g<0>", file.path) for file in files))
 
 
 def _absolute(file: SourceFile) -> str:

@@ -130,6 +130,7 @@ def _delimited(data: Bytes, delimiter: int, quote: int, at_end: bool, size: int)
                     continue
                 spoilt = True  # take the physical line as it stands
                 at = start
+                line = first_line
                 field_start = False
                 continue
             field_start = False

@@ -2,8 +2,11 @@
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,6 +49,10 @@ class ReadOptions:
         for option, text in (("--delimiter", self.delimiter), ("--quote", self.quote)):
             if len(text.encode()) > 1:
                 raise UsageError(f"{option} {text!r} is not one ASCII character")
+            if text and text in "\r\n":
+                raise UsageError(f"{option} {text!r} ends a line, so it can be nothing else")
+        if self.delimiter and self.delimiter == self.quote:
+            raise UsageError(f"--delimiter and --quote are both {self.quote!r}; --quote '' switches quotes off")
         if self.pattern and self.format not in (FormatName.AUTO, FormatName.TEXT):
             raise UsageError(f"--pattern goes with --format text, not with {self.format}")
         if self.format is FormatName.TEXT and not self.pattern:
@@ -102,9 +109,8 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
 
 
 def _lines(head: bytes) -> list[str]:
-    """The first whole lines, blank ones left out."""
-    text = head.decode("utf-8", "replace")
-    lines = text.splitlines()
+    """The first whole lines with their line ends, blank ones left out."""
+    lines = re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$", head.decode("utf-8", "replace"))
     if len(head) == HEAD_BYTES and len(lines) > 1:
         lines.pop()
     return [line for line in lines if line.strip()][:LOOKED_AT]
@@ -132,7 +138,7 @@ def _delimited(
     if not delimiter:
         delimiter = _guess_delimiter(lines)
         guesses.append(f"delimiter {DELIMITERS[delimiter]}")
-    rows = list(csv.reader(lines, delimiter=delimiter, quotechar=options.quote or None, quoting=_quoting(options)))
+    rows = list(_rows(lines, delimiter, options.quote))
     first = rows[0]
     header = options.header
     if header is None:
@@ -149,15 +155,19 @@ def _delimited(
     return Delimited(_distinct(names), delimiter, options.quote, tuple(first) if header else None)
 
 
-def _quoting(options: ReadOptions) -> int:
-    return csv.QUOTE_MINIMAL if options.quote else csv.QUOTE_NONE
+def _rows(lines: Sequence[str], delimiter: str, quote: str) -> Iterator[list[str]]:
+    """The fields of some lines; where a quote is never closed, of those before it."""
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=delimiter, quotechar=quote or None, quoting=quoting, strict=False)
+    with suppress(csv.Error):  # a field beyond the module's limit: a quote swallowed the rest
+        yield from reader
 
 
 def _guess_delimiter(lines: Sequence[str]) -> str:
     """The delimiter that cuts the most lines into one number of fields, more fields before fewer."""
 
     def fitness(delimiter: str) -> tuple[float, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=delimiter)]
+        counts = [len(row) for row in _rows(lines, delimiter, '"')] or [1]
         usual = max(set(counts), key=counts.count)
         if usual == 1:
             return 0.0, 0
@@ -192,9 +202,9 @@ def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     """The names, later ones of the same name numbered."""
-    seen: dict[str, int] = {}
-    result = []
+    result: list[str] = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+        numbered = (f"{name}_{number}" for number in count(2) if f"{name}_{number}" not in names)
+        free = name if name not in result else next(other for other in numbered if other not in result)
+        result.append(free)
     return tuple(result)

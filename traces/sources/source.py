@@ -3,10 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from adapt.core.errors import BadInput
 from adapt.traces.progress import Progress, watched
 from adapt.traces.session import spark_failures
 from adapt.traces.sources.blocks import Block, cut, read_block, reader_schema, sha256_of
@@ -19,6 +20,9 @@ from adapt.traces.tasks import grouped, in_tasks
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+OWN = ("_file", "_line", "_reason", "_text", "_path")
+"""The reader's own columns; columns of a source that are named so are hidden by them."""
+
 
 class Source:
     """The source files, looked through once: hashed, cut into blocks, their columns known.
@@ -26,7 +30,7 @@ class Source:
     Attributes:
         files: In the order that breaks ties.
         inputs: Name, bytes and sha256 of each file, for the manifest.
-        columns: The columns that expressions can name, beside `_path`.
+        columns: The columns that expressions can name, beside `_path`; none of the names in `OWN`.
     """
 
     def __init__(
@@ -50,6 +54,8 @@ class Source:
             if isinstance(form, JsonLines):
                 with watched(spark, "finding the fields", progress):
                     self._ddl = json_schema(spark, self._records([WHOLE_LINE]))
+                if not self._ddl:
+                    raise BadInput(f"{self.files[0].label}: no line is a JSON object with a field")
         self.columns = self._columns()
 
     def frame(self, wanted: Sequence[str]) -> "DataFrame":
@@ -75,12 +81,14 @@ class Source:
 
     def _columns(self) -> tuple[str, ...]:
         if self._form is None:
-            return parquet_columns(self._spark, self.files)
-        if self._ddl:
+            names = parquet_columns(self._spark, self.files)
+        elif self._ddl:
             from pyspark.sql.types import StructType
 
-            return tuple(StructType.fromDDL(self._ddl).names)
-        return self._form.columns
+            names = tuple(cast(StructType, StructType.fromDDL(self._ddl)).names)
+        else:
+            names = self._form.columns
+        return tuple(name for name in names if name not in OWN)
 
     def _survey(self) -> tuple[list[Block], list[dict[str, Any]]]:
         """Cut every file into blocks and hash it, in Spark tasks."""

@@ -62,7 +62,7 @@ def pattern_format(pattern: str) -> Pattern:
     """A format of the user's own expression.
 
     Raises:
-        UsageError: it does not compile or has no named group.
+        UsageError: it does not compile, has no named group, or two of one name.
     """
     try:
         groups = pc.extract_regex(pa.array([""]), pattern)
@@ -71,6 +71,9 @@ def pattern_format(pattern: str) -> Pattern:
     columns = tuple(field.name for field in groups.type)
     if not columns:
         raise UsageError("--pattern has no named group; name what is to be a column, e.g. (?P<user>\\S+)")
+    twice = [name for name in columns if columns.count(name) > 1]
+    if twice:
+        raise UsageError(f"--pattern has two groups named {twice[0]!r}; name each column once")
     return Pattern(pattern, columns)
 
 

@@ -1,0 +1,23 @@
+"""What tests of sources on Spark share."""
+
+from pathlib import Path
+
+import pytest
+
+from adapt.traces.progress import silent
+from adapt.traces.session import session_in_zone
+from adapt.traces.sources.files import source_files
+from adapt.traces.sources.sniff import ReadOptions, recognise
+from adapt.traces.sources.source import Source
+
+
+@pytest.fixture
+def opened(spark):
+    """Opens files as a source, as an ingest does."""
+
+    def open_source(*paths: Path, **reading) -> Source:
+        files = source_files([str(path) for path in paths])
+        form = recognise(files, ReadOptions(**reading)).form
+        return Source(session_in_zone(spark, "UTC"), files, form, silent)
+
+    return open_source

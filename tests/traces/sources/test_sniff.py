@@ -1,0 +1,187 @@
+"""Formats, delimiters and headers told from small inputs, and said aloud."""
+
+import gzip
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.traces.sources.files import source_files
+from adapt.traces.sources.json_lines import JsonLines
+from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.sniff import ReadOptions, recognise
+from adapt.traces.sources.text import log_format
+
+LOG = '10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 512\n'
+
+
+@pytest.fixture
+def sniffed(tmp_path):
+    """Recognises a content; several are several files."""
+
+    def sniff(*contents, **options):
+        for at, content in enumerate(contents):
+            (tmp_path / f"{at}.dat").write_bytes(content if isinstance(content, bytes) else content.encode())
+        return recognise(source_files([str(tmp_path)]), ReadOptions(**options))
+
+    return sniff
+
+
+@pytest.mark.parametrize(
+    ("content", "delimiter", "said"),
+    [
+        ("ts,user\n1,a\n2,b\n", ",", "comma"),
+        ("ts;user\n1;a,b\n2;c,d\n", ";", "semicolon"),
+        ("ts|user\n1|a\n2|b\n", "|", "bar"),
+        ("1 2 1082040961\n3 4 1082155839\n", " ", "space"),
+        ('ts,user\n1,"a;b;c"\n2,"d;e"\n', ",", "comma"),
+    ],
+)
+def test_the_delimiter_is_the_one_that_parts_lines_evenly(sniffed, content, delimiter, said):
+    recognised = sniffed(content)
+    assert recognised.form.delimiter == delimiter
+    assert f"delimiter {said}" in recognised.guesses
+
+
+def test_tabs_make_tsv_and_anything_else_csv(sniffed):
+    assert "format tsv" in sniffed("a\tb\n1\t2\n").guesses
+    assert "format csv" in sniffed("a,b\n1,2\n").guesses
+
+
+def test_lines_of_objects_are_json(sniffed):
+    recognised = sniffed('\n {"a": 1}\n{"a": 2}\n')
+    assert recognised.form == JsonLines()
+    assert recognised.guesses == ["format jsonl"]
+
+
+def test_lines_of_a_web_server_are_a_log_even_if_some_are_not(sniffed):
+    recognised = sniffed(LOG + "garbage\n" + LOG)
+    assert recognised.form == log_format()
+    assert recognised.guesses == ["format clf"]
+
+
+def test_parquet_is_told_by_its_first_bytes(sniffed, tmp_path):
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.dat")
+    assert sniffed().form is None
+
+
+def test_parquet_inside_an_archive_is_refused(sniffed, tmp_path):
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.dat")
+    packed = gzip.compress((tmp_path / "a.dat").read_bytes())
+    (tmp_path / "a.dat").unlink()
+    with pytest.raises(BadInput, match="Parquet files inside archives are not read; unpack them"):
+        sniffed(packed)
+
+
+def test_a_pattern_says_that_the_format_is_text(sniffed):
+    recognised = sniffed("a b\n", pattern="(?P<x>.)")
+    assert recognised.form.columns == ("x",)
+    assert recognised.guesses == ["format text"]
+
+
+def test_a_packed_file_is_looked_into(sniffed):
+    assert sniffed(gzip.compress(b"ts,user\n1,a\n")).form.columns == ("ts", "user")
+
+
+def test_an_empty_first_file_is_passed_over(sniffed):
+    assert sniffed("", "\n", "ts,user\n1,a\n").form.columns == ("ts", "user")
+
+
+@pytest.mark.parametrize(
+    ("content", "header"),
+    [
+        ("ts,user\n1,a\n2,b\n", True),
+        ("time,who\n2015-05-17T10:00:00Z,ann\n", True),
+        ("name,word\nann,x\nbob,y\n", True),
+        ("time,who\n", True),
+        ("1,a\n2,b\n", False),
+        ("2015-05-17T10:00:00Z,ann\n2015-05-18T10:00:00Z,bob\n", False),
+        ("a,a\n1,2\n", False),
+        ("ann,NA\nbob,3\n", False),
+        ("x,ann\ny,bob\nx,carl\n", False),
+    ],
+)
+def test_a_header_is_words_over_something_else(sniffed, content, header):
+    recognised = sniffed(content, delimiter=",")
+    assert (recognised.form.header is not None) == header
+    assert ("a header line" if header else "no header line") in recognised.guesses
+
+
+def test_without_a_header_columns_are_numbered(sniffed):
+    assert sniffed("1,a\n2,b\n").form.columns == ("_c0", "_c1")
+
+
+def test_nothing_is_guessed_that_was_said(sniffed):
+    recognised = sniffed("1,a\n", format=FormatName.CSV, delimiter=",", header=False)
+    assert recognised.guesses == []
+
+
+def test_names_that_are_given_replace_those_of_the_header(sniffed):
+    form = sniffed("ts,user\n1,a\n", columns=("when", "who")).form
+    assert (form.columns, form.header) == (("when", "who"), ("ts", "user"))
+
+
+def test_too_few_names_are_refused(sniffed):
+    with pytest.raises(UsageError, match=r"--columns names 1 columns, but 0\.dat has 2"):
+        sniffed("1,a\n", columns=("when",))
+
+
+def test_columns_of_one_name_are_numbered_apart(sniffed):
+    assert sniffed("a,a,a_2,\n1,2,3,4\n", header=True).form.columns == ("a", "a_3", "a_2", "_c3")
+
+
+def test_a_header_may_span_lines_inside_quotes(sniffed):
+    form = sniffed('ts,"two\nlines"\n1,2\n', header=True).form
+    assert form.header == ("ts", "two\nlines")
+
+
+def test_a_line_separator_of_unicode_ends_no_line(sniffed):
+    assert sniffed("ts,a\u2028b\n1,2\n", header=True).form.columns == ("ts", "a\u2028b")
+
+
+def test_lines_may_end_with_carriage_returns(sniffed):
+    assert sniffed("ts,user\r1,a\r2,b\r").form.columns == ("ts", "user")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(sniffed):
+    assert sniffed("\ufeffts,user\n1,a\n").form.columns == ("ts", "user")
+
+
+def test_a_quote_that_swallows_the_sample_does_no_harm(sniffed):
+    content = 'ts,user\n1,a\n2,"' + "x" * 100 + "\n" + "3,b\n" * 60_000
+    assert sniffed(content).form.columns == ("ts", "user")
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", " \n"])
+def test_an_empty_input_is_refused(sniffed, content):
+    with pytest.raises(BadInput, match="the input is empty"):
+        sniffed(content)
+
+
+def test_bytes_that_are_no_text_are_refused(sniffed):
+    with pytest.raises(BadInput, match="is not text and not Parquet; name its format with --format"):
+        sniffed(b"\x00\x01\x02")
+
+
+def test_utf_16_is_refused_with_the_remedy(sniffed):
+    with pytest.raises(BadInput, match="is UTF-16 text; convert it"):
+        sniffed("a,b\n".encode("utf-16"))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"delimiter": "::"}, "--delimiter '::' is not one ASCII character"),
+        ({"delimiter": "§"}, "--delimiter '§' is not one ASCII character"),
+        ({"quote": "ab"}, "--quote 'ab' is not one ASCII character"),
+        ({"delimiter": "\n"}, "ends a line, so it can be nothing else"),
+        ({"delimiter": '"'}, "--delimiter and --quote are both"),
+        ({"format": FormatName.CSV, "pattern": "(?P<x>.)"}, "--pattern goes with --format text, not with csv"),
+        ({"format": FormatName.TEXT}, "--format text needs --pattern"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(options, says):
+    with pytest.raises(UsageError) as refused:
+        ReadOptions(**options)
+    assert says in str(refused.value)
