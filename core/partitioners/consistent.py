@@ -1,6 +1,7 @@
 """The consistent scheme: channels stand many times on a ring, and a key belongs to the first one it meets."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -49,11 +50,9 @@ class ConsistentHash:
                 f"a ring has at least 1 channel with at least 1 replica, fewer than 2147483648 in all, "
                 f"not {self.channels} with {self.replicas} each"
             )
-        high, low = HASHES[self.hash].positions(_replica_names(self.channels, self.replicas))
-        # Stable, so that replicas at one place stay in the order of their channels.
-        order = np.lexsort((low, high))
-        object.__setattr__(self, "_positions", SortedPositions.of(high[order], low[order]))
-        object.__setattr__(self, "_owners", (order // self.replicas).astype(np.int32))
+        positions, owners = _ring(self.channels, self.replicas, self.hash)
+        object.__setattr__(self, "_positions", positions)
+        object.__setattr__(self, "_owners", owners)
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
@@ -65,6 +64,17 @@ class ConsistentHash:
 
     def __reduce__(self) -> tuple[type["ConsistentHash"], tuple[int, int, HashName]]:
         return ConsistentHash, (self.channels, self.replicas, self.hash)
+
+
+@lru_cache(maxsize=8)
+def _ring(channels: int, replicas: int, hash: HashName) -> tuple[SortedPositions, Channels]:
+    """Where the replicas stand, in order, and whose each is; kept, since a replay asks for the same ring every period."""
+    high, low = HASHES[hash].positions(_replica_names(channels, replicas))
+    # Stable, so that replicas at one place stay in the order of their channels.
+    order = np.lexsort((low, high))
+    owners = (order // replicas).astype(np.int32)
+    owners.setflags(write=False)
+    return SortedPositions.of(high[order], low[order]), owners
 
 
 def _replica_names(channels: int, replicas: int) -> pa.Array:

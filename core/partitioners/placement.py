@@ -52,7 +52,7 @@ class Placement:
         self._counts = counts
         self._state = resources.state
         self._channels = channels
-        self._home = {key: current.channel_of(key) for key in tracked}
+        self._home = _channels_by_key(current, tracked)
         self._chosen: dict[Key, int] = {}
         self._moved = sum(self._state_of(key) for key in departed if current.channel_of(key) != ring.channel_of(key))
         self._ideal = (sum(map(self._state_of, tracked)) + sum(map(self._state_of, departed))) / channels
@@ -96,6 +96,12 @@ class Placement:
         return float(self._state.of(self._counts.get(key, 0.0)))
 
 
+def _channels_by_key(partitioner: Partitioner, keys: Collection[Key]) -> dict[Key, int]:
+    """The channel of each key, looked up as one column."""
+    column = ExplicitMap.of(dict.fromkeys(keys, 0)).column
+    return dict(zip(column.to_pylist(), partitioner.channels_of(column).tolist(), strict=True))
+
+
 def departing(current: Partitioner, tracked: Collection[Key]) -> list[Key]:
     """D_o: the keys that `current` maps explicitly and the next partitioner will not, in the order of its map."""
     staying = set(tracked)
@@ -109,8 +115,9 @@ def explicit_map(partitioner: Partitioner) -> ExplicitMap:
 
 def _two_lightest(loads: Floats) -> tuple[Floats, Floats]:
     """The least and the second least load of each row, each of shape (rows, 1); the second of one is infinite."""
-    padded = np.pad(loads, ((0, 0), (0, 1)), constant_values=np.inf)
-    least = np.partition(padded, 1, axis=1)
+    if loads.shape[1] == 1:
+        return loads, np.full_like(loads, np.inf)
+    least = np.partition(loads, 1, axis=1)
     return least[:, :1], least[:, 1:2]
 
 
