@@ -1,6 +1,6 @@
 """Claim: ingest of a CSV takes at most three times what Spark alone needs to read, sort by time and write its columns.
 
-Spark is told the schema, so it reads the file once more only to find the ranges of its sort. Ours names every row's line,
+Spark is told the schema, and reads the file twice only to find the ranges of its sort. Ours names every row's line,
 keeps bad rows aside, breaks ties by position, hashes and profiles. ADAPT_BENCH_ROWS sets the rows (20 million).
 """
 

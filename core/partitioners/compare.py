@@ -12,7 +12,7 @@ from adapt.core.partitioners.consistent import DEFAULT_REPLICAS
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
 from adapt.core.partitioners.plan import Plan
 from adapt.core.resources.functions import Resources
-from adapt.core.resources.metrics import Metrics
+from adapt.core.resources.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.table import Column, Kind, Table
 
 SCHEMA = "adapt.comparison/1"
@@ -79,20 +79,7 @@ COLUMNS = (
     Column("scheme"),
     Column("construction"),
     Column("channels", Kind.COUNT),
-    Column("imbalance", Kind.RATIO, about="network load of the fullest channel over the average"),
-    Column("imbalance_floor", Kind.RATIO, about="the least that any placement of whole keys can reach"),
-    Column("r_s", Kind.RATIO, about="state, fullest channel over emptiest"),
-    Column("r_c", Kind.RATIO, about="computation, fullest channel over emptiest"),
-    Column("r_n", Kind.RATIO, about="network, fullest channel over emptiest"),
-    Column("r_floor", Kind.RATIO, about="the least r_n that any placement of whole keys can reach"),
-    Column("r_floor_pair", Kind.RATIO, about="the least r_n with these keys tracked and the rest hashed"),
-    Column("b", Kind.RATIO, about="geometric mean of the ratios over their tolerances; 1 is tolerated"),
-    Column("m", Kind.RATIO, about="migrated state over that of an average channel"),
-    Column("b(1+m)", Kind.RATIO, about="balance and migration together; lower is better"),
-    Column("migrated_keys", Kind.COUNT, about="keys whose channel changed"),
-    Column("migrated_state", Kind.NUMBER, about="their state, in units of the state function of a count"),
-    Column("empty_channels", Kind.COUNT, about="channels without any load"),
-    Column("explicit_keys", Kind.COUNT, about="keys mapped one by one"),
+    *METRIC_COLUMNS,
     Column("build_s", Kind.SECONDS, "s", about="time to build"),
 )
 

@@ -68,7 +68,7 @@ class ConsistentHash:
 
 @lru_cache(maxsize=8)
 def _ring(channels: int, replicas: int, hash: HashName) -> tuple[SortedPositions, Channels]:
-    """Where the replicas stand, in order, and whose each is; kept, since a replay asks for the same ring every period."""
+    """Where the replicas stand, in order, and whose each is; kept, since a replay asks for one ring every period."""
     high, low = HASHES[hash].positions(_replica_names(channels, replicas))
     # Stable, so that replicas at one place stay in the order of their channels.
     order = np.lexsort((low, high))

@@ -1,13 +1,10 @@
 """A plan as tables."""
 
 from adapt.core.frequencies.tables import NULL_KEY
-from adapt.core.partitioners.compare import COLUMNS
 from adapt.core.partitioners.key_text import key_to_text
 from adapt.core.partitioners.plan import Plan
+from adapt.core.resources.metrics import METRIC_COLUMNS
 from adapt.core.table import Column, Kind, Table
-
-METRIC_COLUMNS = {column.name: column for column in COLUMNS}
-"""How each metric is shown, as in a comparison."""
 
 
 def plan_table(plan: Plan) -> Table:
@@ -18,7 +15,7 @@ def plan_table(plan: Plan) -> Table:
         Column("channels", Kind.COUNT),
         Column("hash"),
         Column("key_type"),
-        *(METRIC_COLUMNS[name] for name in plan.metrics if name in METRIC_COLUMNS),
+        *(column for column in METRIC_COLUMNS if column.name in plan.metrics),
     ]
     facts = {
         "scheme": plan.scheme.value,
@@ -62,4 +59,3 @@ def explicit_keys_table(plan: Plan, most: int = 20) -> Table:
     ]
     hidden = len(plan.explicit) - len(rows)
     return Table.of("Keys mapped one by one", columns, rows, f"and {hidden:,} more" if hidden else "")
-

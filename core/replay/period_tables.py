@@ -1,12 +1,12 @@
 """What a replay by periods measured, as tables: its periods, their channels, and the whole in one row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
 from adapt.core.resources.functions import Floats
-from adapt.core.resources.metrics import Metrics
+from adapt.core.resources.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.table import Cell, Column, Kind, Table
 
 
@@ -40,6 +40,12 @@ class PeriodOutcome:
         return len(self.loads[0])
 
 
+_OF_A_PERIOD = {
+    "m": "state moved at the start of the period over that of an average channel",
+    "b(1+m)": "balance of the period, and migration at its start, together; lower is better",
+    "migrated_keys": "keys of the period before whose channel changed at the start of this one",
+}
+
 PERIOD_COLUMNS = (
     Column("period", Kind.COUNT, about="number of the period from 0; one that is missing had no rows"),
     Column("start", Kind.TIME, about="when it begins"),
@@ -47,22 +53,7 @@ PERIOD_COLUMNS = (
     Column("rows", Kind.COUNT),
     Column("keys", Kind.COUNT, about="distinct keys"),
     Column("channels", Kind.COUNT),
-    Column("imbalance", Kind.RATIO, about="network load of the fullest channel over the average"),
-    Column("imbalance_floor", Kind.RATIO, about="the least that any placement of whole keys can reach"),
-    Column("r_s", Kind.RATIO, about="state, fullest channel over emptiest"),
-    Column("r_c", Kind.RATIO, about="computation, fullest channel over emptiest"),
-    Column("r_n", Kind.RATIO, about="network, fullest channel over emptiest"),
-    Column("r_floor", Kind.RATIO, about="the least r_n that any placement of whole keys can reach"),
-    Column("r_floor_pair", Kind.RATIO, about="the least r_n with these keys tracked and the rest hashed"),
-    Column("b", Kind.RATIO, about="geometric mean of the ratios over their tolerances; 1 is tolerated"),
-    Column("m", Kind.RATIO, about="state moved at the start of the period over that of an average channel"),
-    Column("b(1+m)", Kind.RATIO, about="balance of the period, and migration at its start, together; lower is better"),
-    Column(
-        "migrated_keys", Kind.COUNT, about="keys of the period before whose channel changed at the start of this one"
-    ),
-    Column("migrated_state", Kind.NUMBER, about="their state, in units of the state function of a count"),
-    Column("explicit_keys", Kind.COUNT, about="keys mapped one by one"),
-    Column("empty_channels", Kind.COUNT, about="channels without any load"),
+    *(replace(column, about=_OF_A_PERIOD.get(column.name, column.about)) for column in METRIC_COLUMNS),
     Column("build_s", Kind.SECONDS, "s", about="time to build the plan of the period"),
 )
 

@@ -13,7 +13,8 @@ def upright(table: Table) -> Table:
     if len(table.rows) != 1 or len(table.columns) <= MOST_ACROSS:
         return table
     (row,) = table.rows
-    lines = [(headed(column), human(cell, column), column.about) for column, cell in zip(table.columns, row, strict=True)]
+    pairs = zip(table.columns, row, strict=True)
+    lines = [(headed(column), human(cell, column), column.about) for column, cell in pairs]
     columns = (Column("what"), Column("value"), Column("meaning"))
     if not any(about for _, _, about in lines):
         columns, lines = columns[:2], [line[:2] for line in lines]  # type: ignore[misc]

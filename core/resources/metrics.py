@@ -13,6 +13,7 @@ from adapt.core.resources.functions import Floats, Resources
 from adapt.core.resources.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
 from adapt.core.resources.loads import channel_loads, total_load
 from adapt.core.resources.migration import migration
+from adapt.core.table import Column, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,25 @@ class Metrics:
     def as_data(self) -> dict[str, float | int | None]:
         """The metrics by their published names."""
         return {published_name(name): value for name, value in asdict(self).items()}
+
+
+METRIC_COLUMNS = (
+    Column("imbalance", Kind.RATIO, about="network load of the fullest channel over the average"),
+    Column("imbalance_floor", Kind.RATIO, about="the least that any placement of whole keys can reach"),
+    Column("r_s", Kind.RATIO, about="state, fullest channel over emptiest"),
+    Column("r_c", Kind.RATIO, about="computation, fullest channel over emptiest"),
+    Column("r_n", Kind.RATIO, about="network, fullest channel over emptiest"),
+    Column("r_floor", Kind.RATIO, about="the least r_n that any placement of whole keys can reach"),
+    Column("r_floor_pair", Kind.RATIO, about="the least r_n with these keys tracked and the rest hashed"),
+    Column("b", Kind.RATIO, about="geometric mean of the ratios over their tolerances; 1 is tolerated"),
+    Column("m", Kind.RATIO, about="migrated state over that of an average channel"),
+    Column("b(1+m)", Kind.RATIO, about="balance and migration together; lower is better"),
+    Column("migrated_keys", Kind.COUNT, about="keys whose channel changed"),
+    Column("migrated_state", Kind.NUMBER, about="their state, in units of the state function of a count"),
+    Column("empty_channels", Kind.COUNT, about="channels without any load"),
+    Column("explicit_keys", Kind.COUNT, about="keys mapped one by one"),
+)
+"""How each metric is shown, in the order of `Metrics`."""
 
 
 def published_name(field: str) -> str:
