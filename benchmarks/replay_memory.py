@@ -45,7 +45,8 @@ def main() -> int:
     met = growth <= MOST_GROWTH
     print(
         f"replay repartition of {once.rows:,} rows of {once.path.stem} and of {many.rows:,}: peak"
-        f" {peaks[0] / 1024:,.0f} and {peaks[1] / 1024:,.0f} MiB, {growth:.2f}x, claimed at most {MOST_GROWTH:g}x: {'met' if met else 'NOT MET'}"
+        f" {peaks[0] / 1024:,.0f} and {peaks[1] / 1024:,.0f} MiB, {growth:.2f}x,"
+        f" claimed at most {MOST_GROWTH:g}x: {'met' if met else 'NOT MET'}"
     )
     return 0 if met else 1
 

@@ -95,7 +95,7 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
         evaluate(new, frequencies, resources, old),
         migration(was, is_now, state, after.channels),
         np.bincount(cell, minlength=size).reshape(shape),
-        np.bincount(cell, weights=state[moved], minlength=size).reshape(shape),
+        np.bincount(cell, weights=state[moved], minlength=size).astype(np.float64).reshape(shape),
         _heaviest(frequencies, was, is_now, state),
     )
 

@@ -15,7 +15,7 @@ def upright(table: Table) -> Table:
     (row,) = table.rows
     pairs = zip(table.columns, row, strict=True)
     lines = [(headed(column), human(cell, column), column.about) for column, cell in pairs]
-    columns = (Column("what"), Column("value"), Column("meaning"))
-    if not any(about for _, _, about in lines):
-        columns, lines = columns[:2], [line[:2] for line in lines]  # type: ignore[misc]
-    return Table.of(table.title, columns, lines, table.note)
+    columns = [Column("what"), Column("value")]
+    if any(column.about for column in table.columns):
+        columns.append(Column("meaning"))
+    return Table.of(table.title, columns, [line[: len(columns)] for line in lines], table.note)
