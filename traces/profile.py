@@ -119,7 +119,7 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
         heavy.append(HeavyKeys.of(keys, len(keys)))
         for name, held in amounts.items():
             column = batch.column(name)
-            held.append(pc.fill_null(column, 0).cast(pa.float64()).to_numpy())
+            held.append(pc.fill_null(column, 0).cast(pa.float64(), safe=False).to_numpy())
             missing[name] += column.null_count
         if "stream" in names:
             streams.append(HeavyKeys.of(batch.column("stream"), len(batch)))
@@ -131,7 +131,7 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
         "bins": [used.tolist(), bins[used].tolist()],
         "facts": facts,
         # over the whole block at once, since a sum of floats depends on how they are grouped
-        "totals": {name: float(np.concatenate(held).sum()) for name, held in amounts.items()},
+        "totals": {name: _total(held) for name, held in amounts.items()},
         "missing": missing,
         "distinct": base64.b64encode(distinct.smallest.astype("<u8").tobytes()).decode(),
         "heavy": _packed_heavy(heavy),
@@ -193,6 +193,11 @@ def _streams(told: Sequence[dict[str, Any]], schema: pa.Schema) -> dict[str, int
         shown = _shown(name) or ("" if name.is_valid else "(null)")
         streams[shown] = streams.get(shown, 0) + int(rows)
     return streams
+
+
+def _total(held: Sequence[Amounts]) -> float:
+    with np.errstate(over="ignore"):  # told when the blocks are merged
+        return float(np.concatenate(held).sum())
 
 
 def _packed_heavy(parts: Sequence[HeavyKeys]) -> list[Any]:

@@ -1,5 +1,6 @@
 """The only Spark session: how it is started, and how its failures reach people."""
 
+import builtins
 import errno
 import os
 import re
@@ -186,7 +187,7 @@ def spark_failures(doing: str) -> Iterator[None]:
             raise EnvironmentFailure(
                 f"{doing}: Spark's Java process has ended, perhaps for want of memory; run again, with more of it"
             ) from error
-        if not isinstance(error, (Py4JError, PySparkException)):
+        if not isinstance(error, (Py4JError, PySparkException)) or _is_bug(str(error)):
             raise
         raise translated(error, doing) from error
 
@@ -228,6 +229,18 @@ _CARRIED_KINDS: dict[str, type[AdaptError]] = {
 _CARRIED = re.compile(rf"adapt<({'|'.join(_CARRIED_KINDS)}):((?:[0-9a-f]{{2}})*)>")
 
 
+def _is_bug(text: str) -> bool:
+    """Whether Python code of ours failed in a task with what is neither a failure of ours nor of the machine."""
+    failed = _PYTHON_FAILURE.search(text.split("JVM stacktrace")[0])
+    if failed is None or _CARRIED.search(text):
+        return False
+    return not issubclass(getattr(builtins, failed[1].split(":")[0], Exception), (OSError, MemoryError))
+
+
+_PYTHON_FAILURE = re.compile(r"Traceback \(most recent call last\):\n(?:\s.*\n|\n)*(\w\S*.*)")
+"""What a traceback of Python ends with."""
+
+
 def first_sentence(text: str) -> str:
     """Spark's message without its error class, SQL state, plan and stack."""
     line = re.sub(r"^\s*\[[A-Z0-9_.]+\]\s*", "", text.strip())
@@ -236,6 +249,9 @@ def first_sentence(text: str) -> str:
 
 
 def _root_cause(text: str) -> str:
+    in_python = _PYTHON_FAILURE.search(text)
+    if in_python:
+        return in_python[1]
     causes = re.findall(r"(?:Caused by: |: )((?:[\w$]+\.)+[\w$]*(?:Exception|Error)): ([^\n]+)", text)
     return causes[-1][1] if causes else text
 

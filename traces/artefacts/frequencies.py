@@ -102,8 +102,8 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING) -> Frequencies:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file, strict=True)
             for row in rows:
-                first, line = not line, rows.line_num
-                if not row or (first and [cell.strip().lower() for cell in row] == ["key", "count"]):
+                line = rows.line_num
+                if not row or (not counts and [cell.strip().lower() for cell in row] == ["key", "count"]):
                     continue
                 if len(row) != 2:
                     raise BadInput(f"{path} line {line}: {len(row)} fields where key,count are expected")
@@ -124,11 +124,13 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING) -> Frequencies:
         raise BadInput(f"{path}: the input has no rows; a line is key,count")
     column = _keys_of(path, seen, key_type)
     array: Any = np.array(counts)
-    if not np.isfinite(array.sum()):
+    with np.errstate(over="ignore"):
+        total = float(array.sum())
+    if not np.isfinite(total):
         raise BadInput(f"{path}: the counts add up to more than a number can hold; give them in a larger unit")
     if np.all(array == np.floor(array)) and np.all(array < 2**53):
         array = array.astype(np.int64)
-    return frequencies_of(KeyCounts(column, array, round(float(array.sum()))))
+    return frequencies_of(KeyCounts(column, array, round(total)))
 
 
 def _keys_of(path: Path, lines: dict[str, int], key_type: KeyType) -> pa.Array:

@@ -1,0 +1,155 @@
+"""Counts on Spark against Python's Counter and DuckDB, for every key type and weight, however the work is cut."""
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.stream import KeyType, Weight
+from adapt.traces.artefacts import trace as traces
+from adapt.traces.artefacts.trace import Trace, open_trace
+from adapt.traces.counting import count_trace, default_weight
+from adapt.traces.ingest import ingest
+from adapt.traces.mapping import Mapping
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+ROWS = 500
+KEYS = {
+    KeyType.STRING: [None, "", "a", "ä", "a ", "A", "x" * 300, "\U0001f600"],
+    KeyType.INT64: [None, 0, 1, 256, -1, 2**63 - 1, -(2**63)],
+    KeyType.BINARY: [None, b"", b"\x00", b"\xff\xfe", b"a"],
+}
+ARROW = {KeyType.STRING: pa.string(), KeyType.INT64: pa.int64(), KeyType.BINARY: pa.binary()}
+AMOUNTS = {"cost": [None, 0.1, 0.2, 1e10, 0.0], "bytes": [None, 2**53 + 1, 3, 0]}
+
+
+def rows(key_type: KeyType, amounts: bool = True) -> pa.Table:
+    """Rows in time order, keys more or less frequent, amounts that round and are missing."""
+    keys = [KEYS[key_type][at * at % (1 + at % len(KEYS[key_type]))] for at in range(ROWS)]
+    columns = {"ts": pa.array(range(ROWS), pa.int64()), "key": pa.array(keys, ARROW[key_type])}
+    if amounts:
+        columns |= {name: pa.array([held[at % len(held)] for at in range(ROWS)]) for name, held in AMOUNTS.items()}
+    return pa.table(columns)
+
+
+def make(folder: Path, table: pa.Table) -> Trace:
+    pq.write_table(table, folder / "rows.parquet")
+    given = {name: name for name in AMOUNTS if name in table.column_names}
+    return ingest(
+        [str(folder / "rows.parquet")], folder / "t.trace", Mapping("key", time="ts", **given, time_format="epoch_s")
+    ).trace
+
+
+@pytest.fixture(scope="module", params=list(KeyType))
+def trace(request, tmp_path_factory) -> Trace:
+    """A trace of each key type, with costs and bytes."""
+    return make(tmp_path_factory.mktemp(request.param), rows(request.param))
+
+
+def plain(trace: Trace, weight: Weight) -> dict:
+    """The weight of each key, added up row by row."""
+    table = rows(trace.key_type)
+    keys = table["key"].to_pylist()
+    if weight is Weight.COUNT:
+        return dict(Counter(keys))
+    summed: dict = defaultdict(int if weight is Weight.BYTES else float)
+    for key, amount in zip(keys, table[weight.value].to_pylist(), strict=True):
+        summed[key] += amount or 0
+    return dict(summed)
+
+
+def as_dict(counted) -> dict:
+    return dict(zip(counted.keys.to_pylist(), counted.count_low.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("weight", list(Weight))
+def test_spark_counts_what_python_counts(trace, weight):
+    counted = count_trace(trace, weight=weight)
+    expected = plain(trace, weight)
+    assert counted.key_type is trace.key_type
+    assert (counted.rows, counted.distinct, counted.weight) == (ROWS, len(expected), weight)
+    if weight is Weight.COST:
+        # a block is added up as Python does, row by row, so even floats agree to the last bit
+        assert as_dict(counted) == expected
+        assert counted.total == pytest.approx(sum(expected.values()), rel=ROWS * 2**-53)
+    else:
+        assert as_dict(counted) == expected
+        assert counted.total == float(sum(expected.values()))
+
+
+@pytest.mark.parametrize("weight", list(Weight))
+def test_duckdb_counts_the_same_in_our_parquet(trace, weight):
+    amount = {Weight.COUNT: "1", Weight.COST: "coalesce(cost_us, 0)", Weight.BYTES: "coalesce(bytes, 0)"}[weight]
+    query = f"select key, sum({amount}) from read_parquet('{trace.path}/part-*.parquet') group by key"
+    expected = {key: float(total) for key, total in duckdb.sql(query).fetchall()}
+    assert as_dict(count_trace(trace, weight=weight)) == pytest.approx(expected, rel=ROWS * 2**-53)
+
+
+def test_keys_stand_by_falling_count_then_key_bytes(trace):
+    counted = count_trace(trace, weight=Weight.COUNT)
+    bytes_of = {
+        KeyType.STRING: lambda key: key.encode(),
+        KeyType.INT64: lambda key: key.to_bytes(8, "little", signed=True),
+        KeyType.BINARY: lambda key: key,
+    }[trace.key_type]
+    expected = sorted(
+        plain(trace, Weight.COUNT).items(),
+        key=lambda item: (-item[1], item[0] is not None, b"" if item[0] is None else bytes_of(item[0])),
+    )
+    assert list(zip(counted.keys.to_pylist(), counted.count_low.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("weight", [Weight.COUNT, Weight.BYTES])
+@pytest.mark.parametrize("blocks", [2, 8])
+def test_more_tasks_give_the_same_counts(trace, weight, blocks, monkeypatch):
+    at_once = count_trace(trace, weight=weight)
+    monkeypatch.setattr(traces, "BLOCK_ROWS", -(-ROWS // blocks))
+    assert len(trace.blocks()) == blocks
+    cut = count_trace(trace, weight=weight)
+    assert cut.keys.equals(at_once.keys)
+    assert cut.count_low.tolist() == at_once.count_low.tolist()
+
+
+def test_costs_are_added_in_the_order_of_blocks(trace, monkeypatch):
+    """Eight blocks, added up as plain Python adds eight blocks, come out the same to the last bit, run after run."""
+    size = -(-ROWS // 8)
+    monkeypatch.setattr(traces, "BLOCK_ROWS", size)
+    table = rows(trace.key_type).to_pylist()
+    expected: dict = {}
+    for begin in range(0, ROWS, size):
+        block: dict = {}
+        for row in table[begin : begin + size]:
+            block[row["key"]] = block.get(row["key"], 0.0) + (row["cost"] or 0.0)
+        for key, amount in block.items():
+            expected[key] = expected.get(key, 0.0) + amount
+    assert as_dict(count_trace(trace, weight=Weight.COST)) == expected
+    assert as_dict(count_trace(trace, weight=Weight.COST)) == expected
+
+
+def test_a_trace_with_costs_is_counted_by_cost_unless_said(trace):
+    assert default_weight(trace) is Weight.COST
+    assert count_trace(trace).weight is Weight.COST
+
+
+def test_a_trace_without_amounts_is_counted_by_rows(tmp_path):
+    trace = make(tmp_path, rows(KeyType.STRING, amounts=False))
+    assert default_weight(trace) is Weight.COUNT
+    assert count_trace(trace).weight is Weight.COUNT
+    with pytest.raises(UsageError, match=r"--weight bytes: .*t\.trace has no bytes; ingest it with --bytes COLUMN"):
+        count_trace(trace, weight=Weight.BYTES)
+
+
+def test_a_damaged_part_is_named_by_the_task_that_meets_it(tmp_path):
+    trace = make(tmp_path, rows(KeyType.STRING))
+    part = tmp_path / "t.trace" / "part-00000.parquet"
+    data = bytearray(part.read_bytes())
+    data[len(data) // 2] ^= 1
+    part.write_bytes(data)
+    with pytest.raises(BadInput, match=r"part-00000\.parquet is damaged") as damaged:
+        count_trace(open_trace(trace.path))
+    assert "\n" not in str(damaged.value)
