@@ -9,11 +9,13 @@ from typing import Annotated
 
 import typer
 
-from adapt.cli.output import narrate, show
+from adapt.cli.options import typed
+from adapt.cli.output import Verbosity, narrate, show, top, verbosity
 from adapt.core.table import Table
 
 CHANNELS = 8
 PERIOD = "7d"
+TITLE = "A year of flights out of New York"
 
 
 def demo(
@@ -21,7 +23,9 @@ def demo(
         Path, typer.Option("--out", "-o", metavar="DIR", help="A folder for what the demonstration makes.")
     ] = Path("adapt-demo"),
 ) -> None:
-    """Ingest, compare, replay and report a year of real flights; ends by naming the page it wrote.
+    """Ingest, compare, replay and report a year of real flights.
+
+    Every step is a command that can be typed; the last one names the page it wrote.
 
     Example: adapt demo
     """
@@ -30,44 +34,43 @@ def demo(
     from adapt.traces.artefacts.runs import read_run
     from adapt.traces.artefacts.trace import open_trace
     from adapt.traces.artefacts.trace_tables import overview, top_keys_table
-    from adapt.traces.demonstration import COST, KEY, TIME, flights
+    from adapt.traces.demonstration import COST, KEY, TIME, put_flights
 
-    source = flights()
     with disk_failures(out):
         out.mkdir(parents=True, exist_ok=True)
-    trace, plans, run, page = (out / f"flights.{kind}" for kind in ("trace", "plans", "run", "html"))
+    source, trace, plans, run, page = (out / f"flights.{kind}" for kind in ("csv.zip", "trace", "plans", "run", "html"))
+    put_flights(source)
 
     _step(
         1,
-        "A year of flights out of New York becomes a trace: the key is the destination, the cost the miles flown.",
+        f"{TITLE} becomes a trace: the key is the destination, the cost the miles flown.",
         ["ingest", source, "--key", KEY, "--time", TIME, "--cost", COST, "--force", "-o", trace],
     )
     made = open_trace(trace)
-    show([overview(made), first_rows(top_keys_table(made), 5)])
+    _result([overview(made), top(top_keys_table(made), 5)])
 
     _step(
         2,
-        f"Every scheme places those keys on 1 to {CHANNELS} channels; here the last count, the best possible beside each.",
+        f"Every scheme places those keys on 1 to {CHANNELS} channels. The last count, beside the best possible:",
         ["partition", "compare", trace, "--channels", f"1:{CHANNELS}", "--force", "-o", plans],
     )
     compared = read_comparison(plans).table
     columns = ("scheme", "construction", "imbalance", "imbalance_floor", "b", "m", "migrated_keys", "explicit_keys")
-    show(only(compared, columns, channels=CHANNELS))
+    _result([only(compared, columns, channels=CHANNELS)])
 
     _step(
         3,
-        f"The year again, week by week: after each week the keys are counted and the plan for {CHANNELS} channels is rebuilt.",
+        f"The year again, week by week: after each week the plan for {CHANNELS} channels is built anew from its keys.",
         ["replay", "repartition", trace, "--channels", CHANNELS, "--period", PERIOD, "--force", "-o", run],
     )
-    show(read_run(run).summary)
+    _result([read_run(run).summary])
 
-    _step(4, "All of it on one page, with charts.", ["report", trace, plans, run, "--html", page, "--force"])
-    print(f"The report is {page}: open it in a browser.")
-
-
-def first_rows(table: Table, most: int) -> Table:
-    """The top of a table."""
-    return Table(table.title, table.columns, table.rows[:most], table.note)
+    _step(
+        4,
+        "All of it on one page, with charts.",
+        ["report", trace, plans, run, "--title", TITLE, "--html", page, "--force"],
+    )
+    print(f"\nThe report is {page}: open it in a browser.")
 
 
 def only(table: Table, columns: Sequence[str], **equal: object) -> Table:
@@ -83,6 +86,15 @@ def _step(number: int, what: str, arguments: Sequence[object]) -> None:
     from adapt.cli.main import app
 
     words = [str(word) for word in arguments]
-    narrate(f"\n{number}. {what}\n   $ {shlex.join(['adapt', *words])}")
-    with contextlib.redirect_stdout(io.StringIO()):
-        app(args=words, prog_name="adapt", standalone_mode=False)
+    narrate(f"{'' if number == 1 else chr(10)}{number}. {what}\n   $ {shlex.join(['adapt', *words])}")
+    loudness = {Verbosity.QUIET: ["-q"], Verbosity.VERBOSE: ["-v"]}.get(verbosity(), [])
+    with typed(words), contextlib.redirect_stdout(io.StringIO()):
+        code = app(args=[*loudness, *words], prog_name="adapt", standalone_mode=False)
+    if code:  # an interrupt
+        raise typer.Exit(code)
+
+
+def _result(tables: Sequence[Table]) -> None:
+    """What a step made, set apart from what was said of it."""
+    print()
+    show(tables)

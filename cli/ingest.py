@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapt.cli.options import ConfOption, ForceOption, MasterOption, command_line, spark_options
-from adapt.cli.output import Format, narrate, show
+from adapt.cli.output import Format, narrate, narrate_written, show
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
@@ -17,7 +17,7 @@ from adapt.traces.sources.names import FormatName
 if TYPE_CHECKING:
     from adapt.traces.artefacts.trace import Trace
 
-MAPPING_PANEL = "What is what in the source (a column, or a Spark SQL expression over columns and _path)"
+MAPPING_PANEL = "What is what (each a column, or a Spark SQL expression over columns and _path)"
 SOURCE_PANEL = "How the source is written"
 GENERATE_PANEL = "Synthetic traces"
 
@@ -29,16 +29,29 @@ def ingest(
     ] = None,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="TRACE", help="Where the trace appears.")],
-    key: Annotated[str, typer.Option("--key", help="The partitioning key.", rich_help_panel=MAPPING_PANEL)] = "",
+    key: Annotated[
+        str, typer.Option("--key", metavar="EXPR", help="The partitioning key.", rich_help_panel=MAPPING_PANEL)
+    ] = "",
     time: Annotated[
-        str, typer.Option("--time", help="When it happened; guessed if left out.", rich_help_panel=MAPPING_PANEL)
+        str,
+        typer.Option(
+            "--time", metavar="EXPR", help="When it happened; guessed if left out.", rich_help_panel=MAPPING_PANEL
+        ),
     ] = "",
     cost: Annotated[
-        str, typer.Option("--cost", help="What processing it costs, in microseconds.", rich_help_panel=MAPPING_PANEL)
+        str,
+        typer.Option(
+            "--cost", metavar="EXPR", help="What processing it costs, in microseconds.", rich_help_panel=MAPPING_PANEL
+        ),
     ] = "",
-    bytes_: Annotated[str, typer.Option("--bytes", help="Its size in bytes.", rich_help_panel=MAPPING_PANEL)] = "",
+    bytes_: Annotated[
+        str, typer.Option("--bytes", metavar="EXPR", help="Its size in bytes.", rich_help_panel=MAPPING_PANEL)
+    ] = "",
     stream: Annotated[
-        str, typer.Option("--stream", help="Which of several streams it is of.", rich_help_panel=MAPPING_PANEL)
+        str,
+        typer.Option(
+            "--stream", metavar="EXPR", help="Which of several streams it is of.", rich_help_panel=MAPPING_PANEL
+        ),
     ] = "",
     keep: Annotated[
         list[str] | None,
@@ -50,12 +63,16 @@ def ingest(
         str,
         typer.Option(
             "--time-format",
-            help="iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern like dd.MM.yyyy HH:mm:ss; guessed if left out.",
+            metavar="FORMAT",
+            help="iso, epoch_s, epoch_ms, epoch_us, epoch_ns or a pattern as dd.MM.yyyy HH:mm:ss; guessed if left out.",
             rich_help_panel=MAPPING_PANEL,
         ),
     ] = "",
     time_zone: Annotated[
-        str, typer.Option("--time-zone", help="Zone of times that carry none.", rich_help_panel=MAPPING_PANEL)
+        str,
+        typer.Option(
+            "--time-zone", metavar="ZONE", help="Zone of times that carry none.", rich_help_panel=MAPPING_PANEL
+        ),
     ] = "UTC",
     format: Annotated[
         FormatName, typer.Option("--format", help="The source's format.", rich_help_panel=SOURCE_PANEL)
@@ -63,14 +80,20 @@ def ingest(
     pattern: Annotated[
         str,
         typer.Option(
-            "--pattern", help="For text: a regular expression with named groups.", rich_help_panel=SOURCE_PANEL
+            "--pattern",
+            metavar="REGEX",
+            help="For text: a regular expression with named groups.",
+            rich_help_panel=SOURCE_PANEL,
         ),
     ] = "",
     delimiter: Annotated[
-        str, typer.Option("--delimiter", help="Between fields; guessed if left out.", rich_help_panel=SOURCE_PANEL)
+        str,
+        typer.Option(
+            "--delimiter", metavar="CHAR", help="Between fields; guessed if left out.", rich_help_panel=SOURCE_PANEL
+        ),
     ] = "",
     quote: Annotated[
-        str, typer.Option("--quote", help="Around fields; '' for none.", rich_help_panel=SOURCE_PANEL)
+        str, typer.Option("--quote", metavar="CHAR", help="Around fields; '' for none.", rich_help_panel=SOURCE_PANEL)
     ] = '"',
     header: Annotated[
         bool | None,
@@ -92,25 +115,36 @@ def ingest(
             "--generate", help="Make a synthetic trace instead of reading one.", rich_help_panel=GENERATE_PANEL
         ),
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", help="Rows to make.", rich_help_panel=GENERATE_PANEL)] = 1_000_000,
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="N", help="Rows to make.", rich_help_panel=GENERATE_PANEL)
+    ] = 1_000_000,
     domain: Annotated[
-        int, typer.Option("--domain", help="Distinct keys to draw from.", rich_help_panel=GENERATE_PANEL)
+        int, typer.Option("--domain", metavar="N", help="Distinct keys to draw from.", rich_help_panel=GENERATE_PANEL)
     ] = 1_000_000,
     exponent: Annotated[
-        float, typer.Option("--exponent", help="Zipf's z: 0 is uniform.", rich_help_panel=GENERATE_PANEL)
+        float, typer.Option("--exponent", metavar="Z", help="Zipf's z: 0 is uniform.", rich_help_panel=GENERATE_PANEL)
     ] = 1.0,
-    rate: Annotated[float, typer.Option("--rate", help="Rows a second.", rich_help_panel=GENERATE_PANEL)] = 1000.0,
+    rate: Annotated[
+        float, typer.Option("--rate", metavar="R", help="Rows a second.", rich_help_panel=GENERATE_PANEL)
+    ] = 1000.0,
     start: Annotated[
-        str, typer.Option("--start", help="Time of the first row, ISO 8601, UTC.", rich_help_panel=GENERATE_PANEL)
+        str,
+        typer.Option(
+            "--start", metavar="TIME", help="Time of the first row, ISO 8601, UTC.", rich_help_panel=GENERATE_PANEL
+        ),
     ] = "2026-01-01T00:00:00",
     key_type: Annotated[
-        KeyType, typer.Option("--key-type", help="string or int64.", rich_help_panel=GENERATE_PANEL)
+        KeyType, typer.Option("--key-type", help="Type of the keys: string or int64.", rich_help_panel=GENERATE_PANEL)
     ] = KeyType.STRING,
-    seed: Annotated[int, typer.Option("--seed", help="Of all chance.", rich_help_panel=GENERATE_PANEL)] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Of all chance.", rich_help_panel=GENERATE_PANEL)
+    ] = 0,
     master: MasterOption = "local[*]",
     conf: ConfOption = [],  # noqa: B006 - typer makes a new list
 ) -> None:
-    """Turn a raw keyed stream into a trace: sorted by time, bad rows kept aside, whole or not at all.
+    """Turn a raw keyed stream into a trace, sorted by time.
+
+    Rows that do not fit are kept aside, with file, line and reason. The trace appears whole or not at all.
 
     Example: adapt ingest access.log --format clf --key host --bytes bytes -o web.trace
     """
@@ -135,7 +169,7 @@ def ingest(
                 command=command_line(),
                 progress=progress,
             )
-        _tell(made.trace, json=json)
+        _tell(made.trace, out, json=json)
         return
     if not sources:
         raise UsageError("give SOURCE, what to read (files, folders, globs), or --generate NAME")
@@ -160,7 +194,7 @@ def ingest(
             command=command_line(),
             progress=progress,
         )
-    _tell(ingested.trace, ingested.guesses, json=json)
+    _tell(ingested.trace, out, ingested.guesses, json=json)
 
 
 def _columns_of(sources: list[str]) -> str:
@@ -173,7 +207,7 @@ def _columns_of(sources: list[str]) -> str:
     return f" (columns: {', '.join(columns)})" if columns and not columns[0].startswith("_line") else ""
 
 
-def _tell(trace: "Trace", guesses: Sequence[str] = (), *, json: bool) -> None:
+def _tell(trace: "Trace", out: Path, guesses: Sequence[str] = (), *, json: bool) -> None:
     from adapt.traces.artefacts.trace_tables import overview, refused, rejects_of, trace_document
 
     if guesses:
@@ -182,5 +216,6 @@ def _tell(trace: "Trace", guesses: Sequence[str] = (), *, json: bool) -> None:
     if rejects.rows * 100 > trace.rows + rejects.rows:
         share = rejects.rows / (trace.rows + rejects.rows)
         narrate(f"warning: {share:.1%} of all rows were refused: {rejects.sentence()}")
+    narrate_written(out)
     tables = [overview(trace), *([refused(trace)] if rejects.rows else [])]
     show(tables, Format.JSON if json else Format.TABLE, trace_document(trace))

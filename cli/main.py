@@ -1,22 +1,25 @@
 """The `adapt` command: gathers the groups and turns errors into exit codes."""
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from adapt.cli import demo, ingest, partition, replay, report
-from adapt.cli.failures import explain
-from adapt.cli.output import Verbosity, set_verbosity
+from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
+from adapt.cli.help import Command, Group
+from adapt.cli.options import typed
+from adapt.cli.output import ReaderGone, Verbosity, set_verbosity, written_out
 
 ORDER = ("ingest", "partition", "replay", "report", "demo")
 """In the order of the work."""
 
+SETTINGS = ("-q", "--quiet", "-v", "--verbose", "--debug")
+"""May stand anywhere in the command line, since they mean the same to every command."""
 
-class InOrder(TyperGroup):
+
+class InOrder(Group):
     """Lists commands in the order of the work, not groups after single commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -27,16 +30,16 @@ class InOrder(TyperGroup):
 app = typer.Typer(
     cls=InOrder,
     help="Answers from your own trace: how to partition, rebalance, scale and shed a keyed, stateful stream.",
-    epilog="First steps: adapt demo, or adapt ingest access.log --format clf --key host -o web.trace",
+    epilog="First steps: `adapt demo`; then `adapt ingest --help`, to read a stream of your own.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(name="ingest")(ingest.ingest)
+app.command(name="ingest", cls=Command)(ingest.ingest)
 app.add_typer(partition.app, name="partition")
 app.add_typer(replay.app, name="replay")
-app.command(name="report")(report.report)
-app.command(name="demo")(demo.demo)
+app.command(name="report", cls=Command)(report.report)
+app.command(name="demo", cls=Command)(demo.demo)
 
 
 def _show_version(asked: bool) -> None:
@@ -56,16 +59,13 @@ def settings(
         bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Settings of every command; they come before its name."""
+    """Settings of every command."""
     set_verbosity(Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with the exit code of design section 2."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    code = run(given)
-    sys.stdout.flush()
-    sys.exit(code)
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def run(arguments: list[str]) -> int:
@@ -74,13 +74,23 @@ def run(arguments: list[str]) -> int:
     0 done, 1 a limit failed, 2 wrong usage, 3 bad input, 4 environment, 5 a bug, 130 interrupted.
     """
     try:
-        code = app(args=arguments, prog_name="adapt", standalone_mode=False)
-        return int(code or 0)
-    except BrokenPipeError:  # the reader of our output has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with typed(arguments):
+            code = int(app(args=settings_first(arguments), prog_name="adapt", standalone_mode=False) or 0)
+        with written_out():  # what is still held back
+            pass
+    except ReaderGone:
         return 0
+    except SystemExit as left:  # typer's answer to a closed pipe under a help page
+        return 0 if isinstance(left.__context__, BrokenPipeError) else int(left.code or 0)
     except (KeyboardInterrupt, typer.Abort):
-        print("adapt: interrupted; nothing unfinished was left behind", file=sys.stderr)
-        return 130
+        code = INTERRUPTED
     except Exception as error:
         return explain(error, debug="--debug" in arguments)
+    return explain_interrupt() if code == INTERRUPTED else code
+
+
+def settings_first(arguments: Sequence[str]) -> list[str]:
+    """The arguments with those that set every command's behaviour before its name, where the parser wants them."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    leading = [each for each in arguments[:end] if each in SETTINGS]
+    return [*leading, *(each for each in arguments[:end] if each not in SETTINGS), *arguments[end:]]

@@ -2,11 +2,14 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import IntEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from adapt.core.report.values import visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Step(Protocol):
@@ -43,7 +46,14 @@ def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
     if _verbosity >= level:
         line = "\n".join(visible(part) for part in message.split("\n"))
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-        print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+        with suppress(OSError):  # nobody reads along: no reason to stop working
+            sys.stdout.flush()  # results said before this stay before it where both go to one place
+            print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+
+
+def narrate_written(path: "Path") -> None:
+    """Say where a result was put."""
+    narrate(f"wrote {path}")
 
 
 @contextmanager

@@ -1,5 +1,9 @@
 """Options that several commands share, each defined once."""
 
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -10,11 +14,18 @@ from adapt.core.errors import UsageError
 if TYPE_CHECKING:
     from adapt.traces.session import SparkOptions
 
+_typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
+_SECRET = "secret|password|token|access[.]?key"
+"""What Spark too takes for the name of a setting that is nobody else's business."""
+
 SPARK_PANEL = "Spark"
 EXPERT_PANEL = "For experts"
 
 MasterOption: TypeAlias = Annotated[
-    str, typer.Option("--master", help="Where Spark runs.", rich_help_panel=SPARK_PANEL, envvar="ADAPT_MASTER")
+    str,
+    typer.Option(
+        "--master", metavar="URL", help="Where Spark runs.", rich_help_panel=SPARK_PANEL, envvar="ADAPT_MASTER"
+    ),
 ]
 ConfOption: TypeAlias = Annotated[
     list[str],
@@ -48,7 +59,10 @@ ToleranceOption: TypeAlias = Annotated[
 SigmaOption: TypeAlias = Annotated[
     float,
     typer.Option(
-        "--sigma", help="Part of the tolerated imbalance left to untracked keys.", rich_help_panel=EXPERT_PANEL
+        "--sigma",
+        metavar="S",
+        help="Part of the tolerated imbalance left to untracked keys.",
+        rich_help_panel=EXPERT_PANEL,
     ),
 ]
 TrackOption: TypeAlias = Annotated[
@@ -100,9 +114,19 @@ def channel_counts(text: str) -> list[int]:
     return counts
 
 
-def command_line() -> str:
-    """The command as it was typed, for manifests."""
-    import shlex
-    import sys
+@contextmanager
+def typed(arguments: Sequence[str]) -> Iterator[None]:
+    """While this lasts, `command_line` tells of these arguments."""
+    outer = _typed.set(tuple(arguments))
+    try:
+        yield
+    finally:
+        _typed.reset(outer)
 
-    return shlex.join(["adapt", *sys.argv[1:]])
+
+def command_line() -> str:
+    """The command as it was typed, for manifests; values of settings that hold secrets are left out."""
+    import shlex
+
+    words = [re.sub(rf"(?i)^([^=]*({_SECRET})[^=]*=).*", r"\1...", word) for word in _typed.get()]
+    return shlex.join(["adapt", *words])

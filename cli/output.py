@@ -1,28 +1,42 @@
 """The one place where results leave the program: data on stdout, in the format asked for."""
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, TextIO, TypeAlias
 
 import typer
 
 from adapt.cli.formats import csv_text, json_text, markdown_text
-from adapt.cli.narration import Step, Verbosity, narrate, progress, set_verbosity, verbosity
+from adapt.cli.narration import Step, Verbosity, narrate, narrate_written, progress, set_verbosity, verbosity
 from adapt.cli.terminal import terminal_text
+from adapt.core.errors import EnvironmentFailure
 from adapt.core.table import Table
 
 __all__ = [
     "Format",
     "FormatOption",
+    "ReaderGone",
     "Step",
     "Verbosity",
+    "for_people",
     "narrate",
+    "narrate_written",
     "progress",
     "set_verbosity",
     "show",
+    "top",
     "verbosity",
+    "written_out",
 ]
+
+MOST_ROWS = 40
+"""A list that may be long is cut after so many rows for people."""
+
+_PLAINER = str.maketrans({"\u202f": " ", "–": "-", "…": "...", "µ": "u"})
 
 
 class Format(StrEnum):
@@ -71,7 +85,50 @@ def show(
             text = terminal_text(tables, out)
     if not speaks_unicode:
         text = text.translate(_PLAINER)
-    out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    with written_out():
+        out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        out.flush()
 
 
-_PLAINER = str.maketrans({"\u202f": " ", "–": "-", "…": "...", "µ": "u"})
+def top(table: Table, most: int) -> Table:
+    """The first rows of a table."""
+    return replace(table, rows=table.rows[:most])
+
+
+def for_people(table: Table, format: Format) -> Table:
+    """A table that may be long, cut where it is to be read by people and not by a program."""
+    more = len(table.rows) - MOST_ROWS
+    if format in (Format.CSV, Format.JSON) or more <= 0:
+        return table
+    return replace(
+        top(table, MOST_ROWS), note=f"and {more:,} more rows, which --format csv has; {table.note}".rstrip("; ")
+    )
+
+
+class ReaderGone(Exception):
+    """Whoever reads our output has had enough of it; that is no failure."""
+
+
+@contextmanager
+def written_out() -> Iterator[None]:
+    """What is written on stdout in the block has left this process at its end, or there is one sentence about it.
+
+    Raises:
+        ReaderGone: nobody reads it any more.
+        EnvironmentFailure: there is no room for it where it goes.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        _let_go()
+        raise ReaderGone from error
+    except OSError as error:
+        _let_go()
+        raise EnvironmentFailure(f"the output cannot be written: {error.strerror or error}; free some space") from error
+
+
+def _let_go() -> None:
+    """Have what is still held back for stdout vanish, so that Python does not trip over it on its way out."""
+    with suppress(OSError):  # a stdout that is no file of the system
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from adapt.cli.help import Command, Group
 from adapt.cli.options import (
     EXPERT_PANEL,
     ChannelsRangeOption,
@@ -22,14 +23,14 @@ from adapt.cli.options import (
     command_line,
     spark_options,
 )
-from adapt.cli.output import Format, FormatOption, narrate, show
+from adapt.cli.output import Format, FormatOption, narrate, narrate_written, show, written_out
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
 from adapt.core.stream import KeyType, Weight
 
-app = typer.Typer(help="Count keys, build plans, compare them, route by them.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Count keys, build plans, compare them, route by them.", no_args_is_help=True)
 
 WeightOption = Annotated[
     Weight | None,
@@ -47,7 +48,7 @@ UtilityOption = Annotated[
 PlanPath = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan made by `adapt partition build`.")]
 
 
-@app.command()
+@app.command(cls=Command)
 def count(
     trace: TracePath,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FREQ", help="Where to keep the counts.")] = None,
@@ -77,12 +78,13 @@ def count(
         source = {"name": trace.name, "content_hash": opened.manifest.content_hash}
         parameters = {"weight": frequencies.weight.value, "method": "exact"}
         write_frequencies(frequencies, out, Provenance(command_line(), parameters, [source]), force=force)
+        narrate_written(out)
     tables = [counts_table(frequencies), heaviest_table(frequencies)]
     facts, keys = (table.records() for table in tables)
     show(tables, format, {"schema": "adapt.frequencies/1", **facts[0], "heaviest": keys})
 
 
-@app.command()
+@app.command(cls=Command)
 def build(
     source: CountedPath,
     channels: Annotated[int, typer.Option("--channels", metavar="N", help="Parallel channels to route to.")],
@@ -144,10 +146,11 @@ def build(
     if out is not None:
         inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
         write_plan(plan, out, Provenance(command_line(), dict(plan.parameters), inputs), force=force)
+        narrate_written(out)
     show([plan_table(plan), load_table(plan), explicit_keys_table(plan)], format, plan_to_data(plan))
 
 
-@app.command()
+@app.command(cls=Command)
 def compare(
     source: CountedPath,
     channels: ChannelsRangeOption,
@@ -171,7 +174,9 @@ def compare(
     master: MasterOption = "local[*]",
     conf: ConfOption = [],  # noqa: B006 - typer makes a new list
 ) -> None:
-    """Compare every scheme over a chain of channel counts, each step built from the one before.
+    """Compare every scheme over a chain of channel counts.
+
+    Each step is built from the one before it and charged for what it moves; every ratio stands beside its floor.
 
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """
@@ -204,7 +209,7 @@ def compare(
             trace=keys.fingerprint,
             clock=perf_counter,
         )
-    narrate(f"keys weighed by {keys.frequencies.weight}: {keys.frequencies.distinct:,} keys")
+    narrate(f"{keys.frequencies.distinct:,} keys, weighed by {keys.frequencies.weight}")
     if out is not None:
         parameters = {
             "channels": counts,
@@ -219,17 +224,20 @@ def compare(
         write_comparison(
             comparison, keys.frequencies, out, Provenance(command_line(), parameters, [keys.source]), force=force
         )
+        narrate_written(out)
     show(comparison.table(), format, {**comparison.as_data(), "weight": keys.frequencies.weight.value})
 
 
-@app.command()
+@app.command(cls=Command)
 def route(
     plan: PlanPath,
     keys: Annotated[
         Path | None, typer.Argument(metavar="KEYS", help="A file with a key a line; standard input if left out.")
     ] = None,
 ) -> None:
-    """Say for each key its channel: keys in, one a line; key, tab, channel out.
+    """Say for each key its channel.
+
+    Keys in, one a line; key, tab, channel out. Whole numbers are written in decimal, binary keys in hex.
 
     Example: adapt partition route web.plan keys.txt
     """
@@ -249,10 +257,11 @@ def route(
     sys.stdout.flush()
     with lines:
         for told in routed_lines(lines, partitioner, read.key_type, name):
-            sys.stdout.buffer.write(told)
+            with written_out():
+                sys.stdout.buffer.write(told)
 
 
-@app.command()
+@app.command(cls=Command)
 def diff(
     before: PlanPath,
     after: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan to move to.")],
@@ -265,7 +274,9 @@ def diff(
     master: MasterOption = "local[*]",
     conf: ConfOption = [],  # noqa: B006 - typer makes a new list
 ) -> None:
-    """The migration bill from one plan to another: keys, state, from which channel to which.
+    """Present the migration bill from one plan to another.
+
+    Keys and state that move, from which channel to which, and the balance before and after.
 
     Example: adapt partition diff old.plan new.plan web.freq
     """

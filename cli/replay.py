@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from adapt.cli.help import Command, Group
 from adapt.cli.options import (
     EXPERT_PANEL,
     ForceOption,
@@ -15,14 +16,16 @@ from adapt.cli.options import (
     TrackOption,
     command_line,
 )
-from adapt.cli.output import Format, FormatOption, show
+from adapt.cli.output import Format, FormatOption, for_people, narrate_written, show
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
 from adapt.core.stream import Weight
 
-app = typer.Typer(help="Drive a trace through a mechanism and see what happens over time.", no_args_is_help=True)
+app = typer.Typer(
+    cls=Group, help="Drive a trace through a mechanism and see what happens over time.", no_args_is_help=True
+)
 
 
 @app.callback()
@@ -30,7 +33,7 @@ def replay() -> None:
     """Drive a trace through a mechanism and see what happens over time."""
 
 
-@app.command()
+@app.command(cls=Command)
 def repartition(
     trace: TracePath,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RUN", help="Where to keep the run.")] = None,
@@ -66,10 +69,15 @@ def repartition(
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
 ) -> None:
-    """Period by period: route by the plan in force, measure, build the next plan, charge the migration.
+    """Replay a trace period by period, with a new plan for each.
+
+    Each period is routed by the plan in force and measured; the next plan is built from its keys, and what moves is
+    charged. The first period runs on hashing alone.
 
     Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
     """
+    from time import perf_counter
+
     from adapt.core.partitioners.build import Recipe
     from adapt.core.replay.periods import PeriodLength
     from adapt.core.replay.schedule import Schedule
@@ -88,6 +96,17 @@ def repartition(
     opened = open_trace(trace)
     with stages() as progress:
         run = replay_trace(
-            opened, out, length, plan, recipe, weight=weight, force=force, command=command_line(), progress=progress
+            opened,
+            out,
+            length,
+            plan,
+            recipe,
+            weight=weight,
+            clock=perf_counter,
+            force=force,
+            command=command_line(),
+            progress=progress,
         )
-    show([run.summary(), run.tables()["periods"]], format, run.as_data())
+    if out is not None:
+        narrate_written(out)
+    show([run.summary(), for_people(run.tables()["periods"], format)], format, run.as_data())

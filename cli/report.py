@@ -1,12 +1,18 @@
 """`adapt report`: artefacts as tables, as a page, as data; starts no Java."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adapt.cli.options import ForceOption
-from adapt.cli.output import Format, FormatOption, narrate, show
+from adapt.cli.output import Format, FormatOption, for_people, narrate, narrate_written, show
+from adapt.core.table import Table
+
+if TYPE_CHECKING:
+    from adapt.traces.reporting import Reported
 
 
 def report(
@@ -20,7 +26,9 @@ def report(
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
 ) -> None:
-    """Show what artefacts hold: tables in the terminal, a self-contained page, or data.
+    """Show artefacts as tables, as a self-contained page, or as data.
+
+    The page draws the charts, fetches nothing and needs no script. No Java is started.
 
     Example: adapt report web.trace web.plans --html web.html
     """
@@ -33,8 +41,15 @@ def report(
 
         page = render_page(as_page(title or ", ".join(artefact.name for artefact in read), read))
         write_whole(html, page.encode(), force=force)
-        narrate(f"wrote {html}")
+        narrate_written(html)
     for artefact in read:
-        for sentence in artefact.sentences:
-            narrate(sentence)
-    show([table for artefact in read for table in artefact.tables], format, as_document(read))
+        narrate(f"{artefact.name}: {' '.join(artefact.sentences)}")
+    show(list(_shown(read, format)), format, as_document(read))
+
+
+def _shown(read: "Sequence[Reported]", format: Format) -> "Iterator[Table]":
+    """The tables of all artefacts, each with its artefact's name where there are several; long ones cut for people."""
+    for artefact in read:
+        for table in artefact.tables:
+            kept = table if artefact.kind == "comparison" else for_people(table, format)
+            yield replace(kept, title=f"{artefact.name}: {table.title}") if len(read) > 1 else kept

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 from adapt.core.report.labels import breakable, headed
 from adapt.core.report.upright import upright
 from adapt.core.report.values import is_numeric, shown, visible
-from adapt.core.table import Column, Table
+from adapt.core.table import Column, Kind, Table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -54,7 +54,8 @@ class Strip:
 
     def least(self) -> int:
         """The width below which the column is no longer legible: only text may fold."""
-        natural = self.natural() if is_numeric(self.column.kind) else min(self.natural(), _NARROW_TEXT)
+        is_whole = is_numeric(self.column.kind) or self.column.kind is Kind.TIME
+        natural = self.natural() if is_whole else min(self.natural(), _NARROW_TEXT)
         return max(natural, *(_cells_wide(piece) for piece in self._pieces()))
 
     def heading(self) -> str:

@@ -54,6 +54,8 @@ def counted(
         sha256 = file_sha256(path)
         source = {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256}
         return Counted(read_counts(path, key_type or KeyType.STRING), sha256, source)
+    if not path.exists():
+        raise BadInput(f"{path} does not exist; give a trace, counted keys, or a CSV of key,count")
     manifest = read_manifest(path)
     source = {"name": path.name, "content_hash": manifest.content_hash}
     if key_type is not None:

@@ -81,6 +81,8 @@ def reported(path: Path) -> Reported:
     """
     if path.is_file():
         return _plan(path)
+    if not path.exists():
+        raise BadInput(f"{path} does not exist; give what `adapt ingest`, `partition` or `replay` wrote with -o")
     manifest = read_manifest(path)
     if manifest.kind not in _KINDS:
         raise BadInput(f"{path} is a {manifest.kind}, of which there is no report")
@@ -116,7 +118,8 @@ def _trace(path: Path, manifest: Manifest) -> Reported:
             f" as long as a key stays whole, more than {1 / share:.3g} channels cannot all be busy."
         )
     if facts["refused"]:
-        sentences.append(f"{_shown(facts['refused'], Kind.COUNT)} rows of the source did not fit and were kept aside.")
+        rows = "row" if facts["refused"] == 1 else "rows"
+        sentences.append(f"{_shown(facts['refused'], Kind.COUNT)} {rows} of the source did not fit; kept aside.")
     streams = streams_table(trace)
     tables = [
         overview(trace),
@@ -154,14 +157,29 @@ def _comparison(path: Path, manifest: Manifest) -> Reported:
 
 def _run(path: Path, manifest: Manifest) -> Reported:
     run = read_run(path)
-    worst = max((row for row in run.periods.records()), key=lambda row: float(row["imbalance"] or 0))
-    sentences = [
-        f"{len(run.periods.rows):,} periods; the worst imbalance, {_shown(worst['imbalance'], Kind.RATIO)}, came in the"
-        f" one that begins {_shown(worst['start'], Kind.TIME)}, where no placement of whole keys does better than"
-        f" {_shown(worst['imbalance_floor'], Kind.RATIO)}."
-    ]
+    periods = run.periods.records()
+    sentences = _of_periods(periods) if periods else ["No period has any row."]
     charts = (imbalance_per_period(run.periods), migration_per_period(run.periods))
     return _reported(path, manifest, sentences, [run.summary, run.periods], charts)
+
+
+def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which period was the worst, and how bad it had to be."""
+    worst = max(periods, key=lambda row: float(row["imbalance"] or 0))
+    is_first = worst is periods[0]
+    counted = "1 period" if len(periods) == 1 else f"{len(periods):,} periods"
+    sentences = [
+        f"{counted}; the worst imbalance, {_shown(worst['imbalance'], Kind.RATIO)}, came in the"
+        f" {'first, which' if is_first else 'one that'} begins {_shown(worst['start'], Kind.TIME)}, where no placement"
+        f" of whole keys does better than {_shown(worst['imbalance_floor'], Kind.RATIO)}."
+    ]
+    if is_first and len(periods) > 1:
+        after = max(periods[1:], key=lambda row: float(row["imbalance"] or 0))
+        sentences.append(
+            "That first period runs on hashing alone, as there is no earlier one to build a plan from; the worst after"
+            f" it is {_shown(after['imbalance'], Kind.RATIO)}."
+        )
+    return sentences
 
 
 def _plan(path: Path) -> Reported:
