@@ -74,18 +74,18 @@ def show(
     tables = [tables] if isinstance(tables, Table) else list(tables)
     encoding = getattr(out, "encoding", None) or "utf-8"
     speaks_unicode = encoding.lower().replace("-", "").startswith("utf")
-    match format:
-        case Format.JSON:
-            text = json_text(tables, document, ascii_only=not speaks_unicode)
-        case Format.CSV:
-            text = csv_text(tables)
-        case Format.MD:
-            text = markdown_text(tables)
-        case Format.TABLE:
-            text = terminal_text(tables, out)
-    if not speaks_unicode:
-        text = text.translate(_PLAINER)
     with written_out():
+        match format:
+            case Format.JSON:
+                text = json_text(tables, document, ascii_only=not speaks_unicode)
+            case Format.CSV:
+                text = csv_text(tables)
+            case Format.MD:
+                text = markdown_text(tables)
+            case Format.TABLE:
+                text = terminal_text(tables, out)
+        if not speaks_unicode:
+            text = text.translate(_PLAINER)
         out.write(text.encode(encoding, "backslashreplace").decode(encoding))
         out.flush()
 

@@ -76,8 +76,9 @@ def _keys(texts: pa.Array, key_type: KeyType, name: str, line: int) -> pa.Array:
 
 
 def _joined(texts: pa.Array, channels: NDArray[np.int32]) -> bytes:
-    told = pc.binary_join_element_wise(texts, pa.array(channels).cast(pa.large_string()), "\t")
-    lines = pc.binary_join_element_wise(told, pa.scalar("", pa.large_string()), "\n")
+    tab, end = pa.scalar("\t", pa.large_string()), pa.scalar("\n", pa.large_string())
+    told = pc.binary_join_element_wise(texts, pa.array(channels).cast(pa.large_string()), tab)
+    lines = pc.binary_join_element_wise(told, pa.scalar("", pa.large_string()), end)
     _, offsets, data = lines.buffers()
     ends = np.frombuffer(offsets, np.int64)[: len(lines) + 1]
     return bytes(memoryview(data)[int(ends[0]) : int(ends[-1])])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from adapt.cli.output import Format, Verbosity, narrate, progress, set_verbosity, show
 from adapt.cli.terminal import blocks
+from adapt.core.report.upright import upright
 from adapt.core.table import Column, Kind, Table
 
 hostile = st.text(st.characters()) | st.sampled_from(
@@ -117,6 +118,7 @@ def as_csv(cell):
 @given(tables())
 def test_markdown_rows_keep_the_column_count(table):
     lines = printed(table, Format.MD).split("\n")
+    table = upright(table)
     rows = lines[2 : 4 + len(table.rows)]
     assert len(rows) == 2 + len(table.rows)
     for row in rows:
