@@ -1,0 +1,135 @@
+"""`kill -9` at any moment of an ingest: the trace is absent or complete, and the next run clears what was left."""
+
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from adapt.traces.artefacts.disk import remove_tree
+from adapt.traces.artefacts.trace import open_trace
+from adapt.traces.ingest import ingest
+from adapt.traces.mapping import Mapping
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes are watched as Linux lets them be")
+
+SEED = 8
+KILLS = 8
+ROWS = 20_000
+STEPS = ("looking through the files", "reading", "setting bad rows aside", "sorting by time", "profiling")
+LONGEST_S = 0.8
+"""About as long as a step takes in a fresh process, so that moments spread over all of it."""
+
+CHILD = """
+import sys
+from pathlib import Path
+from adapt.traces.ingest import ingest
+from adapt.traces.mapping import Mapping
+from adapt.traces.session import SparkOptions
+
+def told(what, done, total):
+    if not total:
+        print(what, flush=True)
+
+source, target = sys.argv[1:]
+mapping = Mapping("key", time="ts", bytes="bytes", time_format="epoch_s")
+ingest([source], Path(target), mapping, spark_options=SparkOptions(master="local[2]"), progress=told)
+print("done", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    """Rows enough for writes to take a while, one of them refused."""
+    path = tmp_path_factory.mktemp("source") / "source.csv"
+    rows = "".join(f"{1_700_000_000 + row * 7 % ROWS},k{row % 97},{row}\n" for row in range(ROWS))
+    path.write_text(f"ts,key,bytes\n{rows}never,k,1\n")
+    return path
+
+
+def kill_at(step: str, delay_s: float, source: Path, target: Path, spare: Path) -> bool:
+    """Run an ingest in processes of its own and kill them all, that long after a step began; whether it had ended."""
+    # a process that is killed young is better off without the optimising compiler
+    spared = {"TMPDIR": str(spare), "SPARK_LOCAL_DIRS": str(spare), "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(source), str(target)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **spared},
+        start_new_session=True,
+    ) as child:
+        try:
+            assert child.stdout is not None
+            heard = []
+            for line in child.stdout:
+                heard.append(line.strip())
+                if heard[-1] == step:
+                    break
+            assert heard[-1:] == [step], heard
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=delay_s)
+        finally:
+            ended = child.poll() is not None
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+    await_end_of_session(child.pid)
+    return ended
+
+
+def await_end_of_session(session: int) -> None:
+    """Wait until no process that the child started is left, Java and its Python workers among them."""
+    for process in in_session(session):
+        with suppress(ProcessLookupError):
+            handle = os.pidfd_open(process)
+            gone, _, _ = select.select([handle], [], [], 60)
+            os.close(handle)
+            assert gone, f"process {process} outlives the run that was killed"
+
+
+def in_session(session: int) -> list[int]:
+    found = []
+    for process in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        with suppress(ProcessLookupError, PermissionError):
+            if os.getsid(process) == session:
+                found.append(process)
+    return found
+
+
+def complete(target: Path) -> bool:
+    """Whether the whole trace stands there; a part of one fails the test."""
+    if not target.exists():
+        return False
+    trace = open_trace(target, check_all=True)
+    assert trace.rows == sum(batch.num_rows for batch in trace.batches()) == ROWS
+    return True
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_killed_ingest_leaves_all_or_nothing_and_the_next_one_succeeds(source, tmp_path):
+    """Each run starts from what the killed one before it left, and the last one is let through."""
+    place, spare = tmp_path / "out", tmp_path / "spare"
+    place.mkdir()
+    spare.mkdir()
+    target = place / "web.trace"
+    moments = random.Random(SEED)
+    halves = 0
+    for kill in range(KILLS):
+        step, delay_s = STEPS[kill % len(STEPS)], moments.uniform(0, LONGEST_S)
+        told = f"seed {SEED}, kill {kill}: {delay_s:.3f} s after {step!r}"
+        ended = kill_at(step, delay_s, source, target, spare)
+        stands = complete(target)
+        assert stands or not ended, told
+        assert set(os.listdir(place)) <= {"web.trace", ".web.trace.partial"}, told
+        halves += (place / ".web.trace.partial").exists()
+        if stands:
+            remove_tree(target)
+    assert halves >= KILLS // 2, "the kills came before or after the writing"
+    ingest([str(source)], target, Mapping("key", time="ts", bytes="bytes", time_format="epoch_s"))
+    assert complete(target)
+    assert os.listdir(place) == ["web.trace"]
