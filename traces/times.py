@@ -101,7 +101,8 @@ def _decimal_micros(value: "Column", factor: float) -> "Column":
     from pyspark.sql import functions as F
 
     scaled = value.cast("decimal(38,9)") * F.lit(str(factor)).cast("decimal(20,3)")
-    return F.round(scaled).cast("bigint")
+    # beyond int64 the cast would wrap round to some other time
+    return F.when(scaled.between(_EARLIEST_US, _LATEST_US), F.round(scaled).cast("bigint"))
 
 
 def stated_format(spark: "SparkSession", name: str) -> TimeFormat:
@@ -145,12 +146,15 @@ def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
         )
     number = value.cast("double")
     row = sample.select(
+        F.count(F.lit(1)).alias("rows"),
         F.count(value).alias("values"),
         F.percentile_approx(F.abs(number), 0.5).alias("typical"),
         F.count(F.when(value.cast("string").rlike(r"^\s*[-+]?\d+(\.\d+)?\s*$"), 1)).alias("numbers"),
         *(F.count(as_timestamp(value, kind, TimeFormat(name))).alias(f"p{at}") for at, name in enumerate(_texts())),
     ).first()
     assert row is not None
+    if not row["rows"]:  # nothing to be read, so nothing to be said of how
+        return TimeFormat(ISO, guessed=True)
     tried = _texts() if kind == "string" else DIGITS if kind in WHOLE else ()
     reads = {name: int(row[f"p{_texts().index(name)}"]) for name in tried}
     if row["typical"] is not None:
