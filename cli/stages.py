@@ -1,8 +1,12 @@
-"""Progress of work on Spark, shown on a terminal as it goes from stage to stage."""
+"""Long work in a command: its progress on a terminal, and its end when the user interrupts it."""
 
+import logging
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socketserver import BaseServer
 from typing import TYPE_CHECKING
 
 from adapt.cli.narration import Verbosity, progress, verbosity
@@ -16,8 +20,48 @@ def stages() -> "Iterator[Progress]":
     """A callback for the library: what is being done, how much is done, of how much; silent where nobody watches."""
     from adapt.traces.progress import silent
 
-    if verbosity() < Verbosity.NORMAL or not sys.stderr.isatty():
-        yield silent
+    with _interruptible():
+        if verbosity() < Verbosity.NORMAL or not sys.stderr.isatty():
+            yield silent
+            return
+        with progress("starting") as step:
+            yield lambda what, done, total: step(done, total or None, what)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end Spark's Java process at once, so that no task writes on while what was unfinished is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
         return
-    with progress("starting Spark") as step:
-        yield lambda what, done, total: step(done, total or None, what)
+    interrupts: list[int] = []
+
+    def end(signal_number: int, _frame: object) -> None:
+        interrupts.append(signal_number)
+        _hush()
+        _end_spark()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    except Exception as error:
+        if interrupts:  # whatever became of the call to Java that was under way
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _hush() -> None:
+    """Keep py4j and PySpark from printing stacks about connections that are gone; this process is about to end."""
+    logging.disable(logging.CRITICAL)
+    setattr(BaseServer, "handle_error", lambda *_: None)  # noqa: B010 - a method, in the eyes of a type checker
+
+
+def _end_spark() -> None:
+    pyspark = sys.modules.get("pyspark")
+    process = getattr(getattr(getattr(pyspark, "SparkContext", None), "_gateway", None), "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()

@@ -5,10 +5,11 @@ import errno
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
@@ -131,7 +132,7 @@ def _started(options: SparkOptions) -> "SparkSession":
     log = _jvm_log[0].fileno()
     begin = os.fstat(log).st_size
     try:
-        with _console_into(log):
+        with _console_into(log), _interrupts_kept():
             session = builder.getOrCreate()
     except Exception as error:
         written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
@@ -263,6 +264,18 @@ def _why_not_started(error: Exception, console: str) -> str:
         return first_sentence(caused)
     telling = [line.strip() for line in console.splitlines() if re.search(r"Error|Exception|error", line)]
     return (telling or [first_sentence(str(error))])[0]
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Leave Ctrl-C to whoever had arranged for it; PySpark's own answer to it takes only the place of Python's."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if callable(handler) and handler is not signal.default_int_handler:
+            with suppress(ValueError):  # not the main thread, whose affair signals are
+                signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
