@@ -66,11 +66,11 @@ def count(
     from adapt.traces.artefacts.frequencies import write_frequencies
     from adapt.traces.artefacts.manifest import Provenance
     from adapt.traces.artefacts.trace import open_trace
-    from adapt.traces.artefacts.whole import check_free
+    from adapt.traces.artefacts.whole import check_folder_free
     from adapt.traces.counting import count_trace
 
     if out is not None:
-        check_free(out, force=force)
+        check_folder_free(out, force=force)
     opened = open_trace(trace)
     with stages() as progress:
         frequencies = count_trace(opened, weight=weight, spark_options=spark_options(master, conf), progress=progress)
@@ -186,13 +186,13 @@ def compare(
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.comparisons import write_comparison
     from adapt.traces.artefacts.manifest import Provenance
-    from adapt.traces.artefacts.whole import check_free
+    from adapt.traces.artefacts.whole import check_folder_free
     from adapt.traces.counted import counted
 
     counts = channel_counts(channels)
     weighed = Resources.parse(resources, tolerance, sigma)
     if out is not None:
-        check_free(out, force=force)
+        check_folder_free(out, force=force)
     with stages() as progress:
         keys = counted(
             source, weight=weight, key_type=key_type, spark_options=spark_options(master, conf), progress=progress

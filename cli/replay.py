@@ -83,7 +83,7 @@ def repartition(
     from adapt.core.replay.schedule import Schedule
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.trace import open_trace
-    from adapt.traces.artefacts.whole import check_free
+    from adapt.traces.artefacts.whole import check_folder_free
     from adapt.traces.replaying import replay_trace
 
     if (channels is None) == (not schedule):
@@ -92,7 +92,7 @@ def repartition(
     length = PeriodLength.parse(period)
     recipe = Recipe(scheme, construction, Resources.parse(resources, tolerance, sigma), utility, track, hash)
     if out is not None:
-        check_free(out, force=force)
+        check_folder_free(out, force=force)
     opened = open_trace(trace)
     with stages() as progress:
         run = replay_trace(

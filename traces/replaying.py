@@ -14,7 +14,7 @@ from adapt.core.stream import Weight
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.runs import write_run
 from adapt.traces.artefacts.trace import Trace
-from adapt.traces.artefacts.whole import check_free
+from adapt.traces.artefacts.whole import check_folder_free
 from adapt.traces.counting import WEIGHT_COLUMNS, default_weight
 from adapt.traces.progress import Progress, silent
 
@@ -54,7 +54,7 @@ def replay_trace(
         BadInput: a part of the trace is damaged, or a key weighs less than nothing.
     """
     if out is not None:
-        check_free(out, force=force)
+        check_folder_free(out, force=force)
     chosen = weight or default_weight(trace)
     column = WEIGHT_COLUMNS.get(chosen)
     if column is not None and column not in trace.columns:

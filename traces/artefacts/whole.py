@@ -36,6 +36,15 @@ def check_free(target: Path, *, force: bool) -> None:
         )
 
 
+def check_folder_free(target: Path, *, force: bool) -> None:
+    """As `check_free`, for an artefact that is a folder: a file is not replaced by it."""
+    check_free(target, force=force)
+    if target.is_file() and not target.is_symlink():
+        raise EnvironmentFailure(
+            f"{target} is a file, which a folder does not replace; remove it, or choose another -o"
+        )
+
+
 @contextmanager
 def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
     """A folder to fill; it takes the name `target` when the body ends well, and vanishes when it does not.
@@ -46,13 +55,13 @@ def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         EnvironmentFailure: see `check_free`; or a file stands there; or another run is making the same artefact; or
             the disk fails.
     """
-    _check_folder_free(target, force=force)
+    check_folder_free(target, force=force)
     partial = _partial_of(target)
     with disk.disk_failures(target), ExitStack() as locks:
         claim = _claim(partial, target, disk.make_folder, locks)
         held = [claim]
         try:
-            _check_folder_free(target, force=force)  # what a killed run had set aside may be back in its place
+            check_folder_free(target, force=force)  # what a killed run had set aside may be back in its place
             for left in partial.iterdir():
                 disk.remove_tree(left)
             disk.write_bytes(partial / _OWNER, str(os.getpid()).encode())
@@ -99,14 +108,6 @@ def replace_whole(target: Path, data: bytes) -> None:
                 with suppress(OSError):
                     disk.remove_tree(partial)
             raise
-
-
-def _check_folder_free(target: Path, *, force: bool) -> None:
-    check_free(target, force=force)
-    if target.is_file() and not target.is_symlink():
-        raise EnvironmentFailure(
-            f"{target} is a file, which a folder does not replace; remove it, or choose another -o"
-        )
 
 
 def _partial_of(target: Path) -> Path:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from adapt.core.errors import UsageError
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
-from adapt.traces.artefacts.whole import check_free, whole_folder
+from adapt.traces.artefacts.whole import check_folder_free, whole_folder
 from adapt.traces.progress import Progress, watched
 from adapt.traces.rejects import Rejects
 from adapt.traces.session import SparkOptions, spark_failures, spark_session
@@ -58,7 +58,7 @@ def write_generated(
     Raises:
         EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
     """
-    check_free(out, force=force)
+    check_folder_free(out, force=force)
     spark = spark_session(spark_options)
     with whole_folder(out, force=force) as folder:
 
