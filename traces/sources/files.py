@@ -38,7 +38,7 @@ class SourceFile:
     """One stream of lines: a file, or a member of a zip archive.
 
     Attributes:
-        path: Where the file is.
+        path: Where the file is; absolute, since Spark's workers may stand in another folder.
         label: `_path`: the path relative to the source argument; of a member, `archive.zip/member`.
         container: How it is packed.
         size: Bytes on disk; of a member, its packed bytes.
@@ -122,7 +122,7 @@ def _opened(path: Path, label: str) -> Iterator[SourceFile]:
     if container is Container.ZIP:
         yield from _members(path, label)
     else:
-        yield SourceFile(str(path), label, container, path.stat().st_size)
+        yield SourceFile(os.path.abspath(path), label, container, path.stat().st_size)
 
 
 def _members(path: Path, label: str) -> Iterator[SourceFile]:
@@ -137,4 +137,6 @@ def _members(path: Path, label: str) -> Iterator[SourceFile]:
     for member in files:
         if member.flag_bits & 1:
             raise BadInput(f"{path}: member {member.filename!r} is encrypted; unpack it first")
-        yield SourceFile(str(path), f"{label}/{member.filename}", Container.ZIP, member.compress_size, member.filename)
+        yield SourceFile(
+            os.path.abspath(path), f"{label}/{member.filename}", Container.ZIP, member.compress_size, member.filename
+        )
