@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,3 +40,48 @@ def real_traces() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command line left behind: its exit code and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+class InProcess:
+    """The command line, run in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: object) -> Said:
+        """Run one command line."""
+        from adapt.cli.main import run
+
+        self._capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        return Said(code, *self._capsys.readouterr())
+
+    def done(self, *arguments: object) -> Said:
+        """Run one that is to end well."""
+        said = self(*arguments)
+        assert said.code == 0, said.err
+        return said
+
+    def refused(self, code: int, *arguments: object) -> str:
+        """Run one that is to fail with this code, nothing on stdout and one line on stderr, which is returned."""
+        said = self(*arguments)
+        assert said.code == code, said
+        assert said.out == ""
+        assert said.err.startswith("adapt: ")
+        assert said.err.count("\n") == 1, said.err
+        return said.err.rstrip("\n")
+
+
+@pytest.fixture
+def adapt(capsys: pytest.CaptureFixture[str]) -> InProcess:
+    """Runs command lines in this process; work on Spark needs the fixture `spark` beside it."""
+    return InProcess(capsys)

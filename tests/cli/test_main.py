@@ -1,0 +1,131 @@
+"""The command line as a whole: help, order, names, settings, exit codes of usage."""
+
+import shlex
+import sys
+
+import pytest
+
+from adapt.cli import help as help_pages
+from adapt.cli.main import main, settings_first
+
+COMMANDS = {
+    "ingest": ["ingest"],
+    "count": ["partition", "count"],
+    "build": ["partition", "build"],
+    "compare": ["partition", "compare"],
+    "route": ["partition", "route"],
+    "diff": ["partition", "diff"],
+    "repartition": ["replay", "repartition"],
+    "report": ["report"],
+    "demo": ["demo"],
+}
+every_command = pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+
+
+def section(page, title):
+    """The lines under a heading of a help page."""
+    _, _, rest = page.partition(f"{title}:\n")
+    return rest.split("\n\n")[0].splitlines()
+
+
+def test_help_lists_the_commands_in_the_order_of_the_work_a_line_each(adapt, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = section(adapt.done("--help").out, "Commands")
+    assert [line.split()[0] for line in listed] == ["ingest", "partition", "replay", "report", "demo"]
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+@every_command
+def test_help_fits_the_terminal_and_is_not_cut(adapt, monkeypatch, command, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    page = adapt.done(*command, "--help").out
+    assert max(map(len, page.splitlines())) <= columns
+    assert "..." not in page.replace("SOURCE...", "").replace("ARTEFACT...", "")
+    assert "…" not in page
+    assert "<" not in page
+
+
+@every_command
+def test_help_has_one_example_of_its_own_command_on_one_line(adapt, command):
+    (example,) = section(adapt.done(*command, "--help").out, "Example")
+    assert shlex.split(example)[: 1 + len(command)] == ["adapt", *command]
+
+
+@every_command
+def test_help_names_choices_and_defaults_once(adapt, command):
+    page = adapt.done(*command, "-h").out
+    if "--format" in page and command != ["ingest"]:
+        assert "table, json, csv, md; default table" in " ".join(page.split())
+
+
+@pytest.mark.parametrize("group", [[], ["partition"], ["replay"]], ids=["adapt", "partition", "replay"])
+def test_a_group_without_a_command_shows_its_help_and_is_wrong_usage(adapt, group):
+    said = adapt(*group)
+    assert (said.code, said.out) == (2, "")
+    assert "Commands:" in said.err
+    assert said.err == adapt.done(*group, "--help").out
+
+
+def test_headings_are_bold_only_where_that_is_wanted(monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert help_pages._heading("Usage") == "\x1b[1mUsage:\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert help_pages._heading("Usage") == "Usage:"
+
+
+def test_the_version_is_printed(adapt):
+    assert adapt.done("--version").out.startswith("adapt ")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("ingset x", "did you mean 'ingest'"),
+        ("nonsense", "no such command 'nonsense'"),
+        ("partition biuld x", "did you mean 'build'"),
+        ("report --fromat json x", "--format"),
+        ("report", "missing argument 'ARTEFACT...'"),
+        ("ingest x", "'--out'"),
+        ("partition build x --channels eight", "--channels 'eight' is not a whole number"),
+        ("partition build x --channels 2 --sigma much", "--sigma 'much' is not a number"),
+        ("partition build x --channels 2 --scheme hybird", "did you mean 'hybrid'"),
+        ("partition build x --channels 2 --format jsno", "did you mean 'json'"),
+        ("partition build x --channels 0", "--channels 0"),
+        ("partition build x --channels -3", "give 1 or more"),
+        ("partition compare x --channels 0:4", "give 1 or more"),
+        ("partition compare x --channels many", "8, 1:10 or 1,2,4,8"),
+        ("partition build x --channels 2 --tolerance 0.9", "0.9"),
+        ("partition build x --channels 2 --tolerance 1.2,1.2", "1.2,1.2"),
+        ("partition build x --channels 2 --resources LLX", "LLX"),
+        ("partition build x --channels 2 --conf spark", "NAME=VALUE"),
+        ("ingest -o x.trace", "give SOURCE"),
+        ("ingest y --generate zipf -o x.trace", "leave 'y' out"),
+        ("ingest y --key k --max-rejects some -o x.trace", "some"),
+        ("replay repartition x", "either --channels N or --schedule"),
+        ("replay repartition x --channels 2 --schedule 0h:2", "either --channels N or --schedule"),
+        ("replay repartition x --channels 2 --period often", "often"),
+        ("replay repartition x --schedule 0h:four", "four"),
+        ("replay repartition x --channels 0", "0"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_says_how_it_is_right(adapt, tmp_path, monkeypatch, line, told):
+    monkeypatch.chdir(tmp_path)
+    assert told in adapt.refused(2, *shlex.split(line)).replace("Did you", "did you")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_may_stand_before_or_after_the_command():
+    assert settings_first(["report", "x", "-q", "--", "-v"]) == ["-q", "report", "x", "--", "-v"]
+    assert settings_first(["--debug", "report", "x"]) == ["--debug", "report", "x"]
+
+
+def test_main_leaves_with_the_exit_code(monkeypatch):
+    with pytest.raises(SystemExit) as left:
+        main(["nonsense"])
+    assert left.value.code == 2
+    monkeypatch.setattr(sys, "argv", ["adapt", "--version"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 0

@@ -1,0 +1,56 @@
+"""Partitioning functions, Figure 1, typed: plans written by hand as JSON, weighed and compared by `partition diff`."""
+
+import json
+
+import pytest
+
+COUNTS = {"X": 5, "Z": 3, "V": 2, "R": 1, "U": 4, "Y": 3, "W": 3, "L": 1}
+BALANCING = {  # the keys of each channel before and after a third one is added
+    "network": (("XZVR", "UYWL"), ("XZ", "UY", "WVRL")),
+    "processing": (("XZV", "UYWLR"), ("X", "UY", "WZVRL")),
+    "both": (("XZV", "UYWLR"), ("XRL", "UY", "WZV")),
+}
+
+
+def plan(channels):
+    """A plan that places every key explicitly, as anybody may write one."""
+    explicit = {key: channel for channel, keys in enumerate(channels) for key in keys}
+    return {
+        "schema": "adapt.plan/1",
+        "scheme": "hybrid",
+        "channels": len(channels),
+        "key_type": "string",
+        "hash": {"name": "murmur3", "seed": 0},
+        "explicit": explicit,
+    }
+
+
+@pytest.mark.parametrize(
+    ("balanced", "before", "after", "moved"),
+    [
+        ("network", (11 / 11, 39 / 35), (8 / 7, 34 / 15), 7),
+        ("processing", (12 / 10, 38 / 36), (10 / 5, 25 / 24), 10),
+        ("both", (12 / 10, 38 / 36), (8 / 7, 27 / 22), 10),
+    ],
+)
+def test_the_balances_and_the_bill(adapt, tmp_path, monkeypatch, balanced, before, after, moved):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fig1.csv").write_text("".join(f"{key},{count}\n" for key, count in COUNTS.items()))
+    for name, channels in zip(("P2", "P3"), BALANCING[balanced], strict=True):
+        (tmp_path / name).write_text(json.dumps(plan(channels)))
+    told = json.loads(adapt.done(*"partition diff P2 P3 fig1.csv --resources LQL --format json".split()).out)
+    assert (told["before"]["r_n"], told["before"]["r_c"]) == pytest.approx(before)
+    assert (told["after"]["r_n"], told["after"]["r_c"]) == pytest.approx(after)
+    assert told["migrated_state"] == moved
+    assert sum(map(sum, told["state_moved"])) == moved
+
+
+def test_a_plan_after_a_plan_by_hand_keeps_to_the_counted_keys(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fig1.csv").write_text("".join(f"{key},{count}\n" for key, count in COUNTS.items()))
+    (tmp_path / "P2").write_text(json.dumps(plan(BALANCING["both"][0])))
+    line = "partition build fig1.csv --scheme hybrid --construction scan --channels 3 --from P2 --format json"
+    told = json.loads(adapt.done(*line.split()).out)
+    assert told["explicit"]
+    assert set(told["explicit"]) <= set(COUNTS)
+    assert set(told["explicit"].values()) <= {0, 1, 2}
