@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import shlex
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ def test_channel_counts_are_a_count_a_range_or_a_list(text, expected):
 def test_a_range_has_both_ends_and_steps_of_one(first, last):
     chain = channel_counts(f"{first}:{last}")
     assert (chain[0], chain[-1]) == (first, last)
-    assert all(abs(after - before) == 1 for before, after in zip(chain, chain[1:], strict=False))
+    assert all(abs(after - before) == 1 for before, after in pairwise(chain))
 
 
 @pytest.mark.parametrize("text", ["", "a", "1:", ":3", "1.5", "1,,2", "0", "1:0", "3,-1"])

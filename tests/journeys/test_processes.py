@@ -1,4 +1,4 @@
-"""What only a process of its own can show: no Java at all, Ctrl-C in the middle of the work, a file that cannot grow."""
+"""What only a process of its own can show: no Java at all, Ctrl-C amid the work, a file that cannot grow."""
 
 import os
 import resource

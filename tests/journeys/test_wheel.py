@@ -49,7 +49,8 @@ def test_every_package_is_in_the_wheel_and_comes_from_it(installed, tmp_path):
         "    package = importlib.import_module(name)\n"
         "    for each in pkgutil.iter_modules(package.__path__, name + '.'):\n"
         "        importlib.import_module(each.name)\n"
-        "print(json.dumps({name: module.__file__ for name, module in sys.modules.items() if name.startswith('adapt.')}))"
+        "ours = {name: module.__file__ for name, module in sys.modules.items() if name.startswith('adapt.')}\n"
+        "print(json.dumps(ours))"
     )
     said = subprocess.run(
         [installed / "python", "-c", code, *PACKAGES], cwd=tmp_path, capture_output=True, text=True, check=True
