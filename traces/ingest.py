@@ -1,9 +1,9 @@
 """Ingest: a raw keyed stream becomes a trace, in time order, whole or not at all; what does not fit is kept aside.
 
-Four passes over the data, each a Spark job. *Staging* takes the source's records apart, once; every row keeps its file
-and line. *Stock-taking* evaluates the user's expressions, counts what they refuse, and finds where in time to cut the trace
-into parts. *Sorting* puts the rows in the order (time, file, line), which is total, so that the result does not depend on
-how Spark splits the work. *Profiling* reads the finished parts.
+Four passes over the data, each a Spark job. *Staging* takes the source's records apart, once; every row keeps its
+file and line. *Stock-taking* evaluates the user's expressions, counts what they refuse, and finds where in time to cut
+the trace into parts. *Sorting* puts the rows in the order (time, file, line), which is total, so that the result does
+not depend on how Spark splits the work. *Profiling* reads the finished parts.
 """
 
 from collections.abc import Mapping as Conf
@@ -17,9 +17,9 @@ from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import Trace, open_trace
 from adapt.traces.artefacts.whole import check_folder_free, whole_folder
 from adapt.traces.mapping import Mapping, chosen_time, mapped, settled_format
+from adapt.traces.order import take_stock, write_in_order
 from adapt.traces.progress import Progress, silent
 from adapt.traces.rejects import MaxRejects, Rejects, set_aside
-from adapt.traces.order import take_stock, write_in_order
 from adapt.traces.session import SparkOptions, session_in_zone, spark_session
 from adapt.traces.settle import settle
 from adapt.traces.sources.files import source_files
@@ -27,8 +27,11 @@ from adapt.traces.sources.sniff import ReadOptions, recognise
 from adapt.traces.sources.source import Source
 from adapt.traces.times import TimeFormat
 
-ROWS_A_PART = 4 << 20
+ROWS_A_PART = 1 << 20
 """A part holds about this many rows, unless --conf spark.sql.shuffle.partitions says how many parts there are."""
+
+MOST_PARTS = 256
+"""A longer trace has larger parts: where a row belongs is an expression that grows with their number."""
 
 PARTS_SETTING = "spark.sql.shuffle.partitions"
 
@@ -92,7 +95,7 @@ def ingest(
         source = Source(spark, files, recognised.form, staging, progress)
         mapping, form, guesses = _settled(source, mapping)
         rows = mapped(source.frame(mapping.wanted(source.columns)), mapping, form, source.columns)
-        parts = stated or max(1, -(-source.rows // ROWS_A_PART))
+        parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
         stock = take_stock(rows, parts, progress)
         rejects = set_aside(spark, rows, stock.refused, source, folder, progress)
         _check_rows(stock.kept, rejects, max_rejects or MaxRejects(), sources)

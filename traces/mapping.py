@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING
 
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.traces.session import spark_failures
+from adapt.traces.sources.blocks import PATH, PLACE
 from adapt.traces.sources.parquet import quoted
-from adapt.traces.times import USUAL_NAMES, WHOLE, TimeFormat, as_timestamp, guess_format, stated_format
+from adapt.traces.times import (
+    USUAL_NAMES,
+    WHOLE,
+    TimeFormat,
+    as_timestamp,
+    guess_format,
+    is_in_range,
+    stated_format,
+    time_column,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-PLACE = ("_file", "_line", "_reason", "_text")
-"""Columns of the reader that say where a row stands and why it is refused."""
+AMOUNTS = {"cost": ("cost_us", "double"), "bytes": ("bytes", "bigint")}
+"""Quantities by the name of their option: the trace's column and its type."""
 
 RESERVED = ("ts", "key", "stream", "cost_us", "bytes")
 """The trace's own columns."""
@@ -49,11 +59,11 @@ class Mapping:
     def wanted(self, columns: Sequence[str]) -> list[str]:
         """Those of the source's columns that the expressions can name; never too few."""
         texts = " ".join([*self.expressions().values(), *self.keep])
-        return [name for name in columns if name in texts]
+        return [name for name in (*columns, PATH) if name in texts]
 
 
-def chosen_time(columns: Sequence[str]) -> str:
-    """The time column of a source where none was named: one with a usual name.
+def chosen_time(sample: "DataFrame", columns: Sequence[str]) -> str:
+    """The time column of a source where none was named: one with a usual name, else the first that reads as times.
 
     Raises:
         UsageError: there is none.
@@ -62,7 +72,11 @@ def chosen_time(columns: Sequence[str]) -> str:
     for name in USUAL_NAMES:
         if name in by_name:
             return by_name[name]
-    raise UsageError(f"--time is needed: no column has a usual name of a time (there are: {', '.join(columns)})")
+    with spark_failures("--time"):
+        found = time_column(sample, columns)
+    if found is None:
+        raise UsageError(f"--time is needed: no column reads as times (there are: {', '.join(columns)})")
+    return found
 
 
 def settled_format(mapping: Mapping, sample: "DataFrame", columns: Sequence[str]) -> TimeFormat:
@@ -103,24 +117,26 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
             *(value.alias(f"_raw_{name}") for name, value in values.items()),
             *(quoted(name) for name in kept),
         )
-        time = as_timestamp(F.col("_raw_time"), kinds["time"], form)
-        checks = [
-            F.when(time.isNull(), F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read"))
-        ]
-        result = {"ts": time, "key": _key(F.col("_raw_key"), kinds["key"])}
+        # each value is worked out once, here, and only looked at below
+        read = raw.withColumn("_time", as_timestamp(F.col("_raw_time"), kinds["time"], form))
+        for name in AMOUNTS:
+            if name in values:
+                read = read.withColumn(f"_{name}", F.col(f"_raw_{name}").cast("double"))
+        unreadable = F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read")
+        known = is_in_range(F.col("_time"))
+        checks = [F.when(~known, unreadable)]
+        result = {"ts": F.when(known, F.col("_time")), "key": _key(F.col("_raw_key"), kinds["key"])}
         if "stream" in values:
             result["stream"] = F.col("_raw_stream").cast("string")
-        if "cost" in values:
-            result["cost_us"], check = _amount("_raw_cost", "double", "cost")
-            checks.append(check)
-        if "bytes" in values:
-            result["bytes"], check = _amount("_raw_bytes", "bigint", "bytes")
-            checks.append(check)
-        reason = F.coalesce(F.col("_reason"), *checks)
-        return raw.select(
+        for name, (column, kind) in AMOUNTS.items():
+            if name in values:
+                check = _amount_refused(name, kind)
+                result[column] = F.when(check.isNull(), _amount(name, kind))
+                checks.append(check)
+        return read.select(
             "_file",
             "_line",
-            reason.alias("_reason"),
+            F.coalesce(F.col("_reason"), *checks).alias("_reason"),
             "_text",
             *(column.alias(name) for name, column in result.items()),
             *(quoted(name) for name in kept),
@@ -149,7 +165,7 @@ def _column(text: str, columns: Sequence[str]) -> "Column":
     """A column where the text is the name of one, else a Spark SQL expression."""
     from pyspark.sql import functions as F
 
-    if text in columns or text == "_path":
+    if text in columns or text == PATH:
         return quoted(text)
     return F.expr(text)
 
@@ -164,20 +180,25 @@ def _key(value: "Column", kind: str) -> "Column":
     return value.cast("string")
 
 
-def _amount(name: str, kind: str, what: str) -> "tuple[Column, Column]":
-    """A quantity and why a row's is refused: it must be a finite number, not negative; it may be missing."""
+def _amount(name: str, kind: str) -> "Column":
+    """A quantity as the trace holds it; a whole number is taken as such, a fraction of a byte is cut off."""
     from pyspark.sql import functions as F
 
-    number = F.col(name).cast("double")
+    number = F.col(f"_{name}")
+    return number if kind == "double" else F.coalesce(F.col(f"_raw_{name}").cast(kind), number.cast(kind))
+
+
+def _amount_refused(name: str, kind: str) -> "Column":
+    """Why a row's quantity is refused: it must be a finite number, not negative; it may be missing."""
+    from pyspark.sql import functions as F
+
+    number = F.col(f"_{name}")
     bad = (
-        F.when(number.isNull() & ~_missing(name), f"{what} is not a number")
-        .when(F.isnan(number) | (F.abs(number) == float("inf")), f"{what} is not finite")
-        .when(number < 0, f"{what} is negative")
+        F.when(number.isNull() & ~_missing(f"_raw_{name}"), f"{name} is not a number")
+        .when(F.isnan(number) | (F.abs(number) == float("inf")), f"{name} is not finite")
+        .when(number < 0, f"{name} is negative")
     )
-    if kind == "bigint":
-        bad = bad.when(number >= float(1 << 63), f"{what} is too large")
-    value = number if kind == "double" else F.coalesce(F.col(name).cast("bigint"), number.cast("bigint"))
-    return F.when(bad.isNull(), value), bad
+    return bad.when(number >= float(1 << 63), f"{name} is too large") if kind == "bigint" else bad
 
 
 def _missing(name: str) -> "Column":

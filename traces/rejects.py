@@ -1,5 +1,6 @@
 """Rows that do not fit: counted by reason, and kept aside with file, line and text."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ from adapt.core.errors import UsageError
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts import disk
 from adapt.traces.progress import Progress, watched
-from adapt.traces.session import spark_failures
+from adapt.traces.session import literal_path, spark_failures
 from adapt.traces.sources.source import Source
 
 if TYPE_CHECKING:
@@ -90,15 +91,26 @@ class MaxRejects:
         return rejected > (self.share * rows if self.rows is None else self.rows)
 
 
-def set_aside(spark: "SparkSession", staged: "DataFrame", source: Source, folder: Path, progress: Progress) -> Rejects:
-    """Write the refused rows of a staged source into the trace's folder, and count them."""
+def set_aside(
+    spark: "SparkSession",
+    rows: "DataFrame",
+    counts: Mapping[str, int],
+    source: Source,
+    folder: Path,
+    progress: Progress,
+) -> Rejects:
+    """Write the refused rows of a source into the trace's folder.
+
+    Args:
+        rows: All rows, each with the reason against it if there is one.
+        counts: How many rows each reason refuses.
+    """
+    if not counts:
+        return Rejects()
     from pyspark.sql import functions as F
 
-    refused = staged.where("_reason is not null").select("_file", "_line", "_reason", "_text")
+    refused = rows.where("_reason is not null").select("_file", "_line", "_reason", "_text")
     with spark_failures("setting bad rows aside"), watched(spark, "setting bad rows aside", progress):
-        counts = {str(row[0]): int(row[1]) for row in refused.groupBy("_reason").count().collect()}
-        if not counts:
-            return Rejects()
         # rows that the mapping refused have no text yet: it is read again, only where such rows are
         ranges = refused.where("_text is null").groupBy("_file").agg(F.min("_line"), F.max("_line")).collect()
         if ranges:
@@ -125,13 +137,13 @@ def set_aside(spark: "SparkSession", staged: "DataFrame", source: Source, folder
 
 
 def _by_reason(
-    spark: "SparkSession", folder: Path, counts: dict[str, int]
+    spark: "SparkSession", folder: Path, counts: Mapping[str, int]
 ) -> tuple[dict[str, int], dict[str, list[dict[str, Any]]]]:
     """Counts, most first, and the first few rows of each reason."""
     from pyspark.sql import functions as F
 
     ordered = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS])
-    rows = spark.read.parquet(str(folder)).withColumn("at", F.monotonically_increasing_id())
+    rows = spark.read.parquet(literal_path(folder)).withColumn("at", F.monotonically_increasing_id())
     firsts = rows.groupBy("reason").agg(
         F.slice(
             F.array_sort(

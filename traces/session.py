@@ -145,7 +145,8 @@ def _silence_query_log() -> None:
     """Keep PySpark from printing a failed query, stack and all, beside the sentence we make of it."""
     from pyspark.logger import PySparkLogger
 
-    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def session_in_zone(spark: "SparkSession", time_zone: str) -> "SparkSession":

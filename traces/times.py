@@ -1,10 +1,13 @@
 """How a column becomes the trace's time: by its type, by a stated format, or by the format most rows fit."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.traces.sources.parquet import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -41,6 +44,12 @@ WHOLE = ("bigint", "int", "smallint", "tinyint")
 
 USUAL_NAMES = ("ts", "time", "timestamp", "datetime", "date", "event_time", "eventtime", "created_at", "time_hour")
 
+MOST_LOOKED_AT = 40
+"""Columns that are looked at for times."""
+
+_RECENT_S = (631_152_000, 4_102_444_800)
+"""1990 and 2100 in seconds since 1970: what a column of numbers must lie between to be taken for times unasked."""
+
 _EARLIEST_US = -62_135_596_800_000_000  # year 1
 _LATEST_US = 253_402_300_799_999_999  # year 9999
 
@@ -59,7 +68,7 @@ class TimeFormat:
 
 
 def as_timestamp(value: "Column", kind: str, form: TimeFormat) -> "Column":
-    """A column read as a time; null where it cannot be, or lies outside the years 1 to 9999.
+    """A column read as a time; null where it cannot be. Whether it `is_in_range` is asked apart.
 
     Times without a zone are of the session's zone; times with one are of their own.
 
@@ -70,16 +79,22 @@ def as_timestamp(value: "Column", kind: str, form: TimeFormat) -> "Column":
     from pyspark.sql import functions as F
 
     if kind in ("timestamp", "timestamp_ntz", "date"):
-        time = value.cast("timestamp")
-    elif form.name in EPOCH_UNITS:
-        time = F.timestamp_micros(_micros(value, kind, EPOCH_UNITS[form.name]))
-    elif form.name == ISO:
-        text = F.trim(value.cast("string"))
+        return value.cast("timestamp")
+    if form.name in EPOCH_UNITS:
+        return F.timestamp_micros(_micros(value, kind, EPOCH_UNITS[form.name]))
+    text = F.trim(value.cast("string"))
+    if form.name == ISO:
         # the cast alone would also read "10:05" (today) and "2015" (a year)
-        time = F.when(text.rlike(r"^[+-]?\d{4,6}-\d{1,2}-\d{1,2}"), text.cast("timestamp"))
-    else:
-        time = F.try_to_timestamp(F.trim(value.cast("string")), F.lit(form.name))
-    return F.when(F.unix_micros(time).between(_EARLIEST_US, _LATEST_US), time)
+        has_date = (F.substring(text, 5, 1) == "-") & (F.instr(F.substring(text, 1, 4), ":") == 0)
+        return F.when(has_date, text.cast("timestamp"))
+    return F.try_to_timestamp(text, F.lit(form.name))
+
+
+def is_in_range(time: "Column") -> "Column":
+    """Whether a time is known and in the years 1 to 9999."""
+    from pyspark.sql import functions as F
+
+    return F.coalesce(F.unix_micros(time).between(_EARLIEST_US, _LATEST_US), F.lit(False))
 
 
 def _micros(value: "Column", kind: str, factor: float) -> "Column":
@@ -150,7 +165,10 @@ def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
         F.count(value).alias("values"),
         F.percentile_approx(F.abs(number), 0.5).alias("typical"),
         F.count(F.when(value.cast("string").rlike(r"^\s*[-+]?\d+(\.\d+)?\s*$"), 1)).alias("numbers"),
-        *(F.count(as_timestamp(value, kind, TimeFormat(name))).alias(f"p{at}") for at, name in enumerate(_texts())),
+        *(
+            F.count_if(is_in_range(as_timestamp(value, kind, TimeFormat(name)))).alias(f"p{at}")
+            for at, name in enumerate(_texts())
+        ),
     ).first()
     assert row is not None
     if not row["rows"]:  # nothing to be read, so nothing to be said of how
@@ -169,6 +187,36 @@ def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
             f"(first values: {_shown(sample, column)}); name its --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
         )
     return TimeFormat(best, guessed=True)
+
+
+def time_column(sample: "DataFrame", columns: Sequence[str]) -> str | None:
+    """The first column whose values are nearly all times: by type, else as text, else numbers that could be epochs."""
+    from pyspark.sql import functions as F
+
+    kinds = {name: sample.select(quoted(name)).schema[0].dataType.simpleString() for name in columns[:MOST_LOOKED_AT]}
+    typed = [name for name, kind in kinds.items() if kind in ("timestamp", "timestamp_ntz", "date")]
+    if typed:
+        return typed[0]
+    looked_at = [name for name, kind in kinds.items() if kind == "string" or kind in (*WHOLE, "double")]
+    told = []
+    for at, name in enumerate(looked_at):
+        value = quoted(name)
+        forms = (TimeFormat(form) for form in _texts() if form not in DIGITS)
+        texts = (F.count_if(is_in_range(as_timestamp(value, kinds[name], form))) for form in forms)
+        most = F.greatest(*texts) if kinds[name] == "string" else F.lit(0)
+        number = F.abs(value.cast("double"))
+        recent = (number.between(*(bound * scale for bound in _RECENT_S)) for scale in (1, 1e3, 1e6, 1e9))
+        told += [
+            F.count(value).alias(f"values{at}"),
+            most.alias(f"texts{at}"),
+            F.count_if(reduce(operator.or_, recent)).alias(f"numbers{at}"),
+        ]
+    row = sample.select(*told).first() if told else None
+    for kind in ("texts", "numbers"):
+        for at, name in enumerate(looked_at):
+            if row is not None and row[f"values{at}"] and row[f"{kind}{at}"] >= 0.9 * row[f"values{at}"]:
+                return name
+    return None
 
 
 def _texts() -> Sequence[str]:

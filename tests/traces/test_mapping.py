@@ -168,10 +168,30 @@ def test_only_columns_that_expressions_can_name_are_wanted():
     assert mapping.wanted(["when", "a", "b c", "d", "zz"]) == ["when", "a", "b c", "d"]
 
 
-def test_the_time_is_a_column_of_a_usual_name_in_any_case():
-    assert chosen_time(["user", "Date", "TIME"]) == "TIME"
-    with pytest.raises(UsageError, match=r"--time is needed: no column has a usual name of a time \(there are: a, b\)"):
-        chosen_time(["a", "b"])
+@pytest.fixture
+def time_chosen(spark):
+    """The time column that is chosen for one row of a source, given as column to value."""
+
+    def choose(**row: object) -> str:
+        return chosen_time(spark.createDataFrame([tuple(row.values())], list(row)), list(row))
+
+    return choose
+
+
+def test_the_time_is_a_column_of_a_usual_name_in_any_case(time_chosen):
+    assert time_chosen(user="2015-01-01", Date="?", TIME="?") == "TIME"
+
+
+def test_without_a_usual_name_the_time_is_the_first_column_that_reads_as_times(time_chosen):
+    assert time_chosen(a="7", b="2009-01-06T05:15:07", c="2010-01-01") == "b"
+    assert time_chosen(a=7, b=1_082_040_961, c="06/01/2009 05:15") == "c"
+
+
+def test_numbers_are_times_only_between_1990_and_2100_in_some_unit(time_chosen):
+    assert time_chosen(_c0="1", _c1="2", _c2="1082040961") == "_c2"
+    assert time_chosen(a=1.5, b=1_082_040_961_000) == "b"
+    with pytest.raises(UsageError, match=r"--time is needed: no column reads as times \(there are: a, b\)"):
+        time_chosen(a="20090106", b=42)
 
 
 def test_a_stated_format_is_not_guessed(spark):

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.session import session_in_zone
-from adapt.traces.times import PATTERNS, TimeFormat, as_timestamp, guess_format, stated_format
+from adapt.traces.times import PATTERNS, TimeFormat, as_timestamp, guess_format, is_in_range, stated_format
 
 MOMENT = datetime(2015, 5, 17, 10, 5, 3, tzinfo=UTC)
 
@@ -19,7 +19,7 @@ def read(spark):
     def read_values(values, form, kind="string", zone="UTC"):
         frame = session_in_zone(spark, zone).createDataFrame([(value,) for value in values], f"v {kind}")
         time = as_timestamp(F.col("v"), frame.schema["v"].dataType.simpleString(), TimeFormat(form))
-        return [row[0] for row in frame.select(F.unix_micros(time)).collect()]
+        return [row[0] for row in frame.select(F.when(is_in_range(time), F.unix_micros(time))).collect()]
 
     return read_values
 

@@ -25,6 +25,12 @@ LONGEST_RECORD = 64 << 20
 
 ROWS_A_BATCH = 65_536
 
+PLACE = ("_file", "_line", "_reason", "_text")
+"""Columns that say where a row stands, and why it is refused."""
+
+PATH = "_path"
+"""The column that holds a file's path, relative to the source argument."""
+
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -49,9 +55,9 @@ class Block:
 
 
 def reader_schema(wanted: Sequence[str]) -> pa.Schema:
-    """What `read_block` yields: where each record stands, why it is refused, its text if asked for, its columns."""
+    """What `read_block` yields: where a record stands, why it is refused, its text if asked for, and what is wanted."""
     fixed = [("_file", pa.int32()), ("_line", pa.int64()), ("_reason", pa.string()), ("_text", pa.string())]
-    return pa.schema([*fixed, *((name, pa.string()) for name in (*wanted, "_path"))])
+    return pa.schema([*fixed, *((name, pa.string()) for name in wanted)])
 
 
 def cut(file: int, source: SourceFile, form: RecordFormat) -> list[Block]:
@@ -92,7 +98,7 @@ def read_block(
     """The records of a block, in order, as batches of `reader_schema`.
 
     Args:
-        wanted: The columns to take out.
+        wanted: The columns to take out; `PATH` is the file's label.
         with_text: Give every record's own text too, not only that of refused ones.
 
     Raises:
@@ -168,8 +174,9 @@ def _as_batch(
         records.starts - low, records.ends - low, records.lines, records.fields, len(span), records.used_lines
     )
     good = is_utf8(span, shifted)
+    parsed_names = [name for name in wanted if name != PATH]
     if good is None:
-        parsed = form.parse(span, shifted, wanted)
+        parsed = form.parse(span, shifted, parsed_names)
         columns = parsed.columns
         if parsed.reasons is not None:
             reasons = np.array(parsed.reasons.to_pylist(), dtype=object)
@@ -177,7 +184,7 @@ def _as_batch(
         reasons[~good] = NOT_UTF8
         if good.any():
             compact, sound = _compacted(span, shifted.where(good))
-            parsed = form.parse(compact, sound, wanted)
+            parsed = form.parse(compact, sound, parsed_names)
             rows = pa.array(np.cumsum(good) - 1, mask=~good)
             columns = {name: column.take(rows) for name, column in parsed.columns.items()}
             if parsed.reasons is not None:
@@ -185,6 +192,8 @@ def _as_batch(
     refused = reasons != None  # noqa: E711 - elementwise
     texts = _texts(span, shifted, np.ones(count, bool) if with_text else refused)
     nothing = pa.nulls(count, pa.string())
+    if PATH in wanted:
+        columns[PATH] = pa.repeat(pa.scalar(block.source.label, pa.string()), count)
     return pa.RecordBatch.from_arrays(
         [
             pa.array(np.full(count, block.file, np.int32)),
@@ -192,9 +201,6 @@ def _as_batch(
             pa.array(reasons, pa.string()) if refused.any() else nothing,
             texts,
             *(columns.get(name, nothing) for name in wanted),
-            pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([block.source.label])).cast(
-                pa.string()
-            ),
         ],
         schema=schema,
     )

@@ -58,8 +58,8 @@ def source_files(sources: Sequence[str]) -> list[SourceFile]:
     Names beginning with `_` or `.` inside folders are passed over, as Spark and Arrow do.
 
     Raises:
-        UsageError: an argument names nothing, or a file is named twice.
-        BadInput: a file cannot be read, or is packed in a way that is not supported.
+        UsageError: a file is named twice.
+        BadInput: an argument names nothing, a file cannot be read, or is packed in a way that is not supported.
     """
     found = [place for source in sources for place in _expanded(source)]
     seen = set()
@@ -82,11 +82,11 @@ def _expanded(source: str) -> Iterator[tuple[Path, str]]:
     elif glob.has_magic(source):
         matches = [match for match in sorted(glob.glob(source, recursive=True)) if Path(match).is_file()]
         if not matches:
-            raise UsageError(f"{source}: no file matches")
+            raise BadInput(f"{source}: no file matches")
         root = _fixed_part(source)
         yield from ((Path(match), os.path.relpath(match, root)) for match in matches)
     else:
-        raise UsageError(f"{source}: there is no such file or folder")
+        raise BadInput(f"{source}: there is no such file or folder")
 
 
 def _walk(folder: Path) -> Iterator[Path]:

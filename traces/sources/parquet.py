@@ -1,7 +1,6 @@
 """Parquet sources, through Spark's own reader: columns keep their types, rows are numbered within their file."""
 
 import os
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,13 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
-from adapt.traces.session import spark_failures
+from adapt.traces.session import literal_path, spark_failures
+from adapt.traces.sources.blocks import PATH
 from adapt.traces.sources.files import SourceFile
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-_GLOB_SIGNS = re.compile(r"[\[\]{}?*\\]")
 
 
 def parquet_columns(spark: "SparkSession", files: Sequence[SourceFile]) -> tuple[str, ...]:
@@ -42,13 +40,19 @@ def parquet_columns(spark: "SparkSession", files: Sequence[SourceFile]) -> tuple
         return tuple(_read(spark, files).columns)
 
 
+def parquet_rows(files: Sequence[SourceFile]) -> int:
+    """How many rows the files have, by their footers."""
+    return sum(pq.read_metadata(file.path).num_rows for file in files)
+
+
 def read_parquet(
     spark: "SparkSession", files: Sequence[SourceFile], wanted: Sequence[str], *, with_text: bool = False
 ) -> "DataFrame":
-    """All rows with their place; `_text` holds a row as JSON if asked for."""
+    """All rows with their place, what is wanted, and `_path`; `_text` holds a row as JSON if asked for."""
     from pyspark.sql import functions as F
 
     rows = _read(spark, files)
+    columns = [quoted(name) for name in wanted if name != PATH]
     names = spark.createDataFrame(
         [(at, _absolute(file), file.label) for at, file in enumerate(files)], "_file int, _where string, _path string"
     )
@@ -61,7 +65,7 @@ def read_parquet(
             (F.col("_metadata.row_index") + 1).alias("_line"),
             F.lit(None).cast("string").alias("_reason"),
             text.alias("_text"),
-            *(quoted(name) for name in wanted),
+            *columns,
         )
         .join(F.broadcast(names), "_where", "left")
         .select(
@@ -72,8 +76,8 @@ def read_parquet(
             "_line",
             "_reason",
             "_text",
-            *(quoted(name) for name in wanted),
-            "_path",
+            *columns,
+            PATH,
         )
     )
 
@@ -89,7 +93,7 @@ def _read(spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
     """The files as Spark reads them; their paths are names, not patterns."""
     # times in nanoseconds, which Spark has no type for, become whole numbers
     spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    return spark.read.parquet(*(_GLOB_SIGNS.sub(r"\\\g<0>", file.path) for file in files))
+    return spark.read.parquet(*(literal_path(file.path) for file in files))
 
 
 def _absolute(file: SourceFile) -> str:

@@ -6,65 +6,90 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
+from adapt.traces.artefacts import disk
 from adapt.traces.progress import Progress, watched
-from adapt.traces.session import spark_failures
-from adapt.traces.sources.blocks import Block, cut, read_block, reader_schema, sha256_of
+from adapt.traces.session import literal_path, spark_failures
+from adapt.traces.sources.blocks import PATH, PLACE, Block, cut, read_block, reader_schema, sha256_of
 from adapt.traces.sources.files import SourceFile
 from adapt.traces.sources.format import WHOLE_LINE, RecordFormat
 from adapt.traces.sources.json_lines import JsonLines, json_schema, with_json_fields
-from adapt.traces.sources.parquet import parquet_columns, read_parquet
+from adapt.traces.sources.parquet import parquet_columns, parquet_rows, quoted, read_parquet
 from adapt.traces.tasks import grouped, in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-OWN = ("_file", "_line", "_reason", "_text", "_path")
+OWN = (*PLACE, PATH)
 """The reader's own columns; columns of a source that are named so are hidden by them."""
 
 
 class Source:
     """The source files, looked through once: hashed, cut into blocks, their columns known.
 
+    Text is taken apart once, by our readers in Spark tasks, and staged as Parquet that Spark then reads as often as it
+    needs; Parquet is read where it lies.
+
     Attributes:
         files: In the order that breaks ties.
         inputs: Name, bytes and sha256 of each file, for the manifest.
         columns: The columns that expressions can name, beside `_path`; none of the names in `OWN`.
+        rows: How many rows there are, refused ones included; known once `frame` was called.
     """
 
     def __init__(
-        self, spark: "SparkSession", files: Sequence[SourceFile], form: RecordFormat | None, progress: Progress
+        self,
+        spark: "SparkSession",
+        files: Sequence[SourceFile],
+        form: RecordFormat | None,
+        staging: Path,
+        progress: Progress,
     ) -> None:
         """Look through the files.
 
         Args:
             form: Their text format, or None for Parquet.
+            staging: An empty folder, for what is taken apart.
 
         Raises:
             BadInput: a file is truncated, damaged or cannot be read.
         """
         self.files = tuple(files)
+        self.rows = 0
         self._spark = spark
         self._form = form
-        with spark_failures("reading the source"):
-            with watched(spark, "looking through the files", progress):
-                self._blocks, self.inputs = self._survey()
-            self._ddl = ""
-            if isinstance(form, JsonLines):
-                with watched(spark, "finding the fields", progress):
-                    self._ddl = json_schema(spark, self._records([WHOLE_LINE]))
-                if not self._ddl:
-                    raise BadInput(f"{self.files[0].label}: no line is a JSON object with a field")
+        self._staging = staging
+        self._progress = progress
+        with spark_failures("reading the source"), watched(spark, "looking through the files", progress):
+            self._blocks, self.inputs = self._survey()
+        self._ddl = ""
+        if isinstance(form, JsonLines):
+            self._lines = self._staged([WHOLE_LINE])
+            with spark_failures("reading the source"), watched(spark, "finding the fields", progress):
+                self._ddl = json_schema(spark, self._lines)
+            if not self._ddl:
+                raise BadInput(f"{self.files[0].label}: no line is a JSON object with a field")
         self.columns = self._columns()
 
     def frame(self, wanted: Sequence[str]) -> "DataFrame":
-        """All rows: `_file`, `_line`, `_reason`, `_text` (null unless a record is refused), `wanted` and `_path`."""
+        """All rows: `_file`, `_line`, `_reason`, `_text` (null unless a record is refused), and what is wanted."""
         if self._form is None:
-            return read_parquet(self._spark, self.files, wanted)
-        if self._ddl:
-            return with_json_fields(self._records([WHOLE_LINE]), self._ddl, wanted)
-        return self._records(wanted)
+            self.rows = parquet_rows(self.files)
+            with spark_failures("reading the source"):
+                return read_parquet(self._spark, self.files, wanted)
+        return self._objects(wanted) if self._ddl else self._staged(wanted)
+
+    def sample(self, rows: int) -> "DataFrame":
+        """The first good rows of the source, with all its columns."""
+        wanted = [*self.columns, PATH]
+        with spark_failures("reading the source"):
+            if self._form is None:
+                return read_parquet(self._spark, self.files, wanted).limit(rows)
+            if self._ddl:
+                return self._objects(wanted).where("_reason is null").limit(rows)
+            return self._spark.createDataFrame(self._first_rows(wanted, rows))
 
     def texts(self, lines: dict[int, tuple[int, int]]) -> "DataFrame":
         """The text of rows: `_file`, `_line`, `_text`, of at least the lines from first to last of each file named."""
@@ -77,7 +102,16 @@ class Source:
             ends_before = following is not None and following.file == block.file and following.line <= first
             if block.line <= last and not ends_before:
                 holding.append(at)
-        return self._records([], with_text=True, only=holding).select("_file", "_line", "_text")
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        form, blocks = self._form, self._blocks
+
+        def read(at: int) -> Iterator[pa.RecordBatch]:
+            return read_block(blocks[at], form, [], with_text=True)
+
+        tasks = self._tasks(holding)
+        rows = in_tasks(self._spark, tasks, read, from_arrow_schema(reader_schema([])))
+        return rows.select("_file", "_line", "_text")
 
     def _columns(self) -> tuple[str, ...]:
         if self._form is None:
@@ -113,17 +147,57 @@ class Source:
         }
         return blocks, list(inputs.values())
 
-    def _records(
-        self, wanted: Sequence[str], *, with_text: bool = False, only: Sequence[int] | None = None
-    ) -> "DataFrame":
-        from pyspark.sql.pandas.types import from_arrow_schema
+    def _objects(self, wanted: Sequence[str]) -> "DataFrame":
+        """The wanted fields of JSON objects, staged as lines."""
+        fields = [name for name in wanted if name != PATH]
+        return with_json_fields(self._lines, self._ddl, fields)
 
-        form, blocks = self._form, self._blocks
+    def _staged(self, wanted: Sequence[str]) -> "DataFrame":
+        """Take the text apart, in Spark tasks that write what they find, and read that as a table.
+
+        Staged columns go by number: a source may have names that no Parquet file should.
+        """
+        form, blocks, folder = self._form, self._blocks, self._staging
+        assert form is not None, "Parquet is not staged"
+        if form.columns == (WHOLE_LINE,):
+            wanted = [*wanted, PATH]
+        schema = reader_schema(wanted)
+        numbers = [f"c{at}" for at in range(len(wanted))]
+        numbered = pa.schema([*list(schema)[: len(PLACE)], *(pa.field(name, pa.string()) for name in numbers)])
+
+        def stage(at: int) -> Iterator[pa.RecordBatch]:
+            rows = 0
+            path = folder / f"block-{at:06d}.parquet"
+            settings = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
+            with pq.ParquetWriter(path, numbered, **settings) as writer:
+                for batch in read_block(blocks[at], form, wanted):
+                    writer.write_batch(batch.rename_columns(numbered.names))
+                    rows += batch.num_rows
+            yield pa.RecordBatch.from_pydict({"rows": [rows]})
+
+        with spark_failures("reading the source"), watched(self._spark, "reading", self._progress):
+            disk.make_folder(folder)
+            counts = in_tasks(self._spark, self._tasks(range(len(blocks))), stage, "rows bigint").collect()
+            self.rows = sum(int(row[0]) for row in counts)
+            from pyspark.sql.pandas.types import from_arrow_schema
+
+            staged = self._spark.read.schema(from_arrow_schema(numbered)).parquet(literal_path(folder))
+        names = zip(wanted, numbers, strict=True)
+        return staged.select(*PLACE, *(quoted(number).alias(name) for name, number in names))
+
+    def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
+        """Blocks in groups, one a task."""
+        return grouped(chosen, [self._blocks[at].size or self._blocks[at].source.size for at in chosen])
+
+    def _first_rows(self, wanted: Sequence[str], rows: int) -> pa.Table:
+        """Good rows from the beginning of the source, read here and now."""
+        form = self._form
         assert form is not None, "Parquet has no blocks"
-
-        def read(at: int) -> Iterator[pa.RecordBatch]:
-            return read_block(blocks[at], form, wanted, with_text=with_text)
-
-        chosen = range(len(blocks)) if only is None else only
-        tasks = grouped(chosen, [blocks[at].size or blocks[at].source.size for at in chosen])
-        return in_tasks(self._spark, tasks, read, from_arrow_schema(reader_schema(wanted)))
+        batches: list[pa.RecordBatch] = []
+        for block in self._blocks:
+            for batch in read_block(block, form, wanted):
+                good = batch.filter(batch.column("_reason").is_null())
+                batches.append(good.slice(0, rows - sum(map(len, batches))))
+                if sum(map(len, batches)) >= rows:
+                    return pa.Table.from_batches(batches)
+        return pa.Table.from_batches(batches, reader_schema(wanted))

@@ -64,7 +64,7 @@ def test_a_damaged_cache_is_no_failure(cache, kind, damage):
     assert result_of(compiled(doubled)) == [0, 2, 4]
 
 
-def test_what_is_wrong_with_a_kernel_is_raised(cache):  # noqa: ARG001
+def test_what_is_wrong_with_a_kernel_is_raised(cache):
     def wrong(values):
         return values.no_such_thing
 

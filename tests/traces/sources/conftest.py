@@ -12,12 +12,12 @@ from adapt.traces.sources.source import Source
 
 
 @pytest.fixture
-def opened(spark):
+def opened(spark, tmp_path):
     """Opens files as a source, as an ingest does."""
 
     def open_source(*paths: Path, **reading) -> Source:
         files = source_files([str(path) for path in paths])
         form = recognise(files, ReadOptions(**reading)).form
-        return Source(session_in_zone(spark, "UTC"), files, form, silent)
+        return Source(session_in_zone(spark, "UTC"), files, form, tmp_path / "staging", silent)
 
     return open_source

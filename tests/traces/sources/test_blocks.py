@@ -74,7 +74,7 @@ def test_a_packed_file_is_one_block(tmp_path, monkeypatch):
 
 def test_every_row_knows_its_file_and_line(tmp_path):
     file = file_of(tmp_path, b"\nx,y\n\n1,2\n")
-    assert rows_of(file, HEADED) == [
+    assert rows_of(file, HEADED, wanted=("x", "y", "_path")) == [
         {"_file": 0, "_line": 4, "_reason": None, "_text": None, "x": "1", "y": "2", "_path": "source.csv"}
     ]
 

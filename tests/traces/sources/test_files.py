@@ -97,13 +97,13 @@ def test_sizes_are_those_on_disk(tmp_path):
 
 @pytest.mark.parametrize("source", ["none.csv", "none/", "no[ne"])
 def test_a_source_that_is_not_there_is_refused(tmp_path, source):
-    with pytest.raises(UsageError, match=r"there is no such file or folder|no file matches"):
+    with pytest.raises(BadInput, match=r"there is no such file or folder|no file matches"):
         labels(tmp_path / source)
 
 
 def test_a_glob_that_matches_only_folders_is_refused(tmp_path):
     put(tmp_path, "day1/a.csv")
-    with pytest.raises(UsageError, match="no file matches"):
+    with pytest.raises(BadInput, match="no file matches"):
         labels(tmp_path / "day*")
 
 
