@@ -102,8 +102,8 @@ def test_empty_input_is_refused(adapt, here, text):
 
 
 def test_missing_input_is_refused(adapt, here):
-    assert "none.csv" in adapt.refused(2, "ingest", "none.csv", "--key", "user", "-o", "x.trace")
-    assert "*.none" in adapt.refused(2, "ingest", "*.none", "--key", "user", "-o", "x.trace")
+    assert "none.csv" in adapt.refused(3, "ingest", "none.csv", "--key", "user", "-o", "x.trace")
+    assert "*.none" in adapt.refused(3, "ingest", "*.none", "--key", "user", "-o", "x.trace")
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "zip"])
