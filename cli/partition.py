@@ -23,7 +23,7 @@ from adapt.cli.options import (
     command_line,
     spark_options,
 )
-from adapt.cli.output import Format, FormatOption, narrate, narrate_written, show, written_out
+from adapt.cli.output import Format, FormatOption, for_people, narrate, narrate_written, show, written_out
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
@@ -79,9 +79,13 @@ def count(
         parameters = {"weight": frequencies.weight.value, "method": "exact"}
         write_frequencies(frequencies, out, Provenance(command_line(), parameters, [source]), force=force)
         narrate_written(out)
-    tables = [counts_table(frequencies), heaviest_table(frequencies)]
-    facts, keys = (table.records() for table in tables)
-    show(tables, format, {"schema": "adapt.frequencies/1", **facts[0], "heaviest": keys})
+    counts, heaviest = counts_table(frequencies), heaviest_table(frequencies)
+    listed = {"heaviest": heaviest.records(), "heaviest_cut": len(heaviest.rows) < frequencies.distinct}
+    show(
+        [counts, for_people(heaviest, format)],
+        format,
+        {"schema": "adapt.frequencies/1", **counts.records()[0], **listed},
+    )
 
 
 @app.command(cls=Command)
@@ -147,7 +151,8 @@ def build(
         inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
         write_plan(plan, out, Provenance(command_line(), dict(plan.parameters), inputs), force=force)
         narrate_written(out)
-    show([plan_table(plan), load_table(plan), explicit_keys_table(plan)], format, plan_to_data(plan))
+    long = (for_people(table, format) for table in (load_table(plan), explicit_keys_table(plan)))
+    show([plan_table(plan), *long], format, plan_to_data(plan))
 
 
 @app.command(cls=Command)
@@ -296,7 +301,8 @@ def diff(
             progress=progress,
         )
     difference = plan_difference(first, second, keys.frequencies, weighed)
-    show([difference.table(), difference.moves(), difference.heaviest], format, difference.as_data())
+    long = (for_people(table, format) for table in (difference.moves(), difference.heaviest))
+    show([difference.table(), *long], format, difference.as_data())
 
 
 def _check_channels(channels: int) -> None:

@@ -69,7 +69,10 @@ class Reported:
             "kind": self.kind,
             "content_hash": self.content_hash,
             "sentences": list(self.sentences),
-            "tables": [{"title": table.title, "rows": table.records()} for table in tables.values()],
+            "tables": [
+                {"title": table.title, "rows": table.records(), **({"note": table.note} if table.note else {})}
+                for table in tables.values()
+            ],
         }
 
 

@@ -8,6 +8,9 @@ from adapt.core.table import Column, Kind, Table
 NULL_KEY = "(null)"
 """How the null key is shown among keys that have a text."""
 
+MOST_KEYS = 10_000
+"""A table lists no more keys; there may be a billion, and who needs all reads the artefact."""
+
 
 def counts_table(frequencies: Frequencies) -> Table:
     """What was counted, in one row."""
@@ -35,7 +38,7 @@ def counts_table(frequencies: Frequencies) -> Table:
     return Table.of("Counted keys", columns, [row])
 
 
-def heaviest_table(frequencies: Frequencies, most: int = 20) -> Table:
+def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
     """The heaviest keys, each with the interval that holds its true weight."""
     kind = _kind(frequencies.weight)
     columns = (

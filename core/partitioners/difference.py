@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput
 from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tables import NULL_KEY
+from adapt.core.frequencies.tables import MOST_KEYS, NULL_KEY
 from adapt.core.partitioners.key_text import key_to_text
 from adapt.core.partitioners.plan import Plan
 from adapt.core.resources.functions import Floats, Resources
@@ -27,7 +27,7 @@ class Difference:
         before, after: How each plan carries these keys; `after` with its migration.
         migration: Keys and state that move.
         keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after).
-        heaviest: The heaviest keys that move: key, state, from, to.
+        heaviest: The heaviest keys that move, at most `MOST_KEYS`: key, state, from, to.
     """
 
     before: Metrics
@@ -69,6 +69,7 @@ class Difference:
             "keys_moved": self.keys_moved.tolist(),
             "state_moved": self.state_moved.tolist(),
             "heaviest": self.heaviest.records(),
+            "heaviest_cut": len(self.heaviest.rows) < self.migration.keys,
         }
 
 
@@ -101,7 +102,7 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
 
 
 def _heaviest(
-    frequencies: Frequencies, was: NDArray[np.int32], is_now: NDArray[np.int32], state: Floats, most: int = 20
+    frequencies: Frequencies, was: NDArray[np.int32], is_now: NDArray[np.int32], state: Floats, most: int = MOST_KEYS
 ) -> Table:
     columns = (
         Column("key"),

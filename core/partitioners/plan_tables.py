@@ -50,12 +50,8 @@ def load_table(plan: Plan) -> Table:
     return Table.of("Foreseen load of each channel", columns, rows)
 
 
-def explicit_keys_table(plan: Plan, most: int = 20) -> Table:
-    """The explicit map, in key order."""
+def explicit_keys_table(plan: Plan) -> Table:
+    """The whole explicit map, in key order."""
     columns = (Column("key"), Column("channel", Kind.COUNT))
-    rows = [
-        (NULL_KEY if key is None else key_to_text(key), channel)
-        for (key, channel), _ in zip(plan.explicit.items(), range(most), strict=False)
-    ]
-    hidden = len(plan.explicit) - len(rows)
-    return Table.of("Keys mapped one by one", columns, rows, f"and {hidden:,} more" if hidden else "")
+    rows = [(NULL_KEY if key is None else key_to_text(key), channel) for key, channel in plan.explicit.items()]
+    return Table.of("Keys mapped one by one", columns, rows)

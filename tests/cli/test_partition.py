@@ -9,6 +9,7 @@ import sys
 import pyarrow as pa
 import pytest
 
+from adapt.cli.output import MOST_ROWS
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.resources.metrics import Metrics
 from adapt.traces import routing
@@ -290,3 +291,21 @@ def test_neither_counts_nor_plans_nor_reports_load_spark(here):
 
 def test_the_names_of_metrics_are_those_of_the_design():
     assert set(METRICS) <= Metrics.__annotations__.keys() | {"b(1+m)"}
+
+
+def test_programs_get_every_row_and_people_the_first(adapt, here):
+    (here / "counts.csv").write_text("".join(f"k{n},{100_000 + n}\n" for n in range(100)))
+    build = "partition build counts.csv --channels 40 --scheme hybrid --track 90 -o a.plan --force".split()
+    explicit = document(adapt.done(*build, "--format", "json"))["explicit"]
+    assert len(explicit) > MOST_ROWS
+    csv = adapt.done(*build, "--format", "csv").out
+    assert csv.count("\nk") - csv.count("\nkey") == len(explicit)
+    assert f"and {len(explicit) - MOST_ROWS} more rows, which --format csv has" in adapt.done(*build).out
+    adapt.done("partition", "build", "counts.csv", "--channels", 39, "--scheme", "uniform", "-o", "b.plan")
+    diff = "partition diff a.plan b.plan counts.csv".split()
+    told = document(adapt.done(*diff, "--format", "json"))
+    assert told["migrated_keys"] == len(told["heaviest"]) > MOST_ROWS
+    assert told["heaviest_cut"] is False
+    csv = adapt.done(*diff, "--format", "csv").out
+    assert csv.count("\nk") - csv.count("\nkey") == told["migrated_keys"]
+    assert "more rows, which --format csv has" in adapt.done(*diff).out
