@@ -15,24 +15,30 @@ from adapt.core.stream import KeyType
 
 CHUNK_BYTES = 4 << 20
 
+_BOM = b"\xef\xbb\xbf"
+
 
 def routed_lines(lines: IO[bytes], partitioner: Partitioner, key_type: KeyType, name: str) -> Iterator[bytes]:
     """For each line its key, a tab and its channel, many lines at a time.
 
     A line is one key: text as it stands (a CR at its end belongs to the line end), whole numbers in decimal, binary in
-    hex. An empty line is the empty key.
+    hex. An empty line is the empty key. A byte order mark before the first line is no part of it.
 
     Raises:
         BadInput: a line is no key of that type; the sentence names it.
     """
     line = 1
     rest = b""
+    at_start = True
     while True:
         chunk = lines.read(CHUNK_BYTES)
         data = rest + chunk
         if chunk:
             cut = data.rfind(b"\n") + 1
             data, rest = data[:cut], data[cut:]
+        if data and at_start:
+            at_start = False
+            data = data.removeprefix(_BOM)
         if data:
             texts = _texts(data, name, line)
             channels = partitioner.channels_of(_keys(texts, key_type, name, line))
@@ -63,9 +69,12 @@ def _keys(texts: pa.Array, key_type: KeyType, name: str, line: int) -> pa.Array:
         return texts
     if key_type is KeyType.INT64:
         try:
-            return texts.cast(pa.int64())
+            numbers = texts.cast(pa.int64())
         except pa.ArrowInvalid:
             pass  # found one by one below
+        else:
+            if numbers.cast(texts.type).equals(texts):  # 0x10, 007 and -0 are other texts of the same numbers
+                return numbers
     keys = []
     for at, text in enumerate(texts.to_pylist()):
         try:

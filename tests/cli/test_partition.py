@@ -231,6 +231,16 @@ class TestRoute:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
         assert adapt.done("partition", "route", path, *given).out == self.told(path, ["a", "b"], ["a", "b"])
 
+    def test_a_byte_order_mark_is_no_part_of_the_first_key(self, adapt, here, plan, monkeypatch):
+        path = plan("string")
+        (here / "keys").write_bytes("\ufeffa\n\ufeffb\n".encode())
+        for size in (1, routing.CHUNK_BYTES):
+            monkeypatch.setattr(routing, "CHUNK_BYTES", size)
+            told = adapt.done("partition", "route", path, "keys").out
+            assert told == self.told(path, ["a", "\ufeffb"], ["a", "\ufeffb"])
+        (here / "keys").write_bytes("\ufeff".encode())
+        assert adapt.done("partition", "route", path, "keys").out == ""
+
     def test_no_keys_are_no_lines(self, adapt, here, plan):
         (here / "keys").write_bytes(b"")
         assert adapt.done("partition", "route", plan("string"), "keys").out == ""
@@ -241,6 +251,10 @@ class TestRoute:
             ("string", b"a\n\xff\n", "keys line 2: not UTF-8"),
             ("int64", b"1\n2\nx3\n", "keys line 3"),
             ("int64", b"1\n9223372036854775808\n", "keys line 2"),
+            ("int64", b"1\n2\n0x10\n007\n", "keys line 3: key '0x10'"),
+            ("int64", b"1\n007\n", "keys line 2"),
+            ("int64", b"-0\n", "keys line 1"),
+            ("int64", b"1\n\n", "keys line 2"),
             ("binary", b"00\nzz\n", "keys line 2"),
         ],
     )
