@@ -37,7 +37,7 @@ def imbalance_per_period(
     table: Table, at: str = "start", imbalance: str = "imbalance", floor: str = "imbalance_floor"
 ) -> Chart:
     """The imbalance of each period, and the floor under it."""
-    at = at if has(table, at) else "period"
+    at = _place(table, at)
     names = [imbalance] + ([floor] if has(table, floor) else [])
     points, said = _along(table, at, names, MOST_POINTS)
     sentence = f"The {named(table, imbalance)} of each period"
@@ -54,10 +54,11 @@ def imbalance_per_period(
 
 
 def migration_per_period(table: Table, at: str = "start", migration: str = "migrated_state") -> Chart:
-    """What moved for each period: a bar as long as the period."""
-    at = at if has(table, at) else "period"
+    """What moved for each period: bars of one width, which fit between the two starts that are nearest."""
+    at = _place(table, at)
     points, said = _along(table, at, [migration], _MOST_BARS)
-    step = min((after["x"] - before["x"] for before, after in pairwise(points)), default=1)
+    steps = (after["x"] - before["x"] for before, after in pairwise(points))
+    step = min((step for step in steps if step > 0), default=1)
     for point in points:
         point |= {"until": point["x"] + 0.82 * step, "zero": 0}
     encoding = {
@@ -70,6 +71,14 @@ def migration_per_period(table: Table, at: str = "start", migration: str = "migr
     mark = {"type": "rect", "color": PALETTE[1]}
     sentence = f"The {named(table, migration)} of each period.{said}"
     return chart("Migration per period", {"mark": mark, "encoding": encoding}, points, sentence, table)
+
+
+def _place(table: Table, at: str) -> str:
+    """The column that periods stand along: `at`, or their number where it is not there or tells two not apart."""
+    if not has(table, at):
+        return "period"
+    places = [place for place in table.values(at) if place is not None]
+    return "period" if len(set(places)) < len(places) and has(table, "period") else at
 
 
 def _along(table: Table, at: str, names: Sequence[str], most: int) -> tuple[Records, str]:

@@ -126,3 +126,13 @@ def test_names_break_between_words_and_keep_single_letters():
     assert breakable("r_floor_pair") == ["r_floor_", "pair"]
     assert breakable("build_s") == ["build_s"]
     assert breakable("") == [""]
+
+
+def test_bars_of_periods_that_start_together_stand_side_by_side():
+    columns = (Column("period", Kind.COUNT), Column("start", Kind.TIME), Column("migrated_state", Kind.NUMBER))
+    rows = [(1, 0, 5), (2, 1_000_000, 6), (3, 1_000_000, 7), (4, 3_000_000, 8)]
+    bars = migration_per_period(Table.of("Periods", columns, rows)).spec["data"]["values"]
+    assert [bar["x"] for bar in bars] == [1, 2, 3, 4]
+    assert all(bar["x"] < bar["until"] <= bar["x"] + 1 for bar in bars)
+    unnumbered = Table.of("Periods", columns[1:], [row[1:] for row in rows])
+    assert all(bar["until"] > bar["x"] for bar in migration_per_period(unnumbered).spec["data"]["values"])
