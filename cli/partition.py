@@ -289,14 +289,17 @@ def diff(
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.plans import read_plan
     from adapt.traces.counted import counted
+    from adapt.traces.readable import readable
 
     weighed = Resources.parse(resources, tolerance)
     first, second = read_plan(before), read_plan(after)
+    with readable(source):
+        is_csv = source.is_file()
     with stages() as progress:
         keys = counted(
             source,
             weight=weight,
-            key_type=key_type or (first.key_type if source.is_file() else None),
+            key_type=key_type or (first.key_type if is_csv else None),
             spark_options=spark_options(master, conf),
             progress=progress,
         )

@@ -12,6 +12,7 @@ from adapt.traces.artefacts.manifest import file_sha256, read_manifest
 from adapt.traces.artefacts.trace import open_trace
 from adapt.traces.counting import count_trace
 from adapt.traces.progress import Progress, silent
+from adapt.traces.readable import readable
 from adapt.traces.session import SparkOptions
 
 
@@ -48,14 +49,15 @@ def counted(
         UsageError: `weight` or `key_type` does not go with the input.
         BadInput: the input is none of these, or damaged.
     """
-    if path.is_file():
-        if weight is not None:
-            raise UsageError(f"--weight goes with a trace; the counts of {path} are what they are")
-        sha256 = file_sha256(path)
-        source = {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256}
-        return Counted(read_counts(path, key_type or KeyType.STRING), sha256, source)
-    if not path.exists():
-        raise BadInput(f"{path} does not exist; give a trace, counted keys, or a CSV of key,count")
+    with readable(path):
+        if path.is_file():
+            if weight is not None:
+                raise UsageError(f"--weight goes with a trace; the counts of {path} are what they are")
+            sha256 = file_sha256(path)
+            source = {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256}
+            return Counted(read_counts(path, key_type or KeyType.STRING), sha256, source)
+        if not path.exists():
+            raise BadInput(f"{path} does not exist; give a trace, counted keys, or a CSV of key,count")
     manifest = read_manifest(path)
     source = {"name": path.name, "content_hash": manifest.content_hash}
     if key_type is not None:

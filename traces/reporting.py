@@ -35,6 +35,7 @@ from adapt.traces.artefacts.trace_tables import (
     streams_table,
     top_keys_table,
 )
+from adapt.traces.readable import readable
 
 SCHEMA = "adapt.report/1"
 
@@ -82,14 +83,15 @@ def reported(path: Path) -> Reported:
     Raises:
         BadInput: it is none that can be reported, or damaged.
     """
-    if path.is_file():
-        return _plan(path)
-    if not path.exists():
-        raise BadInput(f"{path} does not exist; give what `adapt ingest`, `partition` or `replay` wrote with -o")
-    manifest = read_manifest(path)
-    if manifest.kind not in _KINDS:
-        raise BadInput(f"{path} is a {manifest.kind}, of which there is no report")
-    return _KINDS[manifest.kind](path, manifest)
+    with readable(path):
+        if path.is_file():
+            return _plan(path)
+        if not path.exists():
+            raise BadInput(f"{path} does not exist; give what `adapt ingest`, `partition` or `replay` wrote with -o")
+        manifest = read_manifest(path)
+        if manifest.kind not in _KINDS:
+            raise BadInput(f"{path} is a {manifest.kind}, of which there is no report")
+        return _KINDS[manifest.kind](path, manifest)
 
 
 def as_page(title: str, artefacts: Sequence[Reported]) -> Page:

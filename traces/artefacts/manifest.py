@@ -12,6 +12,7 @@ from typing import Any
 from adapt.core.errors import BadInput
 from adapt.traces.artefacts import disk
 from adapt.traces.artefacts.whole import MANIFEST
+from adapt.traces.readable import readable
 
 SCHEMA = "adapt.manifest/1"
 FORMAT_VERSION = 1
@@ -81,6 +82,11 @@ def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
         BadInput: there is no artefact, or one of another kind or of a newer format, or a file of it is missing or has
             another size than the manifest says.
     """
+    with readable(folder):
+        return _read_manifest(folder, kind)
+
+
+def _read_manifest(folder: Path, kind: str | None) -> Manifest:
     path = folder / MANIFEST
     if not folder.exists():
         raise BadInput(f"{folder} does not exist{_how_to_make(kind)}")
@@ -115,7 +121,9 @@ def verify(folder: Path, manifest: Manifest) -> None:
     """
     for entry in manifest.files:
         path = folder / str(entry["name"])
-        if file_sha256(path) != entry["sha256"]:
+        with readable(path):
+            found = file_sha256(path)
+        if found != entry["sha256"]:
             raise BadInput(f"{path} is damaged: its SHA-256 is not the one in the manifest; make the artefact again")
 
 

@@ -16,6 +16,7 @@ from adapt.core.errors import BadInput
 from adapt.core.partitioners.plan import Plan, explicit_table, plan_from_data, plan_to_data
 from adapt.traces.artefacts.manifest import Provenance, as_json
 from adapt.traces.artefacts.whole import MANIFEST, check_free, replace_whole, write_whole
+from adapt.traces.readable import readable
 
 MOST_KEYS_IN_JSON = 10_000
 """An explicit map of more keys stands in a file of its own."""
@@ -82,22 +83,26 @@ def read_plan_made(path: Path) -> dict[str, Any]:
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:
-    if path.is_dir():
-        plans = ", ".join(sorted(each.name for each in path.glob("*.plan")))
-        inside = f"; name one of the plans in it: {plans}" if plans else ""
-        what = "an artefact" if (path / MANIFEST).is_file() else "a folder"
-        raise BadInput(f"{path} is {what}, but a plan is one file{inside or f'; {_REMEDY}'}")
     try:
-        data = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise BadInput(f"{path} does not exist; {_REMEDY}") from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
+        with readable(path):
+            _check_is_file(path)
+            data = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is no plan, or is damaged: it is not JSON ({error}); {_REMEDY}") from error
     if not isinstance(data, dict):
         raise BadInput(f"{path} is no plan: it holds no JSON object; {_REMEDY}")
     return data
+
+
+def _check_is_file(path: Path) -> None:
+    """Say what stands at a place where no plan does."""
+    if path.is_dir():
+        plans = ", ".join(sorted(each.name for each in path.glob("*.plan")))
+        inside = f"; name one of the plans in it: {plans}" if plans else ""
+        what = "an artefact" if (path / MANIFEST).is_file() else "a folder"
+        raise BadInput(f"{path} is {what}, but a plan is one file{inside or f'; {_REMEDY}'}")
+    if not path.exists():
+        raise BadInput(f"{path} does not exist; {_REMEDY}")
 
 
 def _side_table(path: Path, data: Mapping[str, Any]) -> pa.Table | None:

@@ -3,12 +3,14 @@
 import glob
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.traces.readable import readable
 
 
 class Container(StrEnum):
@@ -61,13 +63,20 @@ def source_files(sources: Sequence[str]) -> list[SourceFile]:
         UsageError: a file is named twice.
         BadInput: an argument names nothing, a file cannot be read, or is packed in a way that is not supported.
     """
-    found = [place for source in sources for place in _expanded(source)]
+    found = []
+    for source in sources:
+        with readable(source):
+            found += list(_expanded(source))
     seen = set()
     for path, _ in found:
         if (real := os.path.realpath(path)) in seen:
             raise UsageError(f"{path} is named twice among the sources; its rows would count twice")
         seen.add(real)
-    return [file for path, label in found for file in _opened(path, label)]
+    files = []
+    for path, label in found:
+        with readable(path):
+            files += list(_opened(path, label))
+    return files
 
 
 def _expanded(source: str) -> Iterator[tuple[Path, str]]:
@@ -110,11 +119,9 @@ def _fixed_part(pattern: str) -> str:
 
 
 def _opened(path: Path, label: str) -> Iterator[SourceFile]:
-    try:
-        with path.open("rb") as file:
-            start = file.read(8)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    _check_name(path, label)
+    with path.open("rb") as file:
+        start = file.read(8)
     for magic, (name, tool) in _UNREADABLE.items():
         if start.startswith(magic):
             raise BadInput(f"{path} is packed with {name}, which is not supported; unpack it with `{tool}`")
@@ -123,6 +130,14 @@ def _opened(path: Path, label: str) -> Iterator[SourceFile]:
         yield from _members(path, label)
     else:
         yield SourceFile(os.path.abspath(path), label, container, path.stat().st_size)
+
+
+def _check_name(path: Path, label: str) -> None:
+    try:
+        label.encode()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise BadInput(f"{shown}: the name is not UTF-8, which `_path` could not hold; rename it") from error
 
 
 def _members(path: Path, label: str) -> Iterator[SourceFile]:
@@ -134,7 +149,13 @@ def _members(path: Path, label: str) -> Iterator[SourceFile]:
     files = [member for member in members if not member.is_dir() and not member.filename.startswith("__MACOSX/")]
     if not files:
         raise BadInput(f"{path}: the archive holds no files")
+    named = Counter(member.filename for member in files)
     for member in files:
+        if named[member.filename] > 1:
+            raise BadInput(
+                f"{path}: the archive has two members named {member.filename!r}, of which only one can be read; unpack"
+                " it first"
+            )
         if member.flag_bits & 1:
             raise BadInput(f"{path}: member {member.filename!r} is encrypted; unpack it first")
         yield SourceFile(

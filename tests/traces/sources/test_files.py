@@ -204,3 +204,18 @@ def test_packings_that_are_not_supported_are_named_with_their_tool(tmp_path, sta
     put(tmp_path, "a.log", content=start + b"\0" * 20)
     with pytest.raises(BadInput, match=f"is packed with {name}, which is not supported; unpack it with `"):
         labels(tmp_path / "a.log")
+
+
+def test_a_zip_with_two_members_of_one_name_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.csv", "x\n")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("a.csv", "y\n")
+    with pytest.raises(BadInput, match=r"two\.zip: the archive has two members named 'a\.csv'"):
+        labels(tmp_path / "two.zip")
+
+
+def test_a_name_that_is_not_utf_8_is_refused_and_shown(tmp_path):
+    put(tmp_path, os.fsdecode(b"caf\xe9.csv"))
+    with pytest.raises(BadInput, match=r"caf\\xe9\.csv: the name is not UTF-8.*rename it"):
+        labels(tmp_path)
