@@ -30,8 +30,8 @@ def holds(claim: str, ratio: Ratio, at_least: float) -> bool:
     middle = median(ratio.ratios)
     met = middle >= at_least
     print(
-        f"{claim}: {middle:.1f}x (min {min(ratio.ratios):.1f}, max {max(ratio.ratios):.1f}, "
-        f"{len(ratio.ratios)} repeats), claimed at least {at_least:g}x: {'met' if met else 'NOT MET'}; "
+        f"{claim}: {middle:.2f}x (min {min(ratio.ratios):.2f}, max {max(ratio.ratios):.2f}, "
+        f"{len(ratio.ratios)} repeats), claimed at least {at_least:.3g}x: {'met' if met else 'NOT MET'}; "
         f"best times {ratio.ours_s:.4f} s and {ratio.reference_s:.4f} s"
     )
     return met

@@ -128,5 +128,5 @@ def command_line() -> str:
     """The command as it was typed, for manifests; values of settings that hold secrets are left out."""
     import shlex
 
-    words = [re.sub(rf"(?i)^([^=]*({_SECRET})[^=]*=).*", r"\1...", word) for word in _typed.get()]
+    words = [re.sub(rf"(?i)^((?:--conf=)?[^=]*({_SECRET})[^=]*=).*", r"\1...", word) for word in _typed.get()]
     return shlex.join(["adapt", *words])

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.errors import UsageError
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.frequencies.exact import KeyCounts, count_keys, frequencies_of, merge
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.stream import Weight
@@ -41,7 +41,7 @@ def count_trace(
 
     Raises:
         UsageError: the trace has no column of that weight.
-        BadInput: a part of the trace is damaged.
+        BadInput: a part of the trace is damaged, or its weights add up to more than an int64 holds.
     """
     chosen = weight or default_weight(trace)
     if chosen is not Weight.COUNT and WEIGHT_COLUMNS[chosen] not in trace.columns:
@@ -63,6 +63,8 @@ def count_trace(
         schema = f"key {key_kind}, weight {weight_kind}, block bigint"
         summed = _summed(in_tasks(spark, tasks, work, schema), chosen).toArrow()
     keys = summed["key"].combine_chunks()
+    if summed["weight"].null_count:
+        raise BadInput(f"{trace.path}: the {chosen} of one key add up to more than an int64 holds")
     counts = summed["weight"].combine_chunks().to_numpy(zero_copy_only=False)
     return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen)
 
@@ -73,11 +75,17 @@ def default_weight(trace: Trace) -> Weight:
 
 
 def count_block(block: TraceBlock, weight: Weight) -> KeyCounts:
-    """The exact counts of one block."""
+    """The exact counts of one block; costs are added row after row, wherever its row groups end."""
     names = ["key"] if weight is Weight.COUNT else ["key", WEIGHT_COLUMNS[weight]]
-    return merge(
-        count_keys(batch.column("key"), weights_of(batch, weight)) for batch in read_pieces(block.pieces, names)
-    )
+    batches = read_pieces(block.pieces, names)
+    if weight is not Weight.COST:
+        return merge(count_keys(batch.column("key"), weights_of(batch, weight)) for batch in batches)
+    read = list(batches)
+    kind = read[0].column("key").type
+    wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(kind, kind)
+    keys = pa.concat_arrays([batch.column("key").cast(wide) for batch in read])
+    counted = count_keys(keys, np.concatenate([weights_of(batch, weight) for batch in read]))
+    return KeyCounts(counted.keys.cast(kind), counted.counts, counted.rows)
 
 
 def weights_of(batch: pa.RecordBatch, weight: Weight) -> NDArray[np.int64] | NDArray[np.float64] | None:
@@ -95,7 +103,7 @@ def _summed(partial: "DataFrame", weight: Weight) -> "DataFrame":
     from pyspark.sql import functions as F
 
     if weight is not Weight.COST:
-        return partial.groupBy("key").agg(F.sum("weight").alias("weight"))
+        return partial.groupBy("key").agg(F.try_sum("weight").alias("weight"))
     in_order = F.array_sort(F.collect_list(F.struct("block", "weight")))
     total = F.aggregate(in_order, F.lit(0.0), lambda sum_so_far, part: sum_so_far + part["weight"])
     return partial.groupBy("key").agg(total.alias("weight"))

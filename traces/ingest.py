@@ -99,7 +99,7 @@ def ingest(
         stock = take_stock(rows, parts, progress)
         rejects = set_aside(spark, rows, stock.refused, source, folder, progress)
         _check_rows(stock.kept, rejects, max_rejects or MaxRejects(), sources)
-        write_in_order(rows, stock.bounds_us, folder, progress)
+        write_in_order(rows, stock, folder, progress)
         if staging.exists():
             disk.remove_tree(staging)
         guesses = (*recognised.guesses, *guesses)

@@ -59,7 +59,7 @@ class Mapping:
     def wanted(self, columns: Sequence[str]) -> list[str]:
         """Those of the source's columns that the expressions can name; never too few."""
         texts = " ".join([*self.expressions().values(), *self.keep])
-        return [name for name in (*columns, PATH) if name in texts]
+        return [name for name in (*columns, PATH) if name in texts or name.replace("`", "``") in texts]
 
 
 def chosen_time(sample: "DataFrame", columns: Sequence[str]) -> str:
@@ -175,6 +175,10 @@ def _key(value: "Column", kind: str) -> "Column":
         return value.cast("bigint")
     if kind == "binary":
         return value
+    if kind in ("double", "float"):
+        raise UsageError(
+            f"--key gives {kind}, of which one number may be written in two ways: use bigint(...) or string(...)"
+        )
     if kind.startswith(NESTED):
         raise UsageError(f"--key gives {kind}; a key is text, a whole number or binary: name a field, or use concat_ws")
     return value.cast("string")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
+from adapt.core.errors import BadInput
 from adapt.traces.artefacts import disk
 from adapt.traces.artefacts.trace import ROW_GROUP_ROWS
 from adapt.traces.progress import Progress, watched
@@ -59,8 +60,13 @@ def take_stock(rows: "DataFrame", parts: int, progress: Progress) -> Stock:
     return Stock(counts.pop(None, 0), counts, tuple(sorted(bounds_us)))
 
 
-def write_in_order(rows: "DataFrame", bounds_us: Sequence[int], folder: Path, progress: Progress) -> None:
-    """Write the rows without a reason against them as parts, numbered in time order."""
+def write_in_order(rows: "DataFrame", stock: Stock, folder: Path, progress: Progress) -> None:
+    """Write the rows without a reason against them as parts, numbered in time order.
+
+    Raises:
+        BadInput: they are not as many as were in stock: an expression gives another result each time.
+    """
+    bounds_us = stock.bounds_us
     from pyspark.sql import functions as F
 
     # a column that cannot be worked out twice keeps Spark from evaluating the expressions again for each use of them
@@ -72,8 +78,13 @@ def write_in_order(rows: "DataFrame", bounds_us: Sequence[int], folder: Path, pr
     with spark_failures("sorting by time"), watched(rows.sparkSession, "sorting by time", progress):
         writer = apart.sortWithinPartitions(*ORDER, ONCE).select(*names).write
         writer.option("parquet.block.row.count.limit", ROW_GROUP_ROWS).parquet(str(written))
-    full = [path for path in sorted(written.glob("part-*")) if pq.read_metadata(path).num_rows]
-    for number, path in enumerate(full):
+    sizes = {path: pq.read_metadata(path).num_rows for path in sorted(written.glob("part-*"))}
+    if sum(sizes.values()) != stock.kept:
+        raise BadInput(
+            f"{stock.kept:,} rows were good at first and {sum(sizes.values()):,} when they were written: an expression"
+            " gives another result each time (rand(), uuid()?); use one that depends on the row alone"
+        )
+    for number, path in enumerate(path for path, size in sizes.items() if size):
         disk.rename(path, folder / part_name(number))
     disk.remove_tree(written)
 

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from adapt.core.errors import UsageError
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts import disk
 from adapt.traces.progress import Progress, watched
-from adapt.traces.session import literal_path, spark_failures
+from adapt.traces.session import spark_failures
 from adapt.traces.sources.source import Source
 
 if TYPE_CHECKING:
@@ -68,7 +72,7 @@ class MaxRejects:
     """
 
     rows: int | None = None
-    share: float = 1.0
+    share: Fraction = Fraction(1)
 
     @classmethod
     def parse(cls, text: str) -> "MaxRejects":
@@ -78,11 +82,11 @@ class MaxRejects:
             UsageError: it is neither.
         """
         try:
-            if text.endswith("%") and 0 <= float(text[:-1]) <= 100:
-                return cls(None, float(text[:-1]) / 100)
+            if text.endswith("%") and 0 <= Fraction(text[:-1]) <= 100:
+                return cls(None, Fraction(text[:-1]) / 100)
             if int(text) >= 0:
                 return cls(int(text))
-        except ValueError:
+        except (ValueError, ZeroDivisionError):
             pass
         raise UsageError(f"--max-rejects {text!r} is neither a number of rows nor a percentage, e.g. 100 or 1%")
 
@@ -133,29 +137,22 @@ def set_aside(
         for number, part in enumerate(sorted(written.glob("part-*"))):
             disk.rename(part, folder / FOLDER / f"part-{number:05d}.parquet")
         disk.remove_tree(written)
-        return Rejects(sum(counts.values()), *_by_reason(spark, folder / FOLDER, counts))
+        return Rejects(sum(counts.values()), *_by_reason(folder / FOLDER, counts))
 
 
-def _by_reason(
-    spark: "SparkSession", folder: Path, counts: Mapping[str, int]
-) -> tuple[dict[str, int], dict[str, list[dict[str, Any]]]]:
-    """Counts, most first, and the first few rows of each reason."""
-    from pyspark.sql import functions as F
-
+def _by_reason(folder: Path, counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, list[dict[str, Any]]]]:
+    """Counts, most first, and the first few rows of each reason, which are read one batch at a time."""
     ordered = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS])
-    rows = spark.read.parquet(literal_path(folder)).withColumn("at", F.monotonically_increasing_id())
-    firsts = rows.groupBy("reason").agg(
-        F.slice(
-            F.array_sort(
-                F.collect_list(F.struct("at", "file", "line", F.substring("text", 1, SHOWN_TEXT).alias("text")))
-            ),
-            1,
-            EXAMPLES,
-        ).alias("rows")
-    )
-    found = {row["reason"]: row["rows"] for row in firsts.collect()}
-    examples = {
-        reason: [{"file": first["file"], "line": first["line"], "text": first["text"]} for first in found[reason]]
-        for reason in ordered
-    }
+    examples: dict[str, list[dict[str, Any]]] = {reason: [] for reason in ordered}
+    missing = sum(min(EXAMPLES, count) for count in ordered.values())
+    for path in sorted(folder.glob("part-*")):
+        for batch in pq.ParquetFile(path).iter_batches(columns=["reason", "file", "line", "text"]):
+            for reason, found in examples.items():
+                rows = batch.filter(pc.equal(batch.column("reason"), reason)).slice(0, EXAMPLES - len(found))
+                found += [
+                    {"file": row["file"], "line": row["line"], "text": row["text"][:SHOWN_TEXT]}
+                    for row in rows.to_pylist()
+                ]
+            if sum(map(len, examples.values())) >= missing:
+                return ordered, examples
     return ordered, examples

@@ -210,7 +210,7 @@ def translated(error: Exception, doing: str) -> AdaptError:
             f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
             "temporary files); free some there or where the output goes, or point --conf spark.local.dir elsewhere"
         )
-    if "OutOfMemoryError" in text or "MEMORY_LIMIT" in text:
+    if any(sign in text for sign in ("OutOfMemoryError", "MEMORY_LIMIT", "SparkContext was shut down")):
         return EnvironmentFailure(f"{doing}: Spark ran out of memory; raise it with --conf spark.driver.memory=4g")
     return EnvironmentFailure(f"{doing}: Spark failed: {first_sentence(_root_cause(text))}")
 

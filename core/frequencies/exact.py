@@ -33,6 +33,9 @@ def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) 
     """Count one batch: rows by key, or the sum of `weights` by key, added in row order.
 
     Null is a key of its own. Integer weights are added as integers.
+
+    Raises:
+        BadInput: integer weights are too much for int64 all together.
     """
     encoded = pc.dictionary_encode(one_array(keys), null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False)
@@ -41,6 +44,7 @@ def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) 
     if weights is None:
         counts = np.bincount(codes, minlength=distinct).astype(np.int64, copy=False)
     elif np.issubdtype(weights.dtype, np.integer):
+        _refuse_overflow(weights)
         counts = np.zeros(distinct, dtype=np.int64)
         np.add.at(counts, codes, weights.astype(np.int64, copy=False))
     else:
@@ -66,13 +70,14 @@ def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weig
     """Exact frequencies of one or many counted batches.
 
     Raises:
-        BadInput: a key's weight is negative, infinite or not a number.
+        BadInput: a key's weight is negative, infinite or not a number, or all together are too much for int64.
     """
     whole = parts if isinstance(parts, KeyCounts) else merge(parts)
     wrong = np.flatnonzero(~(np.isfinite(whole.counts) & (whole.counts >= 0)))
     if len(wrong):
         key = whole.keys[int(wrong[0])].as_py()
         raise BadInput(f"key {key!r} weighs {whole.counts[wrong[0]]:g}, but a weight is a finite number from 0 up")
+    _refuse_overflow(whole.counts)
     order = key_order(whole.keys, whole.counts)
     counts = whole.counts[order]
     return Frequencies(
@@ -84,3 +89,8 @@ def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weig
         weight=weight,
         distinct=len(counts),
     )
+
+
+def _refuse_overflow(weights: Counts) -> None:
+    if np.issubdtype(weights.dtype, np.integer) and float(weights.sum(dtype=np.float64)) >= 2.0**63:
+        raise BadInput("the weights add up to more than an int64 holds; weigh in larger units")

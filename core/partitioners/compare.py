@@ -37,11 +37,11 @@ class ComparisonRow:
     metrics: Metrics
     build_s: float | None
 
-    def as_data(self, *, timed: bool = True) -> dict[str, Any]:
-        """The row as JSON data; without `timed` it is the same on every machine, at any time."""
+    def as_data(self) -> dict[str, Any]:
+        """The row as JSON data."""
         construction = None if self.construction is None else self.construction.value
         named = {"scheme": self.scheme.value, "construction": construction, "channels": self.channels}
-        return named | self.metrics.as_data() | ({"build_s": self.build_s} if timed else {})
+        return named | self.metrics.as_data() | {"build_s": self.build_s}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Comparison:
         rows = [[row.as_data()[column.name] for column in COLUMNS] for row in self.rows]
         return Table.of("Schemes compared", COLUMNS, rows, note=NOTE)
 
-    def as_data(self, *, timed: bool = True) -> dict[str, Any]:
-        """The comparison as JSON data; content hashes are taken without `timed`."""
-        return {"schema": SCHEMA, "rows": [row.as_data(timed=timed) for row in self.rows]}
+    def as_data(self) -> dict[str, Any]:
+        """The comparison as JSON data."""
+        return {"schema": SCHEMA, "rows": [row.as_data() for row in self.rows]}
 
     def _repr_html_(self) -> str:
         """The table, for a notebook."""

@@ -1,6 +1,7 @@
 """The names by which schemes and constructions are chosen; light enough for `--help`.
 
-What stands behind each name is in `registry.py`, whose keys are exactly these members.
+What stands behind each name is in `registry.py` (schemes), `construct.py` and `utility.py`, whose keys are exactly
+these members.
 """
 
 from enum import StrEnum

@@ -15,6 +15,7 @@ from adapt.traces.artefacts.trace import Trace, open_trace
 from adapt.traces.counting import count_trace, default_weight
 from adapt.traces.ingest import ingest
 from adapt.traces.mapping import Mapping
+from adapt.traces.session import SparkOptions
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -153,3 +154,25 @@ def test_a_damaged_part_is_named_by_the_task_that_meets_it(tmp_path):
     with pytest.raises(BadInput, match=r"part-00000\.parquet is damaged") as damaged:
         count_trace(open_trace(trace.path))
     assert "\n" not in str(damaged.value)
+
+
+def test_costs_do_not_show_how_the_trace_was_cut_into_files(tmp_path):
+    source = tmp_path / "rows.csv"
+    rows = [f"{at},k{at % 3},{(at * 7919 % 1000) / 7}" for at in range(1_000, 4_000)]
+    source.write_text("\n".join(["ts,key,cost", *rows]))
+    counted = []
+    for parts in ("1", "8"):
+        options = SparkOptions(conf={"spark.sql.shuffle.partitions": parts})
+        made = ingest([str(source)], tmp_path / f"{parts}.trace", Mapping("key", "ts", "cost"), spark_options=options)
+        assert len(list(made.trace.path.glob("part-*"))) == int(parts)
+        counted.append(count_trace(made.trace))
+    assert counted[0].count_low.tolist() == counted[1].count_low.tolist()
+
+
+def test_byte_totals_beyond_int64_are_refused(tmp_path):
+    for name, keys in (("one", "aa"), ("two", "ab")):
+        source = tmp_path / f"{name}.csv"
+        source.write_text("ts,key,size\n" + "".join(f"1700000000,{key},6000000000000000000\n" for key in keys))
+        trace = ingest([str(source)], tmp_path / f"{name}.trace", Mapping("key", "ts", bytes="size")).trace
+        with pytest.raises(BadInput, match="than an int64 holds"):
+            count_trace(trace, weight=Weight.BYTES)

@@ -1,6 +1,8 @@
 """Ingest as a whole: every row is kept or refused, in one order, the same on any cut of the work."""
 
 import os
+from dataclasses import replace
+from fractions import Fraction
 from random import Random
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ from adapt.core.stream import KeyType
 from adapt.traces.artefacts.trace import open_trace
 from adapt.traces.ingest import ingest
 from adapt.traces.mapping import Mapping
+from adapt.traces.order import take_stock
 from adapt.traces.rejects import MaxRejects
 from adapt.traces.session import SparkOptions
 from adapt.traces.sources.names import FormatName
@@ -134,9 +137,19 @@ def test_max_rejects_refuses_the_whole_and_leaves_nothing(tmp_path):
     assert ingest([source], tmp_path / "out", USER, reading=HEADED, max_rejects=MaxRejects(3)).rejects.rows == 3
 
 
+def test_a_percentage_is_meant_to_the_last_row():
+    assert not any(MaxRejects.parse(f"{percent}%").exceeded(percent, 100) for percent in range(101))
+    assert all(MaxRejects.parse(f"{percent}%").exceeded(percent + 1, 100) for percent in range(100))
+
+
 @pytest.mark.parametrize(
     ("text", "limit"),
-    [("0", MaxRejects(0)), ("12", MaxRejects(12)), ("1%", MaxRejects(None, 0.01)), ("0.5%", MaxRejects(None, 0.005))],
+    [
+        ("0", MaxRejects(0)),
+        ("12", MaxRejects(12)),
+        ("1%", MaxRejects(None, Fraction(1, 100))),
+        ("0.5%", MaxRejects(None, Fraction(1, 200))),
+    ],
 )
 def test_max_rejects_are_rows_or_a_percentage(text, limit):
     assert MaxRejects.parse(text) == limit
@@ -221,3 +234,17 @@ def test_a_wrong_option_leaves_nothing_behind(tmp_path):
     with pytest.raises(UsageError, match="did you mean 'user'"):
         ingest([source], tmp_path / "out", Mapping("usr", "ts"), reading=HEADED)
     assert os.listdir(tmp_path) == ["in"]
+
+
+def test_an_expression_that_gives_another_result_each_time_is_refused(tmp_path, monkeypatch):
+    source = tmp_path / "rows.csv"
+    source.write_text("ts,key\n1700000000,k\n1700000001,k\n")
+
+    def stock_of_another_time(*arguments):
+        stock = take_stock(*arguments)
+        return replace(stock, kept=stock.kept - 1)
+
+    monkeypatch.setattr("adapt.traces.ingest.take_stock", stock_of_another_time)
+    with pytest.raises(BadInput, match="1 rows were good at first and 2 when they were written"):
+        ingest([str(source)], tmp_path / "x.trace", Mapping("key", "ts"))
+    assert os.listdir(tmp_path) == ["rows.csv"]

@@ -46,7 +46,6 @@ def test_an_expression_may_use_any_column_and_the_path(result):
         ("int(n)", "bigint"),
         ("smallint(n)", "bigint"),
         ("n", "string"),
-        ("double(n)", "string"),
         ("n = '1'", "string"),
         ("cast(n as binary)", "binary"),
         ("null", "string"),
@@ -54,6 +53,12 @@ def test_an_expression_may_use_any_column_and_the_path(result):
 )
 def test_keys_are_whole_numbers_text_or_binary(result, key, kind):
     assert dict(result(Mapping(key, "when"), ("ann", "1")).dtypes)["key"] == kind
+
+
+@pytest.mark.parametrize("key", ["double(n)", "float(n)"])
+def test_a_key_is_no_fraction(result, key):
+    with pytest.raises(UsageError, match=r"--key gives (double|float), .*use bigint\(\.\.\.\) or string\(\.\.\.\)"):
+        result(Mapping(key, "when"), ("1", "1"))
 
 
 def test_a_key_of_several_values_is_refused_with_the_remedy(result):

@@ -159,3 +159,8 @@ def test_a_file_that_went_away_is_refused_by_name(tmp_path):
 
 def test_a_chunk_is_never_larger_than_a_block():
     assert containers.CHUNK_BYTES <= blocks.BLOCK_BYTES
+
+
+def test_a_header_that_is_not_utf_8_is_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"source\.csv: the header is not UTF-8.*iconv"):
+        rows_of(file_of(tmp_path, b"x,\xe9\n1,2\n"), HEADED)

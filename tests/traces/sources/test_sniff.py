@@ -185,3 +185,24 @@ def test_options_that_cannot_be_meant_are_refused(options, says):
     with pytest.raises(UsageError) as refused:
         ReadOptions(**options)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("header", [None, True])
+def test_a_header_that_is_not_utf_8_is_refused(sniffed, header):
+    with pytest.raises(BadInput, match=r"0\.dat: the header is not UTF-8.*iconv -f latin1 -t utf-8"):
+        sniffed("id,catégorie,ts\n1,a,2\n2,b,3\n".encode("latin1"), header=header)
+
+
+def test_rows_that_are_not_utf_8_are_no_matter_of_the_header(sniffed):
+    assert sniffed("id,name\n1,é\n".encode("latin1")).form.columns == ("id", "name")
+
+
+@pytest.mark.parametrize("ends", ["", "\n1,2\n"])
+def test_a_quote_that_swallows_a_long_first_line_is_refused(sniffed, ends):
+    with pytest.raises(BadInput, match="0.dat: a quote in the first line is never closed.*--quote ''"):
+        sniffed('a,"' + "b" * 200_000 + ends)
+
+
+def test_a_byte_order_mark_alone_is_empty_input(sniffed):
+    with pytest.raises(BadInput, match="the input is empty"):
+        sniffed(b"\xef\xbb\xbf")
