@@ -235,6 +235,12 @@ def _between(count: int, first: int, last: int) -> NDArray[np.bool_]:
 
 def _check_header(data: Bytes, records: Records, form: RecordFormat, source: SourceFile) -> None:
     line = data[int(records.starts[0]) : int(records.ends[0])]
+    try:
+        line.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{source.label}: the header is not UTF-8 text; convert the file, e.g. with `iconv -f latin1 -t utf-8`"
+        ) from error
     if int(records.fields[0]) == len(form.columns):
         only = Records(
             records.starts[:1] * 0, records.ends[:1] - records.starts[0], records.lines[:1], records.fields[:1], 0, 0

@@ -21,6 +21,7 @@ from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.text import log_format, pattern_format
 
 HEAD_BYTES = 1 << 18
+_BOM = b"\xef\xbb\xbf"
 LOOKED_AT = 200
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
 
@@ -80,7 +81,7 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
     """
     head, name = b"", ""
     for file in files:
-        head, name = head_of(file, HEAD_BYTES), file.label
+        head, name = head_of(file, HEAD_BYTES).removeprefix(_BOM), file.label
         if head.strip():
             break
     if not head.strip():
@@ -96,7 +97,6 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
         if any(file.container is not Container.PLAIN for file in files):
             raise BadInput(f"{name}: Parquet files inside archives are not read; unpack them")
         return Recognised(None, guesses)
-    head = head.removeprefix(b"\xef\xbb\xbf")
     match kind:
         case FormatName.JSONL:
             return Recognised(JsonLines(), guesses)
@@ -105,13 +105,13 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
         case FormatName.TEXT:
             return Recognised(pattern_format(options.pattern), guesses)
         case _:
-            return Recognised(_delimited(_lines(head), kind, options, guesses, name), guesses)
+            return Recognised(_delimited(_lines(head, "surrogateescape"), kind, options, guesses, name), guesses)
 
 
-def _lines(head: bytes) -> list[str]:
-    """The first whole lines with their line ends, blank ones left out."""
-    lines = re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$", head.decode("utf-8", "replace"))
-    if len(head) == HEAD_BYTES and len(lines) > 1:
+def _lines(head: bytes, errors: Literal["replace", "surrogateescape"] = "replace") -> list[str]:
+    """The first whole lines with their line ends, blank ones left out; `errors` says what stands for bad bytes."""
+    lines = re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$", head.decode("utf-8", errors))
+    if len(head) >= HEAD_BYTES - len(_BOM) and len(lines) > 1:
         lines.pop()
     return [line for line in lines if line.strip()][:LOOKED_AT]
 
@@ -139,11 +139,18 @@ def _delimited(
         delimiter = _guess_delimiter(lines)
         guesses.append(f"delimiter {DELIMITERS[delimiter]}")
     rows = list(_rows(lines, delimiter, options.quote))
+    if not rows:
+        raise BadInput(
+            f"{name}: a quote in the first line is never closed, or the line is too long to be a record; --quote ''"
+            " reads quotes as plain characters"
+        )
     first = rows[0]
     header = options.header
     if header is None:
         header = _looks_like_header(rows)
         guesses.append("a header line" if header else "no header line")
+    if header and any("\udc80" <= letter <= "\udcff" for cell in first for letter in cell):
+        raise BadInput(f"{name}: the header is not UTF-8 text; convert the file, e.g. with `iconv -f latin1 -t utf-8`")
     if options.columns:
         names = options.columns
         if len(names) != len(first):

@@ -193,13 +193,17 @@ def test_a_header_that_is_not_utf_8_is_refused(sniffed, header):
         sniffed("id,catégorie,ts\n1,a,2\n2,b,3\n".encode("latin1"), header=header)
 
 
+def test_a_replacement_character_in_a_header_is_text(sniffed):
+    assert sniffed("id,cat\ufffdgorie\n1,2\n", header=True).form.columns == ("id", "cat\ufffdgorie")
+
+
 def test_rows_that_are_not_utf_8_are_no_matter_of_the_header(sniffed):
     assert sniffed("id,name\n1,é\n".encode("latin1")).form.columns == ("id", "name")
 
 
 @pytest.mark.parametrize("ends", ["", "\n1,2\n"])
 def test_a_quote_that_swallows_a_long_first_line_is_refused(sniffed, ends):
-    with pytest.raises(BadInput, match="0.dat: a quote in the first line is never closed.*--quote ''"):
+    with pytest.raises(BadInput, match=r"0\.dat: a quote in the first line is never closed.*--quote ''"):
         sniffed('a,"' + "b" * 200_000 + ends)
 
 
