@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from adapt.core.errors import UsageError
+from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.names import UtilityName
+from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
     from adapt.traces.session import SparkOptions
@@ -17,6 +20,11 @@ if TYPE_CHECKING:
 _typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
 _SECRET = "secret|password|token|access[.]?key"
 """What Spark too takes for the name of a setting that is nobody else's business."""
+
+MOST_CHANNELS = 1_000_000
+"""No command takes more channels; such a number is a slip."""
+
+_MOST_COUNTS = 10_000
 
 SPARK_PANEL = "Spark"
 EXPERT_PANEL = "For experts"
@@ -74,6 +82,15 @@ TrackOption: TypeAlias = Annotated[
         rich_help_panel=EXPERT_PANEL,
     ),
 ]
+WeightOption: TypeAlias = Annotated[
+    Weight | None,
+    typer.Option("--weight", help="What a row weighs; cost where the trace has costs, else count.", show_default=False),
+]
+UtilityOption: TypeAlias = Annotated[
+    UtilityName,
+    typer.Option("--utility", help="How balance and migration are combined.", rich_help_panel=EXPERT_PANEL),
+]
+HashOption: TypeAlias = Annotated[HashName, typer.Option("--hash", help="Hash of keys.", rich_help_panel=EXPERT_PANEL)]
 TracePath: TypeAlias = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace made by `adapt ingest`.")]
 CountedPath: TypeAlias = Annotated[
     Path, typer.Argument(metavar="TRACE|FREQ|COUNTS.csv", help="A trace, counted keys, or a CSV of key,count.")
@@ -99,19 +116,36 @@ def channel_counts(text: str) -> list[int]:
     """Channel counts in turn: `8`, `1:10` (both ends), `10:4` (shrinking), `1,2,4,8`.
 
     Raises:
-        UsageError: it is none of these, or a count is below 1.
+        UsageError: it is none of these, a count is below 1 or above `MOST_CHANNELS`, or there are too many counts.
     """
     counts: list[int] = []
-    try:
-        for part in text.split(","):
-            first, colon, last = part.partition(":")
+    for part in text.split(","):
+        first, colon, last = part.partition(":")
+        try:
             low, high = int(first), int(last if colon else first)
-            counts += range(low, high + 1) if low <= high else range(low, high - 1, -1)
-    except ValueError:
-        raise UsageError(f"--channels {text!r} is not a count, a range or a list, e.g. 8, 1:10 or 1,2,4,8") from None
-    if min(counts) < 1:
-        raise UsageError(f"--channels {text!r}: {min(counts)} channels cannot carry a stream; give 1 or more")
+        except ValueError:
+            raise UsageError(
+                f"--channels {text!r} is not a count, a range or a list, e.g. 8, 1:10 or 1,2,4,8"
+            ) from None
+        for end in (low, high):
+            check_channels(end, text)
+        if len(counts) + abs(high - low) >= _MOST_COUNTS:
+            raise UsageError(f"--channels {text!r} is more than {_MOST_COUNTS:,} counts; give a shorter range")
+        counts += range(low, high + 1) if low <= high else range(low, high - 1, -1)
     return counts
+
+
+def check_channels(channels: int, text: str = "") -> None:
+    """Check a count of channels, which was typed as a part of `text`.
+
+    Raises:
+        UsageError: it is below 1 or above `MOST_CHANNELS`.
+    """
+    given = f"--channels {text or channels}"
+    if channels < 1:
+        raise UsageError(f"{given}: {channels} channels cannot carry a stream; give 1 or more")
+    if channels > MOST_CHANNELS:
+        raise UsageError(f"{given}: {channels:,} channels are more than the {MOST_CHANNELS:,} there may be")
 
 
 @contextmanager

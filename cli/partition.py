@@ -13,13 +13,17 @@ from adapt.cli.options import (
     ConfOption,
     CountedPath,
     ForceOption,
+    HashOption,
     MasterOption,
     ResourcesOption,
     SigmaOption,
     ToleranceOption,
     TracePath,
     TrackOption,
+    UtilityOption,
+    WeightOption,
     channel_counts,
+    check_channels,
     command_line,
     spark_options,
 )
@@ -28,22 +32,13 @@ from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
-from adapt.core.stream import KeyType, Weight
+from adapt.core.stream import KeyType
 
 app = typer.Typer(cls=Group, help="Count keys, build plans, compare them, route by them.", no_args_is_help=True)
 
-WeightOption = Annotated[
-    Weight | None,
-    typer.Option("--weight", help="What a row weighs; cost where the trace has costs, else count.", show_default=False),
-]
 KeyTypeOption = Annotated[
     KeyType | None,
     typer.Option("--key-type", help="How keys of a CSV are read; string if left out.", rich_help_panel=EXPERT_PANEL),
-]
-HashOption = Annotated[HashName, typer.Option("--hash", help="Hash of keys.", rich_help_panel=EXPERT_PANEL)]
-UtilityOption = Annotated[
-    UtilityName,
-    typer.Option("--utility", help="How balance and migration are combined.", rich_help_panel=EXPERT_PANEL),
 ]
 PlanPath = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan made by `adapt partition build`.")]
 
@@ -126,7 +121,7 @@ def build(
     from adapt.traces.artefacts.whole import check_free
     from adapt.traces.counted import counted
 
-    _check_channels(channels)
+    check_channels(channels)
     weighed = Resources.parse(resources, tolerance, sigma)
     if out is not None:
         check_free(out, force=force)
@@ -206,7 +201,7 @@ def compare(
         comparison = compare_schemes(
             keys.frequencies,
             counts,
-            schemes=tuple(schemes) if schemes else tuple(Scheme),
+            schemes=tuple(dict.fromkeys(schemes)) if schemes else tuple(Scheme),
             resources=weighed,
             utility=utility,
             track=track,
@@ -253,6 +248,8 @@ def route(
     read = read_plan(plan)
     partitioner = read.partitioner()
     if keys is None or str(keys) == "-":
+        if sys.stdin is None:
+            raise UsageError("standard input is closed; give KEYS, a file with a key a line")
         lines, name = sys.stdin.buffer, "standard input"
     else:
         try:
@@ -306,8 +303,3 @@ def diff(
     difference = plan_difference(first, second, keys.frequencies, weighed)
     long = (for_people(table, format) for table in (difference.moves(), difference.heaviest))
     show([difference.table(), *long], format, difference.as_data())
-
-
-def _check_channels(channels: int) -> None:
-    if channels < 1:
-        raise UsageError(f"--channels {channels}: {channels} channels cannot carry a stream; give 1 or more")

@@ -7,13 +7,16 @@ import typer
 
 from adapt.cli.help import Command, Group
 from adapt.cli.options import (
-    EXPERT_PANEL,
     ForceOption,
+    HashOption,
     ResourcesOption,
     SigmaOption,
     ToleranceOption,
     TracePath,
     TrackOption,
+    UtilityOption,
+    WeightOption,
+    check_channels,
     command_line,
 )
 from adapt.cli.output import Format, FormatOption, for_people, narrate_written, show
@@ -21,7 +24,6 @@ from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
-from adapt.core.stream import Weight
 
 app = typer.Typer(
     cls=Group, help="Drive a trace through a mechanism and see what happens over time.", no_args_is_help=True
@@ -49,23 +51,13 @@ def repartition(
     construction: Annotated[
         Construction, typer.Option("--construction", help="How heavy keys are placed.")
     ] = Construction.SCAN,
-    weight: Annotated[
-        Weight | None,
-        typer.Option(
-            "--weight", help="What a row weighs; cost where the trace has costs, else count.", show_default=False
-        ),
-    ] = None,
+    weight: WeightOption = None,
     resources: ResourcesOption = "LLL",
     tolerance: ToleranceOption = "1.2",
     sigma: SigmaOption = 0.1,
-    utility: Annotated[
-        UtilityName,
-        typer.Option("--utility", help="How balance and migration are combined.", rich_help_panel=EXPERT_PANEL),
-    ] = UtilityName.APM,
+    utility: UtilityOption = UtilityName.APM,
     track: TrackOption = None,
-    hash: Annotated[HashName, typer.Option("--hash", help="Hash of keys.", rich_help_panel=EXPERT_PANEL)] = (
-        HashName.MURMUR3
-    ),
+    hash: HashOption = HashName.MURMUR3,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
 ) -> None:
@@ -88,6 +80,8 @@ def repartition(
 
     if (channels is None) == (not schedule):
         raise UsageError("give either --channels N or --schedule 0h:N,6h:N")
+    if channels is not None:
+        check_channels(channels)
     plan = Schedule.parse(schedule) if schedule else Schedule.fixed(channels or 0)
     length = PeriodLength.parse(period)
     recipe = Recipe(scheme, construction, Resources.parse(resources, tolerance, sigma), utility, track, hash)

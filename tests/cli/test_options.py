@@ -28,7 +28,25 @@ def test_a_range_has_both_ends_and_steps_of_one(first, last):
     assert all(abs(after - before) == 1 for before, after in pairwise(chain))
 
 
-@pytest.mark.parametrize("text", ["", "a", "1:", ":3", "1.5", "1,,2", "0", "1:0", "3,-1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "1:",
+        ":3",
+        "1.5",
+        "1,,2",
+        "0",
+        "1:0",
+        "3,-1",
+        "1000001",
+        "1:9999999999999",
+        "1:10001",
+        "1:9000,1:9000",
+        "9" * 5000,
+    ],
+)
 def test_other_channel_counts_are_refused(text):
     with pytest.raises(UsageError):
         channel_counts(text)

@@ -241,6 +241,10 @@ class TestRoute:
         (here / "keys").write_bytes("\ufeff".encode())
         assert adapt.done("partition", "route", path, "keys").out == ""
 
+    def test_a_closed_standard_input_is_wrong_usage(self, adapt, here, plan, monkeypatch):
+        monkeypatch.setattr(sys, "stdin", None)
+        assert "standard input is closed; give KEYS" in adapt.refused(2, "partition", "route", plan("string"))
+
     def test_no_keys_are_no_lines(self, adapt, here, plan):
         (here / "keys").write_bytes(b"")
         assert adapt.done("partition", "route", plan("string"), "keys").out == ""
@@ -323,3 +327,15 @@ def test_programs_get_every_row_and_people_the_first(adapt, here):
     csv = adapt.done(*diff, "--format", "csv").out
     assert csv.count("\nk") - csv.count("\nkey") == told["migrated_keys"]
     assert "more rows, which --format csv has" in adapt.done(*diff).out
+
+
+def test_a_scheme_named_twice_is_compared_once(adapt, here):
+    line = "partition compare counts.csv --channels 2 --scheme hybrid --scheme uniform --scheme hybrid --format json"
+    assert [row["scheme"] for row in document(adapt.done(*line.split()))["rows"]] == ["hybrid", "uniform"]
+
+
+@pytest.mark.parametrize("command", ["build", "compare"])
+def test_channels_beyond_reason_are_refused_at_once(adapt, here, command):
+    assert "more than the 1,000,000" in adapt.refused(
+        2, "partition", command, "counts.csv", "--channels", 99_999_999_999
+    )
