@@ -21,8 +21,15 @@ MAPPING_PANEL = "What is what (each a column, or a Spark SQL expression over col
 SOURCE_PANEL = "How the source is written"
 GENERATE_PANEL = "Synthetic traces"
 
+OF_GENERATING = ("rows", "domain", "exponent", "rate", "start", "key_type", "seed")
+OF_READING = (
+    *("key", "time", "cost", "bytes_", "stream", "keep", "time_format", "time_zone"),
+    *("format", "pattern", "delimiter", "quote", "header", "columns", "max_rejects"),
+)
+
 
 def ingest(
+    context: typer.Context,
     sources: Annotated[
         list[str] | None,
         typer.Argument(metavar="SOURCE...", help="Files, folders, globs; gz, bz2 and zip are unpacked."),
@@ -150,8 +157,8 @@ def ingest(
     """
     options = spark_options(master, conf)
     if generate is not None:
-        if sources:
-            raise UsageError(f"--generate {generate} makes a trace and reads none: leave {sources[0]!r} out")
+        if foreign := [*(sources or ())[:1], *_typed_of(context, OF_READING)]:
+            raise UsageError(f"--generate {generate} makes a trace and reads none: leave {foreign[0]!r} out")
         from adapt.traces.generators.registry import GENERATORS
 
         with stages() as progress:
@@ -173,6 +180,8 @@ def ingest(
         return
     if not sources:
         raise UsageError("give SOURCE, what to read (files, folders, globs), or --generate NAME")
+    if foreign := _typed_of(context, OF_GENERATING):
+        raise UsageError(f"{foreign[0]} goes with --generate; leave it out where {sources[0]!r} is read")
     if not key:
         raise UsageError(f"--key is needed: the column or expression that parts the stream{_columns_of(sources)}")
     from adapt.traces.ingest import ingest as ingest_files
@@ -195,6 +204,13 @@ def ingest(
             progress=progress,
         )
     _tell(ingested.trace, out, ingested.guesses, json=json)
+
+
+def _typed_of(context: typer.Context, names: Sequence[str]) -> list[str]:
+    """The options among those of these parameters that were typed."""
+    parameters = (parameter for parameter in context.command.params if parameter.name in names)
+    sources = ((parameter, context.get_parameter_source(str(parameter.name))) for parameter in parameters)
+    return [parameter.opts[0] for parameter, source in sources if source is not None and source.name == "COMMANDLINE"]
 
 
 def _columns_of(sources: list[str]) -> str:

@@ -3,6 +3,7 @@
 import bz2
 import errno
 import gzip
+import inspect
 import json
 import os
 import shlex
@@ -11,6 +12,7 @@ import zipfile
 
 import pytest
 
+from adapt.cli.ingest import OF_GENERATING, OF_READING, ingest
 from adapt.traces.artefacts import disk
 from adapt.traces.artefacts.trace import open_trace
 
@@ -181,3 +183,25 @@ def test_a_synthetic_trace_is_the_same_for_the_same_seed(adapt, here):
 def test_a_synthetic_trace_needs_sensible_numbers(adapt, here, option, value):
     assert option.strip("-")[:4] in adapt.refused(2, "ingest", "--generate", "zipf", option, value, "-o", "x.trace")
     assert not (here / "x.trace").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--generate zipf --key x", "leave '--key' out"),
+        ("--generate zipf --bytes b", "leave '--bytes' out"),
+        ("--generate zipf --no-header", "leave '--header' out"),
+        ("--generate zipf --max-rejects 1", "leave '--max-rejects' out"),
+        ("rows.csv --generate zipf", "leave 'rows.csv' out"),
+        ("rows.csv --key user --rows 1000000", "--rows goes with --generate"),
+        ("rows.csv --key user --key-type int64", "--key-type goes with --generate"),
+    ],
+)
+def test_options_of_reading_and_of_generating_do_not_mix(adapt, here, line, told):
+    assert told in adapt.refused(2, "ingest", *line.split(), "-o", "x.trace")
+    assert not (here / "x.trace").exists()
+
+
+def test_every_option_of_ingest_is_of_reading_of_generating_or_of_both():
+    both = {"context", "sources", "out", "force", "json", "generate", "master", "conf"}
+    assert {*OF_READING, *OF_GENERATING} == inspect.signature(ingest).parameters.keys() - both
