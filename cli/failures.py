@@ -6,6 +6,7 @@ import tempfile
 import traceback
 from typing import Any
 
+from adapt.cli.options import command_line
 from adapt.cli.output import Verbosity, narrate
 from adapt.core.errors import AdaptError, did_you_mean
 
@@ -75,7 +76,7 @@ def _kept_traceback(error: Exception) -> str:
     try:
         handle, path = tempfile.mkstemp(prefix="adapt-bug-", suffix=".txt")
         with os.fdopen(handle, "w", errors="backslashreplace") as file:
-            file.write(f"adapt {' '.join(sys.argv[1:])}\n\n")
+            file.write(f"{command_line()}\n\n")
             traceback.print_exception(error, file=file)
     except OSError as failure:
         return f"no file could be made for the traceback: {failure.strerror}; see it with --debug"

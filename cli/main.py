@@ -85,7 +85,8 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except Exception as error:
-        return explain(error, debug="--debug" in arguments)
+        with typed(arguments):
+            return explain(error, debug="--debug" in arguments)
     return explain_interrupt() if code == INTERRUPTED else code
 
 

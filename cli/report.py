@@ -23,6 +23,7 @@ def report(
         Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page, with charts.")
     ] = None,
     title: Annotated[str, typer.Option("--title", help="The page's title.")] = "",
+    verify: Annotated[bool, typer.Option("--verify", help="Check every byte against the manifest first.")] = False,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
 ) -> None:
@@ -34,7 +35,7 @@ def report(
     """
     from adapt.traces.reporting import as_document, as_page, reported
 
-    read = [reported(path) for path in artefacts]
+    read = [reported(path, check_all=verify) for path in artefacts]
     if html is not None:
         from adapt.core.report.page import render_page
         from adapt.traces.artefacts.whole import write_whole

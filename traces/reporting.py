@@ -23,7 +23,7 @@ from adapt.core.report.values import human
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts.comparisons import read_comparison
 from adapt.traces.artefacts.frequencies import read_frequencies
-from adapt.traces.artefacts.manifest import Manifest, read_manifest
+from adapt.traces.artefacts.manifest import Manifest, read_manifest, verify
 from adapt.traces.artefacts.plans import read_plan, read_plan_made
 from adapt.traces.artefacts.runs import read_run
 from adapt.traces.artefacts.trace import open_trace
@@ -77,8 +77,11 @@ class Reported:
         }
 
 
-def reported(path: Path) -> Reported:
+def reported(path: Path, *, check_all: bool = False) -> Reported:
     """Read one artefact for a report.
+
+    Args:
+        check_all: Check every byte of it against the SHA-256 in its manifest first.
 
     Raises:
         BadInput: it is none that can be reported, or damaged.
@@ -91,6 +94,8 @@ def reported(path: Path) -> Reported:
         manifest = read_manifest(path)
         if manifest.kind not in _KINDS:
             raise BadInput(f"{path} is a {manifest.kind}, of which there is no report")
+        if check_all:
+            verify(path, manifest)
         return _KINDS[manifest.kind](path, manifest)
 
 

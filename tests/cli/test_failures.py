@@ -21,7 +21,7 @@ def failing(monkeypatch):
     """Makes `adapt report` fail with an error."""
 
     def fail(error):
-        def raise_it(path):
+        def raise_it(path, **_options):
             raise error
 
         monkeypatch.setattr(reporting, "reported", raise_it)

@@ -68,3 +68,15 @@ def test_what_is_no_artefact_is_refused(adapt, plans, path, told):
 def test_a_page_needs_a_place_before_it_is_made(adapt, plans):
     assert "does not exist" in adapt.refused(4, "report", "2.plan", "--html", "none/page.html")
     assert "is a folder" in adapt.refused(4, "report", "2.plan", "--html", str(plans))
+
+
+def test_every_byte_is_checked_if_asked(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("ts,key\n" + "".join(f"17{at:08d},k{at}\n" for at in range(2_000)))
+    adapt.done("ingest", "rows.csv", "--key", "key", "-o", "x.trace")
+    adapt.done("report", "x.trace", "--verify")
+    part = tmp_path / "x.trace" / "part-00000.parquet"
+    damaged = bytearray(part.read_bytes())
+    damaged[len(damaged) // 3] ^= 1
+    part.write_bytes(damaged)
+    assert "part-00000.parquet is damaged: its SHA-256" in adapt.refused(3, "report", "x.trace", "--verify")
