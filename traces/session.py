@@ -1,6 +1,7 @@
 """The only Spark session: how it is started, and how its failures reach people."""
 
 import builtins
+import atexit
 import errno
 import os
 import re
@@ -129,6 +130,7 @@ def _started(options: SparkOptions) -> "SparkSession":
         builder = builder.config(name, value)
     if not _jvm_log:
         _jvm_log.append(tempfile.TemporaryFile())  # noqa: SIM115 - it lives as long as the Java process
+        atexit.register(_jvm_log[0].close)
     log = _jvm_log[0].fileno()
     begin = os.fstat(log).st_size
     try:
