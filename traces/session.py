@@ -1,7 +1,7 @@
 """The only Spark session: how it is started, and how its failures reach people."""
 
-import builtins
 import atexit
+import builtins
 import errno
 import os
 import re
