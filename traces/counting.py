@@ -43,9 +43,7 @@ def count_trace(
         UsageError: the trace has no column of that weight.
         BadInput: a part of the trace is damaged, or its weights add up to more than an int64 holds.
     """
-    chosen = weight or default_weight(trace)
-    if chosen is not Weight.COUNT and WEIGHT_COLUMNS[chosen] not in trace.columns:
-        raise UsageError(f"--weight {chosen}: {trace.path} has no {chosen}; ingest it with --{chosen} COLUMN")
+    chosen = chosen_weight(trace, weight)
     spark = spark_session(spark_options)
     blocks = trace.blocks()
 
@@ -72,6 +70,18 @@ def count_trace(
 def default_weight(trace: Trace) -> Weight:
     """Cost where the trace has costs, else the count of rows (design, section 5)."""
     return Weight.COST if "cost_us" in trace.columns else Weight.COUNT
+
+
+def chosen_weight(trace: Trace, weight: Weight | None) -> Weight:
+    """The weight that was asked for, or the trace's default.
+
+    Raises:
+        UsageError: the trace has no column of that weight.
+    """
+    chosen = weight or default_weight(trace)
+    if chosen is not Weight.COUNT and WEIGHT_COLUMNS[chosen] not in trace.columns:
+        raise UsageError(f"--weight {chosen}: {trace.path} has no {chosen}; ingest it with --{chosen} COLUMN")
+    return chosen
 
 
 def count_block(block: TraceBlock, weight: Weight) -> KeyCounts:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from adapt.core.errors import UsageError
 from adapt.core.partitioners.build import Recipe
 from adapt.core.replay.periods import PeriodLength
 from adapt.core.replay.repartition import RepartitionRun, replay_repartition
@@ -15,7 +14,7 @@ from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.runs import write_run
 from adapt.traces.artefacts.trace import Trace
 from adapt.traces.artefacts.whole import check_folder_free
-from adapt.traces.counting import WEIGHT_COLUMNS, default_weight
+from adapt.traces.counting import WEIGHT_COLUMNS, chosen_weight
 from adapt.traces.progress import Progress, silent
 
 
@@ -55,10 +54,8 @@ def replay_trace(
     """
     if out is not None:
         check_folder_free(out, force=force)
-    chosen = weight or default_weight(trace)
+    chosen = chosen_weight(trace, weight)
     column = WEIGHT_COLUMNS.get(chosen)
-    if column is not None and column not in trace.columns:
-        raise UsageError(f"--weight {chosen}: {trace.path} has no {chosen}; ingest it with --{chosen} COLUMN")
     batches = _told(trace, ["ts", "key"] + ([column] if column else []), progress)
     run = replay_repartition(batches, length, schedule, recipe, weight=chosen, weight_column=column, clock=clock)
     if out is not None:
