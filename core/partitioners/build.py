@@ -22,6 +22,7 @@ from adapt.core.partitioners.utility import UTILITIES
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.loads import channel_loads
 from adapt.core.resources.metrics import Metrics, measure
+from adapt.core.resources.population import Counted, Population
 from adapt.core.stream import Key
 
 
@@ -63,7 +64,7 @@ class Built:
     Attributes:
         plan: The plan.
         partitioner: Its partitioner.
-        placed: The channel of each listed key under it, shape (keys,).
+        placed: The channel of each key of the population that it was judged by, shape (keys,).
         metrics: Its predicted quality.
     """
 
@@ -90,7 +91,8 @@ def build_plan(
     """Build one plan, following `previous` if there is one.
 
     Without it the construction starts from hashing alone, over the same channels: what a first deployment would do
-    by itself. Nothing is migrated then, so the metrics of migration are None.
+    by itself. Nothing is migrated then, so the metrics of migration are None. Only listed keys are placed explicitly;
+    keys that a lossy counter did not list are stood in for in the loads and the metrics (`Population`).
 
     Args:
         frequencies: The counted keys.
@@ -115,8 +117,9 @@ def build_plan(
     _refuse_other_keys(previous, frequencies, hash)
     current = previous.partitioner()
     partitioner = build_partitioner(frequencies, recipe, channels, current)
-    before = current.channels_of(frequencies.keys)
-    return describe(frequencies, recipe, partitioner, before, previous.content_hash(), trace).plan
+    population = Population.of(frequencies)
+    before = current.channels_of(population.keys)
+    return describe(population, recipe, partitioner, before, previous.content_hash(), trace).plan
 
 
 def build_partitioner(
@@ -146,30 +149,31 @@ def build_partitioner(
 
 
 def describe(
-    frequencies: Frequencies,
+    counted: Counted,
     recipe: Recipe,
     partitioner: Partitioner,
     before: Channels | None = None,
     parent: str | None = None,
     trace: str | None = None,
 ) -> Built:
-    """Route the listed keys once, and write down what that foretells.
+    """Route the population once, and write down what that foretells.
 
     Args:
-        frequencies: The counted keys.
+        counted: The counted keys.
         recipe: How the partitioner was built.
         partitioner: What was built.
-        before: The channel of each listed key until now, shape (keys,); none, no migration.
+        before: The channel of each key of the population until now, shape (keys,); none, no migration.
         parent: Content hash of the plan until now.
         trace: Fingerprint of the trace that was counted.
     """
-    placed = partitioner.channels_of(frequencies.keys)
-    loads = channel_loads(placed, frequencies, recipe.resources, partitioner.channels)
-    metrics = measure(partitioner, frequencies, recipe.resources, placed, loads, before)
+    population = Population.of(counted)
+    placed = partitioner.channels_of(population.keys)
+    loads = channel_loads(placed, population, recipe.resources, partitioner.channels)
+    metrics = measure(partitioner, population, recipe.resources, placed, loads, before)
     plan = Plan(
         scheme=recipe.scheme,
         channels=partitioner.channels,
-        key_type=frequencies.key_type,
+        key_type=population.frequencies.key_type,
         construction=recipe.construction if recipe.scheme is Scheme.HYBRID else None,
         hash=recipe.hash,
         replicas=recipe.replicas,

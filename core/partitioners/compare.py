@@ -13,6 +13,7 @@ from adapt.core.partitioners.names import Construction, Scheme, UtilityName
 from adapt.core.partitioners.plan import Plan
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import METRIC_COLUMNS, Metrics
+from adapt.core.resources.population import Population
 from adapt.core.table import Column, Kind, Table
 
 SCHEMA = "adapt.comparison/1"
@@ -100,6 +101,9 @@ def compare_schemes(
 ) -> Comparison:
     """Build every scheme for each channel count in turn, each step from the one before, and measure every step.
 
+    Every step is measured on the same keys: those counted, and stand-ins for those that a lossy counter did not list
+    (`Population`).
+
     Args:
         frequencies: The counted keys.
         channels: The channel counts in the order in which they follow each other; growing, shrinking or staying.
@@ -118,19 +122,20 @@ def compare_schemes(
     """
     if not channels or not schemes:
         raise UsageError("a comparison needs at least one scheme and one channel count")
+    population = Population.of(frequencies)
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
     for scheme in schemes:
         for construction in constructions if scheme is Scheme.HYBRID else (Construction.SCAN,):
             recipe = Recipe(scheme, construction, resources or Resources(), utility, track, hash, replicas)
-            for built, build_s in _chain(frequencies, recipe, channels, trace, clock):
+            for built, build_s in _chain(population, recipe, channels, trace, clock):
                 rows.append(_row(built, build_s))
             plans.append(built.plan)
     return Comparison(tuple(rows), tuple(plans))
 
 
 def _chain(
-    frequencies: Frequencies,
+    population: Population,
     recipe: Recipe,
     channels: Sequence[int],
     trace: str | None,
@@ -140,12 +145,13 @@ def _chain(
     last: Built | None = None
     for count in channels:
         started = clock() if clock else 0.0
-        partitioner = build_partitioner(frequencies, recipe, count, None if last is None else last.partitioner)
+        current = None if last is None else last.partitioner
+        partitioner = build_partitioner(population.frequencies, recipe, count, current)
         build_s = clock() - started if clock else None
         if last is None:
-            last = describe(frequencies, recipe, partitioner, trace=trace)
+            last = describe(population, recipe, partitioner, trace=trace)
         else:
-            last = describe(frequencies, recipe, partitioner, last.placed, last.plan.content_hash(), trace)
+            last = describe(population, recipe, partitioner, last.placed, last.plan.content_hash(), trace)
         yield last, build_s
 
 

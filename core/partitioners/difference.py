@@ -10,10 +10,13 @@ from adapt.core.errors import BadInput
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.tables import MOST_KEYS, NULL_KEY
 from adapt.core.partitioners.key_text import key_to_text
+from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.partitioners.plan import Plan
 from adapt.core.resources.functions import Floats, Resources
-from adapt.core.resources.metrics import Metrics, evaluate
+from adapt.core.resources.loads import channel_loads
+from adapt.core.resources.metrics import Metrics, measure
 from adapt.core.resources.migration import Migration, migration
+from adapt.core.resources.population import Population
 from adapt.core.table import Column, Kind, Table
 
 SCHEMA = "adapt.difference/1"
@@ -23,11 +26,15 @@ SCHEMA = "adapt.difference/1"
 class Difference:
     """The migration bill between two plans over some counted keys.
 
+    All numbers are of the whole population: where a lossy counter did not list every key, with the stand-ins for the
+    others (`Population`). Only listed keys are ever named.
+
     Attributes:
         before, after: How each plan carries these keys; `after` with its migration.
         migration: Keys and state that move.
-        keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after).
-        heaviest: The heaviest keys that move, at most `MOST_KEYS`: key, state, from, to.
+        keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after). Where a stand-in is
+            several keys, each cell is rounded to whole keys.
+        heaviest: The heaviest listed keys that move, at most `MOST_KEYS`: key, state, from, to.
     """
 
     before: Metrics
@@ -84,38 +91,54 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
             raise BadInput(
                 f"the {name} plan is for {plan.key_type} keys, but the counted keys are {frequencies.key_type}"
             )
+    population = Population.of(frequencies)
     old, new = before.partitioner(), after.partitioner()
-    was, is_now = old.channels_of(frequencies.keys), new.channels_of(frequencies.keys)
-    state = resources.state.of(frequencies.count_low)
-    moved = was != is_now
+    was, is_now = old.channels_of(population.keys), new.channels_of(population.keys)
+    state, represented = population.loads(resources.state), population.represented
+    moved = np.flatnonzero(was != is_now)
     cell = was[moved].astype(np.int64) * after.channels + is_now[moved]
     shape = (before.channels, after.channels)
     size = before.channels * after.channels
+    keys_moved = np.bincount(cell, weights=None if represented is None else represented[moved], minlength=size)
+    state_moved = np.bincount(cell, weights=state[moved], minlength=size)
+    bill = migration(was, is_now, state, after.channels, represented)
     return Difference(
-        evaluate(old, frequencies, resources),
-        evaluate(new, frequencies, resources, old),
-        migration(was, is_now, state, after.channels),
-        np.bincount(cell, minlength=size).reshape(shape),
-        np.bincount(cell, weights=state[moved], minlength=size).astype(np.float64).reshape(shape),
-        _heaviest(frequencies, was, is_now, state),
+        _measured(old, population, resources, was),
+        _measured(new, population, resources, is_now, was),
+        bill,
+        np.rint(keys_moved).astype(np.int64).reshape(shape),
+        state_moved.astype(np.float64).reshape(shape),
+        _heaviest(population, was, is_now, state, bill.keys),
     )
 
 
+def _measured(
+    partitioner: Partitioner,
+    population: Population,
+    resources: Resources,
+    placed: Channels,
+    before: Channels | None = None,
+) -> Metrics:
+    loads = channel_loads(placed, population, resources, partitioner.channels)
+    return measure(partitioner, population, resources, placed, loads, before)
+
+
 def _heaviest(
-    frequencies: Frequencies, was: NDArray[np.int32], is_now: NDArray[np.int32], state: Floats, most: int = MOST_KEYS
+    population: Population, was: Channels, is_now: Channels, state: Floats, migrated: int, most: int = MOST_KEYS
 ) -> Table:
+    """The heaviest listed keys that move, of all that do."""
     columns = (
         Column("key"),
         Column("state", Kind.NUMBER),
         Column("from", Kind.COUNT, about="channel before"),
         Column("to", Kind.COUNT, about="channel after"),
     )
-    moving = np.flatnonzero(was != is_now)
-    first = moving[:most]
-    keys = frequencies.keys.take(pa.array(first)).to_pylist()
+    listed = slice(population.listed)
+    first = np.flatnonzero(was[listed] != is_now[listed])[:most]
+    keys = population.keys.take(pa.array(first)).to_pylist()
     rows = [
         (NULL_KEY if key is None else key_to_text(key), float(state[at]), int(was[at]), int(is_now[at]))
         for key, at in zip(keys, first, strict=True)
     ]
-    hidden = len(moving) - len(first)
+    hidden = migrated - len(first)
     return Table.of("Heaviest keys that move", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")

@@ -3,16 +3,16 @@
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.resources.floors import imbalance_floor, r_floor, r_floor_pair
 from adapt.core.resources.functions import Floats, Resources
 from adapt.core.resources.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
-from adapt.core.resources.loads import channel_loads, total_load
+from adapt.core.resources.loads import channel_loads
 from adapt.core.resources.migration import migration
+from adapt.core.resources.population import Counted, Population
 from adapt.core.table import Column, Kind
 
 
@@ -22,6 +22,9 @@ class Metrics:
 
     Ratios over an empty channel and floors of placements that must leave one empty are infinite, so None; without a
     partitioner before it, a partitioner has no migration.
+
+    With lossy counts, the keys that were not listed are stood in for by as many made-up keys of equal weight, which are
+    routed as real keys are and are part of every number here (`Population`).
 
     Attributes:
         imbalance: Network load of the fullest channel over the average one.
@@ -86,25 +89,26 @@ def published_name(field: str) -> str:
 
 
 def evaluate(
-    partitioner: Partitioner, frequencies: Frequencies, resources: Resources, previous: Partitioner | None = None
+    partitioner: Partitioner, counted: Counted, resources: Resources, previous: Partitioner | None = None
 ) -> Metrics:
     """Measure a partitioner on a counted stream.
 
     Args:
         partitioner: What is judged; its explicit keys, if it has any, are the tracked ones of `r_floor_pair`.
-        frequencies: The stream, every key of it for exact counts.
+        counted: The stream; keys that a lossy counter did not list are stood in for.
         resources: Functions and tolerances.
         previous: The partitioner before it; none, no migration.
     """
-    placed = partitioner.channels_of(frequencies.keys)
-    loads = channel_loads(placed, frequencies, resources, partitioner.channels)
-    before = None if previous is None else previous.channels_of(frequencies.keys)
-    return measure(partitioner, frequencies, resources, placed, loads, before)
+    population = Population.of(counted)
+    placed = partitioner.channels_of(population.keys)
+    loads = channel_loads(placed, population, resources, partitioner.channels)
+    before = None if previous is None else previous.channels_of(population.keys)
+    return measure(partitioner, population, resources, placed, loads, before)
 
 
 def measure(
     partitioner: Partitioner,
-    frequencies: Frequencies,
+    counted: Counted,
     resources: Resources,
     placed: Channels,
     loads: Floats,
@@ -114,32 +118,31 @@ def measure(
 
     Args:
         partitioner: What is judged.
-        frequencies: The stream.
+        counted: The stream.
         resources: Functions and tolerances.
-        placed: The channel of each listed key, shape (keys,).
+        placed: The channel of each key of the population, shape (keys,).
         loads: The loads of the channels, shape (3, channels).
-        before: The channel of each listed key under the partitioner before, shape (keys,).
+        before: The channel of each key of the population under the partitioner before, shape (keys,).
     """
+    population = Population.of(counted)
     channels, network = partitioner.channels, loads[2]
-    weights = resources.network.of(frequencies.count_low)
-    total = total_load(frequencies, resources.network)
+    total = float(population.loads(resources.network).sum())
+    heavy = population.heaviest(resources.network, channels)
     explicit = partitioner.explicit if isinstance(partitioner, HybridPartitioner) else None
     ratios = [max_over_min(load) for load in loads]
     b = relative_imbalance(ratios, resources.tolerance)
     moved = None
     if before is not None:
-        moved = migration(before, placed, resources.state.of(frequencies.count_low), channels)
+        moved = migration(before, placed, population.loads(resources.state), channels, population.represented)
     m = None if moved is None else moved.relative
     return Metrics(
         imbalance=max_over_mean(network),
-        imbalance_floor=imbalance_floor(float(weights[0]), total, channels) if len(weights) else None,
+        imbalance_floor=imbalance_floor(float(heavy[0]), total, channels) if len(heavy) else None,
         r_s=ratios[0],
         r_c=ratios[1],
         r_n=ratios[2],
-        r_floor=r_floor(weights, total, channels),
-        r_floor_pair=None
-        if explicit is None
-        else _pair_floor(explicit.rows_of(frequencies.keys) >= 0, placed, network, weights),
+        r_floor=r_floor(heavy, total, channels),
+        r_floor_pair=None if explicit is None else _pair_floor(explicit, population, placed, resources, network),
         b=b,
         m=m,
         b_times_1_plus_m=None if b is None or m is None else b * (1 + m),
@@ -150,7 +153,12 @@ def measure(
     )
 
 
-def _pair_floor(tracked: NDArray[np.bool_], placed: Channels, network: Floats, weights: Floats) -> float | None:
-    """`r_floor_pair`, with what the ring puts on each channel measured: all but the tracked keys."""
-    placed_explicitly = np.bincount(placed[tracked], weights=weights[tracked], minlength=len(network))
-    return r_floor_pair(weights[tracked], np.maximum(network - placed_explicitly, 0.0))
+def _pair_floor(
+    explicit: ExplicitMap, population: Population, placed: Channels, resources: Resources, network: Floats
+) -> float | None:
+    """`r_floor_pair`, with what the ring puts on each channel measured: all but the listed keys that are explicit."""
+    listed = population.frequencies
+    tracked = explicit.rows_of(listed.keys) >= 0
+    weights = resources.network.of(listed.count_low)[tracked]
+    placed_explicitly = np.bincount(placed[: population.listed][tracked], weights=weights, minlength=len(network))
+    return r_floor_pair(weights, np.maximum(network - placed_explicitly, 0.0))

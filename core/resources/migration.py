@@ -28,19 +28,23 @@ class Migration:
         return self.state / self.ideal if self.ideal > 0 else None
 
 
-def migration(before: Channels, after: Channels, state: Floats, channels: int) -> Migration:
+def migration(
+    before: Channels, after: Channels, state: Floats, channels: int, represented: Floats | None = None
+) -> Migration:
     """Price the change of channel of each key by its state in the new period.
 
     A key of a channel that is gone has moved, since its old channel differs from any new one. A key that is not
-    listed any more has no known state and is not charged.
+    in the new period has no known state and is not charged.
 
     Args:
         before: The channel of each key under the old partitioner, shape (keys,).
         after: The same under the new one.
         state: beta_s of each key's new count, shape (keys,).
         channels: N of the new partitioner (decision of ours: Eq. 10 does not say which N).
+        represented: How many keys each key is, shape (keys,), as a stand-in may be several; if not given, 1.
 
     Source: partitioning functions, sections 3.3 and 3.4.
     """
     moved = before != after
-    return Migration(int(np.count_nonzero(moved)), float(state[moved].sum()), float(state.sum()) / channels)
+    keys = np.count_nonzero(moved) if represented is None else round(represented[moved].sum())
+    return Migration(int(keys), float(state[moved].sum()), float(state.sum()) / channels)

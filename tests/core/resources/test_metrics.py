@@ -1,6 +1,6 @@
 """The numbers by which a partitioner is judged, by hand on a tiny stream."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from adapt.core.partitioners.consistent import ConsistentHash
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import evaluate
+from adapt.core.resources.stand_ins import stand_in_keys
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,53 @@ def test_the_pair_floor_is_that_of_the_explicit_keys_and_the_ring():
     assert (nothing.r_floor_pair, nothing.explicit_keys) == (nothing.r_n, 0)
 
 
-def test_floors_hold_for_what_a_lossy_counter_lists():
-    lossy = Frequencies(
-        pa.array(["a"]), np.array([60]), np.array([65]), total=120.0, rows=120, epsilon=0.05, distinct=9
-    )
-    metrics = evaluate(Listed(4, {"a": 2}), lossy, Resources())
-    assert metrics.imbalance == 2.5
+@dataclass(frozen=True)
+class Dealt:
+    """A partitioner that deals the keys of a column out to the channels, beginning at one of them."""
+
+    channels: int
+    first: int
+
+    def channels_of(self, keys):
+        return ((np.arange(len(keys)) + self.first) % self.channels).astype(np.int32)
+
+    def channel_of(self, key):
+        return self.first
+
+
+LOSSY = Frequencies(
+    pa.array(["a"]), np.array([60]), np.array([65]), total=120.0, rows=120, epsilon=0.05, complete_above=8, distinct=9
+)
+"""One key of 60, and 8 unlisted ones of 7.5."""
+
+
+def test_stand_ins_load_channels_and_migrate_as_keys_do():
+    metrics = evaluate(Dealt(4, 2), LOSSY, Resources.parse("CLL"), Dealt(4, 1))
+    assert metrics.imbalance == 75 / 30
     assert metrics.imbalance_floor == 2
     assert metrics.r_n == 75 / 15
     assert metrics.r_floor == 3
+    assert metrics.r_s == 3 / 2
+    assert (metrics.migrated_keys, metrics.migrated_state, metrics.m) == (9, 9, 4)
+
+
+def test_a_channel_that_no_light_key_meets_is_empty():
+    metrics = evaluate(Dealt(12, 0), LOSSY, Resources())
+    assert (metrics.empty_channels, metrics.r_n, metrics.r_floor) == (3, None, None)
+
+
+def test_light_keys_alone_can_be_balanced_and_are_not():
+    light = replace(LOSSY, keys=LOSSY.keys[:0], count_low=LOSSY.count_low[:0], count_high=LOSSY.count_high[:0])
+    metrics = evaluate(ConsistentHash(4), replace(light, distinct=2000), Resources())
+    assert (metrics.imbalance_floor, metrics.r_floor) == (1, pytest.approx(1, abs=0.01))
+    assert 1.02 < metrics.r_n < 1.5
+
+
+def test_the_ring_gives_the_pair_floor_its_noise():
+    ring = ConsistentHash(4)
+    many = replace(LOSSY, distinct=20)
+    metrics = evaluate(HybridPartitioner({"a": 0}, ring), many, Resources())
+    light = np.bincount(ring.channels_of(stand_in_keys(pa.string(), 19)), minlength=4) * 60 / 19
+    best = min((60 + light[at]) / np.delete(light, at).min() for at in range(4))
+    assert metrics.r_floor_pair == pytest.approx(best)
+    assert metrics.r_n == pytest.approx((60 + light[0]) / light[1:].min())

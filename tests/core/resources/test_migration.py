@@ -23,3 +23,9 @@ def test_keys_of_a_removed_channel_have_moved():
 
 def test_without_any_state_there_is_no_relative_cost():
     assert migration(of(0), of(1), np.zeros(1), channels=2).relative is None
+
+
+def test_a_key_may_be_several():
+    represented = np.array([1, 2.5, 2.5, 2.5])
+    bill = migration(of(0, 0, 0, 1), of(1, 1, 0, 0), np.array([8.0, 4.0, 4.0, 4.0]), 2, represented)
+    assert (bill.keys, bill.state, bill.ideal) == (6, 16, 10)
