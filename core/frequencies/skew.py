@@ -493,7 +493,7 @@ def zipf_sentence(frequencies: Frequencies, fit: ZipfFit | None) -> str:
             rows = "rows" if frequencies.weight is Weight.COUNT else "times the weight of an average row"
             return (
                 f"Too few keys for a power law: fewer than {LEAST_SPAN} have {ENOUGH_ROWS} {rows} or more and are"
-                " counted well enough to rank."
+                f" counted well enough to rank{'; exact counting may find more' if frequencies.epsilon else ''}."
             )
         return f"No power law: none holds over ranks that span a factor of {LEAST_SPAN}."
     fall = (fit.last_rank / fit.first_rank) ** fit.exponent

@@ -204,6 +204,12 @@ def test_one_wide_interval_hides_the_ranks_below_it():
     assert fit_zipf(bounded(low, high, 10**6)).last_rank == 49
 
 
+def test_where_intervals_hide_the_law_exact_counting_may_find_it():
+    stream = bounded([1000] * 20, [2000] * 20, 40_000, 1000)
+    assert fit_zipf(stream) is None
+    assert zipf_sentence(stream, None).endswith("counted well enough to rank; exact counting may find more.")
+
+
 def test_the_heaviest_hundred_thousand_ranks_decide():
     fit = fit_zipf(exact(np.full(150_000, 200)))
     assert (fit.first_rank, fit.last_rank) == (1, 100_000)
