@@ -70,8 +70,8 @@ def repartition(
     """
     from time import perf_counter
 
+    from adapt.core.lengths import Length
     from adapt.core.partitioners.build import Recipe
-    from adapt.core.replay.periods import PeriodLength
     from adapt.core.replay.schedule import Schedule
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.trace import open_trace
@@ -83,7 +83,7 @@ def repartition(
     if channels is not None:
         check_channels(channels)
     plan = Schedule.parse(schedule) if schedule else Schedule.fixed(channels or 0)
-    length = PeriodLength.parse(period)
+    length = Length.parse(period)
     recipe = Recipe(scheme, construction, Resources.parse(resources, tolerance, sigma), utility, track, hash)
     if out is not None:
         check_folder_free(out, force=force)

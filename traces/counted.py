@@ -1,19 +1,25 @@
-"""Counted keys from whatever names them: a trace (counted on Spark), an artefact of counts, or a CSV."""
+"""Counted keys from whatever names them: a trace (counted on Spark, once), an artefact of counts, or a CSV."""
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.stream import KeyType, Weight
-from adapt.traces.artefacts.frequencies import read_counts, read_frequencies
-from adapt.traces.artefacts.manifest import file_sha256, read_manifest
-from adapt.traces.artefacts.trace import open_trace
-from adapt.traces.counting import count_trace
+from adapt.core.frequencies.names import CountMethod
+from adapt.core.stream import KeyType
+from adapt.traces.artefacts.frequencies import read_counts, read_frequencies, write_frequencies
+from adapt.traces.artefacts.manifest import Provenance, file_sha256, hash_of, read_manifest
+from adapt.traces.artefacts.trace import Trace, open_trace
+from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.progress import Progress, silent
 from adapt.traces.readable import readable
 from adapt.traces.session import SparkOptions
+
+CACHE = ".adapt-counts"
+"""The folder beside a trace in which its counts are kept, by content hash; it may be removed at any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +39,31 @@ class Counted:
 
 def counted(
     path: Path,
+    counting: Counting | None = None,
     *,
-    weight: Weight | None = None,
     key_type: KeyType | None = None,
     spark_options: SparkOptions | None = None,
     progress: Progress = silent,
 ) -> Counted:
     """The keys of a trace, of an artefact of counts, or of a CSV of `key,count`.
 
+    A trace is counted once for each way of counting: the counts are kept beside it, under its content hash.
+
     Args:
-        weight: What a row weighs when a trace is counted.
+        path: What names them.
+        counting: How a trace is counted; lossily if nothing is said.
         key_type: How the keys of a CSV are to be read; text if not given.
+        spark_options: Where Spark runs.
+        progress: Told the tasks done.
 
     Raises:
-        UsageError: `weight` or `key_type` does not go with the input.
+        UsageError: an option does not go with the input.
         BadInput: the input is none of these, or damaged.
     """
+    how = counting or Counting()
     with readable(path):
         if path.is_file():
-            if weight is not None:
-                raise UsageError(f"--weight goes with a trace; the counts of {path} are what they are")
+            _refuse_options(how, f"the counts of {path} are what they are")
             sha256 = file_sha256(path)
             source = {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256}
             return Counted(read_counts(path, key_type or KeyType.STRING), sha256, source)
@@ -63,13 +74,45 @@ def counted(
     if key_type is not None:
         raise UsageError(f"--key-type goes with a CSV of counts; {path} knows the type of its keys")
     if manifest.kind == "trace":
-        trace = open_trace(path)
-        frequencies = count_trace(trace, weight=weight, spark_options=spark_options, progress=progress)
+        frequencies = _kept_or_counted(open_trace(path), how, spark_options, progress)
         return Counted(frequencies, manifest.content_hash, source)
     if manifest.kind == "frequencies":
         frequencies, _ = read_frequencies(path)
-        if weight not in (None, frequencies.weight):
-            raise UsageError(f"--weight {weight}: {path} was counted by {frequencies.weight}; count the trace again")
+        if how.weight not in (None, frequencies.weight):
+            raise UsageError(
+                f"--weight {how.weight}: {path} was counted by {frequencies.weight}; count the trace again"
+            )
+        _refuse_options(replace(how, weight=None), f"{path} is counted already; count the trace again for other counts")
         trace_hash = next((str(item["content_hash"]) for item in manifest.made.inputs if "content_hash" in item), None)
         return Counted(frequencies, trace_hash or manifest.content_hash, source)
     raise BadInput(f"{path} is a {manifest.kind}; give a trace, counted keys, or a CSV of key,count")
+
+
+def _refuse_options(how: Counting, why: str) -> None:
+    if how.weight is not None:
+        raise UsageError(f"--weight goes with a trace; {why}")
+    if how.method is CountMethod.EXACT:
+        raise UsageError(f"--exact goes with a trace; {why}")
+
+
+def _kept_or_counted(
+    trace: Trace, how: Counting, spark_options: SparkOptions | None, progress: Progress
+) -> Frequencies:
+    """The counts kept from an earlier run; otherwise the trace is counted, and the counts kept if they can be."""
+    parameters = {"epsilon": how.epsilon_on(trace), "weight": chosen_weight(trace, how.weight).value}
+    name = hash_of([trace.manifest.content_hash, how.method.value, parameters])
+    kept = trace.path.absolute().parent / CACHE / f"{name[:32]}.freq"
+    with suppress(BadInput):  # nothing kept, or damaged
+        frequencies, manifest = read_frequencies(kept)
+        if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
+            return frequencies
+    frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
+    made = Provenance(
+        "adapt.traces.counted.counted",
+        how.parameters(trace, frequencies),
+        [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}],
+    )
+    with suppress(EnvironmentFailure, OSError):  # a place that cannot be written costs the next run a count, no more
+        kept.parent.mkdir(exist_ok=True)
+        write_frequencies(frequencies, kept, made, force=True)
+    return frequencies

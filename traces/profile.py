@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput
 from adapt.core.frequencies.sketches import DistinctSketch, HeavyKeys, distinct_keys, merge_heavy
-from adapt.core.hashing.hashes import HASHES
-from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.key_text import key_to_text
 from adapt.traces.artefacts.column_hash import ColumnHasher
 from adapt.traces.artefacts.trace import TraceBlock, read_pieces
@@ -98,7 +96,7 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
     missing = dict.fromkeys(amounts, 0)
     heavy: list[HeavyKeys] = []
     streams: list[HeavyKeys] = []
-    distinct = DistinctSketch(np.zeros(0, np.uint64))
+    distinct = DistinctSketch.empty()
     for batch in read_pieces(block.pieces, names):
         hasher.update(batch)
         times = batch.column("ts").cast(pa.int64()).to_numpy()
@@ -111,11 +109,7 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
             lengths = pc.binary_length(keys)
             facts["empty_keys"] += pc.sum(pc.equal(lengths, 0)).as_py() or 0
             facts["longest_key"] = max(facts["longest_key"], pc.max(lengths).as_py() or 0)
-        known = distinct_keys(keys)
-        high, _ = HASHES[HashName.XXHASH64].positions(known)
-        # null and the empty key hash alike; null is told apart by its own hash
-        hashes = np.where(known.is_null().to_numpy(zero_copy_only=False), np.uint64(42), high)
-        distinct = distinct.merged(DistinctSketch.of(hashes))
+        distinct = distinct.with_keys(distinct_keys(keys))
         heavy.append(HeavyKeys.of(keys, len(keys)))
         for name, held in amounts.items():
             column = batch.column(name)
@@ -145,7 +139,7 @@ def merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid
     rows = sum(block["rows"] for block in told)
     whole = hashlib.sha256(json.dumps([columns, rows]).encode())
     bins = np.zeros(grid.bins, np.int64)
-    distinct = DistinctSketch(np.zeros(0, np.uint64))
+    distinct = DistinctSketch.empty()
     facts: dict[str, int] = {}
     totals: dict[str, float] = {}
     missing: dict[str, int] = {}

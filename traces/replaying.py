@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from adapt.core.lengths import Length
 from adapt.core.partitioners.build import Recipe
-from adapt.core.replay.periods import PeriodLength
 from adapt.core.replay.repartition import RepartitionRun, replay_repartition
 from adapt.core.replay.schedule import Schedule
 from adapt.core.stream import Weight
@@ -14,14 +14,14 @@ from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.runs import write_run
 from adapt.traces.artefacts.trace import Trace
 from adapt.traces.artefacts.whole import check_folder_free
-from adapt.traces.counting import WEIGHT_COLUMNS, chosen_weight
 from adapt.traces.progress import Progress, silent
+from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
 
 
 def replay_trace(
     trace: Trace,
     out: Path | None,
-    length: PeriodLength,
+    length: Length,
     schedule: Schedule,
     recipe: Recipe,
     *,

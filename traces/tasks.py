@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 TASK_BYTES = 32 << 20
 """Small files share a task up to about this many bytes."""
 
+TASK_ITEMS = 16
+"""What a failed task does again stays small."""
+
 
 def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
     """Neighbours together, up to some tens of megabytes a group."""
@@ -27,6 +30,15 @@ def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
     return groups
 
 
+def shared_out(spark: "SparkSession", items: int) -> list[list[int]]:
+    """Items 0, 1, ... shared out among the cores, neighbours together; at most `TASK_ITEMS` a task.
+
+    A task costs Spark as much as counting two million rows, so there are no more than these.
+    """
+    tasks = min(items, max(-(-items // TASK_ITEMS), spark.sparkContext.defaultParallelism))
+    return [list(range(items * at // tasks, items * (at + 1) // tasks)) for at in range(tasks)]
+
+
 def in_tasks(
     spark: "SparkSession",
     tasks: Sequence[Sequence[int]],
@@ -38,11 +50,11 @@ def in_tasks(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
             for batch in batches:
-                for numbers in batch.column(0).to_pylist():
-                    for number in numbers:
+                for group in batch.column(0).to_pylist():
+                    for number in tasks[group]:
                         yield from work(number)
         except Exception as error:
             raise carry_failures(error) from error
 
-    rows = spark.sparkContext.parallelize([(list(group),) for group in tasks], max(1, len(tasks)))
-    return spark.createDataFrame(rows, "numbers array<int>").mapInArrow(run, schema)
+    groups = len(tasks)
+    return spark.range(0, groups, 1, max(1, groups)).mapInArrow(run, schema)  # one number a partition

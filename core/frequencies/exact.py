@@ -16,7 +16,7 @@ from adapt.core.stream import Weight
 
 @dataclass(frozen=True, slots=True)
 class KeyCounts:
-    """What some rows weigh by key, in order of first appearance; parts of a stream merge into the whole.
+    """What some rows weigh by key; parts of a stream merge into the whole.
 
     Attributes:
         keys: Distinct keys; one may be null. Shape (keys,).
@@ -32,11 +32,17 @@ class KeyCounts:
 def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) -> KeyCounts:
     """Count one batch: rows by key, or the sum of `weights` by key, added in row order.
 
-    Null is a key of its own. Integer weights are added as integers.
+    Null is a key of its own. Integer weights are added as integers. Rows that are encoded by a dictionary that holds
+    each key once, as Parquet's does, are counted without a look at their keys; whole numbers are sorted.
 
     Raises:
         BadInput: integer weights are too much for int64 all together.
     """
+    if weights is None and pa.types.is_dictionary(keys.type):
+        return merge([_count_encoded(part) for part in _parts(keys)])
+    if weights is None and pa.types.is_int64(keys.type) and not keys.null_count:
+        values, tallied = np.unique(one_array(keys).to_numpy(), return_counts=True)
+        return KeyCounts(pa.array(values), tallied.astype(np.int64, copy=False), len(keys))
     encoded = pc.dictionary_encode(one_array(keys), null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     distinct = len(encoded.dictionary)
@@ -50,6 +56,25 @@ def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) 
     else:
         counts = np.bincount(codes, weights=weights, minlength=distinct)
     return KeyCounts(encoded.dictionary, counts, len(keys))
+
+
+def _parts(keys: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    """The pieces of a column, at least one."""
+    chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
+    return list(chunks) or [pa.array([], keys.type)]
+
+
+def _count_encoded(keys: pa.DictionaryArray) -> KeyCounts:
+    """Rows by key where every row names its key's place in a dictionary; keys that no row names are left out."""
+    dictionary, places = keys.dictionary, keys.indices
+    if places.null_count:
+        dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
+        places = places.fill_null(len(dictionary) - 1)
+    counts = np.bincount(places.to_numpy(), minlength=len(dictionary)).astype(np.int64, copy=False)
+    met = counts > 0
+    if not met.all():
+        dictionary, counts = dictionary.filter(pa.array(met)), counts[met]
+    return KeyCounts(dictionary, counts, len(keys))
 
 
 def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
@@ -73,11 +98,7 @@ def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weig
         BadInput: a key's weight is negative, infinite or not a number, or all together are too much for int64.
     """
     whole = parts if isinstance(parts, KeyCounts) else merge(parts)
-    wrong = np.flatnonzero(~(np.isfinite(whole.counts) & (whole.counts >= 0)))
-    if len(wrong):
-        key = whole.keys[int(wrong[0])].as_py()
-        raise BadInput(f"key {key!r} weighs {whole.counts[wrong[0]]:g}, but a weight is a finite number from 0 up")
-    _refuse_overflow(whole.counts)
+    check_counts(whole)
     order = key_order(whole.keys, whole.counts)
     counts = whole.counts[order]
     return Frequencies(
@@ -91,6 +112,19 @@ def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weig
     )
 
 
-def _refuse_overflow(weights: Counts) -> None:
-    if np.issubdtype(weights.dtype, np.integer) and float(weights.sum(dtype=np.float64)) >= 2.0**63:
+def check_counts(counted: KeyCounts, before: float = 0.0) -> None:
+    """Refuse counts that are none, or that are too much on top of what was counted `before`.
+
+    Raises:
+        BadInput: a key's weight is negative, infinite or not a number, or all together are too much for int64.
+    """
+    wrong = np.flatnonzero(~(np.isfinite(counted.counts) & (counted.counts >= 0)))
+    if len(wrong):
+        key = counted.keys[int(wrong[0])].as_py()
+        raise BadInput(f"key {key!r} weighs {counted.counts[wrong[0]]:g}, but a weight is a finite number from 0 up")
+    _refuse_overflow(counted.counts, before)
+
+
+def _refuse_overflow(weights: Counts, before: float = 0.0) -> None:
+    if np.issubdtype(weights.dtype, np.integer) and float(weights.sum(dtype=np.float64)) + before >= 2.0**63:
         raise BadInput("the weights add up to more than an int64 holds; weigh in larger units")

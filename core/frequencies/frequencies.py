@@ -1,12 +1,14 @@
 """Counted keys: what every counter returns, exact or lossy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType, Weight
 
 Counts: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
@@ -45,9 +47,66 @@ class Frequencies:
             )
 
     @property
+    def exact(self) -> bool:
+        """Whether an exact counter made these; a lossy one may have dropped nothing all the same."""
+        return self.epsilon == 0
+
+    def intervals(self, keys: pa.Array) -> tuple[Counts, Counts]:
+        """The least and the most that each of some keys weighs, listed or not; shapes (keys,).
+
+        Raises:
+            ValueError: the keys are of another type.
+        """
+        if key_type_of(keys.type) is not self.key_type:
+            raise ValueError(f"{keys.type} keys are not among {self.key_type} keys")
+        places = pc.index_in(keys.cast(self.keys.type), value_set=self.keys)
+        listed = places.is_valid().to_numpy(zero_copy_only=False)
+        at = places.fill_null(0).to_numpy(zero_copy_only=False)
+        if not len(self.keys):
+            return np.zeros(len(keys)), np.full(len(keys), self.complete_above)
+        low = np.where(listed, self.count_low[at], 0)
+        return low, np.where(listed, self.count_high[at], self.complete_above)
+
+    def above(self, support: float) -> "Frequencies":
+        """Only the keys that a counter reports for this support: those with count_low >= (support - epsilon) total.
+
+        Every key whose share is at least `support` is among them.
+
+        Raises:
+            UsageError: a share of `support` cannot be told from the error.
+
+        Source: Manku and Motwani; partitioning functions, decision 18.
+        """
+        check_support(support, self.epsilon)
+        kept = int(np.count_nonzero(self.count_low >= (support - self.epsilon) * self.total))
+        if kept == len(self.keys):
+            return self
+        dropped = float(self.count_high[kept:].max())
+        return replace(
+            self,
+            keys=self.keys[:kept],
+            count_low=self.count_low[:kept],
+            count_high=self.count_high[:kept],
+            complete_above=max(self.complete_above, dropped),
+        )
+
+    @property
     def key_type(self) -> KeyType:
         """The type of the keys."""
         return key_type_of(self.keys.type)
+
+
+def check_support(support: float, epsilon: float) -> None:
+    """Refuse a share that a counter of this error cannot tell from nothing.
+
+    Raises:
+        UsageError: it is not above epsilon, or not a share.
+    """
+    if not epsilon < support <= 1:
+        raise UsageError(
+            f"support {support:g} is not above epsilon ({epsilon:g}) and at most 1: a key of that share could not be"
+            f" told from one that is not there; give a support from {2 * epsilon:.2g} up, or a smaller epsilon"
+        )
 
 
 def key_type_of(kind: pa.DataType) -> KeyType:

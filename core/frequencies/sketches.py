@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.frequencies.order import key_order
+from adapt.core.hashing.hashes import HASHES
+from adapt.core.hashing.names import HashName
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
@@ -79,11 +81,26 @@ class DistinctSketch:
     @classmethod
     def of(cls, hashes: Hashes, limit: int = 2048) -> "DistinctSketch":
         """The sketch of hashed keys, repeated or not."""
-        return cls(np.unique(hashes)[:limit], limit)
+        ordered = np.sort(hashes)
+        return cls(ordered[np.diff(ordered, prepend=~ordered[:1]) != 0][:limit], limit)
+
+    @classmethod
+    def empty(cls, limit: int = 2048) -> "DistinctSketch":
+        """The sketch of no keys."""
+        return cls(np.zeros(0, np.uint64), limit)
 
     def merged(self, other: "DistinctSketch") -> "DistinctSketch":
         """The sketch of both streams."""
         return DistinctSketch.of(np.concatenate((self.smallest, other.smallest)), min(self.limit, other.limit))
+
+    def with_keys(self, keys: pa.Array) -> "DistinctSketch":
+        """The sketch after some more keys (string, int64 or binary; null is one), each given once or often."""
+        hashes, _ = HASHES[HashName.XXHASH64].positions(keys)
+        if keys.null_count:  # null and the empty key hash alike; null is told apart by a hash of its own
+            hashes = np.where(keys.is_null().to_numpy(zero_copy_only=False), np.uint64(42), hashes)
+        if len(self.smallest) == self.limit:  # nearly all keys of a long stream go by here
+            hashes = hashes[hashes < self.smallest[-1]]
+        return DistinctSketch.of(np.concatenate((self.smallest, hashes)), self.limit) if len(hashes) else self
 
     def estimate(self) -> int:
         """How many distinct keys; exact while fewer than `limit` were seen, else never fewer than were."""

@@ -10,6 +10,12 @@ from adapt.core.errors import UsageError
 from adapt.core.frequencies.frequencies import Counts, Frequencies
 from adapt.core.resources.functions import ResourceFunction, Resources
 
+COARSEST = 1e-3
+"""The largest error that is derived."""
+
+FINEST = 1e-9
+"""The error where a tolerance of 1 leaves untracked keys no room at all."""
+
 
 def tracked_keys(frequencies: Frequencies, resources: Resources, channels: int, track: int | None = None) -> pa.Array:
     """D_p: the keys to place explicitly, by falling count, then key bytes.
@@ -55,6 +61,25 @@ def threshold(frequencies: Frequencies, resources: Resources, channels: int) -> 
     domain = max(frequencies.distinct, len(frequencies.keys))
     collected = reaches(frequencies, min(_deltas(resources, channels, 1 / domain)))
     return min(_deltas(resources, channels, _predicted_load(frequencies, collected, domain)))
+
+
+def epsilon_for(resources: Resources, channels: int, domain: int, track: int | None = None) -> float:
+    """The error with which to count lossily so that the keys to track for up to `channels` can be told: 0.1 delta.
+
+    Delta falls with the channels, so it is that of the most there may be; a quadratic resource has the one of Eq. 17,
+    before any key is known. It is `COARSEST` at most, so that a table of heavy keys has something to show.
+
+    Args:
+        resources: Functions, tolerances and sigma, which set delta.
+        channels: The most channels that the counts are to serve.
+        domain: The number of distinct keys, or an estimate.
+        track: That many keys are to be tracked instead: a tenth of an even share among them at most.
+
+    Source: partitioning functions, section 4.1.2 and decisions 18 and 26.
+    """
+    delta = min(_deltas(resources, max(channels, 2), 1 / max(domain, 1)))
+    wanted = min(delta, 1 / (10 * track)) if track else delta
+    return min(0.1 * wanted, COARSEST) or FINEST
 
 
 def reaches(frequencies: Frequencies, delta: float) -> NDArray[np.bool_]:

@@ -9,55 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput
 from adapt.core.frequencies.exact import KeyCounts, count_keys
 from adapt.core.frequencies.frequencies import Counts
-from adapt.core.replay.durations import UNITS, duration_text, duration_us
+from adapt.core.lengths import Length
 
 ROWS_KEPT = 1 << 18
 """Rows are kept until there are this many before they are counted: counting pays by the piece."""
-
-
-@dataclass(frozen=True, slots=True)
-class PeriodLength:
-    """How long every period is.
-
-    Attributes:
-        size: Microseconds, or rows; from 1.
-        in_rows: Which of the two.
-
-    Raises:
-        UsageError: the length is not positive.
-    """
-
-    size: int
-    in_rows: bool = False
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.size < 2**63:
-            raise UsageError(f"a period of {self} cannot hold anything; give a length from 1 row or 1ms up")
-
-    @classmethod
-    def parse(cls, text: str) -> "PeriodLength":
-        """A length as a user writes it: a time such as `7d`, `1h` or `500ms`, or rows such as `1000rows` or `1000`.
-
-        Raises:
-            UsageError: it is neither, or nothing.
-        """
-        digits = text.strip().lower().removesuffix("rows").removesuffix("row").rstrip()
-        if digits.isascii() and digits.isdigit() and len(digits) < 20:
-            return cls(int(digits), in_rows=True)
-        try:
-            return cls(duration_us(text))
-        except UsageError as error:
-            raise UsageError(
-                f"period {text!r} is neither a length of time (a number and {UNITS}; such as 7d) nor a number of rows"
-                f" (such as 1000rows): {error}"
-            ) from error
-
-    def __str__(self) -> str:
-        """The text that `parse` reads."""
-        return f"{self.size}rows" if self.in_rows else duration_text(self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +37,7 @@ class Period:
 
 
 def periods(
-    batches: Iterable[pa.RecordBatch], length: PeriodLength, weight_column: str | None = None
+    batches: Iterable[pa.RecordBatch], length: Length, weight_column: str | None = None
 ) -> Iterator[Period]:
     """Count a stream period by period; a period without rows is passed over, however many of them there are.
 
@@ -120,7 +78,7 @@ def periods(
 class _Seen:
     """What is known of the stream so far: when it began, how many rows have passed, and the time of the last."""
 
-    def __init__(self, length: PeriodLength) -> None:
+    def __init__(self, length: Length) -> None:
         self._length = length
         self._origin: int | None = None
         self._rows = 0

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from adapt.core.frequencies.exact import frequencies_of
+from adapt.core.lengths import Length
 from adapt.core.partitioners.build import Recipe
 from adapt.core.partitioners.names import Scheme
 from adapt.core.replay.period_tables import PeriodOutcome, channels_table, periods_table, summary_table
-from adapt.core.replay.periods import Period, PeriodLength, periods
+from adapt.core.replay.periods import Period, periods
 from adapt.core.replay.plan_in_force import PlanInForce
 from adapt.core.replay.run import run_as_data
 from adapt.core.replay.schedule import Schedule
@@ -51,7 +52,7 @@ class RepartitionRun:
 
 def replay_repartition(
     batches: Iterable[pa.RecordBatch],
-    length: PeriodLength,
+    length: Length,
     schedule: Schedule,
     recipe: Recipe,
     *,

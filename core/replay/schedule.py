@@ -4,8 +4,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
+from adapt.core.durations import duration_text, duration_us
 from adapt.core.errors import UsageError
-from adapt.core.replay.durations import duration_text, duration_us
 
 _EXAMPLE = "such as 8, or 0h:8,6h:12"
 

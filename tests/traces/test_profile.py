@@ -109,7 +109,7 @@ def profile_of(batch: pa.Table, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(profiles, "read_pieces", lambda _pieces, names: batch.select(names).to_batches())
     times = batch["ts"].cast(pa.int64()).to_pylist()
     grid = Grid.over(min(times), max(times))
-    block = traces.TraceBlock(0, (traces.Piece(str(folder), "", 0, 0, len(batch)),))
+    block = traces.TraceBlock(0, (traces.Piece(str(folder), "", 0, 0, len(batch)),), 0)
     return merged_profile([block_profile(block, batch.column_names, grid)], batch.schema, grid).data
 
 

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.core.lengths import Length
 from adapt.core.partitioners.build import Recipe
 from adapt.core.partitioners.names import Scheme
-from adapt.core.replay.periods import PeriodLength
 from adapt.core.replay.repartition import replay_repartition
 from adapt.core.replay.schedule import Schedule
 from adapt.core.stream import Weight
@@ -19,7 +19,7 @@ from adapt.traces.artefacts.runs import read_run
 from adapt.traces.artefacts.trace import Trace, open_trace, part_entry
 from adapt.traces.replaying import replay_trace
 
-LENGTH, SCHEDULE, RECIPE = PeriodLength.parse("500ms"), Schedule.parse("0h:3,1s:5"), Recipe(Scheme.HYBRID, replicas=20)
+LENGTH, SCHEDULE, RECIPE = Length.parse("500ms"), Schedule.parse("0h:3,1s:5"), Recipe(Scheme.HYBRID, replicas=20)
 ROWS = 4000
 TIMES = pa.array(np.arange(ROWS) * 1000, pa.timestamp("us", "UTC"))
 KEYS = pa.array(np.random.default_rng(1).zipf(1.3, ROWS) % 100).cast(pa.string())

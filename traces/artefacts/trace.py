@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,12 @@ class TraceBlock:
     Attributes:
         index: i.
         pieces: Where the rows are, in order.
+        first_row: The rank of its first row, in a trace or in what is left of one.
     """
 
     index: int
     pieces: tuple[Piece, ...]
+    first_row: int
 
     @property
     def rows(self) -> int:
@@ -71,6 +73,16 @@ class Trace:
     def rows(self) -> int:
         """Number of rows."""
         return int(self.manifest.summary["rows"])
+
+    @property
+    def first_us(self) -> int:
+        """The time of the first row, in microseconds since 1970."""
+        return int(self.manifest.summary["first_us"])
+
+    @property
+    def last_us(self) -> int:
+        """The time of the last row, in microseconds since 1970."""
+        return int(self.manifest.summary["last_us"])
 
     @property
     def key_type(self) -> KeyType:
@@ -140,15 +152,41 @@ def blocks_of(folder: Path, files: Sequence[Any]) -> list[TraceBlock]:
                 skip += take
                 free -= take
                 if free == 0:
-                    blocks.append(TraceBlock(len(blocks), tuple(pieces)))
+                    blocks.append(TraceBlock(len(blocks), tuple(pieces), len(blocks) * BLOCK_ROWS))
                     pieces, free = [], BLOCK_ROWS
     if pieces:
-        blocks.append(TraceBlock(len(blocks), tuple(pieces)))
+        blocks.append(TraceBlock(len(blocks), tuple(pieces), len(blocks) * BLOCK_ROWS))
     return blocks
 
 
-def read_pieces(pieces: Sequence[Piece], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def blocks_from(blocks: Sequence[TraceBlock], first_row: int) -> list[TraceBlock]:
+    """What is left of blocks from a row on, by its rank; blocks keep their numbers."""
+    left: list[TraceBlock] = []
+    for block in blocks:
+        over = max(first_row - block.first_row, 0)
+        if over >= block.rows:
+            continue
+        pieces: list[Piece] = []
+        passed = over
+        for piece in block.pieces:
+            skip = min(passed, piece.take)
+            passed -= skip
+            if skip < piece.take:
+                pieces.append(replace(piece, skip=piece.skip + skip, take=piece.take - skip))
+        left.append(TraceBlock(block.index, tuple(pieces), block.first_row + over))
+    return left
+
+
+def read_pieces(
+    pieces: Sequence[Piece], columns: Sequence[str], encoded: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
     """The rows of some pieces, in order, one batch a piece; every page's checksum is checked.
+
+    Args:
+        pieces: What to read.
+        columns: Names.
+        encoded: Those columns, of text or binary, that are to stay encoded by the dictionaries that they lie in; a
+            piece may then give several batches, each with a dictionary of its own.
 
     Raises:
         BadInput: a part is damaged.
@@ -159,7 +197,10 @@ def read_pieces(pieces: Sequence[Piece], columns: Sequence[str]) -> Iterator[pa.
             if opened is None or opened[0] != piece.path:
                 if _footer_hash(Path(piece.path)) != piece.footer:
                     raise OSError("its footer is not the one that was written")
-                opened = (piece.path, pq.ParquetFile(piece.path, page_checksum_verification=True, pre_buffer=False))
+                file = pq.ParquetFile(
+                    piece.path, page_checksum_verification=True, pre_buffer=False, read_dictionary=list(encoded)
+                )
+                opened = (piece.path, file)
             table = opened[1].read_row_group(piece.row_group, columns=list(columns), use_threads=False)
             if table.num_rows < piece.skip + piece.take:
                 raise OSError(f"row group {piece.row_group} has {table.num_rows} rows")
@@ -167,8 +208,8 @@ def read_pieces(pieces: Sequence[Piece], columns: Sequence[str]) -> Iterator[pa.
             raise BadInput(
                 f"{piece.path} is damaged ({_short(error)}); make the trace again, or restore the file"
             ) from error
-        part = table.slice(piece.skip, piece.take).combine_chunks()
-        yield from part.select(list(columns)).to_batches()
+        part = table.slice(piece.skip, piece.take)
+        yield from (part if encoded else part.combine_chunks()).select(list(columns)).to_batches()
 
 
 def _footer_hash(part: Path) -> str:

@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.lengths import Length
 from adapt.core.replay import periods as module
-from adapt.core.replay.periods import PeriodLength, periods
+from adapt.core.replay.periods import periods
 
 TS = pa.timestamp("us", "UTC")
 
 keys = st.sampled_from(["a", "b", "", "ä", None])
 weights = st.one_of(st.none(), st.floats(0, 1e6))
 rows = st.lists(st.tuples(st.sampled_from([0, 0, 1, 3, 10, 10**13]), keys, weights), max_size=40)
-lengths = st.builds(PeriodLength, st.integers(1, 12), st.booleans())
+lengths = st.builds(Length, st.integers(1, 12), st.booleans())
 
 
 def batch(times, keys, weights=None):
@@ -80,7 +81,7 @@ def test_the_order_of_keys_does_not_depend_on_the_cut_either(rows, length, cuts)
 
 
 def test_periods_of_time_start_with_the_first_row_and_end_before_the_next():
-    found = periods([batch([7, 16, 17], ["a", "b", "c"])], PeriodLength(10))
+    found = periods([batch([7, 16, 17], ["a", "b", "c"])], Length(10))
     assert [(each.start_us, each.end_us, each.counted.keys.to_pylist()) for each in found] == [
         (7, 17, ["a", "b"]),
         (17, 27, ["c"]),
@@ -88,20 +89,20 @@ def test_periods_of_time_start_with_the_first_row_and_end_before_the_next():
 
 
 def test_periods_of_rows_end_with_their_last_row():
-    found = periods([batch([7, 16, 17], ["a", "b", "c"])], PeriodLength(2, in_rows=True))
+    found = periods([batch([7, 16, 17], ["a", "b", "c"])], Length(2, in_rows=True))
     assert [(each.index, each.start_us, each.end_us) for each in found] == [(0, 7, 16), (1, 17, 17)]
 
 
 def test_years_without_rows_cost_nothing():
     years = 2000 * 366 * 86_400_000_000
-    found = list(periods([batch([0, years], ["a", "b"])], PeriodLength(1)))
+    found = list(periods([batch([0, years], ["a", "b"])], Length(1)))
     assert [each.index for each in found] == [0, years]
 
 
 def test_integers_and_bytes_are_counted_as_what_they_are():
     for kind, values in ((pa.int64(), [3, 3, None]), (pa.binary(), [b"\xff", b"\xff", None])):
         rows = pa.record_batch({"ts": pa.array([0, 1, 2], TS), "key": pa.array(values, kind)})
-        (period,) = periods([rows], PeriodLength.parse("1h"))
+        (period,) = periods([rows], Length.parse("1h"))
         assert plain(period)[4] == {values[0]: 2, None: 1}
 
 
@@ -109,54 +110,54 @@ def test_whole_weights_stay_whole():
     rows = pa.record_batch(
         {"ts": pa.array([0, 1, 2], TS), "key": pa.array(["a"] * 3), "bytes": pa.array([2**53, 1, None])}
     )
-    (period,) = periods([rows], PeriodLength.parse("1h"), "bytes")
+    (period,) = periods([rows], Length.parse("1h"), "bytes")
     assert period.counted.counts.tolist() == [2**53 + 1]
 
 
 def test_a_stream_without_rows_has_no_periods():
-    assert list(periods([], PeriodLength(1))) == list(periods([batch([], [])], PeriodLength(1))) == []
+    assert list(periods([], Length(1))) == list(periods([batch([], [])], Length(1))) == []
 
 
 def test_rows_out_of_order_are_refused_by_number():
     with pytest.raises(BadInput, match="row 4 is before the row above it"):
-        list(periods([batch([1, 2], ["a", "a"]), batch([2, 1], ["a", "a"])], PeriodLength(1)))
+        list(periods([batch([1, 2], ["a", "a"]), batch([2, 1], ["a", "a"])], Length(1)))
     with pytest.raises(BadInput, match="row 3 is before"):
-        list(periods([batch([1, 2], ["a", "a"]), batch([1, 5], ["a", "a"])], PeriodLength(1)))
+        list(periods([batch([1, 2], ["a", "a"]), batch([1, 5], ["a", "a"])], Length(1)))
 
 
 def test_rows_without_a_time_or_with_coarse_times_are_refused():
     with pytest.raises(BadInput, match="no time"):
-        list(periods([batch([1, None], ["a", "a"])], PeriodLength(1)))
+        list(periods([batch([1, None], ["a", "a"])], Length(1)))
     seconds = pa.record_batch({"ts": pa.array([1], pa.timestamp("s")), "key": pa.array(["a"])})
     with pytest.raises(ValueError, match="microseconds"):
-        list(periods([seconds], PeriodLength(1)))
+        list(periods([seconds], Length(1)))
 
 
 @pytest.mark.parametrize(
     ("text", "length"),
     [
-        ("7d", PeriodLength(7 * 86_400_000_000)),
-        ("500ms", PeriodLength(500_000)),
-        ("1000rows", PeriodLength(1000, in_rows=True)),
-        ("1000 Rows", PeriodLength(1000, in_rows=True)),
-        ("1row", PeriodLength(1, in_rows=True)),
-        ("100000", PeriodLength(100_000, in_rows=True)),
+        ("7d", Length(7 * 86_400_000_000)),
+        ("500ms", Length(500_000)),
+        ("1000rows", Length(1000, in_rows=True)),
+        ("1000 Rows", Length(1000, in_rows=True)),
+        ("1row", Length(1, in_rows=True)),
+        ("100000", Length(100_000, in_rows=True)),
     ],
 )
 def test_a_length_is_a_time_or_a_number_of_rows(text, length):
-    assert PeriodLength.parse(text) == length
-    assert PeriodLength.parse(str(length)) == length
+    assert Length.parse(text) == length
+    assert Length.parse(str(length)) == length
 
 
 @pytest.mark.parametrize("text", ["", "rows", "0", "0h", "-5rows", "1.5rows", "week", "99999999999999999999rows"])
 def test_what_is_no_length_is_refused(text):
     with pytest.raises(UsageError, match="period"):
-        PeriodLength.parse(text)
+        Length.parse(text)
 
 
 @pytest.mark.parametrize("length", ["1s", "1d"], ids=["many periods", "one period"])
 def test_memory_grows_with_the_keys_of_a_period_not_with_the_stream(length):
-    assert _peak(100, PeriodLength.parse(length)) < 1.5 * _peak(10, PeriodLength.parse(length))
+    assert _peak(100, Length.parse(length)) < 1.5 * _peak(10, Length.parse(length))
 
 
 def _peak(batches, length, rows=20_000):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapt.core.durations import duration_text, duration_us
 from adapt.core.errors import UsageError
-from adapt.core.replay.durations import duration_text, duration_us
 from adapt.core.replay.schedule import Schedule
 
 HOUR = 3_600_000_000

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput, EnvironmentFailure
+from adapt.core.lengths import Length
 from adapt.core.partitioners.build import Recipe
 from adapt.core.partitioners.names import Scheme
-from adapt.core.replay.periods import PeriodLength
 from adapt.core.replay.repartition import replay_repartition
 from adapt.core.replay.schedule import Schedule
 from adapt.traces.artefacts.manifest import Provenance
@@ -26,7 +26,7 @@ def replayed(channels=3, step=1.0, rows=4000):
     ticks = count(step=step)
     return replay_repartition(
         [batch],
-        PeriodLength.parse("1ms"),
+        Length.parse("1ms"),
         Schedule.fixed(channels),
         Recipe(Scheme.HYBRID, replicas=20),
         clock=lambda: next(ticks),

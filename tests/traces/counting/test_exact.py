@@ -12,7 +12,8 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.artefacts import trace as traces
 from adapt.traces.artefacts.trace import Trace, open_trace
-from adapt.traces.counting import count_trace, default_weight
+from adapt.traces.counting.exact import count_exactly
+from adapt.traces.counting.weights import default_weight
 from adapt.traces.ingest import ingest
 from adapt.traces.mapping import Mapping
 from adapt.traces.session import SparkOptions
@@ -70,7 +71,7 @@ def as_dict(counted) -> dict:
 
 @pytest.mark.parametrize("weight", list(Weight))
 def test_spark_counts_what_python_counts(trace, weight):
-    counted = count_trace(trace, weight=weight)
+    counted = count_exactly(trace, weight=weight)
     expected = plain(trace, weight)
     assert counted.key_type is trace.key_type
     assert (counted.rows, counted.distinct, counted.weight) == (ROWS, len(expected), weight)
@@ -88,11 +89,11 @@ def test_duckdb_counts_the_same_in_our_parquet(trace, weight):
     amount = {Weight.COUNT: "1", Weight.COST: "coalesce(cost_us, 0)", Weight.BYTES: "coalesce(bytes, 0)"}[weight]
     query = f"select key, sum({amount}) from read_parquet('{trace.path}/part-*.parquet') group by key"
     expected = {key: float(total) for key, total in duckdb.sql(query).fetchall()}
-    assert as_dict(count_trace(trace, weight=weight)) == pytest.approx(expected, rel=ROWS * 2**-53)
+    assert as_dict(count_exactly(trace, weight=weight)) == pytest.approx(expected, rel=ROWS * 2**-53)
 
 
 def test_keys_stand_by_falling_count_then_key_bytes(trace):
-    counted = count_trace(trace, weight=Weight.COUNT)
+    counted = count_exactly(trace, weight=Weight.COUNT)
     bytes_of = {
         KeyType.STRING: lambda key: key.encode(),
         KeyType.INT64: lambda key: key.to_bytes(8, "little", signed=True),
@@ -108,10 +109,10 @@ def test_keys_stand_by_falling_count_then_key_bytes(trace):
 @pytest.mark.parametrize("weight", [Weight.COUNT, Weight.BYTES])
 @pytest.mark.parametrize("blocks", [2, 8])
 def test_more_tasks_give_the_same_counts(trace, weight, blocks, monkeypatch):
-    at_once = count_trace(trace, weight=weight)
+    at_once = count_exactly(trace, weight=weight)
     monkeypatch.setattr(traces, "BLOCK_ROWS", -(-ROWS // blocks))
     assert len(trace.blocks()) == blocks
-    cut = count_trace(trace, weight=weight)
+    cut = count_exactly(trace, weight=weight)
     assert cut.keys.equals(at_once.keys)
     assert cut.count_low.tolist() == at_once.count_low.tolist()
 
@@ -128,21 +129,21 @@ def test_costs_are_added_in_the_order_of_blocks(trace, monkeypatch):
             block[row["key"]] = block.get(row["key"], 0.0) + (row["cost"] or 0.0)
         for key, amount in block.items():
             expected[key] = expected.get(key, 0.0) + amount
-    assert as_dict(count_trace(trace, weight=Weight.COST)) == expected
-    assert as_dict(count_trace(trace, weight=Weight.COST)) == expected
+    assert as_dict(count_exactly(trace, weight=Weight.COST)) == expected
+    assert as_dict(count_exactly(trace, weight=Weight.COST)) == expected
 
 
 def test_a_trace_with_costs_is_counted_by_cost_unless_said(trace):
     assert default_weight(trace) is Weight.COST
-    assert count_trace(trace).weight is Weight.COST
+    assert count_exactly(trace).weight is Weight.COST
 
 
 def test_a_trace_without_amounts_is_counted_by_rows(tmp_path):
     trace = make(tmp_path, rows(KeyType.STRING, amounts=False))
     assert default_weight(trace) is Weight.COUNT
-    assert count_trace(trace).weight is Weight.COUNT
+    assert count_exactly(trace).weight is Weight.COUNT
     with pytest.raises(UsageError, match=r"--weight bytes: .*t\.trace has no bytes; ingest it with --bytes COLUMN"):
-        count_trace(trace, weight=Weight.BYTES)
+        count_exactly(trace, weight=Weight.BYTES)
 
 
 def test_a_damaged_part_is_named_by_the_task_that_meets_it(tmp_path):
@@ -152,7 +153,7 @@ def test_a_damaged_part_is_named_by_the_task_that_meets_it(tmp_path):
     data[len(data) // 2] ^= 1
     part.write_bytes(data)
     with pytest.raises(BadInput, match=r"part-00000\.parquet is damaged") as damaged:
-        count_trace(open_trace(trace.path))
+        count_exactly(open_trace(trace.path))
     assert "\n" not in str(damaged.value)
 
 
@@ -165,7 +166,7 @@ def test_costs_do_not_show_how_the_trace_was_cut_into_files(tmp_path):
         options = SparkOptions(conf={"spark.sql.shuffle.partitions": parts})
         made = ingest([str(source)], tmp_path / f"{parts}.trace", Mapping("key", "ts", "cost"), spark_options=options)
         assert len(list(made.trace.path.glob("part-*"))) == int(parts)
-        counted.append(count_trace(made.trace))
+        counted.append(count_exactly(made.trace))
     assert counted[0].count_low.tolist() == counted[1].count_low.tolist()
 
 
@@ -175,4 +176,4 @@ def test_byte_totals_beyond_int64_are_refused(tmp_path):
         source.write_text("ts,key,size\n" + "".join(f"1700000000,{key},6000000000000000000\n" for key in keys))
         trace = ingest([str(source)], tmp_path / f"{name}.trace", Mapping("key", "ts", bytes="size")).trace
         with pytest.raises(BadInput, match="than an int64 holds"):
-            count_trace(trace, weight=Weight.BYTES)
+            count_exactly(trace, weight=Weight.BYTES)

@@ -1,0 +1,466 @@
+"""Lossy counting on Spark: a summary a block, reduced inside Spark, so that no machine ever holds all keys.
+
+Blocks are cut by the rank of rows alone, and each is counted by itself with half the error. So the summary of the whole
+is the same on any cluster; the other half of the error is spent at the end, to keep no more than 2/epsilon keys.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.lossy import (
+    DISTINCT_LIMIT,
+    FLUSH_ROWS,
+    LossyCounter,
+    LossySummary,
+    check_epsilon,
+    summary_of,
+)
+from adapt.core.frequencies.panes import Panes
+from adapt.core.frequencies.sketches import DistinctSketch
+from adapt.core.frequencies.sliding import SlidingWindow
+from adapt.core.frequencies.timeline import Pane, Timeline
+from adapt.core.hashing.columns import ARROW_TYPES
+from adapt.core.stream import KeyType, Weight
+from adapt.traces.artefacts.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
+from adapt.traces.progress import Progress, silent, watched
+from adapt.traces.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.tasks import in_tasks, shared_out
+from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Integers: TypeAlias = NDArray[np.int64]
+Tasks: TypeAlias = Sequence[Sequence[int]]
+
+MOST_GROUPS = 10_000
+"""A trace is not counted by more panes or streams than this at once."""
+
+_LARGEST_LIMIT = 1 << 30
+_GROUP, _TOLD, _KEY, _COUNT, _SPARED, _BLOCK = "group", "told", "key", "count", "spared", "block"
+
+
+def count_lossy(
+    trace: Trace,
+    epsilon: float,
+    *,
+    weight: Weight | None = None,
+    window: SlidingWindow | None = None,
+    tasks: Tasks | None = None,
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> Frequencies:
+    """Count the keys of a trace by lossy counting, reading nothing but the column of keys (and of weights).
+
+    Args:
+        trace: The stream.
+        epsilon: The most that a count may be too low, as a share of the total.
+        weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
+        window: Count only what a sliding counter holds after the last row.
+        tasks: Which blocks each Spark task counts, by number; the result is the same for any.
+        spark_options: Where Spark runs.
+        progress: Told the tasks done.
+
+    Returns:
+        At most 2/epsilon keys, by falling count.
+
+    Raises:
+        UsageError: `epsilon` is not in (0, 1), the window is smaller than a bucket, or the trace has no such weight.
+        BadInput: a part of the trace is damaged, a weight is negative, or the total is too much for int64.
+    """
+    check_epsilon(epsilon)
+    chosen = chosen_weight(trace, weight)
+    blocks = trace.blocks()
+    if window is not None:
+        span_us = trace.last_us - trace.first_us
+        window.check_bucket(epsilon, trace.rows / span_us if span_us else None)
+        blocks = blocks_from(blocks, _window_start(trace, window))
+    summaries = _on_spark(trace, blocks, epsilon, chosen, _Ungrouped(), tasks, spark_options, progress)
+    return summaries[""].summary.frequencies(epsilon, chosen)
+
+
+def count_panes(
+    trace: Trace,
+    panes: Panes,
+    epsilon: float,
+    *,
+    weight: Weight | None = None,
+    tasks: Tasks | None = None,
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> Timeline:
+    """Count the keys of a trace pane by pane: summaries that merge into any window.
+
+    Args:
+        trace: The stream.
+        panes: Of rows, or of time since the first row; panes without rows are passed over.
+        epsilon, weight, tasks, spark_options, progress: As in `count_lossy`; the error is a share of each pane's total.
+
+    Raises:
+        UsageError: as in `count_lossy`, or there would be more than `MOST_GROUPS` panes.
+        BadInput: as in `count_lossy`.
+    """
+    check_epsilon(epsilon)
+    chosen = chosen_weight(trace, weight)
+    last = trace.rows - 1 if panes.length.in_rows else trace.last_us - trace.first_us
+    number = int(panes.numbers(np.array([last]))[0]) + 1
+    if number > MOST_GROUPS:
+        raise UsageError(f"panes of {panes.length} would be {number:,}, more than the {MOST_GROUPS:,} there may be")
+    grouping = _ByPane(panes, trace.first_us)
+    found = _on_spark(trace, trace.blocks(), epsilon, chosen, grouping, tasks, spark_options, progress)
+    ordered = sorted((int(number), group) for number, group in found.items())
+    told = tuple(Pane(number, group.first_us, group.last_us, group.summary) for number, group in ordered)
+    return Timeline(panes, trace.first_us, told, epsilon, chosen)
+
+
+def count_streams(
+    trace: Trace,
+    epsilon: float,
+    *,
+    weight: Weight | None = None,
+    tasks: Tasks | None = None,
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> dict[str | None, Frequencies]:
+    """Count the keys of each stream of a trace; the error is a share of each stream's total.
+
+    Args:
+        trace: A trace with a column of streams.
+        epsilon, weight, tasks, spark_options, progress: As in `count_lossy`.
+
+    Returns:
+        Frequencies by name of the stream, by falling total; rows without a stream under None.
+
+    Raises:
+        UsageError: as in `count_lossy`, or the trace has no streams.
+        BadInput: as in `count_lossy`, or there are more than `MOST_GROUPS` streams.
+    """
+    check_epsilon(epsilon)
+    chosen = chosen_weight(trace, weight)
+    if "stream" not in trace.columns:
+        raise UsageError(f"{trace.path} has no streams; ingest it with --stream EXPRESSION")
+    found = _on_spark(trace, trace.blocks(), epsilon, chosen, _ByStream(), tasks, spark_options, progress)
+    by_total = sorted(found.items(), key=lambda item: (-item[1].summary.total, item[0]))
+    return {json.loads(name): group.summary.frequencies(epsilon, chosen) for name, group in by_total}
+
+
+def count_frame(
+    frame: "DataFrame", epsilon: float, *, key: str = "key", weight: Weight = Weight.COUNT, weigh_by: str | None = None
+) -> Frequencies:
+    """Count the keys of any DataFrame by lossy counting, wherever its rows come from.
+
+    Slower than a trace, since its rows pass through the JVM. A summary is made for each partition, so the bounds hold
+    on any cluster, but the counts within them depend on how the frame is partitioned.
+
+    Args:
+        frame: Rows.
+        epsilon: The most that a count may be too low, as a share of the total.
+        key: The column of keys; text, binary or whole numbers.
+        weight: What a row weighs: how the sums are kept, whole for bytes, floats for cost.
+        weigh_by: The column of weights; null weighs nothing.
+
+    Raises:
+        UsageError: `epsilon` is not in (0, 1), there is no such column, or keys or weights are of another type.
+        BadInput: the frame has no rows, or a weight is negative.
+    """
+    check_epsilon(epsilon)
+    if (weigh_by is None) != (weight is Weight.COUNT):
+        raise UsageError("a frame is weighed by a column if rows are not to count 1: give weight and weigh_by together")
+    with spark_failures("counting keys"):
+        columns, key_type = _frame_columns(frame, key, weight, weigh_by)
+        kind = ARROW_TYPES[key_type]
+
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            task = TaskContext.get()
+            group = _Group(LossyCounter(epsilon / 2, kind, weight), weight)
+            for batch in batches:
+                if batch.num_rows:
+                    weights = None if weight is Weight.COUNT else batch.column(1).fill_null(0).to_numpy(False)
+                    group.add(batch.column(0).cast(kind), weights)
+            if group.rows:
+                yield group.told("", task.partitionId() if task else 0)
+
+        partial = columns.mapInArrow(run, _schema(key_type, weight))
+        found = _reduced(partial, key_type, weight, epsilon, frame.rdd.getNumPartitions())
+    if not found:
+        raise BadInput("the frame has no rows, so there are no keys to count")
+    return found[""].summary.frequencies(epsilon, weight)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was counted of one group."""
+
+    summary: LossySummary
+    first_us: int
+    last_us: int
+
+
+class _Group:
+    """What one block holds of one group, while it is counted."""
+
+    def __init__(self, counter: LossyCounter, weight: Weight) -> None:
+        self._counter = counter
+        self._weight = weight
+        self.rows = 0
+        self._first_us = self._last_us = 0
+
+    def add(self, keys: pa.Array, weights: Any, times_us: Integers | None = None) -> None:
+        self._counter.update(keys, weights)
+        if times_us is not None:
+            self._first_us = int(times_us[0]) if not self.rows else self._first_us
+            self._last_us = int(times_us[-1])
+        self.rows += len(keys)
+
+    def told(self, name: str, block: int) -> pa.RecordBatch:
+        """The listed keys, a row each, and last a row with the facts that are not about one key."""
+        summary = self._counter.summary()
+        told = {
+            "block": block,
+            "rows": summary.rows,
+            "total": summary.total,
+            "missed": summary.missed,
+            "first_us": self._first_us,
+            "last_us": self._last_us,
+            "distinct": base64.b64encode(summary.distinct.smallest.astype("<u8").tobytes()).decode(),
+        }
+        size = len(summary) + 1
+        kind = pa.float64() if self._weight is Weight.COST else pa.int64()
+        spared = summary.missed - summary.errors
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array([name] * size, pa.string()),
+                pa.concat_arrays([pa.nulls(size - 1, pa.string()), pa.array([json.dumps(told)])]),
+                pa.concat_arrays([summary.keys, pa.nulls(1, summary.keys.type)]),
+                pa.concat_arrays([pa.array(summary.counts, kind), pa.array([0], kind)]),
+                pa.concat_arrays([pa.array(spared, kind), pa.array([0], kind)]),
+                pa.array(np.full(size, block, np.int64)),
+            ],
+            names=[_GROUP, _TOLD, _KEY, _COUNT, _SPARED, _BLOCK],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ungrouped:
+    """All rows are one group."""
+
+    columns: tuple[str, ...] = ()
+
+    def cut(self, batch: pa.RecordBatch, _first_row: int) -> Iterator[tuple[str, pa.RecordBatch]]:
+        yield "", batch
+
+
+@dataclass(frozen=True, slots=True)
+class _ByPane:
+    """Rows by pane."""
+
+    panes: Panes
+    origin_us: int
+    columns: tuple[str, ...] = ("ts",)
+
+    def cut(self, batch: pa.RecordBatch, first_row: int) -> Iterator[tuple[str, pa.RecordBatch]]:
+        rows = self.panes.length.in_rows
+        positions = np.arange(first_row, first_row + len(batch)) if rows else _times(batch) - self.origin_us
+        numbers = self.panes.numbers(positions)
+        for first, end in _runs(numbers):
+            yield str(numbers[first]), batch.slice(first, end - first)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByStream:
+    """Rows by stream; the order of rows within a stream stays."""
+
+    columns: tuple[str, ...] = ("ts", "stream")
+
+    def cut(self, batch: pa.RecordBatch, _first_row: int) -> Iterator[tuple[str, pa.RecordBatch]]:
+        encoded = pc.dictionary_encode(batch.column("stream"), null_encoding="encode")
+        codes = encoded.indices.to_numpy()
+        order = np.argsort(codes, kind="stable")
+        names, together = encoded.dictionary.to_pylist(), batch.take(pa.array(order))
+        for first, end in _runs(codes[order]):
+            yield json.dumps(names[codes[order[first]]]), together.slice(first, end - first)
+
+
+_Grouping: TypeAlias = _Ungrouped | _ByPane | _ByStream
+
+
+def _on_spark(
+    trace: Trace,
+    blocks: Sequence[TraceBlock],
+    epsilon: float,
+    weight: Weight,
+    grouping: _Grouping,
+    tasks: Tasks | None,
+    spark_options: SparkOptions | None,
+    progress: Progress,
+) -> dict[str, _Found]:
+    """The summary of each group over some blocks; each block is counted by itself with half the error."""
+    if not blocks:
+        raise BadInput(f"{trace.path} has no rows, so there are no keys to count")
+    spark = spark_session(spark_options)
+    work = _block_counter(blocks, ARROW_TYPES[trace.key_type], epsilon / 2, weight, grouping)
+    with spark_failures("counting keys"), watched(spark, "counting keys", progress):
+        partial = in_tasks(spark, tasks or shared_out(spark, len(blocks)), work, _schema(trace.key_type, weight))
+        return _reduced(partial, trace.key_type, weight, epsilon, len(blocks), grouped=bool(grouping.columns))
+
+
+def _block_counter(
+    blocks: Sequence[TraceBlock], kind: pa.DataType, epsilon: float, weight: Weight, grouping: _Grouping
+) -> Callable[[int], Iterator[pa.RecordBatch]]:
+    """What a task does with a block, given by its place among `blocks`."""
+    columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]
+    # A dictionary of keys is read as it lies, so that its rows are never looked at; slices would each carry it whole.
+    encoded = ("key",) if columns == ["key"] and kind != pa.int64() else ()
+    flush_rows = BLOCK_ROWS if weight is Weight.COST else FLUSH_ROWS  # floats are added as exact counting adds them
+
+    def work(place: int) -> Iterator[pa.RecordBatch]:
+        block = blocks[place]
+        groups: dict[str, _Group] = {}
+        row = block.first_row
+        for batch in read_pieces(block.pieces, columns, encoded):
+            for name, part in grouping.cut(batch, row):
+                if name not in groups:
+                    if len(groups) == MOST_GROUPS:
+                        raise BadInput(f"there are more than {MOST_GROUPS:,} streams, too many to count one by one")
+                    groups[name] = _Group(LossyCounter(epsilon, kind, weight, flush_rows=flush_rows), weight)
+                times = _times(part) if "ts" in columns else None
+                groups[name].add(part.column("key"), weights_of(part, weight), times)
+            row += batch.num_rows
+        for name, group in groups.items():
+            yield group.told(name, block.index)
+
+    return work
+
+
+def _schema(key_type: KeyType, weight: Weight) -> str:
+    number = "double" if weight is Weight.COST else "bigint"
+    return (
+        f"{_GROUP} string, {_TOLD} string, {_KEY} {SPARK_KEYS[key_type]}, {_COUNT} {number}, {_SPARED} {number},"
+        f" {_BLOCK} bigint"
+    )
+
+
+def _reduced(
+    partial: "DataFrame", key_type: KeyType, weight: Weight, epsilon: float, blocks: int, *, grouped: bool = False
+) -> dict[str, _Found]:
+    """One summary a group from those of its blocks, added up inside Spark, of which the heaviest 2/epsilon keys leave.
+
+    The facts about a block ride along as rows of their own, since each is told only once.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    most = int(2 / epsilon)
+    together = partial.repartition(partial.sparkSession.sparkContext.defaultParallelism, _KEY)
+    summed = together.groupBy(_GROUP, _TOLD, _KEY).agg(
+        added(_COUNT, _BLOCK, weight).alias(_COUNT), added(_SPARED, _BLOCK, weight).alias(_SPARED)
+    )
+    heaviest = [F.col(_TOLD).isNull(), F.desc(_COUNT), F.asc_nulls_first(_KEY)]
+    if grouped:
+        ranked = summed.withColumn("rank", F.row_number().over(Window.partitionBy(_GROUP).orderBy(*heaviest)))
+        summed = ranked.where(F.col(_TOLD).isNotNull() | (F.col("rank") <= blocks + most + 1)).drop("rank")
+    elif blocks + most < _LARGEST_LIMIT:
+        summed = summed.orderBy(*heaviest).limit(blocks + most + 1)  # one more tells how heavy the dropped are
+    table = summed.toArrow()
+    facts = table.filter(pc.is_valid(table[_TOLD]))
+    keys = table.filter(pc.is_null(table[_TOLD]))
+    if keys[_COUNT].null_count:
+        raise BadInput(f"the {weight} of one key add up to more than an int64 holds")
+    told: dict[str, list[dict[str, Any]]] = {}
+    for name, text in zip(facts[_GROUP].to_pylist(), facts[_TOLD].to_pylist(), strict=True):
+        told.setdefault(name, []).append(json.loads(text))
+    of_group = {name: keys.filter(pc.equal(keys[_GROUP], name)) for name in told} if grouped else {"": keys}
+    kind = ARROW_TYPES[key_type]
+    return {name: _found(of_group[name], parts, kind, weight, most) for name, parts in told.items()}
+
+
+def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weight: Weight, most: int) -> _Found:
+    """The summary of one group from its keys and the facts about its blocks."""
+    parts = sorted(parts, key=lambda part: int(part["block"]))
+    missed, total = sum(part["missed"] for part in parts), sum(part["total"] for part in parts)
+    if weight is not Weight.COST and total >= 2**63:
+        raise BadInput(f"the {weight} of all rows add up to more than an int64 holds")
+    distinct = DistinctSketch.empty(DISTINCT_LIMIT)
+    for part in parts:
+        hashes = np.frombuffer(base64.b64decode(part["distinct"]), "<u8")
+        distinct = distinct.merged(DistinctSketch(hashes, DISTINCT_LIMIT))
+    errors = np.maximum(missed - keys[_SPARED].combine_chunks().to_numpy(zero_copy_only=False), 0)
+    counts = keys[_COUNT].combine_chunks().to_numpy(zero_copy_only=False)
+    summary = summary_of(
+        keys[_KEY].combine_chunks().cast(kind),
+        counts,
+        errors,
+        missed,
+        total,
+        sum(part["rows"] for part in parts),
+        distinct,
+    )
+    return _Found(summary.cut(most), parts[0]["first_us"], parts[-1]["last_us"])
+
+
+def _frame_columns(frame: "DataFrame", key: str, weight: Weight, weigh_by: str | None) -> tuple["DataFrame", KeyType]:
+    """The columns of keys and weights in the types in which they are counted."""
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    for name in (key, weigh_by):
+        if name is not None and name not in frame.columns:
+            raise UsageError(f"the frame has no column {name!r}; it has {', '.join(frame.columns)}")
+    kind = frame.schema[key].dataType
+    if isinstance(kind, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
+        key_type = KeyType.INT64
+    elif isinstance(kind, T.StringType):
+        key_type = KeyType.STRING
+    elif isinstance(kind, T.BinaryType):
+        key_type = KeyType.BINARY
+    else:
+        raise UsageError(f"column {key!r} is {kind.simpleString()}, but keys are text, binary or whole numbers")
+    columns = [F.col(f"`{key}`").cast(SPARK_KEYS[key_type]).alias(_KEY)]
+    if weigh_by is not None:
+        if not isinstance(frame.schema[weigh_by].dataType, T.NumericType):
+            raise UsageError(f"column {weigh_by!r} is no number, so it weighs nothing")
+        number = "double" if weight is Weight.COST else "bigint"
+        columns.append(F.col(f"`{weigh_by}`").cast(number).alias(_COUNT))
+    return frame.select(*columns), key_type
+
+
+def _window_start(trace: Trace, window: SlidingWindow) -> int:
+    """The row from which the counter in use after the last row has counted."""
+    last = trace.rows - 1 if window.length.in_rows else trace.last_us - trace.first_us
+    start = window.panes.start(window.in_use(int(window.panes.numbers(np.array([last]))[0])))
+    return start if window.length.in_rows else _rank_of(trace, trace.first_us + start)
+
+
+def _rank_of(trace: Trace, time_us: int) -> int:
+    """The first row that is not before a time, by halving among the blocks."""
+    blocks = trace.blocks()
+    low, high = 0, len(blocks) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        first = next(iter(read_pieces(blocks[middle].pieces[:1], ["ts"])))
+        low, high = (middle, high) if int(_times(first)[0]) < time_us else (low, middle - 1)
+    times = np.concatenate([_times(batch) for batch in read_pieces(blocks[low].pieces, ["ts"])])
+    return blocks[low].first_row + int(np.searchsorted(times, time_us))
+
+
+def _times(batch: pa.RecordBatch) -> Integers:
+    times: Integers = batch.column("ts").cast(pa.int64()).to_numpy()
+    return times
+
+
+def _runs(numbers: Integers) -> Iterator[tuple[int, int]]:
+    """First and end of each stretch of equal numbers."""
+    return pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)] if len(numbers) else [])
