@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from adapt.core.errors import UsageError
+from adapt.core.frequencies.names import CountMethod
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import UtilityName
 from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
+    from adapt.core.frequencies.sliding import SlidingWindow
     from adapt.traces.session import SparkOptions
 
 _typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
@@ -86,6 +88,10 @@ WeightOption: TypeAlias = Annotated[
     Weight | None,
     typer.Option("--weight", help="What a row weighs; cost where the trace has costs, else count.", show_default=False),
 ]
+ExactOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--exact", help="Count a trace exactly, not lossily with an error that serves these channels."),
+]
 UtilityOption: TypeAlias = Annotated[
     UtilityName,
     typer.Option("--utility", help="How balance and migration are combined.", rich_help_panel=EXPERT_PANEL),
@@ -146,6 +152,20 @@ def check_channels(channels: int, text: str = "") -> None:
         raise UsageError(f"{given}: {channels} channels cannot carry a stream; give 1 or more")
     if channels > MOST_CHANNELS:
         raise UsageError(f"{given}: {channels:,} channels are more than the {MOST_CHANNELS:,} there may be")
+
+
+def sliding(window: str | None, counters: int, method: CountMethod) -> "SlidingWindow | None":
+    """The sliding window that was asked for.
+
+    Raises:
+        UsageError: it is no length, or `--window` and `--method sliding` do not go together.
+    """
+    from adapt.core.frequencies.sliding import SlidingWindow
+    from adapt.core.lengths import Length
+
+    if (window is not None) != (method is CountMethod.SLIDING):
+        raise UsageError("--method sliding and --window go together: the window says how much is held, e.g. 1h")
+    return None if window is None else SlidingWindow(Length.parse(window, "window"), counters)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """`adapt partition`: count keys, build plans, compare them, route by them."""
 
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,7 @@ from adapt.cli.options import (
     ChannelsRangeOption,
     ConfOption,
     CountedPath,
+    ExactOption,
     ForceOption,
     HashOption,
     MasterOption,
@@ -25,14 +27,20 @@ from adapt.cli.options import (
     channel_counts,
     check_channels,
     command_line,
+    sliding,
     spark_options,
 )
 from adapt.cli.output import Format, FormatOption, for_people, narrate, narrate_written, show, written_out
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
+from adapt.core.frequencies.names import CountMethod
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
-from adapt.core.stream import KeyType
+from adapt.core.stream import KeyType, Weight
+
+if TYPE_CHECKING:
+    from adapt.core.resources.functions import Resources
+    from adapt.traces.counting.count import Counting
 
 app = typer.Typer(cls=Group, help="Count keys, build plans, compare them, route by them.", no_args_is_help=True)
 
@@ -43,44 +51,126 @@ KeyTypeOption = Annotated[
 PlanPath = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan made by `adapt partition build`.")]
 
 
+class Over(StrEnum):
+    """What counts may be split by."""
+
+    TIME = "time"
+    STREAM = "stream"
+
+
+COUNT_PANEL = "How keys are counted"
+
+
 @app.command(cls=Command)
 def count(
     trace: TracePath,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FREQ", help="Where to keep the counts.")] = None,
     weight: WeightOption = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option("--key", metavar="KEY", help="Show this key's interval too; repeatable.", show_default=False),
+    ] = None,
+    over: Annotated[
+        Over | None,
+        typer.Option("--over", help="Also show hot keys over time, or count stream by stream.", show_default=False),
+    ] = None,
+    channels: Annotated[
+        int, typer.Option("--channels", metavar="N", help="The most channels that the counts are to serve.")
+    ] = 10,
+    method: Annotated[
+        CountMethod, typer.Option("--method", help="How to count.", rich_help_panel=COUNT_PANEL)
+    ] = CountMethod.LOSSY,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--epsilon",
+            metavar="E",
+            help="Most that a count may be too low, as a share of the total; 0.1 delta if left out.",
+            rich_help_panel=COUNT_PANEL,
+        ),
+    ] = None,
+    support: Annotated[
+        float | None,
+        typer.Option(
+            "--support",
+            metavar="S",
+            help="List only keys that may have this share; over time, hot from it on.",
+            rich_help_panel=COUNT_PANEL,
+        ),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            "--window", metavar="1h|1000rows", help="What a sliding counter holds.", rich_help_panel=COUNT_PANEL
+        ),
+    ] = None,
+    counters: Annotated[
+        int,
+        typer.Option(
+            "--counters",
+            metavar="X",
+            help="Staggered counters of a sliding window, which holds up to 1/(X-1) more.",
+            rich_help_panel=COUNT_PANEL,
+        ),
+    ] = 3,
+    pane: Annotated[
+        str | None,
+        typer.Option(
+            "--pane", metavar="1h|1000rows", help="Step of time for --over time.", rich_help_panel=COUNT_PANEL
+        ),
+    ] = None,
+    resources: ResourcesOption = "LLL",
+    tolerance: ToleranceOption = "1.2",
+    sigma: SigmaOption = 0.1,
+    track: TrackOption = None,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
     master: MasterOption = "local[*]",
     conf: ConfOption = [],  # noqa: B006 - typer makes a new list
 ) -> None:
-    """Count the keys of a trace, exactly.
+    """Count the keys of a trace, and judge its skew.
+
+    Lossy counting keeps the heavy keys, each within an interval, in little memory whatever the trace.
 
     Example: adapt partition count web.trace -o web.freq
     """
-    from adapt.core.frequencies.tables import counts_table, heaviest_table
+    from adapt.core.lengths import Length
+    from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.frequencies import write_frequencies
     from adapt.traces.artefacts.manifest import Provenance
     from adapt.traces.artefacts.trace import open_trace
     from adapt.traces.artefacts.whole import check_folder_free
-    from adapt.traces.counting import count_trace
+    from adapt.traces.counting.count import Counting
+    from adapt.traces.counting.survey import Survey, survey
 
+    check_channels(channels)
+    asked = Survey(
+        Counting(
+            method,
+            epsilon,
+            channels,
+            Resources.parse(resources, tolerance, sigma),
+            track,
+            support,
+            sliding(window, counters, method),
+            weight,
+        ),
+        keys=tuple(keys or ()),
+        over_time=over is Over.TIME,
+        by_stream=over is Over.STREAM,
+        pane=None if pane is None else Length.parse(pane, "pane"),
+    )
     if out is not None:
         check_folder_free(out, force=force)
     opened = open_trace(trace)
     with stages() as progress:
-        frequencies = count_trace(opened, weight=weight, spark_options=spark_options(master, conf), progress=progress)
+        found = survey(opened, asked, spark_options=spark_options(master, conf), progress=progress)
     if out is not None:
         source = {"name": trace.name, "content_hash": opened.manifest.content_hash}
-        parameters = {"weight": frequencies.weight.value, "method": "exact"}
-        write_frequencies(frequencies, out, Provenance(command_line(), parameters, [source]), force=force)
+        parameters = asked.counting.parameters(found.frequencies)
+        write_frequencies(found.frequencies, out, Provenance(command_line(), parameters, [source]), force=force)
         narrate_written(out)
-    counts, heaviest = counts_table(frequencies), heaviest_table(frequencies)
-    listed = {"heaviest": heaviest.records(), "heaviest_cut": len(heaviest.rows) < frequencies.distinct}
-    show(
-        [counts, for_people(heaviest, format)],
-        format,
-        {"schema": "adapt.frequencies/1", **counts.records()[0], **listed},
-    )
+    show([for_people(table, format) for table in found.tables()], format, found.as_data())
 
 
 @app.command(cls=Command)
@@ -96,6 +186,7 @@ def build(
         Path | None, typer.Option("--from", metavar="PLAN", help="The plan in force, which the new one follows.")
     ] = None,
     weight: WeightOption = None,
+    exact: ExactOption = False,
     resources: ResourcesOption = "LLL",
     tolerance: ToleranceOption = "1.2",
     sigma: SigmaOption = 0.1,
@@ -112,6 +203,7 @@ def build(
 
     Example: adapt partition build web.trace --channels 8 -o web.plan
     """
+    from adapt.core.frequencies.tracking import counted_sentence
     from adapt.core.partitioners.build import build_plan
     from adapt.core.partitioners.plan import plan_to_data
     from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
@@ -128,8 +220,14 @@ def build(
     before = None if previous is None else read_plan(previous)
     with stages() as progress:
         keys = counted(
-            source, weight=weight, key_type=key_type, spark_options=spark_options(master, conf), progress=progress
+            source,
+            counting(exact, channels, weighed, track, weight),
+            key_type=key_type,
+            spark_options=spark_options(master, conf),
+            progress=progress,
         )
+    if not keys.frequencies.exact:
+        narrate(counted_sentence(keys.frequencies, weighed, channels))
     plan = build_plan(
         keys.frequencies,
         scheme,
@@ -162,6 +260,7 @@ def compare(
         list[Scheme] | None, typer.Option("--scheme", help="Only this scheme; repeatable.", show_default=False)
     ] = None,
     weight: WeightOption = None,
+    exact: ExactOption = False,
     resources: ResourcesOption = "LLL",
     tolerance: ToleranceOption = "1.2",
     sigma: SigmaOption = 0.1,
@@ -182,6 +281,7 @@ def compare(
     """
     from time import perf_counter
 
+    from adapt.core.frequencies.tracking import counted_sentence
     from adapt.core.partitioners.compare import compare_schemes
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.comparisons import write_comparison
@@ -195,7 +295,11 @@ def compare(
         check_folder_free(out, force=force)
     with stages() as progress:
         keys = counted(
-            source, weight=weight, key_type=key_type, spark_options=spark_options(master, conf), progress=progress
+            source,
+            counting(exact, max(counts), weighed, track, weight),
+            key_type=key_type,
+            spark_options=spark_options(master, conf),
+            progress=progress,
         )
         progress("comparing", 0, 0)
         comparison = compare_schemes(
@@ -209,11 +313,11 @@ def compare(
             trace=keys.fingerprint,
             clock=perf_counter,
         )
-    narrate(f"{keys.frequencies.distinct:,} keys, weighed by {keys.frequencies.weight}")
+    narrate(counted_sentence(keys.frequencies, weighed, max(counts)))
     if out is not None:
         parameters = {
             "channels": counts,
-            "weight": keys.frequencies.weight.value,
+            **keys.frequencies.as_counted(),
             "resources": weighed.letters,
             "tolerance": list(weighed.tolerance),
             "sigma": sigma,
@@ -225,7 +329,7 @@ def compare(
             comparison, keys.frequencies, out, Provenance(command_line(), parameters, [keys.source]), force=force
         )
         narrate_written(out)
-    show(comparison.table(), format, {**comparison.as_data(), "weight": keys.frequencies.weight.value})
+    show(comparison.table(), format, {**comparison.as_data(), **keys.frequencies.as_counted()})
 
 
 @app.command(cls=Command)
@@ -269,6 +373,7 @@ def diff(
     after: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan to move to.")],
     source: CountedPath,
     weight: WeightOption = None,
+    exact: ExactOption = False,
     resources: ResourcesOption = "LLL",
     tolerance: ToleranceOption = "1.2",
     key_type: KeyTypeOption = None,
@@ -282,6 +387,7 @@ def diff(
 
     Example: adapt partition diff old.plan new.plan web.freq
     """
+    from adapt.core.frequencies.tracking import counted_sentence
     from adapt.core.partitioners.difference import plan_difference
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.plans import read_plan
@@ -295,11 +401,23 @@ def diff(
     with stages() as progress:
         keys = counted(
             source,
-            weight=weight,
+            counting(exact, max(first.channels, second.channels), weighed, None, weight),
             key_type=key_type or (first.key_type if is_csv else None),
             spark_options=spark_options(master, conf),
             progress=progress,
         )
+    if not keys.frequencies.exact:
+        narrate(counted_sentence(keys.frequencies, weighed, second.channels))
     difference = plan_difference(first, second, keys.frequencies, weighed)
     long = (for_people(table, format) for table in (difference.moves(), difference.heaviest))
     show([difference.table(), *long], format, difference.as_data())
+
+
+def counting(
+    exact: bool, channels: int, resources: "Resources", track: int | None, weight: Weight | None
+) -> "Counting":
+    """How a trace is to be counted for a command that builds plans from it."""
+    from adapt.traces.counting.count import Counting
+
+    method = CountMethod.EXACT if exact else CountMethod.LOSSY
+    return Counting(method, channels=channels, resources=resources, track=track, weight=weight)

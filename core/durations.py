@@ -16,6 +16,9 @@ _US = {
 }
 """Microseconds in one of each unit."""
 
+_ROUND_S = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200)
+_ROUND_US = tuple([round(step * 1e6) for step in _ROUND_S] + [_US["d"] << power for power in range(24)])
+
 UNITS = "ms, s, m or min, h, d, w"
 
 _LONGEST_US = 10_000 * 366 * _US["d"]
@@ -53,3 +56,8 @@ def duration_text(us: int) -> str:
         return f"{us // 1000}.{us % 1000:03d}".rstrip("0") + "ms"
     unit = next(unit for unit in ("d", "h", "m", "s", "ms") if us % _US[unit] == 0) if us else "h"
     return f"{us // _US[unit]}{unit}"
+
+
+def round_us(least_us: float) -> int:
+    """The shortest round length (1 ms, 5 s, 10 min, 6 h, 1 d, 2 d, ...) that is not below this one."""
+    return next(length for length in _ROUND_US if length >= least_us)

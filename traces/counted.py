@@ -109,7 +109,7 @@ def _kept_or_counted(
     frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
     made = Provenance(
         "adapt.traces.counted.counted",
-        how.parameters(trace, frequencies),
+        how.parameters(frequencies),
         [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}],
     )
     with suppress(EnvironmentFailure, OSError):  # a place that cannot be written costs the next run a count, no more

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adapt.core.durations import round_us
 from adapt.core.errors import BadInput
 from adapt.core.frequencies.sketches import DistinctSketch, HeavyKeys, distinct_keys, merge_heavy
 from adapt.core.partitioners.key_text import key_to_text
@@ -37,9 +38,6 @@ MOST = float(np.finfo(np.float64).max)
 
 Amounts: TypeAlias = NDArray[np.float64]
 
-_STEPS_S = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200)
-_DAY_S = 86_400
-
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -53,8 +51,7 @@ class Grid:
     def over(cls, first_us: int, last_us: int) -> "Grid":
         """At most `MOST_BINS` bins of a round width, beginning at a multiple of it."""
         span = last_us - first_us + 1
-        widths = [round(step * 1e6) for step in _STEPS_S] + [_DAY_S * 1_000_000 * 2**power for power in range(24)]
-        width = next(width for width in widths if span <= (MOST_BINS - 1) * width)
+        width = round_us(span / (MOST_BINS - 1))
         start = first_us // width * width
         return cls(start, width, int((last_us - start) // width + 1))
 

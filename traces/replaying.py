@@ -14,8 +14,8 @@ from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.runs import write_run
 from adapt.traces.artefacts.trace import Trace
 from adapt.traces.artefacts.whole import check_folder_free
-from adapt.traces.progress import Progress, silent
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
+from adapt.traces.progress import Progress, silent
 
 
 def replay_trace(

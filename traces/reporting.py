@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput
+from adapt.core.frequencies.skew import skew_table
 from adapt.core.frequencies.tables import counts_table, heaviest_table, rank_share_table
 from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
 from adapt.core.report.chart import Chart
@@ -20,6 +21,7 @@ from adapt.core.report.charts import (
 )
 from adapt.core.report.page import Page, Section
 from adapt.core.report.values import human
+from adapt.core.resources.functions import Resources
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts.comparisons import read_comparison
 from adapt.traces.artefacts.frequencies import read_frequencies
@@ -35,6 +37,7 @@ from adapt.traces.artefacts.trace_tables import (
     streams_table,
     top_keys_table,
 )
+from adapt.traces.counting.count import DEFAULT_CHANNELS
 from adapt.traces.readable import readable
 
 SCHEMA = "adapt.report/1"
@@ -144,10 +147,12 @@ def _trace(path: Path, manifest: Manifest) -> Reported:
 def _frequencies(path: Path, manifest: Manifest) -> Reported:
     frequencies, _ = read_frequencies(path)
     counts, heaviest = counts_table(frequencies), heaviest_table(frequencies)
-    exact = "exactly" if frequencies.epsilon == 0 else f"to within {frequencies.epsilon:g} of the total"
-    sentences = [f"{frequencies.distinct:,} keys, weighed by {frequencies.weight}, counted {exact}."]
+    skew = skew_table(frequencies, Resources(), DEFAULT_CHANNELS)
+    exact = "exactly" if frequencies.exact else f"to within {frequencies.epsilon:.3g} of the total"
+    about = "" if frequencies.exact or not frequencies.complete_above else "About "
+    sentences = [f"{about}{frequencies.distinct:,} keys, weighed by {frequencies.weight}, counted {exact}.", skew.note]
     charts = (rank_frequency(rank_share_table(frequencies)), top_keys(heaviest))
-    return _reported(path, manifest, sentences, [counts, heaviest], charts)
+    return _reported(path, manifest, sentences, [counts, skew, heaviest], charts)
 
 
 def _comparison(path: Path, manifest: Manifest) -> Reported:

@@ -1,7 +1,7 @@
 """Counted keys: what every counter returns, exact or lossy."""
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
+from adapt.core.frequencies.names import CountMethod
 from adapt.core.stream import KeyType, Weight
 
 Counts: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
@@ -50,6 +51,13 @@ class Frequencies:
     def exact(self) -> bool:
         """Whether an exact counter made these; a lossy one may have dropped nothing all the same."""
         return self.epsilon == 0
+
+    def as_counted(self) -> dict[str, Any]:
+        """How the keys were counted, as JSON data for whatever is built from the counts."""
+        if self.exact:
+            return {"weight": self.weight.value, "counts": CountMethod.EXACT.value}
+        bounds = {"epsilon": self.epsilon, "complete_above": self.complete_above}
+        return {"weight": self.weight.value, "counts": CountMethod.LOSSY.value, **bounds}
 
     def intervals(self, keys: pa.Array) -> tuple[Counts, Counts]:
         """The least and the most that each of some keys weighs, listed or not; shapes (keys,).

@@ -13,6 +13,7 @@ windows of w units of weight.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -20,8 +21,9 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from adapt.core.errors import UsageError
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.frequencies.exact import KeyCounts, check_counts, count_keys
 from adapt.core.frequencies.frequencies import Counts, Frequencies
 from adapt.core.frequencies.order import key_order
@@ -65,7 +67,7 @@ class LossySummary:
         """The heaviest `most` keys; what is dropped raises `missed` to the most that it may weigh."""
         if len(self) <= most:
             return self
-        high = float((self.counts[most:] + self.errors[most:]).max())
+        high = (self.counts[most:] + self.errors[most:]).max().item()
         kept = (self.keys[:most], self.counts[:most], self.errors[:most])
         return LossySummary(*kept, max(self.missed, high), self.total, self.rows, self.distinct)
 
@@ -98,6 +100,7 @@ def merge_lossy(parts: Iterable[LossySummary]) -> LossySummary:
     of a key are added by falling size, so that the order of the parts does not decide the last digit.
 
     Raises:
+        BadInput: integer weights are too much for int64 all together.
         ValueError: there are no parts.
 
     Source: Agarwal et al., "Mergeable summaries", PODS 2012.
@@ -111,20 +114,20 @@ def merge_lossy(parts: Iterable[LossySummary]) -> LossySummary:
     # what a part's own error leaves of its `missed`: adding up these, absent parts count as nothing
     spared = np.concatenate([part.missed - part.errors for part in held])
     counts = np.concatenate([part.counts for part in held])
-    missed = _added([part.missed for part in held])
+    missed, total = _added([part.missed for part in held]), _added([part.total for part in held])
     if counts.dtype == np.float64:
         by_size = np.lexsort((spared, -counts))
         keys, counts, spared = keys.take(pa.array(by_size)), counts[by_size], spared[by_size]
-    else:
-        spared = spared.astype(np.int64)
-    of_counts, of_spared = count_keys(keys, counts), count_keys(keys, spared)
-    errors = np.maximum(missed - of_spared.counts, 0).astype(counts.dtype)
+    elif total >= 2**63:
+        raise BadInput(f"the weights add up to {total:,}, more than an int64 holds; weigh in larger units")
+    listed = pc.dictionary_encode(keys, null_encoding="encode")
+    codes = listed.indices.to_numpy()
+    errors = np.maximum(missed - _by_code(codes, spared, len(listed.dictionary)), 0).astype(counts.dtype)
     distinct = held[0].distinct
     for part in held[1:]:
         distinct = distinct.merged(part.distinct)
-    return summary_of(
-        of_counts.keys, of_counts.counts, errors, missed, _added([part.total for part in held]), _rows(held), distinct
-    )
+    sums = _by_code(codes, counts, len(listed.dictionary))
+    return summary_of(listed.dictionary, sums, errors, missed, total, _rows(held), distinct)
 
 
 def summary_of(
@@ -192,10 +195,14 @@ class LossyCounter:
             weights: What each row weighs, shape (rows,); none where each weighs 1.
 
         Raises:
-            ValueError: weights are missing where the counter weighs rows, or given where it counts them.
+            BadInput: at a purge, if a key's weight is negative or infinite, or all together are too much for int64.
+            ValueError: weights are missing where the counter weighs rows, given where it counts them, or not one a row.
         """
         if (weights is None) != (self._weight is Weight.COUNT):
-            raise ValueError(f"a counter by {self._weight} is not given {'no' if weights is None else ''} weights")
+            wanted = "needs a weight for each row" if weights is None else "takes no weights"
+            raise ValueError(f"a counter by {self._weight} {wanted}")
+        if weights is not None and len(weights) != len(keys):
+            raise ValueError(f"{len(weights)} weights do not fit {len(keys)} rows")
         for column in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
             for first, end in self._cuts(len(column)):
                 self._pending.append(
@@ -206,11 +213,17 @@ class LossyCounter:
                     self._flush()
             weights = None if weights is None else weights[len(column) :]
 
-    def summary(self) -> LossySummary:
-        """What was counted so far, purged; the counter goes on."""
-        if self._pending:
-            self._flush()
-        return summary_of(self._keys, self._counts, self._errors, self._missed, self._total, self._rows, self._distinct)
+    def summary(self, *, purge: bool = True) -> LossySummary:
+        """What was counted so far; the counter goes on as if it had not been asked.
+
+        Args:
+            purge: Whether to purge the rows since the last purge, few as they may be. Without it they are all listed,
+                so a stream that was never purged is counted exactly.
+        """
+        told = copy(self)
+        if told._pending:
+            told._flush(purge=purge)
+        return summary_of(told._keys, told._counts, told._errors, told._missed, told._total, told._rows, told._distinct)
 
     def _cuts(self, rows: int) -> Iterator[tuple[int, int]]:
         """Stretches of the next rows that end where purges are due."""
@@ -218,9 +231,9 @@ class LossyCounter:
         ends = [0, *range(due, rows, self._flush_rows), rows]
         return pairwise(ends) if rows else iter(())
 
-    def _flush(self) -> None:
+    def _flush(self, *, purge: bool = True) -> None:
         """Count what is pending, and drop what its windows let go."""
-        counted = _counted(self._pending)
+        counted = _counted(self._pending, self._keys.type)
         check_counts(counted, self._total)
         self._pending, self._pending_rows = [], 0
         self._rows += counted.rows
@@ -231,7 +244,9 @@ class LossyCounter:
         self._counts = self._counts.copy()
         self._counts[places.drop_null().to_numpy()] += counted.counts[known]
         self.peak_buffer = max(self.peak_buffer, len(counted.keys) + len(self._keys) - int(known.sum()))
-        before, self._missed = self._missed, allowance(self._total, self._window)
+        before = self._missed
+        if purge:
+            self._missed = allowance(self._total, self._window)
         self._admit(counted, ~known & (counted.counts + before > self._missed), before)
         self.peak_entries = max(self.peak_entries, self.entries)
 
@@ -289,16 +304,24 @@ def most_entries(epsilon: float, total: float, purged: float) -> float:
     return window_of(epsilon) * (1 + math.log(max(total / purged, 1)))
 
 
-def _counted(pending: list[tuple[pa.Array, Counts | None]]) -> KeyCounts:
+def _counted(pending: list[tuple[pa.Array, Counts | None]], kind: pa.DataType) -> KeyCounts:
     """The rows since the last purge, by key; float weights are added row after row."""
     weights = [part for _, part in pending if part is not None]
     columns = [keys for keys, _ in pending]
     if len(columns) == 1:
         return count_keys(columns[0], weights[0] if weights else None)
-    if weights or not pa.types.is_dictionary(columns[0].type):
-        joined = pa.chunked_array([one_array(column) for column in columns])
+    alike = len({column.type for column in columns}) == 1
+    if weights or not alike or not pa.types.is_dictionary(columns[0].type):
+        joined = pa.chunked_array([one_array(column).cast(kind) for column in columns])
         return count_keys(joined, cast(Counts, np.concatenate(weights)) if weights else None)
     return count_keys(pa.chunked_array(columns))
+
+
+def _by_code(codes: NDArray[np.int32], amounts: Counts, keys: int) -> Counts:
+    """The sum of the amounts of each key, added in their order; shape (keys,)."""
+    sums = cast(Counts, np.zeros(keys, amounts.dtype))
+    np.add.at(sums, codes, amounts)
+    return sums
 
 
 def _added(amounts: list[float]) -> float:

@@ -1,7 +1,10 @@
 """Lossy counting one row at a time, as the paper prints it."""
 
+import math
+
 import pyarrow as pa
 
+from adapt.core.errors import BadInput
 from adapt.core.frequencies.lossy import (
     DISTINCT_LIMIT,
     LossySummary,
@@ -54,7 +57,13 @@ class PerItemLossyCounter:
         return len(self._entries)
 
     def add(self, key: Key, weight: float = 1) -> None:
-        """Count one row."""
+        """Count one row.
+
+        Raises:
+            BadInput: the weight is negative, infinite or not a number.
+        """
+        if not 0 <= weight < math.inf:
+            raise BadInput(f"key {key!r} weighs {weight:g}, but a weight is a finite number from 0 up")
         held = self._entries.get(key)
         if held is None:
             self._entries[key] = (weight, self._missed)
@@ -67,7 +76,13 @@ class PerItemLossyCounter:
             self._purge()
 
     def summary(self) -> LossySummary:
-        """What was counted so far; the counter goes on."""
+        """What was counted so far; the counter goes on.
+
+        Raises:
+            BadInput: integer weights are too much for int64 all together.
+        """
+        if self._weight is not Weight.COST and self._total >= 2**63:
+            raise BadInput(f"the weights add up to {self._total:,}, more than an int64 holds; weigh in larger units")
         self._sketch()
         counts = amounts([count for count, _ in self._entries.values()], self._weight)
         errors = amounts([error for _, error in self._entries.values()], self._weight)

@@ -69,9 +69,10 @@ class SlidingWindow:
         held = float(self.length.size) if self.length.in_rows else self.length.size * (rows_per_us or np.inf)
         if held < bucket:
             about = "" if self.length.in_rows else f" (about {held:,.0f} rows at this stream's rate)"
+            coarser = f", or an epsilon from {1 / held:.2g} up" if held > 1 else ""
             raise UsageError(
                 f"window {self.length}{about} is smaller than a bucket of {bucket:,} rows (1 / epsilon): give a longer"
-                f" window, or an epsilon above {1 / max(held, 1):.2g}"
+                f" window{coarser}"
             )
 
 
@@ -116,7 +117,9 @@ class SlidingLossyCounter:
 
     @property
     def full(self) -> bool:
-        """Whether the counter in use has seen a whole window."""
+        """Whether the counter in use has seen a whole window; of time, whether a row has come after its end."""
+        if self.window.length.in_rows:
+            return self._next >= self.window.length.size
         return self._pane >= self.window.counters - 1
 
     def update(self, keys: pa.Array, weights: Counts | None = None, times_us: NDArray[np.int64] | None = None) -> None:
@@ -129,7 +132,7 @@ class SlidingLossyCounter:
 
         Raises:
             BadInput: a time is before the one above it.
-            ValueError: times are missing where the window is one of time.
+            ValueError: times are missing where the window is one of time, or not one a row.
         """
         if not len(keys):
             return
@@ -150,10 +153,11 @@ class SlidingLossyCounter:
             return np.arange(first, self._next, dtype=np.int64)
         if times_us is None:
             raise ValueError("a window in time needs the times of the rows")
-        if self._origin is None:
-            self._origin = int(times_us[0])
+        if len(times_us) != rows:
+            raise ValueError(f"{len(times_us)} times do not fit {rows} rows")
         if (np.diff(times_us, prepend=times_us[0] if self._last is None else self._last) < 0).any():
             raise BadInput("a row is before the row above it, but a window slides over rows in time order")
+        self._origin = int(times_us[0]) if self._origin is None else self._origin
         self._last = int(times_us[-1])
         return times_us - self._origin
 

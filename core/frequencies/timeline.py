@@ -118,8 +118,15 @@ class Timeline:
         With the panes of a `SlidingWindow` and `panes` = x, this is what its counter in use holds at the end of each.
         """
         for last in self.panes:
-            held = [pane.summary for pane in self.panes if last.number - panes < pane.number <= last.number]
-            yield last, merge_lossy(held).frequencies(self.epsilon, self.weight)
+            yield last, self._window(last, panes)
+
+    def last_window(self, panes: int) -> Frequencies:
+        """The frequencies of the last `panes` panes."""
+        return self._window(self.panes[-1], panes)
+
+    def _window(self, last: Pane, panes: int) -> Frequencies:
+        held = [pane.summary for pane in self.panes if last.number - panes < pane.number <= last.number]
+        return merge_lossy(held).frequencies(self.epsilon, self.weight)
 
     def life_lines(self, support: float, most: int) -> list[LifeLine]:
         """The keys that may have reached a share of `support` in some pane, by falling highest share.
@@ -185,4 +192,4 @@ def life_lines_table(timeline: Timeline, support: float, most: int = 20) -> Tabl
 def _reaches(summary: LossySummary, support: float) -> NDArray[np.bool_]:
     """Which listed keys have a share of at least `support`, or may have; shape (keys,)."""
     high: NDArray[np.float64] = (summary.counts + summary.errors).astype(np.float64)
-    return high >= support * summary.total
+    return high / max(summary.total, 1e-300) >= support  # as its share is shown: 7 of 100 reach 0.07

@@ -82,6 +82,20 @@ def epsilon_for(resources: Resources, channels: int, domain: int, track: int | N
     return min(0.1 * wanted, COARSEST) or FINEST
 
 
+def counted_sentence(frequencies: Frequencies, resources: Resources, channels: int) -> str:
+    """The counts that plans are built from, in a sentence, and whether they list every key that is to be tracked."""
+    keys = f"{frequencies.distinct:,} keys, weighed by {frequencies.weight}"
+    if frequencies.exact:
+        return f"{keys}, counted exactly"
+    if frequencies.complete_above == 0:
+        return f"{keys}, counted lossily without a loss"
+    share = frequencies.complete_above / frequencies.total
+    lossy = f"about {keys}, counted lossily: every key above {share:.2%} is known ({len(frequencies.keys):,} keys)"
+    if channels > 1 and share > threshold(frequencies, resources, channels):
+        return f"{lossy}, but lighter keys than that should be tracked; count exactly, or with a smaller epsilon"
+    return f"{lossy}, and made-up keys stand in for the rest"
+
+
 def reaches(frequencies: Frequencies, delta: float) -> NDArray[np.bool_]:
     """Which listed keys have a share of at least `delta`, or may have; shape (keys,)."""
     return np.asarray(frequencies.count_high / frequencies.total >= delta)

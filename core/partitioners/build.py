@@ -167,13 +167,14 @@ def describe(
         trace: Fingerprint of the trace that was counted.
     """
     population = Population.of(counted)
+    frequencies = population.frequencies
     placed = partitioner.channels_of(population.keys)
     loads = channel_loads(placed, population, recipe.resources, partitioner.channels)
     metrics = measure(partitioner, population, recipe.resources, placed, loads, before)
     plan = Plan(
         scheme=recipe.scheme,
         channels=partitioner.channels,
-        key_type=population.frequencies.key_type,
+        key_type=frequencies.key_type,
         construction=recipe.construction if recipe.scheme is Scheme.HYBRID else None,
         hash=recipe.hash,
         replicas=recipe.replicas,
@@ -182,7 +183,7 @@ def describe(
         parent=parent,
         predicted_loads=dict(zip(("state", "computation", "network"), loads.tolist(), strict=True)),
         metrics=metrics.as_data(),
-        parameters=recipe.parameters,
+        parameters=recipe.parameters | ({} if frequencies.exact else frequencies.as_counted()),
     )
     return Built(plan, partitioner, placed, metrics)
 

@@ -65,7 +65,7 @@ class Counting:
             self.resources, self.channels, int(trace.profile["distinct_keys"]), self.track
         )
 
-    def parameters(self, trace: Trace, frequencies: Frequencies) -> dict[str, Any]:
+    def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
         """What a manifest records of it."""
         made: dict[str, Any] = {"method": self.method.value, "weight": frequencies.weight.value}
         if self.method is not CountMethod.EXACT:

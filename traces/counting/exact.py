@@ -10,10 +10,10 @@ from adapt.core.frequencies.exact import KeyCounts, count_keys, frequencies_of, 
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.stream import Weight
 from adapt.traces.artefacts.trace import Trace, TraceBlock, read_pieces
+from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
 from adapt.traces.progress import Progress, silent, watched
 from adapt.traces.session import SparkOptions, spark_failures, spark_session
 from adapt.traces.tasks import in_tasks, shared_out
-from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
 
 
 def count_exactly(

@@ -26,6 +26,7 @@ from adapt.core.frequencies.lossy import (
     check_epsilon,
     summary_of,
 )
+from adapt.core.frequencies.order import key_order
 from adapt.core.frequencies.panes import Panes
 from adapt.core.frequencies.sketches import DistinctSketch
 from adapt.core.frequencies.sliding import SlidingWindow
@@ -33,10 +34,10 @@ from adapt.core.frequencies.timeline import Pane, Timeline
 from adapt.core.hashing.columns import ARROW_TYPES
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.artefacts.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
-from adapt.traces.progress import Progress, silent, watched
-from adapt.traces.session import SparkOptions, spark_failures, spark_session
-from adapt.traces.tasks import in_tasks, shared_out
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
+from adapt.traces.progress import Progress, silent, watched
+from adapt.traces.session import SparkOptions, carry_failures, spark_failures, spark_session
+from adapt.traces.tasks import in_tasks, shared_out
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,7 +74,7 @@ def count_lossy(
         progress: Told the tasks done.
 
     Returns:
-        At most 2/epsilon keys, by falling count.
+        At most 2/epsilon keys, by falling count; all keys, exactly, of no more than `FLUSH_ROWS` rows.
 
     Raises:
         UsageError: `epsilon` is not in (0, 1), the window is smaller than a bucket, or the trace has no such weight.
@@ -186,15 +187,18 @@ def count_frame(
 
             task = TaskContext.get()
             group = _Group(LossyCounter(epsilon / 2, kind, weight), weight)
-            for batch in batches:
-                if batch.num_rows:
-                    weights = None if weight is Weight.COUNT else batch.column(1).fill_null(0).to_numpy(False)
-                    group.add(batch.column(0).cast(kind), weights)
-            if group.rows:
-                yield group.told("", task.partitionId() if task else 0)
+            try:
+                for batch in batches:
+                    if batch.num_rows:
+                        weights = None if weight is Weight.COUNT else batch.column(1).fill_null(0).to_numpy(False)
+                        group.add(batch.column(0).cast(kind), weights)
+                if group.rows:
+                    yield group.told("", task.partitionId() if task else 0)
+            except Exception as error:
+                raise carry_failures(error) from error
 
         partial = columns.mapInArrow(run, _schema(key_type, weight))
-        found = _reduced(partial, key_type, weight, epsilon, frame.rdd.getNumPartitions())
+        found = _reduced(partial, key_type, weight, int(2 / epsilon), frame.rdd.getNumPartitions())
     if not found:
         raise BadInput("the frame has no rows, so there are no keys to count")
     return found[""].summary.frequencies(epsilon, weight)
@@ -212,8 +216,9 @@ class _Found:
 class _Group:
     """What one block holds of one group, while it is counted."""
 
-    def __init__(self, counter: LossyCounter, weight: Weight) -> None:
+    def __init__(self, counter: LossyCounter, weight: Weight, *, purge: bool = True) -> None:
         self._counter = counter
+        self._purge = purge
         self._weight = weight
         self.rows = 0
         self._first_us = self._last_us = 0
@@ -227,7 +232,7 @@ class _Group:
 
     def told(self, name: str, block: int) -> pa.RecordBatch:
         """The listed keys, a row each, and last a row with the facts that are not about one key."""
-        summary = self._counter.summary()
+        summary = self._counter.summary(purge=self._purge)
         told = {
             "block": block,
             "rows": summary.rows,
@@ -311,14 +316,23 @@ def _on_spark(
     if not blocks:
         raise BadInput(f"{trace.path} has no rows, so there are no keys to count")
     spark = spark_session(spark_options)
-    work = _block_counter(blocks, ARROW_TYPES[trace.key_type], epsilon / 2, weight, grouping)
+    # What fits between two purges is counted exactly: a short trace loses nothing, and costs no more.
+    purge = sum(block.rows for block in blocks) > FLUSH_ROWS
+    most = int(2 / epsilon) if purge else FLUSH_ROWS
+    work = _block_counter(blocks, ARROW_TYPES[trace.key_type], epsilon / 2, weight, grouping, purge=purge)
     with spark_failures("counting keys"), watched(spark, "counting keys", progress):
         partial = in_tasks(spark, tasks or shared_out(spark, len(blocks)), work, _schema(trace.key_type, weight))
-        return _reduced(partial, trace.key_type, weight, epsilon, len(blocks), grouped=bool(grouping.columns))
+        return _reduced(partial, trace.key_type, weight, most, len(blocks), grouped=bool(grouping.columns))
 
 
 def _block_counter(
-    blocks: Sequence[TraceBlock], kind: pa.DataType, epsilon: float, weight: Weight, grouping: _Grouping
+    blocks: Sequence[TraceBlock],
+    kind: pa.DataType,
+    epsilon: float,
+    weight: Weight,
+    grouping: _Grouping,
+    *,
+    purge: bool,
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
     """What a task does with a block, given by its place among `blocks`."""
     columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]
@@ -335,7 +349,9 @@ def _block_counter(
                 if name not in groups:
                     if len(groups) == MOST_GROUPS:
                         raise BadInput(f"there are more than {MOST_GROUPS:,} streams, too many to count one by one")
-                    groups[name] = _Group(LossyCounter(epsilon, kind, weight, flush_rows=flush_rows), weight)
+                    groups[name] = _Group(
+                        LossyCounter(epsilon, kind, weight, flush_rows=flush_rows), weight, purge=purge
+                    )
                 times = _times(part) if "ts" in columns else None
                 groups[name].add(part.column("key"), weights_of(part, weight), times)
             row += batch.num_rows
@@ -354,26 +370,27 @@ def _schema(key_type: KeyType, weight: Weight) -> str:
 
 
 def _reduced(
-    partial: "DataFrame", key_type: KeyType, weight: Weight, epsilon: float, blocks: int, *, grouped: bool = False
+    partial: "DataFrame", key_type: KeyType, weight: Weight, most: int, blocks: int, *, grouped: bool = False
 ) -> dict[str, _Found]:
-    """One summary a group from those of its blocks, added up inside Spark, of which the heaviest 2/epsilon keys leave.
+    """One summary a group from those of its blocks, added up inside Spark, of which `most` keys leave.
 
-    The facts about a block ride along as rows of their own, since each is told only once.
+    They are those that may be heaviest, by count and error together, since a key that stays behind may have weighed
+    more than its count: so the one key more that leaves tells the most that any key left out may weigh. The facts about
+    a block ride along as rows of their own, since each is told only once.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    most = int(2 / epsilon)
     together = partial.repartition(partial.sparkSession.sparkContext.defaultParallelism, _KEY)
     summed = together.groupBy(_GROUP, _TOLD, _KEY).agg(
         added(_COUNT, _BLOCK, weight).alias(_COUNT), added(_SPARED, _BLOCK, weight).alias(_SPARED)
     )
-    heaviest = [F.col(_TOLD).isNull(), F.desc(_COUNT), F.asc_nulls_first(_KEY)]
+    heaviest = [F.col(_TOLD).isNull(), (F.col(_COUNT) - F.col(_SPARED)).desc(), F.asc_nulls_first(_KEY)]
     if grouped:
         ranked = summed.withColumn("rank", F.row_number().over(Window.partitionBy(_GROUP).orderBy(*heaviest)))
         summed = ranked.where(F.col(_TOLD).isNotNull() | (F.col("rank") <= blocks + most + 1)).drop("rank")
     elif blocks + most < _LARGEST_LIMIT:
-        summed = summed.orderBy(*heaviest).limit(blocks + most + 1)  # one more tells how heavy the dropped are
+        summed = summed.orderBy(*heaviest).limit(blocks + most + 1)
     table = summed.toArrow()
     facts = table.filter(pc.is_valid(table[_TOLD]))
     keys = table.filter(pc.is_null(table[_TOLD]))
@@ -382,9 +399,18 @@ def _reduced(
     told: dict[str, list[dict[str, Any]]] = {}
     for name, text in zip(facts[_GROUP].to_pylist(), facts[_TOLD].to_pylist(), strict=True):
         told.setdefault(name, []).append(json.loads(text))
-    of_group = {name: keys.filter(pc.equal(keys[_GROUP], name)) for name in told} if grouped else {"": keys}
+    of_group = _by_group(keys) if grouped else {"": keys}
     kind = ARROW_TYPES[key_type]
-    return {name: _found(of_group[name], parts, kind, weight, most) for name, parts in told.items()}
+    return {name: _found(of_group.get(name, keys[:0]), parts, kind, weight, most) for name, parts in told.items()}
+
+
+def _by_group(keys: pa.Table) -> dict[str, pa.Table]:
+    """The rows of each group that has keys."""
+    encoded = keys[_GROUP].combine_chunks().dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    names, together = encoded.dictionary.to_pylist(), keys.take(pa.array(order))
+    return {names[codes[order[first]]]: together.slice(first, end - first) for first, end in _runs(codes[order])}
 
 
 def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weight: Weight, most: int) -> _Found:
@@ -397,18 +423,16 @@ def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weigh
     for part in parts:
         hashes = np.frombuffer(base64.b64decode(part["distinct"]), "<u8")
         distinct = distinct.merged(DistinctSketch(hashes, DISTINCT_LIMIT))
-    errors = np.maximum(missed - keys[_SPARED].combine_chunks().to_numpy(zero_copy_only=False), 0)
+    column = keys[_KEY].combine_chunks().cast(kind)
     counts = keys[_COUNT].combine_chunks().to_numpy(zero_copy_only=False)
-    summary = summary_of(
-        keys[_KEY].combine_chunks().cast(kind),
-        counts,
-        errors,
-        missed,
-        total,
-        sum(part["rows"] for part in parts),
-        distinct,
-    )
-    return _Found(summary.cut(most), parts[0]["first_us"], parts[-1]["last_us"])
+    errors = np.maximum(missed - keys[_SPARED].combine_chunks().to_numpy(zero_copy_only=False), 0)
+    high = counts + errors
+    order = key_order(column, high)
+    listed, left_out = order[:most], order[most:]
+    missed = max([missed, *high[left_out].tolist()])
+    rows = sum(part["rows"] for part in parts)
+    summary = summary_of(column.take(pa.array(listed)), counts[listed], errors[listed], missed, total, rows, distinct)
+    return _Found(summary, parts[0]["first_us"], parts[-1]["last_us"])
 
 
 def _frame_columns(frame: "DataFrame", key: str, weight: Weight, weigh_by: str | None) -> tuple["DataFrame", KeyType]:
@@ -428,13 +452,21 @@ def _frame_columns(frame: "DataFrame", key: str, weight: Weight, weigh_by: str |
         key_type = KeyType.BINARY
     else:
         raise UsageError(f"column {key!r} is {kind.simpleString()}, but keys are text, binary or whole numbers")
-    columns = [F.col(f"`{key}`").cast(SPARK_KEYS[key_type]).alias(_KEY)]
+    columns = [F.col(_quoted(key)).cast(SPARK_KEYS[key_type]).alias(_KEY)]
     if weigh_by is not None:
-        if not isinstance(frame.schema[weigh_by].dataType, T.NumericType):
+        weights = frame.schema[weigh_by].dataType
+        if not isinstance(weights, T.NumericType):
             raise UsageError(f"column {weigh_by!r} is no number, so it weighs nothing")
+        if weight is Weight.BYTES and not isinstance(weights, T.IntegralType):
+            raise UsageError(f"column {weigh_by!r} is {weights.simpleString()}, but bytes are whole numbers")
         number = "double" if weight is Weight.COST else "bigint"
-        columns.append(F.col(f"`{weigh_by}`").cast(number).alias(_COUNT))
+        columns.append(F.col(_quoted(weigh_by)).cast(number).alias(_COUNT))
     return frame.select(*columns), key_type
+
+
+def _quoted(column: str) -> str:
+    """A name as Spark takes it, which sees fields of structures in dots."""
+    return "`" + column.replace("`", "``") + "`"
 
 
 def _window_start(trace: Trace, window: SlidingWindow) -> int:

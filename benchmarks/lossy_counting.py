@@ -1,0 +1,163 @@
+"""Claims: lossy counting of a trace against Spark's own ways to count, on the same rows, second pass, local[2].
+
+Beside the claims stand the limit (Arrow reading the column of keys and nothing else, two threads), DuckDB's exact
+count, and datasketches' frequent items fed with counted batches; and how time grows with rows and with the domain.
+ADAPT_BENCH_ROWS sets the rows (20 million).
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import datasketches
+import duckdb
+import pyarrow.parquet as pq
+from ratio import best_of, holds, measured
+from rich.console import Console
+from rich.table import Table
+
+from adapt.core.frequencies.exact import count_keys
+from adapt.core.stream import KeyType
+from adapt.traces.artefacts.trace import Trace, open_trace
+from adapt.traces.counting.lossy import count_lossy
+from adapt.traces.generators.zipf import generate_zipf
+from adapt.traces.session import SparkOptions, spark_session
+
+ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 20_000_000))
+DOMAIN = 1_000_000
+EPSILON = 1e-4
+CLAIMS = {KeyType.STRING: (5.0, 2.5), KeyType.INT64: (2.5, 1.1)}
+"""At least so many times faster than groupBy.count, and than approx_top_k."""
+READING = 0.5
+"""The part of the limit that is aimed at."""
+
+SPARK = SparkOptions("local[2]", {"spark.driver.memory": "4g"})
+
+
+def main() -> int:
+    """Count the same traces in turns; 0 if every claim is met."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        met = [compared(trace_of(folder, ROWS, DOMAIN, key_type), key_type) for key_type in CLAIMS]
+        growth(folder)
+        spark_session(SPARK).stop()
+    return 0 if all(met) else 1
+
+
+def trace_of(folder: Path, rows: int, domain: int, key_type: KeyType) -> Trace:
+    """A trace of Zipf(1) keys."""
+    out = folder / f"{rows}-{domain}-{key_type}.trace"
+    generate_zipf(out, rows=rows, domain=domain, key_type=key_type, spark_options=SPARK)
+    return open_trace(out)
+
+
+def compared(trace: Trace, key_type: KeyType) -> bool:
+    """One table of all ways to count one trace; whether the claims about it are met."""
+    ours = counting(trace)
+    peers = {
+        "Spark groupBy(key).count(), top 20": spark_exact(trace),
+        "Spark approx_top_k(key, 100, 10000)": spark_approximate(trace),
+        "DuckDB group by, top 20, 2 threads": duckdb_exact(trace),
+        "datasketches frequent items, counted batches, 1 thread": sketched(trace, key_type),
+        "Arrow reads the keys only, 2 threads": reading(trace),
+    }
+    table = Table("way", "best s", "M rows/s", "ours is faster by", "least", "most")
+    table.title = f"{trace.rows:,} rows, {DOMAIN:,} Zipf(1) keys, {key_type}; ours at epsilon {EPSILON:g}"
+    ratios = {}
+    for name, peer in peers.items():
+        ratios[name] = ratio = measured(ours, peer, repeats=5)
+        speed = trace.rows / ratio.reference_s / 1e6
+        told = [f"{value:.2f}x" for value in (median(ratio.ratios), min(ratio.ratios), max(ratio.ratios))]
+        table.add_row(name, f"{ratio.reference_s:.2f}", f"{speed:.1f}", *told)
+    own = min(ratio.ours_s for ratio in ratios.values())
+    table.add_row("ours", f"{own:.2f}", f"{trace.rows / own / 1e6:.1f}", "", "", "")
+    Console(width=120).print(table)
+    exact, approximate, *_, limit = ratios.values()
+    at_least = CLAIMS[key_type]
+    reads = median(limit.ratios)
+    print(f"  {key_type}: {reads:.2f} of the speed of reading alone; aimed at {READING}")
+    return all(
+        [
+            holds(f"lossy counting of {key_type} keys against groupBy.count", exact, at_least[0]),
+            holds(f"lossy counting of {key_type} keys against approx_top_k", approximate, at_least[1]),
+        ]
+    )
+
+
+def growth(folder: Path) -> None:
+    """Time by rows, and by domain."""
+    table = Table("rows", "keys in the domain", "best s", "M rows/s", "listed")
+    table.title = f"Growth, string keys, epsilon {EPSILON:g}"
+    for rows, domain in [(ROWS // 2 * times, DOMAIN) for times in (1, 2, 4, 8)] + [
+        (ROWS, domain) for domain in (10_000, 100_000, 10_000_000, 100_000_000)
+    ]:
+        trace = trace_of(folder, rows, domain, KeyType.STRING)
+        took = best_of(counting(trace), 3)
+        listed = len(count_lossy(trace, EPSILON, spark_options=SPARK).keys)
+        table.add_row(f"{rows:,}", f"{domain:,}", f"{took:.2f}", f"{rows / took / 1e6:.1f}", f"{listed:,}")
+    Console(width=120).print(table)
+
+
+def counting(trace: Trace) -> Callable[[], Any]:
+    """Ours."""
+    return lambda: count_lossy(trace, EPSILON, spark_options=SPARK)
+
+
+def spark_exact(trace: Trace) -> Callable[[], Any]:
+    """What everyone writes."""
+    rows = spark_session(SPARK).read.parquet(str(trace.path / "part-*.parquet"))
+    return lambda: rows.groupBy("key").count().orderBy("count", ascending=False).limit(20).collect()
+
+
+def spark_approximate(trace: Trace) -> Callable[[], Any]:
+    """Spark's own sketch of heavy hitters."""
+    rows = spark_session(SPARK).read.parquet(str(trace.path / "part-*.parquet"))
+    return lambda: rows.selectExpr("approx_top_k(key, 100, 10000)").collect()
+
+
+def duckdb_exact(trace: Trace) -> Callable[[], Any]:
+    """An exact count outside Spark."""
+    database = duckdb.connect(config={"threads": 2})
+    query = f"select key, count(*) n from '{trace.path}/part-*.parquet' group by key order by n desc limit 20"
+    return lambda: database.sql(query).fetchall()
+
+
+def sketched(trace: Trace, key_type: KeyType) -> Callable[[], Any]:
+    """A sketch from a library, fed a batch at a time with counts by Arrow, since it takes one key a call."""
+
+    def count() -> Any:
+        if key_type is KeyType.STRING:
+            sketch = datasketches.frequent_strings_sketch(17)
+        else:
+            sketch = datasketches.frequent_items_sketch(17)
+        for batch in trace.batches(["key"]):
+            counted = count_keys(batch.column("key"))
+            for key, times in zip(counted.keys.to_pylist(), counted.counts.tolist(), strict=True):
+                sketch.update(key, times)
+        return sketch.get_frequent_items(datasketches.frequent_items_error_type.NO_FALSE_POSITIVES)
+
+    return count
+
+
+def reading(trace: Trace) -> Callable[[], Any]:
+    """The limit: decoding the column."""
+
+    def read(part: Path) -> int:
+        file = pq.ParquetFile(part, pre_buffer=False, page_checksum_verification=True)
+        groups = range(file.num_row_groups)
+        return sum(file.read_row_group(at, columns=["key"], use_threads=False).num_rows for at in groups)
+
+    def all_parts() -> int:
+        with ThreadPoolExecutor(2) as pool:
+            return sum(pool.map(read, sorted(trace.path.glob("part-*.parquet"))))
+
+    return all_parts
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Claims: counting 200 M rows of 50 M keys, no Spark task holds 1 GiB, and no purge keeps more than theory allows.
+
+The memory is what the system says of every Python worker of Spark while it counts (VmHWM). ADAPT_BENCH_ROWS sets the
+rows (200 million).
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from time import perf_counter
+
+import pyarrow as pa
+
+from adapt.core.frequencies.lossy import FLUSH_ROWS, LossyCounter, most_entries
+from adapt.core.frequencies.tracking import epsilon_for
+from adapt.core.resources.functions import Resources
+from adapt.traces.artefacts.trace import BLOCK_ROWS, Trace, open_trace, read_pieces
+from adapt.traces.counting.lossy import count_lossy
+from adapt.traces.session import SparkOptions, spark_session
+
+ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 200_000_000))
+DOMAIN = 50_000_000
+EPSILON = epsilon_for(Resources(), 10, DOMAIN)
+MOST_MIB = 1024
+SPARK = SparkOptions("local[2]", {"spark.driver.memory": "4g"})
+
+
+def main() -> int:
+    """Count the trace and watch; 0 if both claims are met."""
+    with tempfile.TemporaryDirectory() as place:
+        out = Path(place) / "rows.trace"
+        # in a process of its own: the workers that make the rows hold a table of the domain
+        make = f"ingest --generate zipf --rows {ROWS} --domain {DOMAIN} --key-type string -q -o".split()
+        subprocess.run([Path(sys.executable).with_name("adapt"), *make, out], check=True)
+        trace = open_trace(out)
+        met = [within_memory(trace), within_theory(trace)]
+        spark_session(SPARK).stop()
+    return 0 if all(met) else 1
+
+
+def within_memory(trace: Trace) -> bool:
+    """The peak of every worker while it counts."""
+    over = threading.Event()
+    peaks: dict[int, float] = {}
+    watcher = threading.Thread(target=watch, args=(peaks, over))
+    watcher.start()
+    start = perf_counter()
+    counted = count_lossy(trace, EPSILON, spark_options=SPARK)
+    took = perf_counter() - start
+    over.set()
+    watcher.join()
+    met = bool(peaks) and max(peaks.values()) < MOST_MIB
+    told = ", ".join(f"{peak:,.0f}" for peak in sorted(peaks.values()))
+    speed = f"{took:.1f} s ({trace.rows / took / 1e6:.1f} M rows/s)"
+    print(
+        f"{trace.rows:,} rows of about {counted.distinct:,} keys in {speed},"
+        f" {len(counted.keys):,} listed; peaks of the workers {told} MiB, to be under {MOST_MIB}:"
+        f" {'met' if met else 'NOT MET'}"
+    )
+    return met
+
+
+def within_theory(trace: Trace) -> bool:
+    """Entries after purges, and the buffer before them, of every block as its task counts it."""
+    entries = buffer = 0
+    for block in trace.blocks():
+        counter = LossyCounter(EPSILON / 2, pa.string())
+        for batch in read_pieces(block.pieces, ["key"], ["key"]):
+            counter.update(batch.column("key"))
+        counter.summary()
+        entries, buffer = max(entries, counter.peak_entries), max(buffer, counter.peak_buffer)
+    bound = most_entries(EPSILON / 2, BLOCK_ROWS, FLUSH_ROWS)
+    print(
+        f"epsilon {EPSILON:.3g}: at most {entries:,} entries after a purge, in theory {bound:,.0f}:"
+        f" {'met' if entries <= bound else 'NOT MET'}; at most {buffer:,} keys in the buffer before one"
+    )
+    return entries <= bound
+
+
+def watch(peaks: dict[int, float], over: threading.Event) -> None:
+    """The peak memory of the workers, by process, until it is over."""
+    while not over.wait(0.05):
+        for worker in workers():
+            peak = field_of(worker, "VmHWM")
+            if peak is not None:
+                peaks[worker] = max(peaks.get(worker, 0.0), int(peak.split()[0]) / 1024)
+
+
+def workers() -> list[int]:
+    """Spark's Python workers: the children of its daemon."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            parent = field_of(int(entry.name), "PPid")
+            if parent is not None and "pyspark.daemon" in command_of(int(parent)):
+                found.append(int(entry.name))
+    return found
+
+
+def field_of(process: int, name: str) -> str | None:
+    """A line of what the system says of a process; None if it has gone."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{name}:")), None)
+
+
+def command_of(process: int) -> str:
+    """The command line of a process; empty if it has gone."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""All that `adapt partition count` tells of a trace: counts, skew, keys asked for, hot keys over time, streams."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from adapt.core.durations import round_us
+from adapt.core.errors import UsageError
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.names import CountMethod
+from adapt.core.frequencies.panes import Panes
+from adapt.core.frequencies.skew import skew_table
+from adapt.core.frequencies.tables import asked_keys_table, counts_table, heaviest_table, streams_counted_table
+from adapt.core.frequencies.timeline import Timeline, life_lines_table
+from adapt.core.lengths import Length
+from adapt.core.partitioners.key_text import keys_from_texts
+from adapt.core.table import Table
+from adapt.traces.artefacts.trace import Trace
+from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.lossy import count_panes, count_streams
+from adapt.traces.progress import Progress, silent
+from adapt.traces.session import SparkOptions
+
+SCHEMA = "adapt.frequencies/1"
+
+DEFAULT_PANES = 48
+"""About so many panes, where nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is to be told of a trace.
+
+    Attributes:
+        counting: How its keys are counted.
+        keys: Keys to look up, as texts.
+        over_time: Tell the life-lines of hot keys too.
+        by_stream: Tell the keys of each stream too.
+        pane: The step of time; None takes a round one, or the panes of the sliding window.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+
+    counting: Counting
+    keys: tuple[str, ...] = ()
+    over_time: bool = False
+    by_stream: bool = False
+    pane: Length | None = None
+
+    def __post_init__(self) -> None:
+        if (self.over_time or self.by_stream) and self.counting.method is CountMethod.EXACT:
+            raise UsageError("--over goes with lossy counting: panes and streams are counted in bounded memory")
+        if self.by_stream and self.counting.window is not None:
+            raise UsageError("--over stream counts whole streams; leave out --window, or count over time")
+        if self.pane is not None and (not self.over_time or self.counting.window is not None):
+            raise UsageError("--pane goes with --over time, where no --window says how long panes are")
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What was found.
+
+    Attributes:
+        frequencies: The counted keys.
+        skew: The verdict.
+        asked: The keys that were asked for.
+        over_time: The life-lines of hot keys.
+        streams: The streams with their heaviest keys.
+    """
+
+    frequencies: Frequencies
+    skew: Table
+    asked: Table | None = None
+    over_time: Table | None = None
+    streams: Table | None = None
+
+    def tables(self) -> list[Table]:
+        """All of it, the most telling first."""
+        extra = [table for table in (self.asked, self.over_time, self.streams) if table is not None]
+        return [counts_table(self.frequencies), self.skew, heaviest_table(self.frequencies), *extra]
+
+    def as_data(self) -> dict[str, Any]:
+        """All of it as JSON data."""
+        heaviest = heaviest_table(self.frequencies)
+        skew = self.skew.records()[0]
+        told: dict[str, Any] = {
+            "schema": SCHEMA,
+            **counts_table(self.frequencies).records()[0],
+            "top_share": skew["top_share_high"],
+            "useful_workers": skew["useful_workers"],
+            "skew": {**skew, "verdict_in_words": self.skew.note},
+            "heaviest": heaviest.records(),
+            "heaviest_cut": len(heaviest.rows) < self.frequencies.distinct,
+        }
+        extra = {"asked": self.asked, "over_time": self.over_time, "streams": self.streams}
+        return told | {name: table.records() for name, table in extra.items() if table is not None}
+
+    def _repr_html_(self) -> str:
+        """All tables, for a notebook."""
+        return "".join(table._repr_html_() for table in self.tables())
+
+
+def survey(
+    trace: Trace, asked: Survey, *, spark_options: SparkOptions | None = None, progress: Progress = silent
+) -> Surveyed:
+    """Count the keys of a trace and tell all that was asked for.
+
+    Raises:
+        UsageError: see `Counting`, `count_lossy`, `count_panes` and `count_streams`.
+        BadInput: likewise; or a key that was asked for is no key of the trace's type.
+    """
+    how = asked.counting
+    keys = keys_from_texts(asked.keys, trace.key_type)
+    timeline = None
+    if asked.over_time:
+        timeline = count_panes(
+            trace,
+            _panes(trace, asked),
+            how.epsilon_on(trace),
+            weight=how.weight,
+            spark_options=spark_options,
+            progress=progress,
+        )
+        frequencies = _of_timeline(timeline, how)
+    else:
+        frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
+    streams = None
+    if asked.by_stream:
+        found = count_streams(
+            trace, how.epsilon_on(trace), weight=how.weight, spark_options=spark_options, progress=progress
+        )
+        streams = streams_counted_table(found)
+    support = how.support or min(10 * frequencies.epsilon, 1.0)
+    return Surveyed(
+        frequencies,
+        skew_table(frequencies, how.resources, how.channels),
+        asked_keys_table(frequencies, keys) if len(keys) else None,
+        life_lines_table(timeline, support) if timeline is not None else None,
+        streams,
+    )
+
+
+def _panes(trace: Trace, asked: Survey) -> Panes:
+    if asked.counting.window is not None:
+        return asked.counting.window.panes
+    return Panes(asked.pane or Length(round_us((trace.last_us - trace.first_us + 1) / DEFAULT_PANES)))
+
+
+def _of_timeline(timeline: Timeline, how: Counting) -> Frequencies:
+    """The counts of all panes, or of those that the sliding window holds at the end."""
+    whole = timeline.last_window(how.window.counters) if how.window else timeline.whole()
+    return whole if how.support is None else whole.above(how.support)
