@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput
 from adapt.core.lengths import Length
 from adapt.core.replay import periods as module
 from adapt.core.replay.periods import periods
@@ -131,28 +131,6 @@ def test_rows_without_a_time_or_with_coarse_times_are_refused():
     seconds = pa.record_batch({"ts": pa.array([1], pa.timestamp("s")), "key": pa.array(["a"])})
     with pytest.raises(ValueError, match="microseconds"):
         list(periods([seconds], Length(1)))
-
-
-@pytest.mark.parametrize(
-    ("text", "length"),
-    [
-        ("7d", Length(7 * 86_400_000_000)),
-        ("500ms", Length(500_000)),
-        ("1000rows", Length(1000, in_rows=True)),
-        ("1000 Rows", Length(1000, in_rows=True)),
-        ("1row", Length(1, in_rows=True)),
-        ("100000", Length(100_000, in_rows=True)),
-    ],
-)
-def test_a_length_is_a_time_or_a_number_of_rows(text, length):
-    assert Length.parse(text) == length
-    assert Length.parse(str(length)) == length
-
-
-@pytest.mark.parametrize("text", ["", "rows", "0", "0h", "-5rows", "1.5rows", "week", "99999999999999999999rows"])
-def test_what_is_no_length_is_refused(text):
-    with pytest.raises(UsageError, match="period"):
-        Length.parse(text)
 
 
 @pytest.mark.parametrize("length", ["1s", "1d"], ids=["many periods", "one period"])

@@ -1,45 +1,13 @@
-"""Schedules of channel counts, and the lengths of time in which they and periods are written."""
+"""Schedules of channel counts."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.durations import duration_text, duration_us
 from adapt.core.errors import UsageError
 from adapt.core.replay.schedule import Schedule
 
 HOUR = 3_600_000_000
-
-
-@pytest.mark.parametrize(
-    ("text", "us"),
-    [
-        ("0", 0),
-        ("0h", 0),
-        ("1ms", 1_000),
-        ("0.5ms", 500),
-        ("1.5s", 1_500_000),
-        ("2m", 120_000_000),
-        ("2min", 120_000_000),
-        ("6H", 6 * HOUR),
-        (" 7 d ", 168 * HOUR),
-        ("2w", 336 * HOUR),
-    ],
-)
-def test_a_length_of_time_is_a_number_and_a_unit(text, us):
-    assert duration_us(text) == us
-
-
-@pytest.mark.parametrize("text", ["", "h", "5", "-1h", "1e3s", "5 parsecs", "1h30m", "0.0001ms", "999999999w", "٣h"])
-def test_what_is_no_length_of_time_is_refused_by_name(text):
-    with pytest.raises(UsageError) as refused:
-        duration_us(text)
-    assert repr(text) in str(refused.value)
-
-
-@given(st.integers(0, 10**17))
-def test_a_length_of_time_reads_back_as_it_was_written(us):
-    assert duration_us(duration_text(us)) == us
 
 
 def test_a_step_holds_from_its_time_until_the_next():
