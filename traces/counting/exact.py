@@ -67,7 +67,7 @@ def count_exactly(
 def count_block(block: TraceBlock, weight: Weight) -> KeyCounts:
     """The exact counts of one block; costs are added row after row, wherever its row groups end."""
     names = ["key"] if weight is Weight.COUNT else ["key", WEIGHT_COLUMNS[weight]]
-    batches = read_pieces(block.pieces, names)
+    batches = read_pieces(block.pieces, names, names if weight is Weight.COUNT else ())
     if weight is not Weight.COST:
         return merge(count_keys(batch.column("key"), weights_of(batch, weight)) for batch in batches)
     read = list(batches)
