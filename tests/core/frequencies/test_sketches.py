@@ -82,5 +82,68 @@ def test_the_estimate_lies_within_five_standard_errors(true):
     assert DistinctSketch.of(drawn).estimate() == pytest.approx(true, rel=5 / np.sqrt(2046))
 
 
+COLUMNS = {
+    pa.string(): st.text(max_size=2),
+    pa.int64(): st.integers(-3, 40),
+    pa.binary(): st.binary(max_size=2),
+}
+
+
+@st.composite
+def columns(draw):
+    """Distinct keys of some type, null and the empty key among them perhaps."""
+    kind = draw(st.sampled_from(list(COLUMNS)))
+    return kind, draw(st.lists(st.none() | COLUMNS[kind], unique=True, max_size=60))
+
+
+def sketch_of(kind, batches, limit):
+    sketch = DistinctSketch.empty(limit)
+    for batch in batches:
+        sketch = sketch.with_keys(pa.array(batch, kind))
+    return sketch
+
+
+@given(columns(), st.integers(3, 80), st.lists(st.integers(0, 59), max_size=30), st.randoms(use_true_random=False))
+def test_keys_are_sketched_whatever_their_order_batches_and_repetition(column, limit, again, random):
+    kind, keys = column
+    repeated = keys + [keys[place % len(keys)] for place in again if keys]
+    random.shuffle(repeated)
+    step = random.randint(1, 20)
+    in_batches = sketch_of(kind, [repeated[first : first + step] for first in range(0, len(repeated), step)], limit)
+    at_once = sketch_of(kind, [keys], limit)
+    assert in_batches.smallest.tolist() == at_once.smallest.tolist()
+    assert len(at_once.smallest) == min(len(keys), limit)
+    if len(keys) < limit:
+        assert at_once.estimate() == len(keys)
+
+
+@given(columns(), columns(), st.integers(3, 80))
+def test_sketching_on_is_merging_with_the_sketch_of_the_rest(one, other, limit):
+    on = sketch_of(one[0], [one[1]], limit).with_keys(pa.array(other[1], other[0]))
+    merged = sketch_of(one[0], [one[1]], limit).merged(sketch_of(other[0], [other[1]], limit))
+    assert on.smallest.tolist() == merged.smallest.tolist()
+
+
+@pytest.mark.parametrize(("kind", "empty"), [(pa.string(), ""), (pa.large_string(), ""), (pa.binary(), b"")])
+def test_null_and_the_empty_key_are_two(kind, empty):
+    assert sketch_of(kind, [[None, empty, None, empty]], 10).estimate() == 2
+    assert sketch_of(kind, [[None]], 10).smallest.tolist() != sketch_of(kind, [[empty]], 10).smallest.tolist()
+
+
+def test_no_keys_leave_a_sketch_as_it_was():
+    sketch = sketch_of(pa.string(), [["a"]], 10)
+    assert sketch.with_keys(pa.array([], pa.string())).smallest.tolist() == sketch.smallest.tolist()
+    assert DistinctSketch.empty(10).estimate() == 0
+
+
+@pytest.mark.parametrize("prefix", ["user-", ""])
+def test_many_keys_are_estimated_within_five_standard_errors(prefix):
+    true, sketch = 60_000, DistinctSketch.empty()
+    for first in range(0, true, 5_000):
+        keys = [f"{prefix}{place}" for place in range(first, first + 5_000)]
+        sketch = sketch.with_keys(pa.array(keys + keys[:100]))
+    assert sketch.estimate() == pytest.approx(true, rel=5 / np.sqrt(2046))
+
+
 def test_null_is_a_distinct_key():
     assert distinct_keys(pa.array(["a", None, "a", None, ""])).to_pylist() == ["a", None, ""]

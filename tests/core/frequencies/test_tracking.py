@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapt.core.errors import UsageError
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tracking import theta, threshold, tracked_keys
+from adapt.core.frequencies.tracking import COARSEST, FINEST, epsilon_for, theta, threshold, tracked_keys
 from adapt.core.resources.functions import Resources
 
 
@@ -97,3 +97,55 @@ def test_one_channel_tracks_nothing():
 
 def test_an_empty_stream_tracks_nothing():
     assert len(tracked_keys(counted(), Resources(), 4)) == 0
+
+
+LINEAR = Resources.parse("LCL", 1.2, 0.1)
+QUADRATIC = Resources.parse("LQL", 1.2, 0.1)
+
+
+def test_the_error_is_a_tenth_of_delta_at_the_paper_s_defaults():
+    # theta = 0.2 / (1 + 1.2 / 9) = 3 / 17, delta = 0.1 theta / 10
+    assert epsilon_for(LINEAR, 10, 10**6) == pytest.approx(0.1 * 0.1 * 3 / 17 / 10)
+    assert epsilon_for(LINEAR, 10, 10**6) == pytest.approx(1.7647e-4, abs=5e-9)
+
+
+def test_the_error_of_a_quadratic_resource_is_a_tenth_of_its_delta_of_eq_17():
+    assert epsilon_for(QUADRATIC, 10, 10**6) == pytest.approx(0.1 * math.sqrt(0.1 * 3 / 17 / 10 / 10**6))
+
+
+@given(st.text("CLQ", min_size=3, max_size=3), st.integers(1, 10**8), st.integers(1, 500), st.integers(1, 500))
+def test_the_error_serves_every_smaller_number_of_channels(letters, domain, channels, fewer):
+    resources = Resources.parse(letters, 1.3, 0.1)
+    for_most = epsilon_for(resources, channels + fewer, domain)
+    assert for_most <= epsilon_for(resources, channels, domain)
+    assert 0 < for_most <= COARSEST
+
+
+@given(st.integers(2, 100), st.integers(1, 10**8), st.integers(2, 100))
+def test_the_error_falls_with_the_domain_for_quadratic_resources_alone(channels, domain, times):
+    assert epsilon_for(QUADRATIC, channels, domain * times) <= epsilon_for(QUADRATIC, channels, domain)
+    assert epsilon_for(LINEAR, channels, domain * times) == epsilon_for(LINEAR, channels, domain)
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=12), st.sampled_from(["LCL", "LLL", "LQL"]), st.integers(2, 60)
+)
+def test_the_error_is_at_most_a_tenth_of_the_delta_that_the_counts_give(counts, letters, channels):
+    """Eq. 17, before any key is known, is the least that a quadratic delta can be."""
+    stream = frequencies_of(KeyCounts(pa.array(range(len(counts))), np.array(counts), sum(counts)))
+    resources = Resources.parse(letters, 1.2, 0.1)
+    wanted = 0.1 * threshold(stream, resources, channels)
+    assert epsilon_for(resources, channels, len(counts)) <= wanted * (1 + 1e-12)
+
+
+def test_a_number_of_keys_to_track_asks_for_a_tenth_of_a_tenth_of_their_even_share():
+    assert epsilon_for(LINEAR, 10, 10**6, track=1000) == pytest.approx(0.1 / 10_000)
+    assert epsilon_for(LINEAR, 10, 10**6, track=1) == epsilon_for(LINEAR, 10, 10**6)
+    assert epsilon_for(LINEAR, 10, 10**6, track=0) == epsilon_for(LINEAR, 10, 10**6)
+
+
+def test_the_error_has_bounds():
+    assert epsilon_for(Resources.parse("CCC"), 10, 10**6) == COARSEST
+    assert epsilon_for(LINEAR, 1, 10**6) == epsilon_for(LINEAR, 2, 10**6)
+    assert epsilon_for(Resources.parse("LLL", 1.0, 0.1), 10, 10**6) == FINEST
+    assert 0 < epsilon_for(QUADRATIC, 10, 0) <= COARSEST
