@@ -129,7 +129,9 @@ class Timeline:
         return merge_lossy(held).frequencies(self.epsilon, self.weight)
 
     def life_lines(self, support: float, most: int) -> list[LifeLine]:
-        """The keys that may have reached a share of `support` in some pane, by falling highest share.
+        """The keys that may have reached a share of `support` in some pane, by what they weighed in their heaviest one.
+
+        The weight decides, not the share: in a pane of three rows every key has a large share.
 
         Args:
             support: A share in (epsilon, 1).
@@ -142,17 +144,19 @@ class Timeline:
         whole = self.whole()
         hot_in = [pane.summary.keys.filter(pa.array(_reaches(pane.summary, support))) for pane in self.panes]
         keys = pc.unique(pa.concat_arrays(hot_in))
+        weights = np.zeros((len(keys), len(self)))
         shares = np.zeros((len(keys), len(self)))
         hot = np.zeros((len(keys), len(self)), np.bool_)
         for pane in self.panes:
             places = pc.index_in(keys, value_set=pane.summary.keys)
             listed = places.is_valid().to_numpy(zero_copy_only=False)
             rows = places.drop_null().to_numpy()
+            weights[listed, pane.number] = pane.summary.counts[rows]
             shares[listed, pane.number] = pane.summary.counts[rows] / max(pane.summary.total, 1e-300)
             hot[listed, pane.number] = _reaches(pane.summary, support)[rows]
         in_whole = pc.index_in(keys, value_set=whole.keys).to_pylist()
         overall = [0.0 if at is None else float(whole.count_low[at]) / whole.total for at in in_whole]
-        order = sorted(range(len(keys)), key=lambda at: (-float(shares[at].max()), -overall[at], at))[:most]
+        order = sorted(range(len(keys)), key=lambda at: (-float(weights[at].max()), -overall[at], at))[:most]
         return [LifeLine(keys[at].as_py(), overall[at], shares[at], hot[at]) for at in order]
 
 

@@ -101,7 +101,7 @@ def test_life_lines_are_those_of_looking_at_every_pane(rows, grid, support, most
         assert line.entered == hot[line.key].index(True)
         last = max(number for number, is_hot in enumerate(hot[line.key]) if is_hot)
         assert line.left == (last + 1 if last + 1 < len(true) else None)
-    order = [(-max(shares[line.key]), -sum(pane[line.key] for pane in true)) for line in lines]
+    order = [(-max(pane[line.key] for pane in true), -sum(pane[line.key] for pane in true)) for line in lines]
     assert order == sorted(order)
     assert [line.key for line in told.life_lines(support, most)] == [line.key for line in lines][:most]
 
