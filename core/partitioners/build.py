@@ -1,11 +1,7 @@
 """Building plans: from counted keys, a scheme and a channel count to a plan with its predictions."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.frequencies.frequencies import Frequencies
@@ -13,17 +9,17 @@ from adapt.core.frequencies.tracking import tracked_keys
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioners.construct import CONSTRUCTIONS
+from adapt.core.partitioners.explicit import ExplicitMap
+from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
 from adapt.core.partitioners.partitioner import Channels, Partitioner
-from adapt.core.partitioners.placement import departing, explicit_map
 from adapt.core.partitioners.plan import Plan
+from adapt.core.partitioners.problem import Problem, explicit_map
 from adapt.core.partitioners.registry import make_partitioner
-from adapt.core.partitioners.utility import UTILITIES
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.loads import channel_loads
 from adapt.core.resources.metrics import Metrics, measure
 from adapt.core.resources.population import Counted, Population
-from adapt.core.stream import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +34,7 @@ class Recipe:
         track: Place this many of the heaviest keys explicitly, instead of those that reach delta.
         hash: Places keys, and replicas on a ring.
         replicas: Of each channel on a ring.
+        moves: How often a construction that moves keys about may move each; None, as often as it likes.
     """
 
     scheme: Scheme
@@ -47,6 +44,7 @@ class Recipe:
     track: int | None = None
     hash: HashName = HashName.MURMUR3
     replicas: int = DEFAULT_REPLICAS
+    moves: int | None = None
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -54,7 +52,8 @@ class Recipe:
         weighed = {"resources": self.resources.letters, "tolerance": list(self.resources.tolerance)}
         if self.scheme is not Scheme.HYBRID:
             return weighed
-        return weighed | {"sigma": self.resources.sigma, "utility": self.utility.value, "track": self.track}
+        limits = {} if self.moves is None else {"moves": self.moves}
+        return weighed | {"sigma": self.resources.sigma, "utility": self.utility.value, "track": self.track} | limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ def build_plan(
 
 
 def build_partitioner(
-    frequencies: Frequencies, recipe: Recipe, channels: int, current: Partitioner | None = None
+    counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None
 ) -> Partitioner:
     """The partitioner of a recipe for a channel count, following `current` if there is one.
 
@@ -135,17 +134,10 @@ def build_partitioner(
     if recipe.scheme is not Scheme.HYBRID:
         return make_partitioner(recipe.scheme, channels, recipe.hash, recipe.replicas)
     ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
+    frequencies = counted.frequencies if isinstance(counted, Population) else counted
     tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.track)
-    before = current or ring
-    construct = CONSTRUCTIONS[recipe.construction]
-    return construct(
-        before,
-        ring,
-        _counts(frequencies, tracked, before),
-        tracked.to_pylist(),
-        recipe.resources,
-        UTILITIES[recipe.utility],
-    )
+    problem = Problem.of(current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.moves)
+    return HybridPartitioner(ExplicitMap(tracked, CONSTRUCTIONS[recipe.construction](problem)), ring)
 
 
 def describe(
@@ -186,14 +178,6 @@ def describe(
         parameters=recipe.parameters | ({} if frequencies.exact else frequencies.as_counted()),
     )
     return Built(plan, partitioner, placed, metrics)
-
-
-def _counts(frequencies: Frequencies, tracked: pa.Array, current: Partitioner) -> Mapping[Key, float]:
-    """Counts of the tracked keys, and of those that are tracked no more but still occur."""
-    departed = pa.array(departing(current, tracked.to_pylist()), frequencies.keys.type)
-    listed = pc.is_in(frequencies.keys, value_set=pa.concat_arrays([tracked, departed]))
-    counts = frequencies.count_low[listed.to_numpy(zero_copy_only=False)]
-    return dict(zip(frequencies.keys.filter(listed).to_pylist(), counts.tolist(), strict=True))
 
 
 def _refuse_other_keys(previous: Plan, frequencies: Frequencies, hash: HashName) -> None:

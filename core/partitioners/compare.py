@@ -146,7 +146,7 @@ def _chain(
     for count in channels:
         started = clock() if clock else 0.0
         current = None if last is None else last.partitioner
-        partitioner = build_partitioner(population.frequencies, recipe, count, current)
+        partitioner = build_partitioner(population, recipe, count, current)
         build_s = clock() - started if clock else None
         if last is None:
             last = describe(population, recipe, partitioner, trace=trace)

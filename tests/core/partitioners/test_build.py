@@ -13,8 +13,8 @@ from adapt.core.partitioners.build import Recipe, build_partitioner, build_plan
 from adapt.core.partitioners.consistent import ConsistentHash
 from adapt.core.partitioners.names import Construction, Scheme, UtilityName
 from adapt.core.partitioners.plan import plan_from_data, plan_to_data
+from adapt.core.partitioners.problem import Problem
 from adapt.core.partitioners.scan import scan
-from adapt.core.partitioners.utility import UTILITIES
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import evaluate
 
@@ -68,12 +68,11 @@ def test_without_a_previous_plan_the_construction_starts_from_hashing_alone():
 
 def test_the_construction_sees_the_plan_in_force_and_the_keys_that_it_tracked():
     before = build_plan(TEXTS, Scheme.HYBRID, 5, track=40).partitioner()
-    counts = dict(zip(TEXTS.keys.to_pylist(), TEXTS.count_low.tolist(), strict=True))
     recipe = Recipe(Scheme.HYBRID, utility=UtilityName.ATM, track=10)
     built = build_partitioner(TEXTS, recipe, 6, before)
-    heaviest = TEXTS.keys[:10].to_pylist()
-    plain = scan(before, ConsistentHash(6), counts, heaviest, Resources(), UTILITIES[UtilityName.ATM])
-    assert built == plain
+    heaviest = TEXTS.keys[:10]
+    problem = Problem.of(before, ConsistentHash(6), TEXTS, heaviest, Resources(), UtilityName.ATM)
+    assert dict(built.explicit) == dict(zip(heaviest.to_pylist(), scan(problem).tolist(), strict=True))
 
 
 def test_a_plan_names_its_parent_and_is_charged_for_what_it_moves():

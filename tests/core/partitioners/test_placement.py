@@ -3,13 +3,17 @@
 from math import prod
 from statistics import fmean
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.partitioners.consistent import ConsistentHash
 from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.placement import Placement, departing
+from adapt.core.partitioners.placement import Placement
+from adapt.core.partitioners.problem import Problem
 from adapt.core.resources.functions import Resources
 
 BETA = {"C": lambda f: f**0, "L": lambda f: f, "Q": lambda f: f * f}
@@ -22,6 +26,13 @@ letters = st.text("CLQ", min_size=3, max_size=3)
 
 def ring(channels):
     return ConsistentHash(channels, replicas=5)
+
+
+def problem_of(counts, current, following, resources, tracked=None):
+    """The step over counts as a dictionary; all keys are tracked if not said otherwise."""
+    keys = pa.array(sorted(tracked or counts, key=lambda key: (-counts[key], key)))
+    counted = frequencies_of(KeyCounts(pa.array(list(counts)), np.array(list(counts.values())), sum(counts.values())))
+    return Problem.of(current, following, counted, keys, resources)
 
 
 def literal_rho(placed, counts, channels, letters, alphas):
@@ -50,39 +61,34 @@ def test_penalties_are_the_equations(counts, letters, before, after, data):
     explicit = data.draw(st.dictionaries(st.sampled_from([*KEYS, "gone"]), st.integers(0, before - 1)))
     current, following = HybridPartitioner(explicit, ring(before)), ring(after)
     departed = [key for key in explicit if key not in counts]
-    placement = Placement(counts, list(counts), current, following, Resources.parse(letters, alphas))
+    problem = problem_of(counts, current, following, Resources.parse(letters, alphas))
+    placement = Placement(problem)
     placed = {}
-    for key in counts:
+    for row, key in enumerate(problem.keys.to_pylist()):
         options = [placed | {key: channel} for channel in range(after)]
-        assert placement.balance_penalties(key).tolist() == pytest.approx(
+        assert placement.balance_penalties(row).tolist() == pytest.approx(
             [literal_rho(option, counts, after, letters, alphas) for option in options]
         )
-        assert placement.migration_penalties(key).tolist() == pytest.approx(
+        assert placement.migration_penalties(row).tolist() == pytest.approx(
             [literal_gamma(option, departed, counts, current, following, letters[0]) for option in options]
         )
         placed = options[data.draw(st.integers(0, after - 1))]
-        placement.place(key, placed[key])
-    assert placement.chosen == placed
+        placement.place(row, placed[key])
 
 
 def test_only_constant_resources_are_always_balanced():
-    placement = Placement({"a": 5}, ["a"], ring(3), ring(3), Resources.parse("CCC"))
-    assert placement.balance_penalties("a").tolist() == [0, 0, 0]
+    placement = Placement(problem_of({"a": 5}, ring(3), ring(3), Resources.parse("CCC")))
+    assert placement.balance_penalties(0).tolist() == [0, 0, 0]
 
 
 def test_a_tolerance_of_one_still_tells_channels_apart():
-    placement = Placement({"a": 5, "b": 3}, ["a", "b"], ring(2), ring(2), Resources.parse("LLL", 1))
-    placement.place("a", 0)
-    same, other = placement.balance_penalties("b")
+    placement = Placement(problem_of({"a": 5, "b": 3}, ring(2), ring(2), Resources.parse("LLL", 1)))
+    placement.place(0, 0)
+    same, other = placement.balance_penalties(1)
     assert same > other > 0
 
 
 def test_keys_without_weight_cost_nothing():
-    placement = Placement({"a": 0}, ["a"], ring(2), ring(2), Resources())
-    assert placement.balance_penalties("a").tolist() == [0, 0]
-    assert placement.migration_penalties("a").tolist() == [0, 0]
-
-
-def test_departing_keys_are_those_that_lose_their_entry():
-    assert set(departing(HybridPartitioner({"a": 0, "b": 0, "c": 0}, ring(1)), ["b"])) == {"a", "c"}
-    assert departing(ring(3), ["b"]) == []
+    placement = Placement(problem_of({"a": 0}, ring(2), ring(2), Resources()))
+    assert placement.balance_penalties(0).tolist() == [0, 0]
+    assert placement.migration_penalties(0).tolist() == [0, 0]

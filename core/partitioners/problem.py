@@ -1,0 +1,162 @@
+"""One construction step as arrays: every construction is given one, and answers with a channel for each key."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.tracking import theta
+from adapt.core.partitioners.explicit import ExplicitMap
+from adapt.core.partitioners.hybrid import HybridPartitioner
+from adapt.core.partitioners.names import UtilityName
+from adapt.core.partitioners.partitioner import Channels, Partitioner
+from adapt.core.resources.functions import Floats, ResourceFunction, Resources
+from adapt.core.resources.population import Counted, Population
+
+_LEAST_THETA = 1e-6
+"""An alpha of 1 tolerates nothing: theta is 0 and rho infinite. A millionth keeps channels comparable instead, with
+balance far above migration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Which channel each tracked key is to have in the next partitioner, in view of the one in force.
+
+    Counts stand as they were counted, not as shares: all penalties are free of their scale, and sums of whole numbers
+    are exact. Resources with a constant function are left out of the balance, since the untracked keys balance them
+    for free (section 4.4).
+
+    Attributes:
+        keys: D_p(t+1), by falling count, then key bytes; shape (keys,).
+        counts: f of each, shape (keys,).
+        home: Where the current partitioner sends each, p(t); N and more where it had more channels. Shape (keys,).
+        hashed: Where the next ring sends each, H_c(t+1); shape (keys,).
+        functions: The resource functions that are not constant, at most three.
+        loads: beta of each key for each of these functions, shape (functions, keys).
+        theta: theta of each of these functions (Eq. 15), shape (functions,).
+        state: beta_s of each key, shape (keys,).
+        owed: State that moves whatever is chosen: of keys that lose their explicit entry and that the next ring sends
+            elsewhere (Eq. 18, first sum).
+        ideal: State of all keys tracked before or after, over N (Eq. 18, denominator).
+        channels: N(t+1).
+        utility: How balance and migration are combined.
+        resources: All three functions and their tolerances.
+        moves: How often a construction that moves keys about may move each (section 4.2.4); None, as often as it likes.
+        residual: Makes the load that the untracked keys put on each channel, under the next ring, by resource: shape
+            (3, channels). Routes the whole population, so it is called only by a construction that looks at it.
+
+    Source: partitioning functions, section 4.2.
+    """
+
+    keys: pa.Array
+    counts: Floats
+    home: Channels
+    hashed: Channels
+    functions: tuple[ResourceFunction, ...]
+    loads: Floats
+    theta: Floats
+    state: Floats
+    owed: float
+    ideal: float
+    channels: int
+    utility: UtilityName
+    resources: Resources
+    moves: int | None
+    residual: Callable[[], Floats]
+
+    @property
+    def start(self) -> Channels:
+        """Where a key is before anything is moved: at home, or where the ring sends it if its home is gone.
+
+        Shape (keys,). Source: section 4.2.4 and decision 14.
+        """
+        return np.where(self.home < self.channels, self.home, self.hashed).astype(np.int32)
+
+    @classmethod
+    def of(
+        cls,
+        current: Partitioner,
+        ring: Partitioner,
+        counted: Counted,
+        tracked: pa.Array,
+        resources: Resources,
+        utility: UtilityName = UtilityName.APM,
+        moves: int | None = None,
+    ) -> "Problem":
+        """The step from one partitioner to the next.
+
+        Args:
+            current: The partitioner in force, p(t), of any scheme and channel count.
+            ring: The consistent hash of the next one, H_c(t+1).
+            counted: The counted keys; a key that is not listed weighs nothing.
+            tracked: Keys to map explicitly, by falling count, then key bytes.
+            resources: Load functions and tolerances.
+            utility: How balance and migration are combined.
+            moves: How often a key may be moved about, if that is limited.
+        """
+        frequencies = counted.frequencies if isinstance(counted, Population) else counted
+        counts = _counts(frequencies, tracked)
+        departed = _departed(current, tracked)
+        lost = resources.state.of(_counts(frequencies, departed.column))
+        state = resources.state.of(counts)
+        balanced = [k for k, function in enumerate(resources.functions) if function is not ResourceFunction.CONSTANT]
+        functions = tuple(resources.functions[k] for k in balanced)
+        thetas = [max(theta(resources.tolerance[k], ring.channels), _LEAST_THETA) for k in balanced]
+        return cls(
+            keys=tracked,
+            counts=counts,
+            home=current.channels_of(tracked),
+            hashed=ring.channels_of(tracked),
+            functions=functions,
+            loads=np.array([function.of(counts) for function in functions]).reshape(len(functions), len(counts)),
+            theta=np.array(thetas, np.float64),
+            state=state,
+            owed=float(lost[departed.channels != ring.channels_of(departed.column)].sum()),
+            ideal=float(state.sum() + lost.sum()) / ring.channels,
+            channels=ring.channels,
+            utility=utility,
+            resources=resources,
+            moves=moves,
+            residual=partial(_residual, counted, tracked, resources, ring),
+        )
+
+
+def explicit_map(partitioner: Partitioner) -> ExplicitMap:
+    """H_p: the keys that a partitioner maps one by one; empty for one that hashes all."""
+    return partitioner.explicit if isinstance(partitioner, HybridPartitioner) else ExplicitMap.of({})
+
+
+def _departed(current: Partitioner, tracked: pa.Array) -> ExplicitMap:
+    """D_o: the keys that `current` maps explicitly and the next partitioner will not, with their channels."""
+    explicit = explicit_map(current)
+    column = explicit.column.cast(tracked.type)
+    gone = ~_among(column, tracked)
+    return ExplicitMap(column.filter(pa.array(gone)), explicit.channels[gone])
+
+
+def _counts(frequencies: Frequencies, keys: pa.Array) -> Floats:
+    """The count of each of some keys, 0 where it is not listed; shape (keys,)."""
+    return frequencies.intervals(keys)[0].astype(np.float64)
+
+
+def _among(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:
+    """Which of some keys are among others; shape (keys,)."""
+    return np.asarray(pc.is_in(keys, value_set=others).to_numpy(zero_copy_only=False))
+
+
+def _residual(counted: Counted, tracked: pa.Array, resources: Resources, ring: Partitioner) -> Floats:
+    """What all keys but the tracked ones load onto each channel; shape (3, channels)."""
+    population = Population.of(counted)
+    placed = ring.channels_of(population.keys)
+    untracked = np.ones(len(placed), np.bool_)
+    untracked[: population.listed] = ~_among(population.frequencies.keys, tracked)
+    of = {
+        function: np.bincount(placed, np.where(untracked, population.loads(function), 0.0), minlength=ring.channels)
+        for function in set(resources.functions)
+    }
+    return np.stack([of[function] for function in resources.functions])
