@@ -93,14 +93,27 @@ def _refuse_options(how: Counting, why: str) -> None:
         raise UsageError(f"--weight goes with a trace; {why}")
     if how.method is CountMethod.EXACT:
         raise UsageError(f"--exact goes with a trace; {why}")
+    for option, given in (("epsilon", how.epsilon), ("support", how.support), ("window", how.window)):
+        if given is not None:
+            raise UsageError(f"--{option} goes with a trace; {why}")
+
+
+def _what_decides(trace: Trace, how: Counting) -> dict[str, Any]:
+    """All that two counts of a trace may differ by."""
+    return {
+        "method": how.method.value,
+        "epsilon": how.epsilon_on(trace),
+        "weight": chosen_weight(trace, how.weight).value,
+        "support": how.support,
+        "window": how.window and [how.window.length.size, how.window.length.in_rows, how.window.counters],
+    }
 
 
 def _kept_or_counted(
     trace: Trace, how: Counting, spark_options: SparkOptions | None, progress: Progress
 ) -> Frequencies:
     """The counts kept from an earlier run; otherwise the trace is counted, and the counts kept if they can be."""
-    parameters = {"epsilon": how.epsilon_on(trace), "weight": chosen_weight(trace, how.weight).value}
-    name = hash_of([trace.manifest.content_hash, how.method.value, parameters])
+    name = hash_of([trace.manifest.content_hash, _what_decides(trace, how)])
     kept = trace.path.absolute().parent / CACHE / f"{name[:32]}.freq"
     with suppress(BadInput):  # nothing kept, or damaged
         frequencies, manifest = read_frequencies(kept)
