@@ -11,11 +11,11 @@ from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioners.construct import CONSTRUCTIONS
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.names import Construction, Scheme, UtilityName
+from adapt.core.partitioners.names import ENGINE_SCHEMES, Construction, Scheme, UtilityName
 from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.partitioners.plan import Plan
 from adapt.core.partitioners.problem import Problem, explicit_map
-from adapt.core.partitioners.registry import make_partitioner
+from adapt.core.partitioners.registry import Parts, follow, max_parallelism_of
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.loads import channel_loads
 from adapt.core.resources.metrics import Metrics, measure
@@ -35,6 +35,8 @@ class Recipe:
         hash: Places keys, and replicas on a ring.
         replicas: Of each channel on a ring.
         moves: How often a construction that moves keys about may move each; None, as often as it likes.
+        max_parallelism: The key groups of a scheme that has them; None, those of the partitioner that is followed, or
+            what Flink takes by default.
     """
 
     scheme: Scheme
@@ -45,6 +47,7 @@ class Recipe:
     hash: HashName = HashName.MURMUR3
     replicas: int = DEFAULT_REPLICAS
     moves: int | None = None
+    max_parallelism: int | None = None
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -132,7 +135,8 @@ def build_partitioner(
     if channels < 1:
         raise UsageError(f"{channels} channels cannot carry a stream: give 1 or more")
     if recipe.scheme is not Scheme.HYBRID:
-        return make_partitioner(recipe.scheme, channels, recipe.hash, recipe.replicas)
+        parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
+        return follow(recipe.scheme, counted, recipe.resources.network, parts, current)
     ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
     frequencies = counted.frequencies if isinstance(counted, Population) else counted
     tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.track)
@@ -171,6 +175,7 @@ def describe(
         hash=recipe.hash,
         replicas=recipe.replicas,
         explicit=explicit_map(partitioner),
+        max_parallelism=max_parallelism_of(partitioner),
         trace=trace,
         parent=parent,
         predicted_loads=dict(zip(("state", "computation", "network"), loads.tolist(), strict=True)),
@@ -181,8 +186,8 @@ def describe(
 
 
 def _refuse_other_keys(previous: Plan, frequencies: Frequencies, hash: HashName) -> None:
-    """A change of hash or key type would move nearly every key, and is never meant."""
-    if previous.hash is not hash:
+    """A change of hash or key type would move nearly every key, and is never meant; an engine has its own hash."""
+    if previous.hash is not hash and previous.scheme not in ENGINE_SCHEMES:
         raise BadInput(
             f"the previous plan hashes with {previous.hash}, but this one is to hash with {hash}: choose"
             f" {previous.hash}, or build without a previous plan"

@@ -9,7 +9,7 @@ from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.build import Built, Recipe, build_partitioner, describe
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS
-from adapt.core.partitioners.names import Construction, Scheme, UtilityName
+from adapt.core.partitioners.names import DEFAULT_SCHEMES, Construction, Scheme, UtilityName
 from adapt.core.partitioners.plan import Plan
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import METRIC_COLUMNS, Metrics
@@ -89,7 +89,7 @@ def compare_schemes(
     frequencies: Frequencies,
     channels: Sequence[int],
     *,
-    schemes: Sequence[Scheme] = tuple(Scheme),
+    schemes: Sequence[Scheme] = DEFAULT_SCHEMES,
     constructions: Sequence[Construction] = tuple(Construction),
     resources: Resources | None = None,
     utility: UtilityName = UtilityName.APM,
@@ -107,7 +107,7 @@ def compare_schemes(
     Args:
         frequencies: The counted keys.
         channels: The channel counts in the order in which they follow each other; growing, shrinking or staying.
-        schemes: What to compare.
+        schemes: What to compare; the other schemes are there to be asked for.
         constructions: The ways to choose explicit channels, each a chain of its own.
         resources: Load functions, tolerances, sigma; "LLL", 1.2 and 0.1 if not given.
         utility: How balance and migration are combined.

@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.hashing.columns import column_of
@@ -56,7 +57,16 @@ class ConsistentHash:
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
-        return self._owners[self._positions.first_at_or_after(*HASHES[self.hash].positions(keys))]
+        return self._owners[self.replicas_of(keys)]
+
+    def replicas_of(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+        """The replica that each key meets first, by its number in the order of the ring; shape (rows,)."""
+        return self._positions.first_at_or_after(*HASHES[self.hash].positions(keys))
+
+    @property
+    def owners(self) -> Channels:
+        """The channel of each replica in the order of the ring, read-only; shape (channels * replicas,)."""
+        return self._owners
 
     def channel_of(self, key: Key) -> int:
         """The channel of one key."""

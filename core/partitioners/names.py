@@ -13,6 +13,32 @@ class Scheme(StrEnum):
     UNIFORM = "uniform"
     CONSISTENT = "consistent"
     HYBRID = "hybrid"
+    JUMP = "jump"
+    RENDEZVOUS = "rendezvous"
+    MAGLEV = "maglev"
+    KEY_GROUPS = "key-groups"
+    SPARK = "spark"
+    KAFKA = "kafka"
+    FLINK = "flink"
+    BOUNDED = "bounded"
+    BOUNDED_TIGHT = "bounded-1.05"
+    GREEDY = "greedy"
+
+
+DEFAULT_SCHEMES = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID)
+"""Those that are compared if nothing is said."""
+
+ENGINE_SCHEMES = frozenset({Scheme.SPARK, Scheme.KAFKA, Scheme.FLINK})
+"""Those of an engine, with the engine's own hash; the hash of a plan means nothing in them."""
+
+MAPPED_SCHEMES = frozenset({Scheme.HYBRID, Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY})
+"""Those with an explicit map, over a ring for every other key."""
+
+RING_SCHEMES = MAPPED_SCHEMES | {Scheme.CONSISTENT}
+"""Those with a ring; in the others the replicas of a plan mean nothing."""
+
+GROUP_SCHEMES = frozenset({Scheme.KEY_GROUPS, Scheme.FLINK})
+"""Those with key groups; in the others the max parallelism of a plan means nothing."""
 
 
 class Construction(StrEnum):

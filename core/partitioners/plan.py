@@ -13,8 +13,16 @@ from adapt.core.hashing.hashes import HASHES
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS
 from adapt.core.partitioners.explicit import ExplicitMap, refuse_out_of_range
+from adapt.core.partitioners.key_groups import MOST_GROUPS, default_max_parallelism
 from adapt.core.partitioners.key_text import key_to_text
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.names import (
+    ENGINE_SCHEMES,
+    GROUP_SCHEMES,
+    MAPPED_SCHEMES,
+    RING_SCHEMES,
+    Construction,
+    Scheme,
+)
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.partitioners.plan_fields import (
     read_explicit,
@@ -39,9 +47,11 @@ class Plan:
         channels: N, from 1.
         key_type: The type of the keys; the same value hashes differently as another type.
         construction: How the explicit channels were chosen, where there are any.
-        hash: The hash function; its seed is fixed.
+        hash: The hash function; its seed is fixed. Without meaning in the scheme of an engine, which has
+            its own, and murmur3 there.
         replicas: Of each channel on the ring; without meaning in a scheme without a ring.
         explicit: Tracked keys with their channels; empty in a scheme that tracks none.
+        max_parallelism: The key groups, in a scheme that has them; where none is given, what Flink takes by default.
         trace: Fingerprint of the trace it was built for.
         parent: Content hash of the plan it follows.
         predicted_loads: Foreseen load of each channel, by resource; JSON data.
@@ -58,6 +68,7 @@ class Plan:
     hash: HashName = HashName.MURMUR3
     replicas: int = DEFAULT_REPLICAS
     explicit: ExplicitMap = field(default_factory=lambda: ExplicitMap.of({}))
+    max_parallelism: int | None = None
     trace: str | None = None
     parent: str | None = None
     predicted_loads: Mapping[str, Any] = field(default_factory=dict)
@@ -68,10 +79,16 @@ class Plan:
         """Any mapping will do for `explicit`; it is kept as an `ExplicitMap` of keys of `key_type`."""
         object.__setattr__(self, "explicit", ExplicitMap.of(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
+        if self.scheme in ENGINE_SCHEMES:
+            object.__setattr__(self, "hash", HashName.MURMUR3)
+        groups = self.max_parallelism or default_max_parallelism(self.channels)
+        object.__setattr__(self, "max_parallelism", groups if self.scheme in GROUP_SCHEMES else None)
 
     def partitioner(self) -> Partitioner:
         """The partitioner, built anew."""
-        return make_partitioner(self.scheme, self.channels, self.hash, self.replicas, self.explicit)
+        return make_partitioner(
+            self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism
+        )
 
     def content_hash(self) -> str:
         """SHA-256 in hex of what decides the mapping, and of the parameters.
@@ -124,16 +141,17 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
         if explicit is None
         else read_explicit_table(explicit, key_type, channels)
     )
-    if tracked and scheme is not Scheme.HYBRID:
+    if tracked and scheme not in MAPPED_SCHEMES:
         raise BadInput(f"plan field 'explicit' has {len(tracked)} keys, but scheme {scheme} has no explicit map")
     return Plan(
         scheme=scheme,
         channels=channels,
         key_type=key_type,
         construction=None if data.get("construction") is None else read_name(data, "construction", Construction),
-        hash=_hash_from_data(read_field(data, "hash", Mapping)),
+        hash=HashName.MURMUR3 if scheme in ENGINE_SCHEMES else _hash_from_data(read_field(data, "hash", Mapping)),
         replicas=read_positive(data, "replicas", DEFAULT_REPLICAS),
         explicit=tracked,
+        max_parallelism=_groups_from_data(data, scheme, channels) if scheme in GROUP_SCHEMES else None,
         trace=read_field(data, "trace", str, None),
         parent=read_field(data, "parent", str, None),
         predicted_loads=read_field(data, "predicted_loads", Mapping, {}),
@@ -149,8 +167,9 @@ def _mapping_to_data(plan: Plan) -> dict[str, Any]:
         "construction": plan.construction and plan.construction.value,
         "channels": plan.channels,
         "key_type": plan.key_type.value,
-        "hash": {"name": plan.hash.value, "seed": HASHES[plan.hash].seed},
-        "replicas": None if plan.scheme is Scheme.UNIFORM else plan.replicas,
+        "hash": _hash_to_data(plan),
+        "replicas": plan.replicas if plan.scheme in RING_SCHEMES else None,
+        **({"max_parallelism": plan.max_parallelism} if plan.scheme in GROUP_SCHEMES else {}),
         "explicit": {key_to_text(key): channel for key, channel in plan.explicit.items() if key is not None},
         "explicit_null": plan.explicit.get(None),
     }
@@ -160,6 +179,18 @@ def _check_schema(schema: str) -> None:
     family, _, version = schema.partition("/")
     if [family, version.partition(".")[0]] != SCHEMA.split("/"):
         raise BadInput(f"plan field 'schema': {schema!r} cannot be read here, only {SCHEMA!r}")
+
+
+def _hash_to_data(plan: Plan) -> dict[str, Any] | None:
+    """The hash of the plan; none in the scheme of an engine, whose name says it."""
+    return None if plan.scheme in ENGINE_SCHEMES else {"name": plan.hash.value, "seed": HASHES[plan.hash].seed}
+
+
+def _groups_from_data(data: Mapping[str, Any], scheme: Scheme, channels: int) -> int:
+    groups, most = read_positive(data, "max_parallelism"), MOST_GROUPS if scheme is Scheme.FLINK else 2**31 - 1
+    if not channels <= groups <= most:
+        raise BadInput(f"plan field 'max_parallelism': {groups} key groups are not from {channels}, N, to {most}")
+    return groups
 
 
 def _hash_from_data(data: Mapping[str, Any]) -> HashName:

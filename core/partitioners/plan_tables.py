@@ -2,6 +2,7 @@
 
 from adapt.core.frequencies.tables import NULL_KEY
 from adapt.core.partitioners.key_text import key_to_text
+from adapt.core.partitioners.names import ENGINE_SCHEMES
 from adapt.core.partitioners.plan import Plan
 from adapt.core.resources.metrics import METRIC_COLUMNS
 from adapt.core.table import Column, Kind, Table
@@ -21,7 +22,7 @@ def plan_table(plan: Plan) -> Table:
         "scheme": plan.scheme.value,
         "construction": None if plan.construction is None else plan.construction.value,
         "channels": plan.channels,
-        "hash": plan.hash.value,
+        "hash": None if plan.scheme in ENGINE_SCHEMES else plan.hash.value,
         "key_type": plan.key_type.value,
     }
     row = [{**plan.metrics, **facts}[column.name] for column in columns]

@@ -1,40 +1,92 @@
 """Every scheme by name: what a plan, a build and a comparison make their partitioners with."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.bounded import TIGHT, bounded
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash
+from adapt.core.partitioners.flink import FlinkPartitioner
+from adapt.core.partitioners.greedy import greedy
 from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioners.jump import JumpHash
+from adapt.core.partitioners.kafka import KafkaPartitioner
+from adapt.core.partitioners.key_groups import KeyGroups
+from adapt.core.partitioners.maglev import Maglev
+from adapt.core.partitioners.names import MAPPED_SCHEMES, Scheme
 from adapt.core.partitioners.partitioner import Partitioner
+from adapt.core.partitioners.rendezvous import Rendezvous
+from adapt.core.partitioners.spark import SparkPartitioner
 from adapt.core.partitioners.uniform import UniformPartitioner
+from adapt.core.resources.functions import ResourceFunction
+from adapt.core.resources.population import Counted
 from adapt.core.stream import Key
 
-Factory: TypeAlias = Callable[[int, HashName, int, Mapping[Key, int]], Partitioner]
-"""Makes a partitioner of a number of channels, a hash, replicas of a channel and an explicit map."""
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What partitioners are made of; each scheme takes what it has a use for.
+
+    Attributes:
+        channels: N, from 1.
+        hash: Places keys, and replicas on a ring.
+        replicas: Of each channel on a ring.
+        explicit: The explicit map.
+        max_parallelism: The number of key groups; None, what Flink takes by default.
+    """
+
+    channels: int
+    hash: HashName = HashName.MURMUR3
+    replicas: int = DEFAULT_REPLICAS
+    explicit: Mapping[Key, int] = field(default_factory=dict)
+    max_parallelism: int | None = None
+
+    def ring(self) -> ConsistentHash:
+        """The ring of the channels."""
+        return ConsistentHash(self.channels, self.replicas, self.hash)
 
 
-def _uniform(channels: int, hash: HashName, _: int, explicit: Mapping[Key, int]) -> Partitioner:
-    _refuse_explicit(explicit, Scheme.UNIFORM)
-    return UniformPartitioner(channels, hash)
+Factory: TypeAlias = Callable[[Parts], Partitioner]
+"""Makes the partitioner of a scheme."""
 
 
-def _consistent(channels: int, hash: HashName, replicas: int, explicit: Mapping[Key, int]) -> Partitioner:
-    _refuse_explicit(explicit, Scheme.CONSISTENT)
-    return ConsistentHash(channels, replicas, hash)
+def _mapped(parts: Parts) -> Partitioner:
+    return HybridPartitioner(parts.explicit, parts.ring())
 
 
-def _hybrid(channels: int, hash: HashName, replicas: int, explicit: Mapping[Key, int]) -> Partitioner:
-    return HybridPartitioner(explicit, ConsistentHash(channels, replicas, hash))
+SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
+    {
+        Scheme.UNIFORM: lambda parts: UniformPartitioner(parts.channels, parts.hash),
+        Scheme.CONSISTENT: Parts.ring,
+        Scheme.HYBRID: _mapped,
+        Scheme.JUMP: lambda parts: JumpHash(parts.channels, parts.hash),
+        Scheme.RENDEZVOUS: lambda parts: Rendezvous(parts.channels, parts.hash),
+        Scheme.MAGLEV: lambda parts: Maglev(parts.channels, parts.hash),
+        Scheme.KEY_GROUPS: lambda parts: KeyGroups(parts.channels, parts.hash, parts.max_parallelism),
+        Scheme.SPARK: lambda parts: SparkPartitioner(parts.channels),
+        Scheme.KAFKA: lambda parts: KafkaPartitioner(parts.channels),
+        Scheme.FLINK: lambda parts: FlinkPartitioner(parts.channels, parts.max_parallelism),
+        Scheme.BOUNDED: _mapped,
+        Scheme.BOUNDED_TIGHT: _mapped,
+        Scheme.GREEDY: _mapped,
+    }
+)
 
+FromCounts: TypeAlias = Callable[[Counted, ConsistentHash, ResourceFunction], HybridPartitioner]
+"""Chooses the explicit map of a scheme from counted keys, over a ring, by what a count loads onto a channel."""
 
-SCHEMES: dict[Scheme, Factory] = {
-    Scheme.UNIFORM: _uniform,
-    Scheme.CONSISTENT: _consistent,
-    Scheme.HYBRID: _hybrid,
-}
+FROM_COUNTS: Mapping[Scheme, FromCounts] = MappingProxyType(
+    {
+        Scheme.BOUNDED: bounded,
+        Scheme.BOUNDED_TIGHT: partial(bounded, capacity=TIGHT),
+        Scheme.GREEDY: greedy,
+    }
+)
+"""The schemes that must know the counts, whatever partitioner was there before."""
 
 
 def make_partitioner(
@@ -43,23 +95,60 @@ def make_partitioner(
     hash: HashName = HashName.MURMUR3,
     replicas: int = DEFAULT_REPLICAS,
     explicit: Mapping[Key, int] | None = None,
+    max_parallelism: int | None = None,
 ) -> Partitioner:
     """The partitioner of a scheme.
 
     Args:
         scheme: How keys are placed.
         channels: N, from 1.
-        hash: Places keys, and replicas on a ring.
+        hash: Places keys, and replicas on a ring; passed over by the scheme of an engine, which has its own.
         replicas: Of each channel on a ring; passed over by a scheme without one.
         explicit: The explicit map, of a scheme that has one; empty if not given.
+        max_parallelism: The key groups, of a scheme that has them; what Flink takes by default if not given.
 
     Raises:
         UsageError: a number is out of its range, or the scheme has no explicit map and one was given.
         BadInput: a key is mapped to a channel that does not exist.
     """
-    return SCHEMES[scheme](channels, hash, replicas, explicit or {})
-
-
-def _refuse_explicit(explicit: Mapping[Key, int], scheme: Scheme) -> None:
-    if explicit:
+    if explicit and scheme not in MAPPED_SCHEMES:
         raise UsageError(f"scheme {scheme} has no explicit map, but {len(explicit)} keys are mapped explicitly")
+    return SCHEMES[scheme](Parts(channels, hash, replicas, explicit or {}, max_parallelism))
+
+
+def follow(
+    scheme: Scheme,
+    counted: Counted,
+    weigh: ResourceFunction,
+    parts: Parts,
+    current: Partitioner | None = None,
+) -> Partitioner:
+    """The partitioner of a scheme for counted keys: hashed, or chosen from the counts without regard to what was.
+
+    Key groups are kept: where no max parallelism is given, that of `current` is taken as long as the channels fit in
+    it, since Flink keeps a job's when it is rescaled.
+
+    Args:
+        scheme: How keys are placed.
+        counted: The counted keys.
+        weigh: What a count loads onto a channel.
+        parts: What the partitioner is made of; of an explicit map, nothing yet.
+        current: The partitioner in force.
+
+    Raises:
+        UsageError: a number is out of its range.
+    """
+    if scheme in FROM_COUNTS:
+        return FROM_COUNTS[scheme](counted, parts.ring(), weigh)
+    groups = parts.max_parallelism or _kept_groups(current, parts.channels)
+    return make_partitioner(scheme, parts.channels, parts.hash, parts.replicas, max_parallelism=groups)
+
+
+def max_parallelism_of(partitioner: Partitioner | None) -> int | None:
+    """The key groups of a partitioner; None if it has none."""
+    return partitioner.groups if isinstance(partitioner, KeyGroups | FlinkPartitioner) else None
+
+
+def _kept_groups(current: Partitioner | None, channels: int) -> int | None:
+    groups = max_parallelism_of(current)
+    return groups if groups is not None and channels <= groups else None

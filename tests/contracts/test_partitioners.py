@@ -1,6 +1,7 @@
 """What every scheme of the registry keeps: total, in range, fixed, the same alone as in a column."""
 
 import json
+import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.explicit import ExplicitMap
-from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioners.key_groups import default_max_parallelism
+from adapt.core.partitioners.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
 from adapt.core.partitioners.plan import Plan, plan_from_data, plan_to_data
-from adapt.core.partitioners.registry import SCHEMES
+from adapt.core.partitioners.registry import SCHEMES, make_partitioner
 from adapt.core.stream import KeyType
 
 TYPES = {
@@ -20,6 +22,9 @@ TYPES = {
     KeyType.INT64: (st.integers(-(2**63), 2**63 - 1), [pa.int64()]),
     KeyType.BINARY: (st.binary(max_size=30), [pa.binary(), pa.large_binary()]),
 }
+MONOTONE = [Scheme.CONSISTENT, Scheme.JUMP, Scheme.RENDEZVOUS, *sorted(MAPPED_SCHEMES)]
+"""The schemes in which a new channel takes keys and nothing else moves (of mapped ones, while the map stays)."""
+
 every_scheme = pytest.mark.parametrize("scheme", SCHEMES)
 
 
@@ -36,7 +41,8 @@ def placements(draw, scheme):
         key_type=key_type,
         hash=draw(st.sampled_from(HashName)),
         replicas=draw(st.integers(1, 20)),
-        explicit=ExplicitMap.of(entries if scheme is Scheme.HYBRID else {}, key_type),
+        explicit=ExplicitMap.of(entries if scheme in MAPPED_SCHEMES else {}, key_type),
+        max_parallelism=draw(st.none() | st.integers(channels, 32768)) if scheme in GROUP_SCHEMES else None,
     )
     rows = draw(st.lists(st.sampled_from([None, *entries]) | keys, max_size=20))
     return plan, pa.array(rows, draw(st.sampled_from(arrow_types)))
@@ -96,13 +102,13 @@ def test_plan_data_keeps_the_mapping(scheme, data):
 @every_scheme
 @pytest.mark.parametrize("hash", HashName)
 def test_one_channel_takes_everything(scheme, hash):
-    partitioner = SCHEMES[scheme](1, hash, 10, {})
+    partitioner = make_partitioner(scheme, 1, hash, 10)
     assert partitioner.channels_of(pa.array(["a", "", None, "ä" * 100])).tolist() == [0, 0, 0, 0]
 
 
 @every_scheme
 def test_an_empty_column_has_no_channels(scheme):
-    partitioner = SCHEMES[scheme](3, HashName.MURMUR3, 10, {})
+    partitioner = make_partitioner(scheme, 3, HashName.MURMUR3, 10)
     assert partitioner.channels_of(pa.array([], pa.string())).tolist() == []
     assert partitioner.channels_of(pa.chunked_array([], pa.int64())).tolist() == []
 
@@ -112,7 +118,7 @@ def test_an_empty_column_has_no_channels(scheme):
 @given(st.integers(0, 255))
 def test_keys_of_64_kib_are_keys_like_any_other(scheme, salt):
     keys = [bytes([salt, number]) * 2**15 for number in range(8)]
-    entries = {key: number for number, key in enumerate(keys[:4])} if scheme is Scheme.HYBRID else {}
+    entries = {key: number for number, key in enumerate(keys[:4])} if scheme in MAPPED_SCHEMES else {}
     plan = Plan(scheme, 8, KeyType.BINARY, replicas=10, explicit=ExplicitMap.of(entries, KeyType.BINARY))
     again = plan_from_data(json.loads(json.dumps(plan_to_data(plan))))
     placed = again.partitioner().channels_of(pa.array(keys)).tolist()
@@ -120,10 +126,45 @@ def test_keys_of_64_kib_are_keys_like_any_other(scheme, salt):
     assert placed[: len(entries)] == list(range(len(entries)))
 
 
-@pytest.mark.parametrize("scheme", [Scheme.CONSISTENT, Scheme.HYBRID])
+@pytest.mark.parametrize("scheme", MONOTONE)
 @given(st.integers(1, 12), st.integers(1, 40), st.sampled_from(HashName))
-def test_growing_a_ring_moves_keys_to_the_new_channel_only(scheme, channels, replicas, hash):
+def test_growing_moves_keys_to_the_new_channel_only(scheme, channels, replicas, hash):
     keys = pa.array(range(500))
-    entries = {number: number % channels for number in range(20)} if scheme is Scheme.HYBRID else {}
-    before, after = (SCHEMES[scheme](n, hash, replicas, entries).channels_of(keys) for n in (channels, channels + 1))
+    entries = {number: number % channels for number in range(20)} if scheme in MAPPED_SCHEMES else {}
+    made = (make_partitioner(scheme, n, hash, replicas, entries) for n in (channels, channels + 1))
+    before, after = (partitioner.channels_of(keys) for partitioner in made)
     assert (after[before != after] == channels).all()
+
+
+@every_scheme
+@pytest.mark.parametrize("hash", HashName)
+@pytest.mark.parametrize("channels", [2, 10, 64])
+def test_many_keys_are_spread_as_evenly_as_chance_allows(scheme, hash, channels):
+    keys = 200_000
+    placed = make_partitioner(scheme, channels, hash).channels_of(pa.array([f"key-{n}" for n in range(keys)]))
+    counts = np.bincount(placed, minlength=channels)
+    even = keys / channels
+    # Five deviations of a binomial count, and of what the channels have by the scheme: on a ring, of 1000 arcs; of
+    # groups that do not divide evenly, one more or less; of a table, one entry.
+    own = {Scheme.MAGLEV: channels / 65537}.get(scheme, 0.0)
+    own = 5 / np.sqrt(1000) if scheme in RING_SCHEMES else own
+    own = channels / default_max_parallelism(channels) if scheme in GROUP_SCHEMES else own
+    assert abs(counts - even).max() <= 5 * np.sqrt(even) + own * even
+
+
+@every_scheme
+def test_a_partitioner_travels(scheme):
+    entries = {"key-1": 3} if scheme in MAPPED_SCHEMES else {}
+    partitioner = make_partitioner(scheme, 7, HashName.XXHASH64, 5, entries)
+    again = pickle.loads(pickle.dumps(partitioner))
+    keys = pa.array([f"key-{n}" for n in range(1000)])
+    assert again.channels_of(keys).tolist() == partitioner.channels_of(keys).tolist()
+
+
+@every_scheme
+def test_the_keys_of_a_column_of_nulls_go_one_way(scheme):
+    """Null is one key, whatever type of column it stands in, unless an engine hashes by type."""
+    partitioner = make_partitioner(scheme, 16, replicas=10)
+    placed = {int(channel) for kind in (pa.string(), pa.int64(), pa.binary()) for channel in
+              partitioner.channels_of(pa.nulls(2, kind))}  # fmt: skip
+    assert placed == {partitioner.channel_of(None)}

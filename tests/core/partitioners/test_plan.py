@@ -10,7 +10,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.names import MAPPED_SCHEMES, RING_SCHEMES, Construction, Scheme
 from adapt.core.partitioners.plan import Plan, explicit_table, plan_from_data, plan_to_data
 from adapt.core.stream import KeyType
 
@@ -43,8 +43,9 @@ def plans(draw):
         channels=channels,
         key_type=key_type,
         hash=draw(st.sampled_from(HashName)),
-        replicas=1000 if scheme is Scheme.UNIFORM else draw(st.integers(1, 2000)),
-        explicit=ExplicitMap.of(draw(entries) if scheme is Scheme.HYBRID else {}, key_type),
+        replicas=draw(st.integers(1, 2000)) if scheme in RING_SCHEMES else 1000,
+        explicit=ExplicitMap.of(draw(entries) if scheme in MAPPED_SCHEMES else {}, key_type),
+        max_parallelism=draw(st.none() | st.integers(channels, 2**15)),
     )
 
 

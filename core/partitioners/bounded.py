@@ -1,0 +1,85 @@
+"""The bounded scheme: consistent hashing in which no channel is filled above a multiple of the average."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.errors import UsageError
+from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.explicit import ExplicitMap
+from adapt.core.partitioners.hybrid import HybridPartitioner
+from adapt.core.partitioners.partitioner import Channels
+from adapt.core.resources.functions import Floats, ResourceFunction
+from adapt.core.resources.population import Counted, Population
+
+USUAL = 1.25
+"""c, as the usual trade of balance for keys away from home."""
+
+TIGHT = 1.05
+"""c of the tight variant: better balance, more entries and more migration."""
+
+_ROUNDING = 1e-12
+"""A load within this part of the cap keeps to it; sums of the same loads differ by less."""
+
+
+def bounded(
+    counted: Counted,
+    ring: ConsistentHash,
+    weigh: ResourceFunction = ResourceFunction.LINEAR,
+    capacity: float = USUAL,
+) -> HybridPartitioner:
+    """Let every listed key walk the ring from its place to the first channel on which it fits.
+
+    A key fits if the channel's load with it is at most `capacity` times the average channel's. Keys go by falling load,
+    then in the order of the list. The paper bounds the number of equal keys, so where keys have loads of their own we
+    decide: a key that fits nowhere takes the emptiest channel, of several the first that it meets; only keys heavier
+    than (c - 1) times the average can. So no channel is above the cap, if no key is so heavy. Only keys away from home
+    get an entry in the explicit map. Keys that a lossy counter did not list stay where the ring puts them; each channel
+    is taken to hold an even part of their load.
+
+    Args:
+        counted: The counted keys.
+        ring: The consistent hash to walk; its channels are those of the result.
+        weigh: What a count loads onto a channel.
+        capacity: c, above 1.
+
+    Raises:
+        UsageError: `capacity` is not above 1.
+
+    Source: Mirrokni, Thorup and Zadimoghaddam, Consistent Hashing with Bounded Loads (SODA 2018); keys by falling
+    frequency, partitioning functions, section 4.3. O(N) steps a key on average.
+    """
+    if not capacity > 1:
+        raise UsageError(f"capacity {capacity:g} leaves no room: give the cap as a multiple of the average, above 1")
+    population = Population.of(counted)
+    keys, loads = population.frequencies.keys, population.loads(weigh)
+    listed = np.array(loads[: population.listed])
+    filled = np.full(ring.channels, loads[population.listed :].sum() / ring.channels)
+    cap = capacity * loads.sum() / ring.channels * (1 + _ROUNDING)
+    homes = ring.replicas_of(keys)
+    channels = np.empty(len(keys), np.int32)
+    _walk(listed, np.argsort(-listed, kind="stable"), homes, ring.owners, cap, filled, channels)
+    away = channels != ring.owners[homes]
+    return HybridPartitioner(ExplicitMap(keys.filter(away), channels[away]), ring)
+
+
+@compiled
+def _walk(
+    loads: Floats,
+    order: NDArray[np.int64],
+    homes: NDArray[np.int64],
+    owners: Channels,
+    cap: float,
+    filled: Floats,
+    out: Channels,
+) -> None:
+    for key in order:
+        emptiest = filled.min()
+        # Where the key fits nowhere, the walk ends at a channel that is as empty as any.
+        room = max(cap - loads[key], emptiest)
+        at = homes[key]
+        while filled[owners[at]] > room:
+            at = at + 1 if at + 1 < len(owners) else 0
+        channel = owners[at]
+        filled[channel] += loads[key]
+        out[key] = channel
