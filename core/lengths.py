@@ -23,7 +23,7 @@ class Length:
 
     def __post_init__(self) -> None:
         if not 1 <= self.size < 2**63:
-            raise UsageError(f"a length of {self} cannot hold anything; give one from 1 row or 1ms up")
+            raise UsageError(f"a length of {self} is none; give one from 1 row or 1ms up")
 
     @classmethod
     def parse(cls, text: str, what: str = "period") -> "Length":

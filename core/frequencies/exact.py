@@ -66,7 +66,9 @@ def _parts(keys: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 def _count_encoded(keys: pa.DictionaryArray) -> KeyCounts:
     """Rows by key where every row names its key's place in a dictionary; keys that no row names are left out."""
-    dictionary, places = keys.dictionary, keys.indices
+    dictionary, places = keys.dictionary, keys.indices.cast(pa.int32())
+    if dictionary.null_count:  # a null key may be named and missing at once
+        return count_keys(keys.cast(dictionary.type))
     if places.null_count:
         dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
         places = places.fill_null(len(dictionary) - 1)

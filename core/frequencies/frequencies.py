@@ -86,7 +86,8 @@ class Frequencies:
         Source: Manku and Motwani; partitioning functions, decision 18.
         """
         check_support(support, self.epsilon)
-        kept = int(np.count_nonzero(self.count_low >= (support - self.epsilon) * self.total))
+        shares = self.count_low / (self.total or 1.0)  # as shares are shown: 7 of 100 reach 0.07
+        kept = int(np.count_nonzero(shares >= support - self.epsilon))
         if kept == len(self.keys):
             return self
         dropped = float(self.count_high[kept:].max())

@@ -88,7 +88,7 @@ class LossySummary:
             rows=self.rows,
             weight=weight,
             epsilon=epsilon,
-            complete_above=float(self.missed),
+            complete_above=_not_below(self.missed),
             distinct=len(self) if complete and weight is Weight.COUNT else max(len(self), self.distinct.estimate()),
         )
 
@@ -153,7 +153,13 @@ class LossyCounter:
     """
 
     def __init__(
-        self, epsilon: float, kind: pa.DataType, weight: Weight = Weight.COUNT, *, flush_rows: int = FLUSH_ROWS
+        self,
+        epsilon: float,
+        kind: pa.DataType,
+        weight: Weight = Weight.COUNT,
+        *,
+        flush_rows: int = FLUSH_ROWS,
+        purge_above: int = 0,
     ) -> None:
         """A counter that has seen nothing.
 
@@ -162,6 +168,8 @@ class LossyCounter:
             kind: The Arrow type of the keys.
             weight: What rows weigh.
             flush_rows: Rows from one purge to the next; at least a window, if rows weigh 1.
+            purge_above: A purge is put off while no more keys than this are held, since there is room for them; so a
+                stream of no more keys is counted exactly.
 
         Raises:
             UsageError: `epsilon` is not in (0, 1).
@@ -171,6 +179,7 @@ class LossyCounter:
         self.peak_entries = self.peak_buffer = 0
         self._weight = weight
         self._window = window_of(epsilon)
+        self._purge_above = purge_above
         self._flush_rows = max(flush_rows, self._window if weight is Weight.COUNT else 1)
         self._pending: list[tuple[pa.Array, Counts | None]] = []
         self._pending_rows = 0
@@ -213,16 +222,11 @@ class LossyCounter:
                     self._flush()
             weights = None if weights is None else weights[len(column) :]
 
-    def summary(self, *, purge: bool = True) -> LossySummary:
-        """What was counted so far; the counter goes on as if it had not been asked.
-
-        Args:
-            purge: Whether to purge the rows since the last purge, few as they may be. Without it they are all listed,
-                so a stream that was never purged is counted exactly.
-        """
+    def summary(self) -> LossySummary:
+        """What was counted so far, purged; the counter goes on as if it had not been asked."""
         told = copy(self)
         if told._pending:
-            told._flush(purge=purge)
+            told._flush()
         return summary_of(told._keys, told._counts, told._errors, told._missed, told._total, told._rows, told._distinct)
 
     def _cuts(self, rows: int) -> Iterator[tuple[int, int]]:
@@ -231,7 +235,7 @@ class LossyCounter:
         ends = [0, *range(due, rows, self._flush_rows), rows]
         return pairwise(ends) if rows else iter(())
 
-    def _flush(self, *, purge: bool = True) -> None:
+    def _flush(self) -> None:
         """Count what is pending, and drop what its windows let go."""
         counted = _counted(self._pending, self._keys.type)
         check_counts(counted, self._total)
@@ -243,9 +247,10 @@ class LossyCounter:
         known = places.is_valid().to_numpy(zero_copy_only=False)
         self._counts = self._counts.copy()
         self._counts[places.drop_null().to_numpy()] += counted.counts[known]
-        self.peak_buffer = max(self.peak_buffer, len(counted.keys) + len(self._keys) - int(known.sum()))
+        held = len(counted.keys) + len(self._keys) - int(known.sum())
+        self.peak_buffer = max(self.peak_buffer, held)
         before = self._missed
-        if purge:
+        if held > self._purge_above:
             self._missed = allowance(self._total, self._window)
         self._admit(counted, ~known & (counted.counts + before > self._missed), before)
         self.peak_entries = max(self.peak_entries, self.entries)
@@ -327,6 +332,12 @@ def _by_code(codes: NDArray[np.int32], amounts: Counts, keys: int) -> Counts:
 def _added(amounts: list[float]) -> float:
     """The sum, whole where all amounts are, and otherwise rounded once."""
     return sum(amounts) if all(isinstance(amount, int) for amount in amounts) else math.fsum(amounts)
+
+
+def _not_below(amount: float) -> float:
+    """An amount as a float, rounded up where it is a whole number too large for one."""
+    rounded = float(amount)
+    return rounded if rounded >= amount else math.nextafter(rounded, math.inf)
 
 
 def _rows(parts: list[LossySummary]) -> int:

@@ -3,6 +3,7 @@
 Source: partitioning functions, section 4.1.2 and Figure 2.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -69,11 +70,17 @@ class SlidingWindow:
         held = float(self.length.size) if self.length.in_rows else self.length.size * (rows_per_us or np.inf)
         if held < bucket:
             about = "" if self.length.in_rows else f" (about {held:,.0f} rows at this stream's rate)"
-            coarser = f", or an epsilon from {1 / held:.2g} up" if held > 1 else ""
+            coarser = f", or an epsilon from {_rounded_up(1 / held):g} up" if held > 1 else ""
             raise UsageError(
                 f"window {self.length}{about} is smaller than a bucket of {bucket:,} rows (1 / epsilon): give a longer"
                 f" window{coarser}"
             )
+
+
+def _rounded_up(share: float) -> float:
+    """The next number of two digits."""
+    digits = 1 - math.floor(math.log10(share))
+    return math.ceil(round(share * 10**digits, 6)) / 10**digits
 
 
 class SlidingLossyCounter:

@@ -14,7 +14,7 @@ COARSEST = 1e-3
 """The largest error that is derived."""
 
 FINEST = 1e-9
-"""The error where a tolerance of 1 leaves untracked keys no room at all."""
+"""The smallest that is: a tolerance of 1 leaves untracked keys no room at all."""
 
 
 def tracked_keys(frequencies: Frequencies, resources: Resources, channels: int, track: int | None = None) -> pa.Array:
@@ -79,7 +79,7 @@ def epsilon_for(resources: Resources, channels: int, domain: int, track: int | N
     """
     delta = min(_deltas(resources, max(channels, 2), 1 / max(domain, 1)))
     wanted = min(delta, 1 / (10 * track)) if track else delta
-    return min(0.1 * wanted, COARSEST) or FINEST
+    return max(min(0.1 * wanted, COARSEST), FINEST)
 
 
 def counted_sentence(frequencies: Frequencies, resources: Resources, channels: int) -> str:

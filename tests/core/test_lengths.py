@@ -38,5 +38,5 @@ def test_what_is_no_length_is_refused_by_what_it_is_the_length_of(text):
 
 @pytest.mark.parametrize("text", ["0", "0rows", "0h", "99999999999999999999rows", "9223372036854775808"])
 def test_a_length_that_holds_nothing_or_more_than_any_trace_is_refused(text):
-    with pytest.raises(UsageError, match=r"cannot hold anything|neither"):
+    with pytest.raises(UsageError, match=r"is none|neither"):
         Length.parse(text)

@@ -152,6 +152,8 @@ def count_streams(
     if "stream" not in trace.columns:
         raise UsageError(f"{trace.path} has no streams; ingest it with --stream EXPRESSION")
     found = _on_spark(trace, trace.blocks(), epsilon, chosen, _ByStream(), tasks, spark_options, progress)
+    if len(found) > MOST_GROUPS:
+        raise _too_many_streams()
     by_total = sorted(found.items(), key=lambda item: (-item[1].summary.total, item[0]))
     return {json.loads(name): group.summary.frequencies(epsilon, chosen) for name, group in by_total}
 
@@ -216,9 +218,8 @@ class _Found:
 class _Group:
     """What one block holds of one group, while it is counted."""
 
-    def __init__(self, counter: LossyCounter, weight: Weight, *, purge: bool = True) -> None:
+    def __init__(self, counter: LossyCounter, weight: Weight) -> None:
         self._counter = counter
-        self._purge = purge
         self._weight = weight
         self.rows = 0
         self._first_us = self._last_us = 0
@@ -232,7 +233,7 @@ class _Group:
 
     def told(self, name: str, block: int) -> pa.RecordBatch:
         """The listed keys, a row each, and last a row with the facts that are not about one key."""
-        summary = self._counter.summary(purge=self._purge)
+        summary = self._counter.summary()
         told = {
             "block": block,
             "rows": summary.rows,
@@ -316,10 +317,10 @@ def _on_spark(
     if not blocks:
         raise BadInput(f"{trace.path} has no rows, so there are no keys to count")
     spark = spark_session(spark_options)
-    # What fits between two purges is counted exactly: a short trace loses nothing, and costs no more.
-    purge = sum(block.rows for block in blocks) > FLUSH_ROWS
-    most = int(2 / epsilon) if purge else FLUSH_ROWS
-    work = _block_counter(blocks, ARROW_TYPES[trace.key_type], epsilon / 2, weight, grouping, purge=purge)
+    # As many keys as there are rows between two purges fit anyway, so a short trace is counted exactly.
+    short = sum(block.rows for block in blocks) <= FLUSH_ROWS
+    most = FLUSH_ROWS if short else int(2 / epsilon)
+    work = _block_counter(blocks, ARROW_TYPES[trace.key_type], epsilon / 2, weight, grouping, most)
     with spark_failures("counting keys"), watched(spark, "counting keys", progress):
         partial = in_tasks(spark, tasks or shared_out(spark, len(blocks)), work, _schema(trace.key_type, weight))
         return _reduced(partial, trace.key_type, weight, most, len(blocks), grouped=bool(grouping.columns))
@@ -331,13 +332,13 @@ def _block_counter(
     epsilon: float,
     weight: Weight,
     grouping: _Grouping,
-    *,
-    purge: bool,
+    room: int,
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
-    """What a task does with a block, given by its place among `blocks`."""
+    """What a task does with a block, given by its place among `blocks`; there is room for so many keys of a group."""
     columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]
     # A dictionary of keys is read as it lies, so that its rows are never looked at; slices would each carry it whole.
     encoded = ("key",) if columns == ["key"] and kind != pa.int64() else ()
+    most, too_many = MOST_GROUPS, _too_many_streams()
     flush_rows = BLOCK_ROWS if weight is Weight.COST else FLUSH_ROWS  # floats are added as exact counting adds them
 
     def work(place: int) -> Iterator[pa.RecordBatch]:
@@ -347,11 +348,10 @@ def _block_counter(
         for batch in read_pieces(block.pieces, columns, encoded):
             for name, part in grouping.cut(batch, row):
                 if name not in groups:
-                    if len(groups) == MOST_GROUPS:
-                        raise BadInput(f"there are more than {MOST_GROUPS:,} streams, too many to count one by one")
-                    groups[name] = _Group(
-                        LossyCounter(epsilon, kind, weight, flush_rows=flush_rows), weight, purge=purge
-                    )
+                    if len(groups) == most:
+                        raise too_many
+                    counter = LossyCounter(epsilon, kind, weight, flush_rows=flush_rows, purge_above=room)
+                    groups[name] = _Group(counter, weight)
                 times = _times(part) if "ts" in columns else None
                 groups[name].add(part.column("key"), weights_of(part, weight), times)
             row += batch.num_rows
@@ -359,6 +359,10 @@ def _block_counter(
             yield group.told(name, block.index)
 
     return work
+
+
+def _too_many_streams() -> BadInput:
+    return BadInput(f"there are more than {MOST_GROUPS:,} streams, too many to count one by one")
 
 
 def _schema(key_type: KeyType, weight: Weight) -> str:
