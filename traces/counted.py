@@ -10,7 +10,7 @@ from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.names import CountMethod
 from adapt.core.stream import KeyType
 from adapt.traces.artefacts.frequencies import read_counts, read_frequencies, write_frequencies
-from adapt.traces.artefacts.manifest import Provenance, file_sha256, hash_of, read_manifest
+from adapt.traces.artefacts.manifest import Provenance, file_sha256, hash_of, program_versions, read_manifest
 from adapt.traces.artefacts.trace import Trace, open_trace
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.weights import chosen_weight
@@ -101,6 +101,7 @@ def _refuse_options(how: Counting, why: str) -> None:
 def _what_decides(trace: Trace, how: Counting) -> dict[str, Any]:
     """All that two counts of a trace may differ by."""
     return {
+        "version": program_versions()["adapt-streams"],
         "method": how.method.value,
         "epsilon": how.epsilon_on(trace),
         "weight": chosen_weight(trace, how.weight).value,
