@@ -1,0 +1,671 @@
+"""Lossy counts on Spark against Python's Counter, DuckDB and the counters of one process, however the work is cut.
+
+Blocks and purges are made small here, so that little traces have many of each, and row groups that straddle them.
+"""
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.frequencies.lossy import LossyCounter, merge_lossy
+from adapt.core.frequencies.panes import Panes
+from adapt.core.frequencies.sliding import SlidingLossyCounter, SlidingWindow
+from adapt.core.hashing.columns import ARROW_TYPES
+from adapt.core.lengths import Length
+from adapt.core.stream import KeyType, Weight
+from adapt.traces.artefacts import trace as traces
+from adapt.traces.artefacts.manifest import Manifest, Provenance, write_manifest
+from adapt.traces.artefacts.trace import Trace, blocks_from, open_trace, part_entry
+from adapt.traces.counting import lossy
+from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.lossy import count_frame, count_lossy, count_panes, count_streams
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+ROWS = 9_000
+BLOCK = 1_000
+FLUSH = 220
+EPSILON = 0.01
+GAP_US = 2_000_000
+
+ODD = {
+    KeyType.STRING: [None, "", "a", "ä", "a ", "A", "x" * 300, "\U0001f600", "a\u0308"],
+    KeyType.INT64: [None, 0, 1, 256, -1, 2**63 - 1, -(2**63)],
+    KeyType.BINARY: [None, b"", b"\x00", b"\xff\xfe", b"a"],
+}
+MAKE = {KeyType.STRING: lambda number: f"k{number}", KeyType.INT64: int, KeyType.BINARY: lambda number: b"%d" % number}
+AMOUNTS = {Weight.COST: "cost_us", Weight.BYTES: "bytes"}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks are cut, and purges timed, where Spark is asked; its tasks only do as they are told."""
+    monkeypatch.setattr(traces, "BLOCK_ROWS", BLOCK)
+    monkeypatch.setattr(lossy, "BLOCK_ROWS", BLOCK)
+    monkeypatch.setattr(lossy, "FLUSH_ROWS", FLUSH)
+
+
+def rows(key_type: KeyType) -> pa.Table:
+    """Zipf keys of which most change from one stretch to the next, among them odd ones; amounts round or are missing.
+
+    Times stand still for five rows at a time and leap two seconds twice.
+    """
+    random = np.random.default_rng(11)
+    ranks = np.minimum(random.zipf(1.3, ROWS), 300)
+    odd, make = ODD[key_type], MAKE[key_type]
+    keys = [
+        odd[rank] if rank < len(odd) else make(1_000 + rank * 30 + row // 300 % 30) for row, rank in enumerate(ranks)
+    ]
+    at = np.arange(ROWS)
+    times = at // 5 * 1_000 + (at >= 3_333) * GAP_US + (at >= 7_000) * GAP_US
+    return pa.table(
+        {
+            "ts": pa.array(times, pa.timestamp("us", "UTC")),
+            "key": pa.array(keys, ARROW_TYPES[key_type]),
+            "stream": pa.array([[None, "ä", "a", ""][row % 7 % 4] if row < 5_500 else "late" for row in range(ROWS)]),
+            "cost_us": pa.array([[None, 0.1, 0.2, 1e6, 0.0, 7.3][row % 6] for row in range(ROWS)]),
+            "bytes": pa.array([[None, 2**40 + 1, 3, 0, 11][row % 5] for row in range(ROWS)], pa.int64()),
+        }
+    )
+
+
+def written(folder: Path, table: pa.Table, part_rows: int = 2_600, group_rows: int = 370, **layout) -> Trace:
+    """Those rows as a trace of such parts and row groups."""
+    folder.mkdir()
+    entries = []
+    for number, begin in enumerate(range(0, len(table), part_rows)):
+        part = folder / f"part-{number:05d}.parquet"
+        pq.write_table(
+            table.slice(begin, part_rows), part, row_group_size=group_rows, write_page_checksum=True, **layout
+        )
+        entries.append(part_entry(folder, part))
+    times = table["ts"].cast(pa.int64()).to_pylist() or [0]
+    kind = next(key_type for key_type, kind in ARROW_TYPES.items() if kind == table.schema.field("key").type)
+    summary = {
+        "rows": len(table),
+        "first_us": times[0],
+        "last_us": times[-1],
+        "key_type": kind.value,
+        "columns": table.column_names,
+        "profile": {"distinct_keys": len(set(table["key"].to_pylist()))},
+    }
+    write_manifest(folder, Manifest("trace", "0" * 64, Provenance("test"), entries, summary))
+    return open_trace(folder)
+
+
+@pytest.fixture(scope="module", params=list(KeyType))
+def trace(request, tmp_path_factory) -> Trace:
+    """A trace of each key type."""
+    return written(tmp_path_factory.mktemp("lossy") / f"{request.param}.trace", rows(request.param))
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory) -> Trace:
+    """The trace whose keys are text."""
+    return written(tmp_path_factory.mktemp("lossy") / "texts.trace", rows(KeyType.STRING))
+
+
+def plain(table: pa.Table, weight: Weight) -> dict:
+    """The weight of each key, added up row by row."""
+    keys = table["key"].to_pylist()
+    if weight is Weight.COUNT:
+        return dict(Counter(keys))
+    summed: dict = defaultdict(int if weight is Weight.BYTES else float)
+    for key, amount in zip(keys, table[AMOUNTS[weight]].to_pylist(), strict=True):
+        summed[key] += amount or 0
+    return dict(summed)
+
+
+def holds(
+    counted, table: pa.Table, weight: Weight = Weight.COUNT, epsilon: float = EPSILON, most: float | None = None
+) -> None:
+    """All that lossy counts of these rows promise; whole weights to the unit, floats to their rounding."""
+    exact = plain(table, weight)
+    total = sum(exact.values())
+    slack = total * len(table) * 2**-52 if weight is Weight.COST else 0
+    listed = dict(
+        zip(
+            counted.keys.to_pylist(),
+            zip(counted.count_low.tolist(), counted.count_high.tolist(), strict=True),
+            strict=True,
+        )
+    )
+    assert len(listed) == len(counted.keys) <= (most or 2 / epsilon)
+    assert (counted.rows, counted.weight, counted.epsilon) == (len(table), weight, epsilon)
+    assert abs(counted.total - total) <= slack
+    assert counted.distinct == len(exact)  # there are fewer keys than the sketch has places
+    assert counted.complete_above <= epsilon * total + slack
+    assert counted.count_low.dtype == counted.count_high.dtype == (np.float64 if weight is Weight.COST else np.int64)
+    assert set(listed) <= set(exact)
+    for key, true in exact.items():
+        low, high = listed.get(key, (0, counted.complete_above))
+        assert low - slack <= true <= high + slack, (key, low, true, high)
+        assert true - low <= epsilon * total + slack, (key, low, true)
+
+
+def facts(counted) -> tuple:
+    """All of some counts, to be compared to the last bit."""
+    return (
+        counted.keys.to_pylist(),
+        counted.count_low.tolist(),
+        counted.count_high.tolist(),
+        (counted.total, counted.rows, counted.weight, counted.epsilon, counted.complete_above, counted.distinct),
+    )
+
+
+def timeline_facts(timeline) -> list:
+    return [
+        (
+            (pane.number, pane.first_us, pane.last_us, pane.summary.rows, pane.summary.total, pane.summary.missed),
+            pane.summary.keys.to_pylist(),
+            pane.summary.counts.tolist(),
+            pane.summary.errors.tolist(),
+            pane.summary.distinct.smallest.tolist(),
+        )
+        for pane in timeline.panes
+    ]
+
+
+def spread(items: int, tasks: int) -> list[list[int]]:
+    """Items dealt out to tasks, so that neighbours are apart."""
+    return [list(range(task, items, tasks)) for task in range(tasks)]
+
+
+@pytest.mark.parametrize("weight", list(Weight))
+def test_every_key_is_within_its_interval(trace, weight):
+    table = rows(trace.key_type)
+    assert len(trace.blocks()) == ROWS // BLOCK
+    assert any(piece.skip for block in trace.blocks() for piece in block.pieces)
+    counted = count_lossy(trace, EPSILON, weight=weight)
+    assert counted.key_type is trace.key_type
+    assert 0 < len(counted.keys) < len(plain(table, weight))
+    holds(counted, table, weight)
+
+
+def test_duckdb_finds_every_count_in_its_interval_over_the_same_files(texts):
+    query = f"select key, count(*) from read_parquet('{texts.path}/part-*.parquet') group by key"
+    exact = dict(duckdb.sql(query).fetchall())
+    counted = count_lossy(texts, EPSILON, weight=Weight.COUNT)
+    low, high = counted.intervals(pa.array(list(exact), pa.string()))
+    true = np.array(list(exact.values()))
+    assert (low <= true).all()
+    assert (true <= high).all()
+
+
+@pytest.mark.parametrize("weight", list(Weight))
+def test_spark_counts_what_one_process_counts_block_by_block(texts, weight):
+    table = rows(KeyType.STRING)
+    summaries = []
+    for begin in range(0, ROWS, BLOCK):
+        flush = BLOCK if weight is Weight.COST else FLUSH
+        counter = LossyCounter(EPSILON / 2, pa.string(), weight, flush_rows=flush, purge_above=int(2 / EPSILON))
+        block = table.slice(begin, BLOCK).combine_chunks()
+        amounts = None if weight is Weight.COUNT else block[AMOUNTS[weight]].fill_null(0).to_numpy()
+        counter.update(block["key"], amounts)
+        summaries.append(counter.summary())
+    serial = merge_lossy(summaries)
+    high = dict(zip(serial.keys.to_pylist(), (serial.counts + serial.errors).tolist(), strict=True))
+    low = dict(zip(serial.keys.to_pylist(), serial.counts.tolist(), strict=True))
+    counted = count_lossy(texts, EPSILON, weight=weight)
+    listed = counted.keys.to_pylist()
+    assert len(listed) == int(2 / EPSILON) < len(serial)
+    rounding = {"rel": ROWS * 2**-52}
+    assert counted.count_low.tolist() == pytest.approx([low[key] for key in listed], **rounding)
+    assert counted.count_high.tolist() == pytest.approx([high[key] for key in listed], **rounding)
+    left_out = [high[key] for key in set(high) - set(listed)]
+    assert counted.complete_above == pytest.approx(max([serial.missed, *left_out]), **rounding)
+    assert max(left_out, default=0) <= counted.count_high.min() * (1 + ROWS * 2**-52)
+
+
+@pytest.mark.parametrize("weight", list(Weight))
+def test_any_tasks_give_the_same_counts_to_the_last_bit(texts, weight):
+    blocks = len(texts.blocks())
+    one, two, eight = (
+        facts(count_lossy(texts, EPSILON, weight=weight, tasks=spread(blocks, tasks))) for tasks in (1, 2, 8)
+    )
+    assert one == two == eight
+
+
+@pytest.mark.parametrize(
+    ("weight", "panes"),
+    [
+        (Weight.COST, Panes(Length(1_700, in_rows=True))),
+        (Weight.COUNT, Panes(Length(GAP_US // 2))),
+    ],
+    ids=str,
+)
+def test_any_tasks_give_the_same_panes_to_the_last_bit(texts, weight, panes):
+    blocks = len(texts.blocks())
+    one, two, eight = (
+        timeline_facts(count_panes(texts, panes, EPSILON, weight=weight, tasks=spread(blocks, tasks)))
+        for tasks in (1, 2, 8)
+    )
+    assert one == two == eight
+
+
+def test_any_tasks_give_the_same_streams_to_the_last_bit(texts):
+    blocks = len(texts.blocks())
+    one, two, eight = (
+        [
+            (name, *facts(counted))
+            for name, counted in count_streams(texts, EPSILON, tasks=spread(blocks, tasks)).items()
+        ]
+        for tasks in (1, 2, 8)
+    )
+    assert one == two == eight
+    assert len(one) == 5
+
+
+HALF_A_DICTIONARY = {"dictionary_pagesize_limit": 400, "data_page_size": 500}
+"""The dictionary of a row group is given up after some keys, and the rest written plain."""
+
+
+def test_the_cut_into_files_does_not_show(texts, tmp_path):
+    table = rows(KeyType.STRING)
+    whole = written(tmp_path / "whole.trace", table, ROWS, ROWS)
+    parts = written(tmp_path / "parts.trace", table, 777, 101, use_dictionary=False)
+    half = written(tmp_path / "half.trace", table, 4_000, 1_500, **HALF_A_DICTIONARY)
+    by_count, by_cost = (
+        [facts(count_lossy(held, EPSILON, weight=weight)) for held in traces_held]
+        for weight, traces_held in ((Weight.COUNT, (texts, whole, parts, half)), (Weight.COST, (texts, parts)))
+    )
+    assert all(told == by_count[0] for told in by_count)
+    assert by_cost[0] == by_cost[1]
+
+
+@pytest.mark.parametrize("key_type", [KeyType.INT64, KeyType.BINARY])
+def test_neither_does_it_for_keys_of_other_types(tmp_path, key_type):
+    table = rows(key_type)
+    whole = written(tmp_path / "whole.trace", table, ROWS, ROWS, use_dictionary=False)
+    half = written(tmp_path / "half.trace", table, 4_000, 1_500, **HALF_A_DICTIONARY)
+    told = [facts(count_lossy(held, EPSILON, weight=Weight.COUNT)) for held in (whole, half)]
+    assert told[0] == told[1]
+
+
+def test_a_key_that_is_left_out_for_its_low_count_may_not_be_heavier_than_is_said(tmp_path, monkeypatch):
+    """Ten keys are listed of twelve. The twelfth by count, y, was light in the large blocks and is 2,000 all the same.
+
+    Stream s has 10,000 rows in the first block, 5,000 in the second and 1,000 in the third.
+    """
+    monkeypatch.setattr(traces, "BLOCK_ROWS", 10_000)
+    monkeypatch.setattr(lossy, "FLUSH_ROWS", 10_000)
+    blocks = [{**{f"a{at}": 1_001 for at in range(9)}, "y": 991}, {"x1": 510, "x2": 510, "y": 500}, {"y": 509}]
+    sizes = [10_000, 5_000, 1_000]
+    keys, streams = [], []
+    for number, (block, size) in enumerate(zip(blocks, sizes, strict=True)):
+        heavy = [key for key, count in block.items() for _ in range(count)]
+        light = [f"light {number} {at}" for at in range(size - len(heavy))]
+        other = 10_000 - size
+        keys += heavy + light + ["other"] * other
+        streams += ["s"] * size + ["t"] * other
+    table = pa.table({"ts": pa.array(range(30_000), pa.timestamp("us", "UTC")), "key": keys, "stream": streams})
+    counted = count_streams(written(tmp_path / "t", table), 0.2)["s"]
+    listed = counted.keys.to_pylist()
+    assert len(listed) == 10
+    low, high = counted.intervals(pa.array(["y"]))
+    assert low[0] <= 2_000 <= high[0]
+    assert counted.complete_above <= 0.2 * 16_000
+
+
+@pytest.mark.parametrize(
+    ("panes", "weight"),
+    [
+        (Panes(Length(2_500, in_rows=True), 3), Weight.COUNT),
+        (Panes(Length(2_600, in_rows=True)), Weight.COST),
+        (Panes(Length(GAP_US // 3), 7), Weight.COUNT),
+        (Panes(Length(GAP_US // 4)), Weight.BYTES),
+    ],
+    ids=str,
+)
+def test_every_pane_has_its_rows_and_keeps_its_bounds(texts, panes, weight):
+    table, epsilon = rows(KeyType.STRING), 0.02
+    times = table["ts"].cast(pa.int64()).to_numpy()
+    places = np.arange(ROWS) if panes.length.in_rows else times - times[0]
+    begins = [number * panes.length.size // panes.per_length for number in range(1_000)]
+    numbers = np.searchsorted(begins, places, side="right") - 1
+    timeline = count_panes(texts, panes, epsilon, weight=weight)
+    assert (timeline.epsilon, timeline.weight, timeline.origin_us) == (epsilon, weight, int(times[0]))
+    assert [pane.number for pane in timeline.panes] == sorted(set(numbers.tolist()))
+    for pane in timeline.panes:
+        within = times[numbers == pane.number]
+        assert (pane.first_us, pane.last_us) == (within[0], within[-1])
+        held = table.filter(pa.array(numbers == pane.number))
+        holds(pane.summary.frequencies(epsilon, weight), held, weight, epsilon)
+
+
+def test_panes_without_rows_are_passed_over_and_all_together_are_the_trace(texts):
+    timeline = count_panes(texts, Panes(Length(GAP_US)), EPSILON, weight=Weight.COUNT)
+    assert [pane.number for pane in timeline.panes] == [0, 1, 2]
+    thirds = count_panes(texts, Panes(Length(GAP_US), 3), EPSILON, weight=Weight.COUNT)
+    assert len(thirds.panes) < len(thirds)
+    holds(thirds.whole(), rows(KeyType.STRING), most=len(thirds.panes) * 2 / EPSILON)
+
+
+@pytest.mark.parametrize("weight", [Weight.COUNT, Weight.COST])
+def test_every_stream_keeps_its_bounds(texts, weight):
+    table = rows(KeyType.STRING)
+    found = count_streams(texts, 0.02, weight=weight)
+    names = table["stream"].to_pylist()
+    assert set(found) == set(names)
+    totals = [counted.total for counted in found.values()]
+    assert totals == sorted(totals, reverse=True)
+    for name, counted in found.items():
+        holds(counted, table.filter(pa.array([held == name for held in names])), weight, 0.02)
+
+
+def test_a_trace_with_costs_is_weighed_by_cost_unless_said(texts):
+    assert count_lossy(texts, EPSILON).weight is Weight.COST
+    assert count_panes(texts, Panes(Length(ROWS, in_rows=True)), EPSILON).weight is Weight.COST
+
+
+def test_an_epsilon_that_drops_nothing_counts_exactly(texts):
+    counted = count_lossy(texts, 1e-6, weight=Weight.COUNT)
+    assert dict(zip(counted.keys.to_pylist(), counted.count_low.tolist(), strict=True)) == plain(
+        rows(KeyType.STRING), Weight.COUNT
+    )
+    assert counted.count_low.tolist() == counted.count_high.tolist()
+    assert counted.complete_above == 0
+
+
+# A window that slides.
+
+WINDOWS = {
+    "rows within a block": Length(700, in_rows=True),
+    "rows over blocks": Length(2_345, in_rows=True),
+    "more rows than there are": Length(ROWS + 1, in_rows=True),
+    "time since the last gap": Length(300_000),
+    "time over a gap": Length(GAP_US + 500_000),
+    "more time than there is": Length(5 * GAP_US),
+}
+
+
+@pytest.mark.parametrize("counters", [2, 3, 5])
+@pytest.mark.parametrize("length", WINDOWS.values(), ids=list(WINDOWS))
+def test_what_is_counted_begins_where_the_counter_in_use_began(texts, length, counters):
+    """No Spark: the rows that are left are those that a sliding counter holds after the last row."""
+    window = SlidingWindow(length, counters)
+    held = slid(rows(KeyType.STRING), window).summary().rows
+    left = blocks_from(texts.blocks(), lossy._window_start(texts, window))
+    assert sum(block.rows for block in left) == held
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=60),
+    st.integers(1, 40),
+    st.integers(2, 6),
+    st.integers(1, 25),
+    st.booleans(),
+)
+@settings(max_examples=60)
+def test_the_window_begins_at_the_right_row_of_any_trace(tmp_path_factory, gaps, size, counters, block, in_rows):
+    """Equal times, and times just at the beginnings of panes, among them."""
+    table = pa.table({"ts": pa.array(np.cumsum(gaps), pa.timestamp("us", "UTC")), "key": ["k"] * len(gaps)})
+    window = SlidingWindow(Length(max(size, counters - 1), in_rows), counters)
+    trace = written(tmp_path_factory.mktemp("any") / "t", table, 17, 7)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(traces, "BLOCK_ROWS", block)
+        start = lossy._window_start(trace, window)
+    times = table["ts"].cast(pa.int64()).to_numpy()
+    last = len(gaps) - 1 if in_rows else int(times[-1] - times[0])
+    panes = window.panes
+    number = next(at for at in range(last, -1, -1) if panes.start(at) <= last)  # the last pane that has begun
+    begin = panes.start(max(number - (counters - 1), 0))
+    assert start == (begin if in_rows else int(np.searchsorted(times, times[0] + begin)))
+
+
+def slid(table: pa.Table, window: SlidingWindow, weight: Weight = Weight.COUNT) -> SlidingLossyCounter:
+    """A counter of one process that has seen all rows."""
+    counter = SlidingLossyCounter(EPSILON, table.schema.field("key").type, window, weight)
+    for batch in table.to_batches(max_chunksize=613):
+        amounts = None if weight is Weight.COUNT else batch[AMOUNTS[weight]].fill_null(0).to_numpy()
+        counter.update(batch["key"], amounts, batch["ts"].cast(pa.int64()).to_numpy())
+    return counter
+
+
+@pytest.mark.parametrize(
+    ("name", "counters", "weight"),
+    [
+        ("rows within a block", 3, Weight.COUNT),
+        ("rows over blocks", 2, Weight.COST),
+        ("more rows than there are", 5, Weight.BYTES),
+        ("time since the last gap", 3, Weight.COUNT),
+        ("time over a gap", 5, Weight.BYTES),
+        ("time over a gap", 2, Weight.COUNT),
+        ("more time than there is", 3, Weight.COUNT),
+    ],
+)
+def test_a_window_is_counted_as_the_sliding_counter_and_the_panes_count_it(texts, name, counters, weight):
+    table, window = rows(KeyType.STRING), SlidingWindow(WINDOWS[name], counters)
+    held = slid(table, window, weight).summary()
+    counted = count_lossy(texts, EPSILON, weight=weight, window=window)
+    within = table.slice(ROWS - held.rows)
+    assert counted.total == pytest.approx(held.total)
+    holds(counted, within, weight)
+    assert list(count_panes(texts, window.panes, EPSILON, weight=weight).windows(counters))[-1][1].rows == held.rows
+
+
+def test_the_panes_of_a_window_are_put_together_to_what_is_counted_at_the_end_of_each(texts):
+    table, window = rows(KeyType.STRING), SlidingWindow(WINDOWS["time over a gap"], 3)
+    timeline = count_panes(texts, window.panes, EPSILON, weight=Weight.COUNT)
+    ends = np.searchsorted(table["ts"].cast(pa.int64()).to_numpy(), [pane.last_us for pane in timeline.panes], "right")
+    for end, (pane, together) in zip(ends.tolist(), timeline.windows(3), strict=True):
+        held = slid(table.slice(0, end), window).summary()
+        assert (together.rows, together.total) == (held.rows, held.total), pane.number
+        exact = plain(table.slice(end - held.rows, held.rows), Weight.COUNT)
+        low, high = together.intervals(pa.array(list(exact), pa.string()))
+        true = np.array(list(exact.values()))
+        assert (low <= true).all()
+        assert (true <= high).all()
+
+
+def test_any_tasks_and_any_files_give_the_same_window(texts, tmp_path):
+    window = SlidingWindow(Length(2_345, in_rows=True), 3)
+    again = written(tmp_path / "again.trace", rows(KeyType.STRING), ROWS, 1_999)
+    told = [facts(count_lossy(texts, EPSILON, window=window, tasks=tasks)) for tasks in (None, [[3], [2, 1, 0]])]
+    assert told[0] == told[1] == facts(count_lossy(again, EPSILON, window=window))
+
+
+# Any DataFrame.
+
+
+@pytest.mark.parametrize(
+    ("partitions", "weight"),
+    [(1, Weight.COUNT), (2, Weight.COUNT), (8, Weight.COUNT), (2, Weight.COST), (8, Weight.BYTES)],
+)
+def test_a_frame_keeps_the_bounds_however_it_is_partitioned(spark, texts, partitions, weight):
+    frame = spark.read.parquet(*[str(part) for part in sorted(texts.path.glob("part-*"))]).repartition(partitions)
+    counted = count_frame(frame, EPSILON, weight=weight, weigh_by=AMOUNTS.get(weight))
+    holds(counted, rows(KeyType.STRING), weight)
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "binary"])
+def test_a_frame_may_have_keys_of_any_whole_number_or_binary(spark, kind):
+    key = "encode(string(id % 9), 'UTF-8')" if kind == "binary" else f"{kind}(id % 9 - 4)"
+    frame = spark.range(0, 1_000, 1, 3).selectExpr(f"if(id % 10 = 0, null, {key}) as `a.``b`")
+    counted = count_frame(frame, 0.001, key="a.`b")
+    values = [None if at % 10 == 0 else str(at % 9).encode() if kind == "binary" else at % 9 - 4 for at in range(1_000)]
+    assert counted.key_type is (KeyType.BINARY if kind == "binary" else KeyType.INT64)
+    assert dict(zip(counted.keys.to_pylist(), counted.count_low.tolist(), strict=True)) == Counter(values)
+
+
+def test_a_frame_of_a_session_that_plans_as_it_goes_is_counted_too(spark):
+    apart = spark.newSession()
+    apart.conf.set("spark.sql.adaptive.enabled", "true")
+    frame = apart.range(0, 5_000, 1, 16).selectExpr("id % 700 as key").groupBy("key").count()
+    counted = count_frame(frame, 0.1, weight=Weight.BYTES, weigh_by="count")
+    exact = {key: 5_000 // 700 + (key < 5_000 % 700) for key in range(700)}
+    low, high = counted.intervals(pa.array(list(exact)))
+    true = np.array(list(exact.values()))
+    assert counted.total == 5_000
+    assert (low <= true).all()
+    assert (true <= high).all()
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "sentence"),
+    [
+        ("id as key", {"key": "k"}, "the frame has no column 'k'; it has key"),
+        ("id as key", {"weight": Weight.COST, "weigh_by": "w"}, "the frame has no column 'w'; it has key"),
+        ("double(id) as key", {}, "column 'key' is double, but keys are text, binary or whole numbers"),
+        ("true as key", {}, "column 'key' is boolean, but keys are text, binary or whole numbers"),
+        ("id as key, 'x' as w", {"weight": Weight.COST, "weigh_by": "w"}, "column 'w' is no number"),
+        (
+            "id as key, 1.5D as w",
+            {"weight": Weight.BYTES, "weigh_by": "w"},
+            "column 'w' is double, but bytes are whole",
+        ),
+        ("id as key, id as w", {"weigh_by": "w"}, "give weight and weigh_by together"),
+        ("id as key, id as w", {"weight": Weight.BYTES}, "give weight and weigh_by together"),
+    ],
+)
+def test_what_a_frame_cannot_be_counted_by_is_refused(spark, query, options, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        count_frame(spark.range(3).selectExpr(*query.split(", ")), 0.1, **options)
+
+
+def test_a_frame_without_rows_has_no_keys(spark):
+    with pytest.raises(BadInput, match="the frame has no rows"):
+        count_frame(spark.range(0).selectExpr("id as key"), 0.1)
+
+
+@pytest.mark.parametrize("amount", ["-1.0D", "double('nan')"])
+def test_a_frame_with_a_weight_that_is_none_is_bad_input_that_names_the_key(spark, amount):
+    frame = spark.range(3).selectExpr("id as key", f"if(id = 1, {amount}, 1.0D) as w")
+    with pytest.raises(BadInput, match=r"key 1 weighs .*, but a weight is a finite number from 0 up"):
+        count_frame(frame, 0.1, weight=Weight.COST, weigh_by="w")
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, -0.1, float("nan")])
+def test_an_error_outside_0_and_1_is_refused_everywhere(texts, spark, epsilon):
+    for count in (
+        lambda: count_lossy(texts, epsilon),
+        lambda: count_panes(texts, Panes(Length(10, in_rows=True)), epsilon),
+        lambda: count_streams(texts, epsilon),
+        lambda: count_frame(spark.range(1).selectExpr("id as key"), epsilon),
+        lambda: Counting(epsilon=epsilon),
+    ):
+        with pytest.raises(UsageError, match=r"epsilon .* is not in \(0, 1\)"):
+            count()
+
+
+def test_weights_and_streams_that_a_trace_lacks_are_refused(tmp_path):
+    bare = written(tmp_path / "bare.trace", rows(KeyType.STRING).select(["ts", "key"]))
+    for count in (
+        lambda: count_lossy(bare, EPSILON, weight=Weight.BYTES),
+        lambda: count_panes(bare, Panes(Length(10, in_rows=True)), EPSILON, weight=Weight.BYTES),
+        lambda: count_streams(bare, EPSILON, weight=Weight.BYTES),
+    ):
+        with pytest.raises(UsageError, match=r"--weight bytes: .*bare\.trace has no bytes; ingest it with --bytes"):
+            count()
+    with pytest.raises(UsageError, match=r"bare\.trace has no streams; ingest it with --stream"):
+        count_streams(bare, EPSILON)
+
+
+def test_a_window_smaller_than_a_bucket_is_refused(texts):
+    with pytest.raises(UsageError, match="window 99rows is smaller than a bucket of 100 rows"):
+        count_lossy(texts, EPSILON, window=SlidingWindow(Length(99, in_rows=True)))
+    per_us = ROWS / (texts.last_us - texts.first_us)
+    with pytest.raises(
+        UsageError, match=r"window .* \(about \d+ rows at this stream's rate\) is smaller than a bucket"
+    ):
+        count_lossy(texts, EPSILON, window=SlidingWindow(Length(int(95 / per_us))))
+
+
+def test_more_panes_than_there_may_be_are_refused(texts):
+    with pytest.raises(UsageError, match="would be 11,599, more than the 10,000 there may be"):
+        count_panes(texts, Panes(Length(500)), EPSILON)
+
+
+@pytest.mark.parametrize("a_block", [6, 3], ids=["in one block", "in all blocks"])
+def test_more_streams_than_there_may_be_are_refused(tmp_path, monkeypatch, a_block):
+    monkeypatch.setattr(lossy, "MOST_GROUPS", 5)
+    table = rows(KeyType.STRING).slice(0, 2 * BLOCK)
+    streams = pa.array([f"s{row * a_block // BLOCK}" for row in range(len(table))])
+    trace = written(tmp_path / "t", table.set_column(2, "stream", streams))
+    with pytest.raises(BadInput, match="more than 5 streams"):
+        count_streams(trace, EPSILON)
+
+
+def test_a_trace_without_rows_has_no_keys(tmp_path):
+    empty = written(tmp_path / "empty.trace", rows(KeyType.STRING).slice(0, 0))
+    assert empty.blocks() == []
+    for count in (
+        lambda: count_lossy(empty, EPSILON),
+        lambda: count_panes(empty, Panes(Length(10, in_rows=True)), EPSILON),
+        lambda: count_streams(empty, EPSILON),
+    ):
+        with pytest.raises(BadInput, match=r"empty\.trace has no rows, so there are no keys to count"):
+            count()
+
+
+@pytest.mark.parametrize("where", ["a page", "the footer"])
+def test_a_damaged_part_is_named_by_the_task_that_meets_it(tmp_path, where):
+    trace = written(tmp_path / "t.trace", rows(KeyType.STRING))
+    part = trace.path / "part-00002.parquet"
+    data = bytearray(part.read_bytes())
+    keys = pq.read_metadata(part).row_group(1).column(1)
+    data[keys.dictionary_page_offset + keys.total_compressed_size // 2 if where == "a page" else -20] ^= 1
+    part.write_bytes(data)
+    damaged = open_trace(trace.path)
+    with pytest.raises(BadInput, match=r"part-00002\.parquet is damaged") as failure:
+        count_lossy(damaged, EPSILON, weight=Weight.COUNT)
+    assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize("keys", [["a", "a"], ["a", "b"]], ids=["of one key", "of two keys"])
+def test_bytes_that_are_too_much_together_are_refused(tmp_path, keys):
+    """2^62 in each of two blocks."""
+    table = rows(KeyType.STRING).slice(0, 2 * BLOCK)
+    heavy = pa.array([2**62 if row in (5, BLOCK + 5) else 0 for row in range(2 * BLOCK)])
+    named = pa.array([keys[row // BLOCK] for row in range(2 * BLOCK)])
+    much = table.set_column(4, "bytes", heavy).set_column(1, "key", named)
+    with pytest.raises(BadInput, match="add up to more than an int64 holds"):
+        count_lossy(written(tmp_path / "t", much), EPSILON, weight=Weight.BYTES)
+
+
+@pytest.mark.parametrize("count", [1, FLUSH - 1, FLUSH, FLUSH + 1])
+def test_of_no_more_rows_than_lie_between_two_purges_every_key_is_listed(tmp_path, count):
+    table = rows(KeyType.STRING).slice(0, count)
+    counted = count_lossy(written(tmp_path / "t", table), EPSILON, weight=Weight.COUNT)
+    if count <= FLUSH:
+        assert dict(zip(counted.keys.to_pylist(), counted.count_low.tolist(), strict=True)) == plain(
+            table, Weight.COUNT
+        )
+        assert (counted.complete_above, counted.count_low.tolist()) == (0, counted.count_high.tolist())
+    else:
+        holds(counted, table)
+
+
+def test_rows_that_all_weigh_nothing_are_counted(tmp_path):
+    table = rows(KeyType.STRING).slice(0, 2 * BLOCK)
+    nothing = table.set_column(3, "cost_us", pa.array([0.0] * len(table)))
+    counted = count_lossy(written(tmp_path / "t", nothing), EPSILON)
+    assert (counted.total, counted.rows, len(counted.keys), counted.complete_above) == (0, len(table), 0, 0)
+    assert counted.distinct == len(set(table["key"].to_pylist()))
+
+
+# What a user asks for.
+
+
+def test_support_lists_only_keys_that_may_have_it_and_hides_none(texts):
+    table, support = rows(KeyType.STRING), 0.03
+    counted = count_trace(texts, Counting(epsilon=EPSILON, support=support, weight=Weight.COUNT))
+    exact = plain(table, Weight.COUNT)
+    listed = set(counted.keys.to_pylist())
+    assert {key for key, count in exact.items() if count >= support * ROWS} <= listed
+    assert all(exact[key] >= (support - EPSILON) * ROWS for key in listed)
+    low, high = counted.intervals(pa.array(list(exact), pa.string()))
+    true = np.array(list(exact.values()))
+    assert (low <= true).all()
+    assert (true <= high).all()
