@@ -81,7 +81,7 @@ class Plan:
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
         if self.scheme in ENGINE_SCHEMES:
             object.__setattr__(self, "hash", HashName.MURMUR3)
-        groups = self.max_parallelism or default_max_parallelism(self.channels)
+        groups = default_max_parallelism(self.channels) if self.max_parallelism is None else self.max_parallelism
         object.__setattr__(self, "max_parallelism", groups if self.scheme in GROUP_SCHEMES else None)
 
     def partitioner(self) -> Partitioner:

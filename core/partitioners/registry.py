@@ -140,7 +140,9 @@ def follow(
     """
     if scheme in FROM_COUNTS:
         return FROM_COUNTS[scheme](counted, parts.ring(), weigh)
-    groups = parts.max_parallelism or _kept_groups(current, parts.channels)
+    groups = parts.max_parallelism
+    if groups is None:
+        groups = _kept_groups(current, parts.channels)
     return make_partitioner(scheme, parts.channels, parts.hash, parts.replicas, max_parallelism=groups)
 
 
