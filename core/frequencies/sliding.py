@@ -80,7 +80,7 @@ class SlidingWindow:
 def _rounded_up(share: float) -> float:
     """The next number of two digits."""
     digits = 1 - math.floor(math.log10(share))
-    return math.ceil(round(share * 10**digits, 6)) / 10**digits
+    return math.ceil(round(share * 10.0**digits, 6)) / 10.0**digits
 
 
 class SlidingLossyCounter:
