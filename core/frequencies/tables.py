@@ -135,9 +135,11 @@ def _interval_rows(frequencies: Frequencies, keys: pa.Array, low: Counts, high: 
 
 
 def rank_share_table(frequencies: Frequencies, most: int = 1000) -> Table:
-    """Share of the total by rank of the key, heaviest first."""
+    """Share of the total by rank of the key, heaviest first; no rank that a key which is not listed might take."""
     columns = (Column("rank", Kind.COUNT), Column("share", Kind.SHARE))
-    shares = (frequencies.count_low[:most] / frequencies.total).tolist() if frequencies.total else []
+    certain = frequencies.count_low[:most]
+    certain = certain[certain >= frequencies.complete_above]
+    shares = (certain / frequencies.total).tolist() if frequencies.total else []
     return Table.of("Share by rank", columns, list(enumerate(shares, start=1)))
 
 
