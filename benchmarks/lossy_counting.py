@@ -50,9 +50,10 @@ def main() -> int:
 
 
 def trace_of(folder: Path, rows: int, domain: int, key_type: KeyType) -> Trace:
-    """A trace of Zipf(1) keys."""
+    """A trace of Zipf(1) keys, made once."""
     out = folder / f"{rows}-{domain}-{key_type}.trace"
-    generate_zipf(out, rows=rows, domain=domain, key_type=key_type, spark_options=SPARK)
+    if not out.exists():
+        generate_zipf(out, rows=rows, domain=domain, key_type=key_type, spark_options=SPARK)
     return open_trace(out)
 
 
