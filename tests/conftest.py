@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 settings.register_profile("unhurried", deadline=None)  # the first example of a kernel compiles it
-settings.load_profile("unhurried")
+settings.register_profile("soak", deadline=None, max_examples=1000)
+settings.load_profile("soak" if os.environ.get("ADAPT_SOAK") else "unhurried")
 
 REPOSITORY = Path(__file__).parent.parent
 
