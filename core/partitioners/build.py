@@ -88,6 +88,7 @@ def build_plan(
     previous: Plan | None = None,
     hash: HashName = HashName.MURMUR3,
     replicas: int = DEFAULT_REPLICAS,
+    max_parallelism: int | None = None,
     trace: str | None = None,
 ) -> Plan:
     """Build one plan, following `previous` if there is one.
@@ -107,13 +108,15 @@ def build_plan(
         previous: The plan in force, of any scheme and channel count.
         hash: Places keys, and replicas on a ring.
         replicas: Of each channel on a ring.
+        max_parallelism: The key groups of a scheme that has them; if not given, those of `previous` or Flink's default.
         trace: Fingerprint of the trace that was counted.
 
     Raises:
-        UsageError: `channels` or `replicas` below 1, or `track` below 0.
+        UsageError: `channels` or `replicas` below 1, or `track` below 0, or fewer key groups than channels.
         BadInput: `previous` has another hash or another type of keys.
     """
-    recipe = Recipe(scheme, construction, resources or Resources(), utility, track, hash, replicas)
+    weighed = resources or Resources()
+    recipe = Recipe(scheme, construction, weighed, utility, track, hash, replicas, max_parallelism=max_parallelism)
     if previous is None:
         return describe(frequencies, recipe, build_partitioner(frequencies, recipe, channels), trace=trace).plan
     _refuse_other_keys(previous, frequencies, hash)

@@ -96,6 +96,7 @@ def compare_schemes(
     track: int | None = None,
     hash: HashName = HashName.MURMUR3,
     replicas: int = DEFAULT_REPLICAS,
+    max_parallelism: int | None = None,
     trace: str | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Comparison:
@@ -114,6 +115,8 @@ def compare_schemes(
         track: Place this many of the heaviest keys explicitly, instead of those that reach delta.
         hash: Places keys, and replicas on a ring.
         replicas: Of each channel on a ring.
+        max_parallelism: The key groups of schemes that have them; if not given, those of the first step by Flink's
+            default, as long as the channels fit in them.
         trace: Fingerprint of the trace that was counted.
         clock: Seconds, for `build_s`.
 
@@ -122,12 +125,14 @@ def compare_schemes(
     """
     if not channels or not schemes:
         raise UsageError("a comparison needs at least one scheme and one channel count")
-    population = Population.of(frequencies)
+    population, weighed = Population.of(frequencies), resources or Resources()
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
     for scheme in schemes:
         for construction in constructions if scheme is Scheme.HYBRID else (Construction.SCAN,):
-            recipe = Recipe(scheme, construction, resources or Resources(), utility, track, hash, replicas)
+            recipe = Recipe(
+                scheme, construction, weighed, utility, track, hash, replicas, max_parallelism=max_parallelism
+            )
             for built, build_s in _chain(population, recipe, channels, trace, clock):
                 rows.append(_row(built, build_s))
             plans.append(built.plan)

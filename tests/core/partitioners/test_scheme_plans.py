@@ -67,6 +67,9 @@ def test_key_groups_stay_in_a_chain_of_plans(scheme):
     grown = build_plan(STREAM, scheme, 120, previous=plan)
     assert (grown.max_parallelism, build_plan(STREAM, scheme, 120).max_parallelism) == (128, 256)
     assert [plan.max_parallelism for plan in compare_schemes(STREAM, [60, 120], schemes=[scheme]).plans] == [128]
+    asked = compare_schemes(STREAM, [60, 120], schemes=[scheme], max_parallelism=720).plans
+    assert [plan.max_parallelism for plan in asked] == [720]
+    assert build_plan(STREAM, scheme, 60, max_parallelism=720, previous=plan).max_parallelism == 720
 
 
 @pytest.mark.parametrize("scheme", sorted(ENGINE_SCHEMES))

@@ -98,7 +98,7 @@ def test_as_many_choices_as_channels_are_every_channel():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_two_choices_balance_as_long_as_no_key_is_too_heavy(seed):
-    """Up to a heaviest share of 1/(5N) the imbalance is a constant part of m/N (Nasir et al., 2015): here a thousandth."""
+    """Up to a heaviest share of 1/(5N) the imbalance is a part of m/N (Nasir et al., 2015): here a thousandth."""
     messages, channels = zipf(20_000, 500_000, 0.5, seed), 20
     assert np.bincount(messages.rows).max() / len(messages.rows) <= 1 / (5 * channels)
     even = len(messages.rows) / channels
