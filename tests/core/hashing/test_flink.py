@@ -1,5 +1,7 @@
 """Flink's key groups: vectors made with its own classes, and plain forms of Java's definitions."""
 
+import mmh3
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -37,17 +39,6 @@ def plain_code(units, start=0):
 def utf16(text):
     data = text.encode("utf-16-le", "surrogatepass")
     return [int.from_bytes(data[at : at + 2], "little") for at in range(0, len(data), 2)]
-
-
-def plain_mix(code):
-    """One word through MurmurHash3 x86 32 from seed 0, and its absolute value."""
-    word = code * 0xCC9E2D51 % 2**32
-    word = (word << 15 | word >> 17) * 0x1B873593 % 2**32
-    word = ((word << 13 | word >> 19) % 2**32 * 5 + 0xE6546B64) % 2**32 ^ 4
-    word = (word ^ word >> 16) * 0x85EBCA6B % 2**32
-    word = (word ^ word >> 13) * 0xC2B2AE35 % 2**32
-    mixed = signed(word ^ word >> 16)
-    return 0 if mixed == -(2**31) else abs(mixed)
 
 
 @pytest.mark.parametrize("key", VECTORS)
@@ -96,7 +87,18 @@ def test_null_has_the_code_zero(kind):
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=50))
-def test_codes_are_mixed_as_in_the_plain_form(codes):
+def test_codes_are_mixed_as_a_key_of_four_bytes(codes):
     """An int64 key whose upper half repeats its sign has its lower half, or the complement, as its code."""
-    mixed = flink_hash(pa.array(codes, pa.int64())).tolist()
-    assert mixed == [plain_mix(code if code >= 0 else ~code) for code in codes]
+    expected = [mmh3.hash((code if code >= 0 else ~code).to_bytes(4, "little"), 0) for code in codes]
+    assert flink_hash(pa.array(codes, pa.int64())).tolist() == [
+        0 if each == -(2**31) else abs(each) for each in expected
+    ]
+
+
+def test_small_integers_reach_every_group_and_subtask_as_soon_as_in_flink():
+    """Flink's own classes need the numbers 0 to 635 for 128 groups, and 0 to 65 for 16 subtasks of them."""
+    numbers = pa.array(range(700))
+    for reached, last in ((flink_hash(numbers) % 128, 635), (FlinkPartitioner(16, 128).channels_of(numbers), 65)):
+        found, firsts = np.unique(reached, return_index=True)
+        assert found.tolist() == list(range(128 if last == 635 else 16))
+        assert firsts.max() == last
