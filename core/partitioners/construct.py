@@ -7,6 +7,9 @@ from typing import Protocol
 from adapt.core.partitioners.names import Construction
 from adapt.core.partitioners.partitioner import Channels
 from adapt.core.partitioners.problem import Problem
+from adapt.core.partitioners.readj import readj
+from adapt.core.partitioners.readj_printed import readj_printed
+from adapt.core.partitioners.redist import redist
 from adapt.core.partitioners.scan import scan
 
 
@@ -17,4 +20,11 @@ class Construct(Protocol):
         """The channel of each tracked key, in the order of `problem.keys`; int32, shape (keys,)."""
 
 
-CONSTRUCTIONS: Mapping[Construction, Construct] = MappingProxyType({Construction.SCAN: scan})
+CONSTRUCTIONS: Mapping[Construction, Construct] = MappingProxyType(
+    {
+        Construction.SCAN: scan,
+        Construction.REDIST: redist,
+        Construction.READJ: readj,
+        Construction.READJ_PRINTED: readj_printed,
+    }
+)

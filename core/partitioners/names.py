@@ -45,6 +45,9 @@ class Construction(StrEnum):
     """How the hybrid scheme places the keys it tracks."""
 
     SCAN = "scan"
+    REDIST = "redist"
+    READJ = "readj"
+    READJ_PRINTED = "readj-printed"
 
 
 class UtilityName(StrEnum):

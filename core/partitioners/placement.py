@@ -1,66 +1,205 @@
-"""A placement in progress: loads and migration of the tracked keys placed so far, and the price of the next one."""
+"""Placing tracked keys one by one for the utility of what is placed so far: what scan and redist share."""
 
 import numpy as np
+from numpy.typing import NDArray
 
+from adapt.core.compiled import compiled, inlined
+from adapt.core.partitioners.balance import Balance
+from adapt.core.partitioners.partitioner import Channels
 from adapt.core.partitioners.problem import Problem
+from adapt.core.partitioners.utility import UTILITIES, Weighing
 from adapt.core.resources.functions import Floats
 
+_TIE = 1e-12
+"""Scores within this relative distance of the least tie; far above rounding."""
 
-class Placement:
-    """Tracked keys on channels, some placed, some not yet; prices each channel for the next key.
+_LOGARITHM = int(Weighing.LOGARITHM)
 
-    A key is named by its row in the problem. With constant resources left out, the exponent of Eq. 20 is one over the
-    number of resources left; with none left, rho is 0.
 
-    Source: partitioning functions, section 4.2.1.
+def place(problem: Problem, in_order: bool) -> Channels:
+    """The channel of each key, int32, shape (keys,); every step gives one key its channel, for good.
+
+    Args:
+        problem: The step.
+        in_order: Each step places the next key; otherwise the key with the least utility over its count, of all that
+            are left. Keys that weigh nothing come last, for their utility undivided.
+
+    Ties go to the earlier key, then to the lower channel.
+
+    Cost: O(keys * channels) in order. Otherwise O(keys^2 * tried), where the channels tried for a key are its home and
+    those that no other channel beats in every resource: two in all where the resources have one function.
     """
-
-    def __init__(self, problem: Problem) -> None:
-        """Start with no key placed; keys that lose their explicit entry are moved, or not, by the ring."""
-        self._problem = problem
-        self._loads = np.zeros((len(problem.functions), problem.channels))  # (balanced resources, channels)
-        self._moved = problem.owed
-
-    def balance_penalties(self, key: int) -> Floats:
-        """Rho (Eqs. 19, 20) after placing `key` on each channel; shape (channels,)."""
-        load = self._problem.loads[:, key, None]
-        raised = self._loads + load
-        heaviest = np.maximum(raised, self._loads.max(axis=1, keepdims=True))
-        lowest, runner_up = _two_lightest(self._loads)
-        lightest = np.where(self._loads == lowest, np.minimum(raised, runner_up), lowest)
-        average = (self._loads.sum(axis=1, keepdims=True) + load) / self._problem.channels
-        return _geometric_mean(_ratio(heaviest - lightest, self._problem.theta[:, None] * average))
-
-    def migration_penalties(self, key: int) -> Floats:
-        """Gamma (Eq. 18) after placing `key` on each channel; shape (channels,).
-
-        0 where no tracked key holds any state.
-        """
-        leaves_home = np.arange(self._problem.channels) != self._problem.home[key]
-        moved = self._moved + self._problem.state[key] * leaves_home
-        return _ratio(moved, np.float64(self._problem.ideal))
-
-    def place(self, key: int, channel: int) -> None:
-        """Give `key` its channel, for good."""
-        self._loads[:, channel] += self._problem.loads[:, key]
-        if channel != self._problem.home[key]:
-            self._moved += self._problem.state[key]
+    balance, utility = Balance.of(problem), UTILITIES[problem.utility]
+    chosen = np.empty(len(problem.counts), np.int32)
+    _place(
+        problem.counts,
+        np.array(problem.home, np.int32),
+        problem.state,
+        balance.loads,
+        balance.powers,
+        balance.root,
+        balance.scale,
+        problem.owed,
+        problem.ideal,
+        problem.channels,
+        int(utility.weighing),
+        utility.times,
+        in_order,
+        chosen,
+    )
+    return chosen
 
 
-def _two_lightest(loads: Floats) -> tuple[Floats, Floats]:
-    """The least and the second least load of each row, each of shape (rows, 1); the second of one is infinite."""
-    if loads.shape[1] == 1:
-        return loads, np.full_like(loads, np.inf)
-    least = np.partition(loads, 1, axis=1)
-    return least[:, :1], least[:, 1:2]
+@compiled
+def _place(
+    counts: Floats,
+    home: Channels,
+    state: Floats,
+    loads: Floats,
+    powers: NDArray[np.int64],
+    root: int,
+    scale: float,
+    owed: float,
+    ideal: float,
+    channels: int,
+    weighing: int,
+    times: bool,
+    in_order: bool,
+    chosen: Channels,
+) -> None:
+    """Algorithms 2 and 3; writes `chosen`."""
+    keys, resources = loads.shape[1], loads.shape[0]
+    placed = np.zeros((resources, channels))  # the load of each channel
+    total = np.zeros(resources)
+    extremes = np.zeros((resources, 3))  # most, least, second least
+    left = np.arange(keys)  # the first `keys - step` are not placed yet, in order
+    best_of = np.empty(keys)  # the least score of each key that is left
+    every, tried = np.arange(channels), np.arange(channels)
+    moved = owed
+    for step in range(keys):
+        _measure(placed, extremes)
+        candidates, fair = 1, 1
+        if not in_order:
+            fair = _unbeaten(placed, tried)
+            candidates = _with_weight(counts, left, keys - step)
+        least = np.inf
+        for at in range(candidates):
+            key = left[at]
+            divisor = counts[key] if not in_order and counts[key] > 0 else 1.0
+            among = every if in_order else tried[:fair]
+            stays, leaves = _weights(moved, state[key], ideal, weighing)
+            best = np.inf
+            for turn in range(len(among) + 1):
+                channel = among[turn] if turn < len(among) else home[key]
+                if channel < channels:
+                    rho = _rho(placed, total, extremes, loads, key, channel, powers, root, scale)
+                    best = min(best, _utility(rho, leaves if channel != home[key] else stays, times) / divisor)
+            best_of[at] = best
+            least = min(least, best)
+        limit = least + _TIE * least
+        at = 0
+        while best_of[at] > limit:
+            at += 1
+        key = left[at]
+        divisor = counts[key] if not in_order and counts[key] > 0 else 1.0
+        stays, leaves = _weights(moved, state[key], ideal, weighing)
+        for channel in range(channels):
+            chosen[key] = channel
+            rho = _rho(placed, total, extremes, loads, key, channel, powers, root, scale)
+            if _utility(rho, leaves if channel != home[key] else stays, times) / divisor <= limit:
+                break
+        for k in range(resources):
+            placed[k, chosen[key]] += loads[k, key]
+            total[k] += loads[k, key]
+        if chosen[key] != home[key]:
+            moved += state[key]
+        left[at : keys - step - 1] = left[at + 1 : keys - step]
 
 
-def _ratio(numerator: Floats, denominator: Floats | np.float64) -> Floats:
-    """The quotient; 0 where the denominator is, since then there is no load and so none of it uneven or moved."""
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=np.asarray(denominator) > 0)
+@inlined
+def _measure(placed: Floats, extremes: Floats) -> None:
+    """The most, the least and the second least load of each resource; the second of one channel is infinite."""
+    for k in range(placed.shape[0]):
+        most, least, second = -np.inf, np.inf, np.inf
+        for load in placed[k]:
+            most = max(most, load)
+            if load < least:
+                least, second = load, least
+            elif load < second:
+                second = load
+        extremes[k, 0], extremes[k, 1], extremes[k, 2] = most, least, second
 
 
-def _geometric_mean(values: Floats) -> Floats:
-    """Over the rows; zeros without any rows."""
-    rows, columns = values.shape
-    return np.asarray(values.prod(axis=0) ** (1 / rows)) if rows else np.zeros(columns)
+@inlined
+def _unbeaten(placed: Floats, tried: NDArray[np.int64]) -> int:
+    """Write the channels that no other undercuts in every resource to the front of `tried`; how many they are.
+
+    rho of a key on a channel never falls as the loads of the channel rise, so the least of it is found there.
+    """
+    if placed.shape[0] == 0:
+        tried[0] = 0
+        return 1
+    if placed.shape[0] == 1:
+        tried[0] = np.argmin(placed[0])
+        return 1
+    found, lowest = 0, np.inf
+    for channel in np.argsort(placed[0], kind="mergesort"):
+        if placed[1, channel] < lowest:
+            lowest = placed[1, channel]
+            tried[found] = channel
+            found += 1
+    return found
+
+
+@inlined
+def _with_weight(counts: Floats, left: NDArray[np.int64], size: int) -> int:
+    """How many of the keys that are left weigh something; all of them if none does. Counts fall."""
+    if counts[left[0]] == 0:
+        return size
+    while counts[left[size - 1]] == 0:
+        size -= 1
+    return size
+
+
+@inlined
+def _rho(
+    placed: Floats,
+    total: Floats,
+    extremes: Floats,
+    loads: Floats,
+    key: int,
+    channel: int,
+    powers: NDArray[np.int64],
+    root: int,
+    scale: float,
+) -> float:
+    """Rho (Eqs. 19, 20) after placing `key` on `channel`, in constant time; 0 where there is no load."""
+    if root == 0:
+        return 0.0
+    product = 1.0
+    for k in range(len(powers)):
+        load, before = loads[k, key], placed[k, channel]
+        after = before + load
+        least = min(after, extremes[k, 2]) if before == extremes[k, 1] else extremes[k, 1]
+        spread = max(after, extremes[k, 0]) - least
+        if spread <= 0:
+            return 0.0
+        share = spread / (total[k] + load)
+        for _ in range(powers[k]):
+            product *= share
+    return scale * (product if root == 1 else product ** (1.0 / root))
+
+
+@inlined
+def _weights(moved: float, state: float, ideal: float, weighing: int) -> tuple[float, float]:
+    """w(gamma) (section 4.3, Eq. 18) where a key stays at home, and where its state migrates too; 0 without state."""
+    if weighing == 0 or ideal <= 0:
+        return 0.0, 0.0
+    stays, leaves = moved / ideal, (moved + state) / ideal
+    return (np.log1p(stays), np.log1p(leaves)) if weighing == _LOGARITHM else (stays, leaves)
+
+
+@inlined
+def _utility(rho: float, weight: float, times: bool) -> float:
+    """U (section 4.3)."""
+    return rho * (1 + weight) if times else rho + weight

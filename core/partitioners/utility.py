@@ -3,50 +3,55 @@
 Source: partitioning functions, section 4.3.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 
 from adapt.core.partitioners.names import UtilityName
 from adapt.core.resources.functions import Floats
 
-Utility: TypeAlias = Callable[[Floats, Floats], Floats]
-"""From rho and gamma of each candidate to its utility; all of one shape."""
+
+class Weighing(IntEnum):
+    """What the migration penalty gamma counts as: w(gamma)."""
+
+    NOTHING = 0
+    PLAIN = 1
+    LOGARITHM = 2
 
 
-def balance_only(rho: Floats, gamma: Floats) -> Floats:  # noqa: ARG001 - a utility takes both
-    """U_A = rho."""
-    return rho
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """U = rho + w(gamma), or rho (1 + w(gamma)): all five utilities of the paper, as kernels take them.
 
+    Attributes:
+        weighing: w: 0, gamma or log(1 + gamma).
+        times: Whether rho is multiplied by 1 + w, instead of w being added.
+    """
 
-def plus_migration(rho: Floats, gamma: Floats) -> Floats:
-    """U_APM = rho + gamma."""
-    return rho + gamma
+    weighing: Weighing
+    times: bool
 
-
-def plus_log_migration(rho: Floats, gamma: Floats) -> Floats:
-    """U_APLM = rho + log(1 + gamma)."""
-    return rho + np.log(1 + gamma)
-
-
-def times_migration(rho: Floats, gamma: Floats) -> Floats:
-    """U_ATM = rho (1 + gamma)."""
-    return rho * (1 + gamma)
-
-
-def times_log_migration(rho: Floats, gamma: Floats) -> Floats:
-    """U_ATLM = rho (1 + log(1 + gamma))."""
-    return np.asarray(rho * (1 + np.log(1 + gamma)))
+    def __call__(self, rho: Floats, gamma: Floats) -> Floats:
+        """The utility of each candidate from its rho and gamma; all of one shape."""
+        match self.weighing:
+            case Weighing.NOTHING:
+                return rho
+            case Weighing.PLAIN:
+                weight = gamma
+            case Weighing.LOGARITHM:
+                weight = np.log1p(gamma)
+        return rho * (1 + weight) if self.times else rho + weight
 
 
 UTILITIES: Mapping[UtilityName, Utility] = MappingProxyType(
     {
-        UtilityName.A: balance_only,
-        UtilityName.APM: plus_migration,
-        UtilityName.APLM: plus_log_migration,
-        UtilityName.ATM: times_migration,
-        UtilityName.ATLM: times_log_migration,
+        UtilityName.A: Utility(Weighing.NOTHING, False),
+        UtilityName.APM: Utility(Weighing.PLAIN, False),
+        UtilityName.APLM: Utility(Weighing.LOGARITHM, False),
+        UtilityName.ATM: Utility(Weighing.PLAIN, True),
+        UtilityName.ATLM: Utility(Weighing.LOGARITHM, True),
     }
 )

@@ -1,0 +1,174 @@
+"""Algorithms 2 to 4 line by line, in exact decimal arithmetic: what the compiled constructions are held against.
+
+Every sum is taken anew and every candidate priced from nothing. Names are the paper's, as far as Python can spell
+them. Where the paper is silent or wrong, the reading is the one that the docstrings of the constructions state.
+
+Source: partitioning functions, sections 4.2 and 4.3.
+"""
+
+from decimal import Decimal, getcontext
+from functools import cache, partial
+from itertools import product
+
+getcontext().prec = 36
+
+TIE = Decimal("1e-12")
+INFINITE = Decimal("Infinity")
+
+
+@cache
+def log(x):
+    return x.ln()
+
+
+@cache
+def root(x, k):
+    return x ** (Decimal(1) / k)
+
+
+UTILITY = {
+    "A": lambda rho, gamma: rho,
+    "APM": lambda rho, gamma: rho + gamma,
+    "APLM": lambda rho, gamma: rho + log(1 + gamma),
+    "ATM": lambda rho, gamma: rho * (1 + gamma),
+    "ATLM": lambda rho, gamma: rho * (1 + log(1 + gamma)),
+}
+
+
+class Step:
+    """The problem's data, and the equations over a partial explicit map `H`, from key (a row) to channel."""
+
+    def __init__(self, problem):
+        self.f = [int(count) for count in problem.counts]
+        self.N = problem.channels
+        self.old = problem.home.tolist()
+        self.start = problem.start.tolist()
+        self.beta = [[int(load) for load in row] for row in problem.loads]
+        self.beta_s = [int(state) for state in problem.state]
+        self.theta = [Decimal(theta) for theta in problem.theta.tolist()]
+        self.m = int(problem.owed)
+        self.ideal = Decimal(self.m_all(problem)) / self.N
+        self.U = UTILITY[problem.utility.value]
+        self.limit = problem.moves
+
+    def m_all(self, problem):
+        return round(problem.ideal * problem.channels)
+
+    def rho(self, H):
+        """Eqs. 19 and 20; constant resources are left out, and a resource without load is balanced."""
+        if not self.beta:
+            return Decimal(0)
+        rho = Decimal(1)
+        for beta, theta in zip(self.beta, self.theta, strict=True):
+            L = [0] * self.N
+            for d, i in H.items():
+                L[i] += beta[d]
+            rho *= (max(L) - min(L)) / (theta * sum(L) / self.N) if sum(L) else 0
+        return root(rho, len(self.beta))
+
+    def gamma(self, m):
+        return m / self.ideal if self.ideal else Decimal(0)
+
+
+def first_least(scored):
+    """The first candidate whose score is within a relative 1e-12 of the least."""
+    scored = list(scored)
+    least = min(score for score, _ in scored)
+    return next(candidate for score, candidate in scored if score <= least + TIE * abs(least))
+
+
+def literal_scan(problem):
+    """Algorithm 2."""
+    step, H = Step(problem), {}
+    m = step.m
+    for d in range(len(step.f)):
+        h = step.old[d]
+        j = first_least(
+            (step.U(step.rho(H | {d: i}), step.gamma(m + step.beta_s[d] * (i != h))), i) for i in range(step.N)
+        )
+        m += step.beta_s[d] * (j != h)
+        H[d] = j
+    return [H[d] for d in range(len(step.f))]
+
+
+def literal_redist(problem):
+    """Algorithm 3; keys that weigh nothing come last, for their utility undivided."""
+    step, H = Step(problem), {}
+    m = step.m
+    Dc = list(range(len(step.f)))
+    while Dc:
+        heavy = [c for c in Dc if step.f[c]] or Dc
+        d, j = first_least(
+            (
+                step.U(step.rho(H | {c: i}), step.gamma(m + (i != step.old[c]) * step.beta_s[c])) / (step.f[c] or 1),
+                (c, i),
+            )
+            for c, i in product(heavy, range(step.N))
+        )
+        m += (j != step.old[d]) * step.beta_s[d]
+        H[d] = j
+        Dc.remove(d)
+    return [H[d] for d in range(len(step.f))]
+
+
+def readjusted(H, i, d1, j, d2):
+    """A (Eq. 21)."""
+    return H | {d1: j} if d2 is None else H | {d1: j, d2: i}
+
+
+def migrates(step, i, d1, j, d2):
+    """M (Eq. 22), with the plus that a line break lost."""
+    p = step.old
+    cost = step.beta_s[d1] * (p[d1] == i) - step.beta_s[d1] * (p[d1] == j)
+    if d2 is not None:
+        cost += step.beta_s[d2] * (p[d2] == j) - step.beta_s[d2] * (p[d2] == i)
+    return cost
+
+
+def literal_readj(problem, printed=False):
+    """Algorithm 4; `printed` takes it at its word about u."""
+    step = Step(problem)
+    H = dict(enumerate(step.start))
+    m = step.m + sum(step.beta_s[d] for d in H if step.old[d] >= step.N)
+    u = Decimal(0)
+    moves = [0] * len(H)
+    while True:
+        v, kept = None, []
+        g = -INFINITE
+        rho = step.rho(H)
+        if not printed:
+            u = step.U(rho, step.gamma(m))
+        for i, j in product(range(step.N), repeat=2):
+            if i == j:
+                continue
+            for d1 in [d for d in H if H[d] == i]:
+                for d2 in [None, *(d for d in H if H[d] == j)]:
+                    if step.limit is not None and any(moves[d] >= step.limit for d in (d1, d2) if d is not None):
+                        continue
+                    w = i, d1, j, d2
+                    a = step.rho(readjusted(H, *w))
+                    if a >= rho * (1 - TIE):
+                        continue
+                    u_new = step.U(a, step.gamma(m + migrates(step, *w)))
+                    g_new = (u - u_new) / abs(step.f[d1] - (0 if d2 is None else step.f[d2]))
+                    kept.append((-g_new, w))
+                    if printed and (v is None or g_new - g > TIE * max(abs(g), abs(g_new))):
+                        v, g, u = w, g_new, u_new
+        if not kept:
+            return [H[d] for d in range(len(step.f))]
+        if not printed:
+            v = first_least(kept)
+        m += migrates(step, *v)
+        H = readjusted(H, *v)
+        for d in (v[1], v[3]):
+            if d is not None:
+                moves[d] += 1
+
+
+LITERAL = {
+    "scan": literal_scan,
+    "redist": literal_redist,
+    "readj": literal_readj,
+    "readj-printed": partial(literal_readj, printed=True),
+}
+"""Each takes a problem of whole counts and returns the channel of each key."""
