@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol
 
+from adapt.core.partitioners.level import level
 from adapt.core.partitioners.names import Construction
 from adapt.core.partitioners.partitioner import Channels
 from adapt.core.partitioners.problem import Problem
@@ -26,5 +27,6 @@ CONSTRUCTIONS: Mapping[Construction, Construct] = MappingProxyType(
         Construction.REDIST: redist,
         Construction.READJ: readj,
         Construction.READJ_PRINTED: readj_printed,
+        Construction.LEVEL: level,
     }
 )

@@ -1,0 +1,206 @@
+"""The level construction: tracked keys fill what the untracked ones leave free, up to one level on all channels."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.partitioners.partitioner import Channels
+from adapt.core.partitioners.problem import Problem
+from adapt.core.resources.functions import Floats, ResourceFunction
+
+_WORTH = 0.005
+"""The part by which b must fall for anything to move: levelling again what is level moves nothing."""
+
+_NEXT_TO_NOTHING = 0.001
+"""Of an average load: what an empty channel counts as, so that ratios stay finite and can be compared."""
+
+_HALVINGS = 50
+"""Of the search for the level, down to the last digits of a load."""
+
+
+def level(problem: Problem) -> Channels:
+    """Level the channels' whole loads, of tracked and untracked keys, with few migrations; int32, shape (keys,).
+
+    Channels above the level give keys away, heaviest first, but none that would bring them below it. The level is as
+    high as all channels can be filled that hold no key (or no untracked load) that sticks out. What was given goes,
+    heaviest first, to the least loaded channel, and a few moves of single keys to the least loaded channel follow.
+    Keys are in the order of the problem and ties go to the lowest channel, so equal problems have equal answers.
+
+    Where one resource is quadratic and another linear, the heaviest keys are levelled by the square of their counts,
+    and the lighter ones, whose squares hardly matter, fill up the linear load. How many count as heavy is tried: none,
+    the number of channels, twice as many, and so on; the first with the least b wins.
+
+    Unless b falls by half a percent nothing moves. Only balance is weighed: neither the problem's utility, nor its
+    limit of moves, which is for constructions that move a key again and again. Tolerances divide b by a constant and
+    constant resources are left to the untracked keys, as elsewhere.
+
+    Source: ours, after the finding that the ring's even spread of untracked keys bounds what the constructions of
+    partitioning functions, section 4.2, can reach. O(keys * channels).
+    """
+    channel_of = problem.start
+    functions = [f for f in (ResourceFunction.QUADRATIC, ResourceFunction.LINEAR) if f in problem.functions]
+    if functions and problem.channels > 1 and len(channel_of):
+        rows = [problem.resources.functions.index(function) for function in functions]
+        _level(
+            np.ascontiguousarray(problem.loads[[problem.functions.index(function) for function in functions]]),
+            np.ascontiguousarray(problem.residual()[rows], np.float64),
+            np.array([problem.functions.count(function) / 3 for function in functions]),
+            channel_of,
+        )
+    return channel_of
+
+
+@compiled
+def _level(loads: Floats, residual: Floats, exponents: Floats, channel_of: Channels) -> None:
+    """Level again and again, in `channel_of`, as long as that lowers b; the steeper function is the first."""
+    functions, keys = loads.shape
+    channels = residual.shape[1]
+    tried, best = np.empty_like(channel_of), np.empty_like(channel_of)
+    stands = _log_b(loads, residual, exponents, channel_of)
+    while True:
+        reached = np.inf
+        heavy = keys if functions == 1 else 0
+        while True:
+            tried[:] = channel_of
+            _spread(loads[0], residual[0], 0, heavy, tried)
+            if functions > 1:
+                _spread(loads[1], residual[1], heavy, keys, tried)
+            log_b = _log_b(loads, residual, exponents, tried)
+            if log_b < reached:
+                reached = log_b
+                best[:] = tried
+            if heavy == keys:
+                break
+            heavy = min(keys, max(channels, 2 * heavy))
+        if not reached < stands - _WORTH:
+            return
+        stands = reached
+        channel_of[:] = best
+
+
+@inlined
+def _log_b(loads: Floats, residual: Floats, exponents: Floats, channel_of: Channels) -> float:
+    """The logarithm of b (Eq. 11), but for tolerances and constant resources."""
+    log_b = 0.0
+    for k in range(len(loads)):
+        on = residual[k].copy()
+        for key in range(len(channel_of)):
+            on[channel_of[key]] += loads[k, key]
+        if on.max() > 0:
+            log_b += exponents[k] * np.log(on.max() / max(on.min(), _NEXT_TO_NOTHING * on.mean()))
+    return log_b
+
+
+@inlined
+def _spread(loads: Floats, residual: Floats, first: int, last: int, channel_of: Channels) -> None:
+    """Level the keys from `first` to `last`, on top of the untracked load and of the keys before them."""
+    full = residual.copy()
+    for key in range(last):
+        full[channel_of[key]] += loads[key]
+    given, on = np.empty(len(loads), np.bool_), np.empty_like(full)
+    held = np.empty(len(full), np.int64)  # how many of the keys each channel keeps
+    level = _level_of(loads, full, first, last, channel_of, given, on, held)
+    _give(loads, full, first, last, channel_of, level, given, on, held)
+    _give_above(loads, residual, first, last, channel_of, level, given, on, held)
+    for key in range(first, last):
+        if given[key]:
+            lightest = np.argmin(on)
+            channel_of[key] = lightest
+            on[lightest] += loads[key]
+    _repair(loads, first, last, channel_of, on)
+
+
+@inlined
+def _level_of(
+    loads: Floats,
+    full: Floats,
+    first: int,
+    last: int,
+    channel_of: Channels,
+    given: NDArray[np.bool_],
+    on: Floats,
+    held: NDArray[np.int64],
+) -> float:
+    """The level at which what is given away just fills the channels below it: the average, if no channel sticks out."""
+    total = full.sum()
+    low: float = 0.0
+    high: float = total / len(full)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        _give(loads, full, first, last, channel_of, middle, given, on, held)
+        filled = 0.0
+        for load in on:
+            filled += max(load, middle)
+        if filled > total:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@inlined
+def _give(
+    loads: Floats,
+    full: Floats,
+    first: int,
+    last: int,
+    channel_of: Channels,
+    level: float,
+    given: NDArray[np.bool_],
+    on: Floats,
+    held: NDArray[np.int64],
+) -> None:
+    """Write which keys are given away, heaviest first, and what is left on each channel, never less than the level."""
+    on[:] = full
+    held[:] = 0
+    for key in range(first, last):
+        channel = channel_of[key]
+        given[key] = on[channel] - loads[key] >= level
+        if given[key]:
+            on[channel] -= loads[key]
+        else:
+            held[channel] += 1
+
+
+@inlined
+def _give_above(
+    loads: Floats,
+    residual: Floats,
+    first: int,
+    last: int,
+    channel_of: Channels,
+    level: float,
+    given: NDArray[np.bool_],
+    on: Floats,
+    held: NDArray[np.int64],
+) -> None:
+    """Let channels that are fuller than any need be give light keys that bring them nearer to the level, if below it.
+
+    Below the ceiling that the heaviest key or the untracked load makes inevitable, they would migrate for nothing. So
+    would a key that a channel has alone, as it would stick out elsewhere too.
+    """
+    ceiling = max(level, residual.max(), loads[0] + residual.min())
+    for key in range(last - 1, first - 1, -1):
+        channel = channel_of[key]
+        above = on[channel] - level
+        if not given[key] and on[channel] > ceiling and held[channel] > 1 and loads[key] < 2 * above:
+            on[channel] -= loads[key]
+            held[channel] -= 1
+            given[key] = True
+
+
+@inlined
+def _repair(loads: Floats, first: int, last: int, channel_of: Channels, on: Floats) -> None:
+    """Move the key that evens out most, at most half the gap, to the least loaded channel; at most once a channel."""
+    for _ in range(len(on)):
+        lightest = np.argmin(on)
+        best, chosen = 0.0, -1
+        for key in range(first, last):
+            gap = on[channel_of[key]] - on[lightest]
+            if loads[key] <= gap / 2 and loads[key] * (gap - loads[key]) > best:
+                best, chosen = loads[key] * (gap - loads[key]), key
+        if chosen < 0:
+            return
+        on[channel_of[chosen]] -= loads[chosen]
+        on[lightest] += loads[chosen]
+        channel_of[chosen] = lightest

@@ -1,0 +1,181 @@
+"""The level construction: small cases by hand, what holds for every step, and its b against the best there is."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapt.core.frequencies.exact import KeyCounts, frequencies_of
+from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.hybrid import HybridPartitioner
+from adapt.core.partitioners.level import level
+from adapt.core.partitioners.problem import Problem
+from adapt.core.partitioners.scan import scan
+from adapt.core.resources.floors import r_floor_pair
+from adapt.core.resources.functions import ResourceFunction, Resources
+
+
+def step(counts, home, residual, letters="LLL"):
+    """A step whose keys are tracked, with these counts and homes, over channels with this untracked linear load."""
+    keys = pa.array(range(len(counts)), pa.int64())
+    channels = len(residual)
+    counted = frequencies_of(KeyCounts(keys, np.array(counts, np.int64), int(sum(counts))))
+    ring = ConsistentHash(channels, replicas=5)
+    made = Problem.of(ring, ring, counted, counted.keys, Resources.parse(letters))
+    rows = np.array([residual if letter == "L" else [0] * channels for letter in letters], np.float64)
+    return replace(made, home=np.array(home, np.int32), residual=lambda: rows)
+
+
+def loads_of(problem, placed, function=ResourceFunction.LINEAR):
+    """The whole load of each channel."""
+    row = problem.resources.functions.index(function)
+    tracked = np.bincount(placed, function.of(problem.counts), problem.channels)
+    return problem.residual()[row] + tracked
+
+
+@st.composite
+def steps(draw, letters=st.text("CLQ", min_size=3, max_size=3)):
+    """A step of any kind, growing or shrinking, with keys tracked and not, and many equal counts."""
+    counts = draw(st.lists(st.integers(1, draw(st.sampled_from([2, 9, 999]))), max_size=40))
+    before, after = draw(st.integers(1, 7)), draw(st.integers(1, 7))
+    explicit = draw(st.dictionaries(st.integers(0, 45), st.integers(0, before - 1)))
+    keys = pa.array(range(len(counts)), pa.int64())
+    counted = frequencies_of(KeyCounts(keys, np.array(counts, np.int64), sum(counts)))
+    current = HybridPartitioner(explicit, ConsistentHash(before, 5))
+    tracked = counted.keys[: draw(st.integers(0, len(counts)))]
+    resources = Resources.parse(draw(letters), [draw(st.sampled_from([1.0, 1.2, 3.0])) for _ in range(3)])
+    return Problem.of(current, ConsistentHash(after, 5), counted, tracked, resources)
+
+
+LINEAR = st.sampled_from(["LLL", "LCL", "CCL"])
+
+
+def test_full_channels_give_down_to_the_level_and_a_new_one_is_filled():
+    # 30 in all, so 10 each: channels 0 and 1 have 15, of which 0 gives its 5, and 1 its 4 and its 1.
+    problem = step([5, 5, 4, 4, 1, 1], home=[0, 0, 1, 1, 1, 1], residual=[5, 5, 0])
+    assert level(problem).tolist() == [2, 0, 2, 1, 2, 1]
+
+
+def test_untracked_load_counts():
+    # The keys alone are even as they lie; with the untracked load it is 14 and 8.
+    problem = step([4, 4, 4, 4], home=[0, 0, 1, 1], residual=[6, 0])
+    assert loads_of(problem, level(problem)).tolist() == [10, 12]
+
+
+def test_the_channel_of_a_key_that_sticks_out_gives_all_others_and_the_key_stays():
+    # Channel 0 keeps 20; the other 16 make 8 each, not the average of 12.
+    problem = step([20, 2, 2, 4, 4, 2, 2], home=[0, 0, 0, 1, 1, 1, 1], residual=[0, 0, 0])
+    placed = level(problem)
+    assert placed[0] == 0
+    assert loads_of(problem, placed).tolist() == [20, 8, 8]
+
+
+def test_what_is_level_stays_though_it_could_be_packed_otherwise():
+    problem = step([3, 3, 2, 2, 2], home=[0, 0, 1, 1, 1], residual=[1, 1])
+    assert level(problem).tolist() == [0, 0, 1, 1, 1]
+
+
+def test_half_a_percent_is_not_worth_a_migration():
+    problem = step([1000, 999, 1, 1, 1], home=[0, 1, 0, 0, 0], residual=[0, 0])
+    assert level(problem).tolist() == [0, 1, 0, 0, 0]
+
+
+def test_heavy_keys_are_levelled_by_their_squares_and_light_ones_fill_up():
+    # The squares want 6, 6 and 6 apart and never two of them together; the ones make up for the linear load.
+    problem = step([6, 6, 6, *[1] * 12], home=[0] * 15, residual=[0, 0, 6], letters="LQL")
+    placed = level(problem)
+    assert sorted(placed[:3]) == [0, 1, 2]
+    assert loads_of(problem, placed).tolist() == [12, 12, 12]
+
+
+def test_keys_of_a_removed_channel_start_where_the_ring_sends_them():
+    keys = pa.array(["a", "b"])
+    counted = frequencies_of(KeyCounts(keys, np.array([5, 5]), 10))
+    current = HybridPartitioner({"a": 3, "b": 3}, ConsistentHash(4, 5))
+    assert sorted(level(Problem.of(current, ConsistentHash(2, 5), counted, keys, Resources()))) == [0, 1]
+
+
+@pytest.mark.parametrize("letters", ["LLL", "LQL", "CCC"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_no_key_and_one_key(letters, channels):
+    assert level(step([], [], [1] * channels, letters)).tolist() == []
+    assert level(step([5], [channels - 1], [1] * channels, letters)).tolist() == [channels - 1]
+
+
+def test_constant_resources_move_nothing():
+    problem = step([5, 4, 3], home=[0, 0, 0], residual=[9, 0, 0], letters="CCC")
+    assert level(problem).tolist() == [0, 0, 0]
+
+
+@settings(deadline=None)
+@given(steps())
+def test_every_tracked_key_has_a_channel_in_range_and_nothing_given_is_changed(problem):
+    home, counts = problem.home.copy(), problem.counts.copy()
+    placed = level(problem)
+    assert (placed.dtype, placed.shape) == (np.int32, problem.counts.shape)
+    assert ((placed >= 0) & (placed < problem.channels)).all()
+    assert (problem.home == home).all()
+    assert (problem.counts == counts).all()
+
+
+@settings(deadline=None)
+@given(steps())
+def test_levelling_again_moves_nothing(problem):
+    placed = level(problem)
+    assert level(problem).tolist() == placed.tolist()
+    assert level(replace(problem, home=placed)).tolist() == placed.tolist()
+
+
+@settings(deadline=None)
+@given(steps(), st.integers(2, 1000))
+def test_the_scale_of_counts_does_not_matter(problem, scale):
+    residual = problem.residual() * [[function.of(float(scale))] for function in problem.resources.functions]
+    scaled = replace(
+        problem,
+        counts=problem.counts * scale,
+        loads=np.array([function.of(problem.counts * scale) for function in problem.functions]),
+        residual=lambda: residual,
+    )
+    assert level(scaled).tolist() == level(problem).tolist()
+
+
+@settings(deadline=None)
+@given(steps(LINEAR))
+def test_no_channel_is_fuller_than_with_scan_by_more_than_a_key(problem):
+    heaviest = max(problem.counts, default=0)
+    assert loads_of(problem, level(problem)).max() <= loads_of(problem, scan(problem)).max() + heaviest
+
+
+@settings(deadline=None)
+@given(steps(LINEAR))
+def test_the_ratio_is_never_below_its_floor(problem):
+    floor = r_floor_pair(problem.counts, problem.residual()[2])
+    loads = loads_of(problem, level(problem))
+    assert loads.min() == 0 or (floor is not None and loads.max() / loads.min() >= floor * (1 - 1e-12))
+
+
+@settings(deadline=None)
+@given(steps(LINEAR))
+def test_levelling_never_makes_the_ratio_worse(problem):
+    before, after = loads_of(problem, problem.start), loads_of(problem, level(problem))
+    assert after.max() * before.min() <= before.max() * after.min() or before.min() < 0.002 * before.mean()
+
+
+def test_small_steps_are_nearly_as_level_as_can_be():
+    """Against every placement of 6 keys on 3 channels: the mean of r over the least r, of 200 random steps."""
+    random = np.random.default_rng(0)
+    every = np.array(list(product(range(3), repeat=6)))
+    ratios = []
+    for _ in range(200):
+        counts = np.sort(random.integers(1, 100, 6))[::-1]
+        residual = random.integers(20, 60, 3)
+        problem = step(counts, random.integers(0, 3, 6), residual)
+        loads = residual + (every[:, :, None] == np.arange(3)).transpose(0, 2, 1) @ problem.counts
+        reached = loads_of(problem, level(problem))
+        ratios.append(reached.max() / reached.min() / (loads.max(axis=1) / loads.min(axis=1)).min())
+    assert min(ratios) >= 1 - 1e-12
+    assert np.mean(ratios) < 1.25
