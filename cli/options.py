@@ -97,6 +97,16 @@ UtilityOption: TypeAlias = Annotated[
     typer.Option("--utility", help="How balance and migration are combined.", rich_help_panel=EXPERT_PANEL),
 ]
 HashOption: TypeAlias = Annotated[HashName, typer.Option("--hash", help="Hash of keys.", rich_help_panel=EXPERT_PANEL)]
+MaxParallelismOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--max-parallelism",
+        metavar="N",
+        help="Key groups of schemes that have them; Flink's default if left out.",
+        rich_help_panel=EXPERT_PANEL,
+        show_default=False,
+    ),
+]
 TracePath: TypeAlias = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace made by `adapt ingest`.")]
 CountedPath: TypeAlias = Annotated[
     Path, typer.Argument(metavar="TRACE|FREQ|COUNTS.csv", help="A trace, counted keys, or a CSV of key,count.")

@@ -17,6 +17,7 @@ from adapt.cli.options import (
     ForceOption,
     HashOption,
     MasterOption,
+    MaxParallelismOption,
     ResourcesOption,
     SigmaOption,
     ToleranceOption,
@@ -35,7 +36,13 @@ from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.frequencies.names import CountMethod
 from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.names import Construction, Scheme, UtilityName
+from adapt.core.partitioners.names import (
+    DEFAULT_CONSTRUCTIONS,
+    DEFAULT_SCHEMES,
+    Construction,
+    Scheme,
+    UtilityName,
+)
 from adapt.core.stream import KeyType, Weight
 
 if TYPE_CHECKING:
@@ -193,6 +200,7 @@ def build(
     utility: UtilityOption = UtilityName.APM,
     track: TrackOption = None,
     hash: HashOption = HashName.MURMUR3,
+    max_parallelism: MaxParallelismOption = None,
     key_type: KeyTypeOption = None,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
@@ -238,6 +246,7 @@ def build(
         track=track,
         previous=before,
         hash=hash,
+        max_parallelism=max_parallelism,
         trace=keys.fingerprint,
     )
     if out is not None:
@@ -257,7 +266,18 @@ def compare(
         typer.Option("--out", "-o", metavar="DIR", help="Keeps the table, and a plan a scheme for the last count."),
     ] = None,
     schemes: Annotated[
-        list[Scheme] | None, typer.Option("--scheme", help="Only this scheme; repeatable.", show_default=False)
+        list[Scheme] | None,
+        typer.Option(
+            "--scheme",
+            help="Only this scheme; repeatable. Uniform, consistent and hybrid if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    constructions: Annotated[
+        list[Construction] | None,
+        typer.Option(
+            "--construction", help="Only this construction of the hybrid scheme; repeatable.", show_default=False
+        ),
     ] = None,
     weight: WeightOption = None,
     exact: ExactOption = False,
@@ -267,6 +287,7 @@ def compare(
     utility: UtilityOption = UtilityName.APM,
     track: TrackOption = None,
     hash: HashOption = HashName.MURMUR3,
+    max_parallelism: MaxParallelismOption = None,
     key_type: KeyTypeOption = None,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
@@ -305,11 +326,13 @@ def compare(
         comparison = compare_schemes(
             keys.frequencies,
             counts,
-            schemes=tuple(dict.fromkeys(schemes)) if schemes else tuple(Scheme),
+            schemes=tuple(dict.fromkeys(schemes)) if schemes else DEFAULT_SCHEMES,
+            constructions=tuple(dict.fromkeys(constructions)) if constructions else DEFAULT_CONSTRUCTIONS,
             resources=weighed,
             utility=utility,
             track=track,
             hash=hash,
+            max_parallelism=max_parallelism,
             trace=keys.fingerprint,
             clock=perf_counter,
         )
@@ -324,6 +347,7 @@ def compare(
             "utility": utility.value,
             "track": track,
             "hash": hash.value,
+            **({} if max_parallelism is None else {"max_parallelism": max_parallelism}),
         }
         write_comparison(
             comparison, keys.frequencies, out, Provenance(command_line(), parameters, [keys.source]), force=force

@@ -9,7 +9,13 @@ from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.build import Built, Recipe, build_partitioner, describe
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS
-from adapt.core.partitioners.names import DEFAULT_SCHEMES, Construction, Scheme, UtilityName
+from adapt.core.partitioners.names import (
+    DEFAULT_CONSTRUCTIONS,
+    DEFAULT_SCHEMES,
+    Construction,
+    Scheme,
+    UtilityName,
+)
 from adapt.core.partitioners.plan import Plan
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import METRIC_COLUMNS, Metrics
@@ -90,7 +96,7 @@ def compare_schemes(
     channels: Sequence[int],
     *,
     schemes: Sequence[Scheme] = DEFAULT_SCHEMES,
-    constructions: Sequence[Construction] = tuple(Construction),
+    constructions: Sequence[Construction] = DEFAULT_CONSTRUCTIONS,
     resources: Resources | None = None,
     utility: UtilityName = UtilityName.APM,
     track: int | None = None,

@@ -51,6 +51,10 @@ class Construction(StrEnum):
     LEVEL = "level"
 
 
+DEFAULT_CONSTRUCTIONS = (Construction.SCAN, Construction.REDIST, Construction.READJ)
+"""Those that are compared if nothing is said: the paper's three."""
+
+
 class UtilityName(StrEnum):
     """How balance and migration penalties are combined (partitioning functions, section 4.3)."""
 

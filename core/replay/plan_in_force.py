@@ -20,7 +20,9 @@ class PlanInForce:
         """Start with hashing alone: the scheme of the recipe with nothing tracked."""
         self._recipe = recipe
         self._clock = clock
-        self._partitioner: Partitioner = make_partitioner(recipe.scheme, channels, recipe.hash, recipe.replicas)
+        self._partitioner: Partitioner = make_partitioner(
+            recipe.scheme, channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
+        )
         self._routed: tuple[Frequencies, Channels] | None = None
         self._change: Migration | None = None
         self.build_s: float | None = None

@@ -9,7 +9,7 @@ import pyarrow as pa
 from adapt.core.frequencies.exact import frequencies_of
 from adapt.core.lengths import Length
 from adapt.core.partitioners.build import Recipe
-from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioners.names import ENGINE_SCHEMES, RING_SCHEMES, Scheme
 from adapt.core.replay.period_tables import PeriodOutcome, channels_table, periods_table, summary_table
 from adapt.core.replay.periods import Period, periods
 from adapt.core.replay.plan_in_force import PlanInForce
@@ -91,8 +91,8 @@ def replay_repartition(
     parameters = {
         "scheme": recipe.scheme.value,
         "construction": recipe.construction.value if recipe.scheme is Scheme.HYBRID else None,
-        "hash": recipe.hash.value,
-        "replicas": None if recipe.scheme is Scheme.UNIFORM else recipe.replicas,
+        "hash": None if recipe.scheme in ENGINE_SCHEMES else recipe.hash.value,
+        "replicas": recipe.replicas if recipe.scheme in RING_SCHEMES else None,
         "period": str(length),
         "schedule": str(schedule),
         "weight": weight.value,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.cli.output import MOST_ROWS
-from adapt.core.partitioners.names import Construction
+from adapt.core.partitioners.names import DEFAULT_CONSTRUCTIONS
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.resources.metrics import Metrics
 from adapt.traces import routing
@@ -52,7 +52,7 @@ def test_compare_prints_one_document_with_every_field(adapt, here):
     said = adapt.done("partition", "compare", "counts.csv", "--channels", "1:10", "--format", "json")
     compared = document(said)
     assert compared["schema"] == "adapt.comparison/1"
-    chains = [("uniform", None), ("consistent", None), *(("hybrid", name) for name in Construction)]
+    chains = [("uniform", None), ("consistent", None), *(("hybrid", name) for name in DEFAULT_CONSTRUCTIONS)]
     assert [(row["scheme"], row["construction"], row["channels"]) for row in compared["rows"]] == [
         (*chain, channels) for chain in chains for channels in range(1, 11)
     ]
@@ -334,7 +334,7 @@ def test_programs_get_every_row_and_people_the_first(adapt, here):
 def test_a_scheme_named_twice_is_compared_once(adapt, here):
     line = "partition compare counts.csv --channels 2 --scheme hybrid --scheme uniform --scheme hybrid --format json"
     assert [row["scheme"] for row in document(adapt.done(*line.split()))["rows"]] == [
-        *["hybrid"] * len(Construction),
+        *["hybrid"] * len(DEFAULT_CONSTRUCTIONS),
         "uniform",
     ]
 

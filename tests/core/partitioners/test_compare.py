@@ -13,7 +13,7 @@ from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.partitioners.build import build_plan
 from adapt.core.partitioners.compare import COLUMNS, compare_schemes
-from adapt.core.partitioners.names import DEFAULT_SCHEMES, Construction, Scheme
+from adapt.core.partitioners.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.resources import population
 from adapt.core.resources.metrics import Metrics, published_name
 from adapt.core.resources.stand_ins import stand_in_keys
@@ -34,7 +34,7 @@ def test_each_chain_is_plans_built_one_from_the_other():
 
 def test_each_construction_is_a_chain_of_its_own():
     rows = compare_schemes(STREAM, [2, 3], schemes=[Scheme.UNIFORM, Scheme.HYBRID]).rows
-    chains = [(Scheme.UNIFORM, None), *((Scheme.HYBRID, construction) for construction in Construction)]
+    chains = [(Scheme.UNIFORM, None), *((Scheme.HYBRID, construction) for construction in DEFAULT_CONSTRUCTIONS)]
     assert [(row.scheme, row.construction) for row in rows] == [chain for chain in chains for _ in range(2)]
 
 
@@ -71,7 +71,7 @@ def test_the_table_shows_every_number_with_floors_beside_ratios():
     assert set(names) == set(compared.rows[0].as_data())
     assert names.index("imbalance_floor") == names.index("imbalance") + 1
     assert names.index("r_floor") == names.index("r_n") + 1
-    assert table.values("channels") == [2, 3] * (2 + len(Construction))
+    assert table.values("channels") == [2, 3] * (2 + len(DEFAULT_CONSTRUCTIONS))
     assert table.records() == compared.as_data()["rows"]
     assert "imbalance_floor" in compared._repr_html_()
 
