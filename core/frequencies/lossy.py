@@ -168,8 +168,8 @@ class LossyCounter:
             kind: The Arrow type of the keys.
             weight: What rows weigh.
             flush_rows: Rows from one purge to the next; at least a window, if rows weigh 1.
-            purge_above: A purge is put off while no more keys than this are held, since there is room for them; so a
-                stream of no more keys is counted exactly.
+            purge_above: The first purge is put off until more keys than this are held, since there is room for them;
+                so a stream of no more keys is counted exactly.
 
         Raises:
             UsageError: `epsilon` is not in (0, 1).
@@ -250,7 +250,7 @@ class LossyCounter:
         held = len(counted.keys) + len(self._keys) - int(known.sum())
         self.peak_buffer = max(self.peak_buffer, held)
         before = self._missed
-        if held > self._purge_above:
+        if held > self._purge_above or self._missed:
             self._missed = allowance(self._total, self._window)
         self._admit(counted, ~known & (counted.counts + before > self._missed), before)
         self.peak_entries = max(self.peak_entries, self.entries)

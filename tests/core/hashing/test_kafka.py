@@ -1,5 +1,6 @@
 """Kafka's murmur2: fixed vectors, a plain form, and librdkafka producing to its own mock cluster."""
 
+import confluent_kafka
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -67,7 +68,7 @@ PARTITIONS = 4
 @pytest.fixture(scope="module")
 def partitions_of():
     """Sends records with these keys through librdkafka's `murmur2` partitioner, and tells where each was put."""
-    producer = pytest.importorskip("confluent_kafka").Producer(
+    producer = confluent_kafka.Producer(
         {"test.mock.num.brokers": 3, "bootstrap.servers": "mock", "partitioner": "murmur2"}
     )
 
