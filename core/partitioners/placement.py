@@ -74,11 +74,11 @@ def _place(
     extremes = np.zeros((resources, 3))  # most, least, second least
     left = np.arange(keys)  # the first `keys - step` are not placed yet, in order
     best_of = np.empty(keys)  # the least score of each key that is left
-    every, tried = np.arange(channels), np.arange(channels)
+    tried = np.arange(channels)
     moved = owed
     for step in range(keys):
         _measure(placed, extremes)
-        candidates, fair = 1, 1
+        candidates, fair = 1, channels
         if not in_order:
             fair = _unbeaten(placed, tried)
             candidates = _with_weight(counts, left, keys - step)
@@ -86,11 +86,10 @@ def _place(
         for at in range(candidates):
             key = left[at]
             divisor = counts[key] if not in_order and counts[key] > 0 else 1.0
-            among = every if in_order else tried[:fair]
             stays, leaves = _weights(moved, state[key], ideal, weighing)
             best = np.inf
-            for turn in range(len(among) + 1):
-                channel = among[turn] if turn < len(among) else home[key]
+            for turn in range(fair + 1):
+                channel = tried[turn] if turn < fair else home[key]
                 if channel < channels:
                     rho = _rho(placed, total, extremes, loads, key, channel, powers, root, scale)
                     best = min(best, _utility(rho, leaves if channel != home[key] else stays, times) / divisor)
@@ -185,8 +184,7 @@ def _rho(
         if spread <= 0:
             return 0.0
         share = spread / (total[k] + load)
-        for _ in range(powers[k]):
-            product *= share
+        product *= share * share if powers[k] == 2 else share
     return scale * (product if root == 1 else product ** (1.0 / root))
 
 

@@ -1,5 +1,7 @@
 """The readj construction: leave keys where they are, then move and swap them while that makes the balance better."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,167 +39,278 @@ def readjust(problem: Problem, as_printed: bool) -> Channels:
     """Algorithm 4, or with `as_printed` its `u`, which starts at 0 and becomes the utility of each candidate kept."""
     balance, utility = Balance.of(problem), UTILITIES[problem.utility]
     channel_of = problem.start.astype(np.int32)
+    if balance.root == 0 or problem.channels == 1:
+        return channel_of
+    loads = np.zeros((2, len(channel_of)))
+    loads[: len(balance.loads)] = balance.loads
     stranded = problem.state[problem.home >= problem.channels]
     _readjust(
-        problem.counts,
-        np.array(problem.home, np.int32),
-        problem.state,
-        balance.loads,
-        balance.powers,
-        balance.root,
-        balance.scale,
+        _Step(
+            problem.counts,
+            loads,
+            problem.state,
+            np.array(problem.home, np.int32),
+            int(balance.powers[0]),
+            int(balance.powers[-1]) if len(balance.powers) > 1 else 0,
+            balance.root,
+            balance.scale,
+            1 / problem.ideal if problem.ideal > 0 else 0.0,
+            int(utility.weighing),
+            utility.times,
+            as_printed,
+            np.iinfo(np.int64).max if problem.moves is None else problem.moves,
+        ),
         problem.owed + float(stranded.sum()),
-        problem.ideal,
         problem.channels,
-        int(utility.weighing),
-        utility.times,
-        as_printed,
-        np.iinfo(np.int64).max if problem.moves is None else problem.moves,
         channel_of,
     )
     return channel_of
 
 
-@compiled
-def _readjust(
-    counts: Floats,
-    home: Channels,
-    state: Floats,
-    loads: Floats,
-    powers: NDArray[np.int64],
-    root: int,
-    scale: float,
-    owed: float,
-    ideal: float,
-    channels: int,
-    weighing: int,
-    times: bool,
-    as_printed: bool,
-    most_moves: int,
-    channel_of: Channels,
-) -> None:
-    """Algorithm 4 from the mapping in `channel_of`, which it changes in place."""
-    resources, keys = loads.shape
-    total = np.zeros(resources)
-    for k in range(resources):
-        for key in range(keys):
-            total[k] += loads[k, key]
-    members, ends = np.empty(keys, np.int64), np.empty(channels + 1, np.int64)
-    on = np.empty((resources, channels))  # the load of each channel
-    highest, lowest = np.empty((resources, 3), np.int64), np.empty((resources, 3), np.int64)  # channels
-    alone = np.empty((resources, channels), np.bool_)  # the only fullest or emptiest channel of a resource
-    spread, rest_high, rest_low = np.empty(resources), np.empty(resources), np.empty(resources)
-    moves = np.zeros(keys, np.int64)
-    moved, utility_kept = owed, 0.0
+class _Step(NamedTuple):
+    """What stays as it is.
 
-    while root and channels > 1:
-        _members(channel_of, members, ends)
-        _channel_loads(loads, channel_of, on)
-        _extremes(on, highest, lowest, alone)
-        rho = scale
-        for k in range(resources):
-            spread[k] = on[k, highest[k, 0]] - on[k, lowest[k, 0]]
-            rho *= 0.0 if spread[k] <= 0 else (spread[k] / total[k]) ** (powers[k] / root)
+    `loads` has two rows, the second zero where all resources are of one function; then `power` of it is 0.
+    """
+
+    counts: Floats
+    loads: Floats
+    state: Floats
+    home: Channels
+    power: int
+    other_power: int  # one of the two powers is 1, the other 1 or 2
+    root: int
+    scale: float
+    per_state: float  # gamma of a unit of state
+    weighing: int
+    times: bool
+    as_printed: bool
+    most_moves: int
+
+
+class _Mapping(NamedTuple):
+    """A mapping in progress, as channels see it."""
+
+    members: NDArray[np.int64]  # keys channel by channel, each in order
+    ends: NDArray[np.int64]  # the keys of channel i are members[ends[i] : ends[i + 1]]
+    on: Floats  # load of each resource on each channel
+    highest: NDArray[np.int64]  # the three fullest channels of each resource
+    lowest: NDArray[np.int64]  # the three emptiest
+    alone: NDArray[np.bool_]  # whether a channel alone is fullest or emptiest, by resource
+    moves: NDArray[np.int64]  # how often each key was moved
+    counts: Floats  # of the members
+    loads: Floats  # of the members
+    returns: Floats  # state that migrates when a member is swapped between the two channels looked at
+
+
+class _Best(NamedTuple):
+    """The best readjustment so far: swap `first` with `second`, or move it where that is -1; none if both are."""
+
+    gain: float
+    utility: float
+    first: int
+    second: int
+    target: int
+
+
+@compiled
+def _readjust(step: _Step, owed: float, channels: int, channel_of: Channels) -> None:
+    """Algorithm 4 from the mapping in `channel_of`, which it changes in place."""
+    keys = len(channel_of)
+    mapping = _Mapping(
+        np.empty(keys, np.int64),
+        np.empty(channels + 1, np.int64),
+        np.empty((2, channels)),
+        np.empty((2, 3), np.int64),
+        np.empty((2, 3), np.int64),
+        np.empty((2, channels), np.bool_),
+        np.zeros(keys, np.int64),
+        np.empty(keys),
+        np.empty((2, keys)),
+        np.empty(keys),
+    )
+    moved, utility = owed, 0.0
+    while True:
+        _take_stock(step, channel_of, mapping)
+        _rank(mapping)
+        rho = _rho(step, mapping)
         if rho == 0:
             break
-        gamma = moved / ideal if ideal > 0 else 0.0
-        best_gain, first, second, target = -np.inf, -1, -1, -1  # v: swap `first` with `second`, or move to `target`
-
+        best = _Best(-np.inf, utility, -1, -1, -1)
+        at_end = mapping.alone[0] | mapping.alone[1]
         for i in range(channels):
-            i_alone = False
-            for k in range(resources):
-                i_alone = i_alone or alone[k, i]
             for j in range(channels):
-                j_alone = i_alone
-                for k in range(resources):
-                    j_alone = j_alone or alone[k, j]
-                if i == j or not j_alone:
-                    continue
-                for k in range(resources):
-                    rest_high[k] = _beside(on[k], highest[k], i, j, -np.inf)
-                    rest_low[k] = _beside(on[k], lowest[k], i, j, np.inf)
-                for a in range(ends[i], ends[i + 1]):
-                    d1 = members[a]
-                    if moves[d1] >= most_moves:
-                        continue
-                    begin, end = _partners(loads, d1, members, ends, on, alone, i, j)
-                    from_d1 = state[d1] * ((home[d1] == i) * 1.0 - (home[d1] == j) * 1.0)
-                    # The move, then the swaps; a swap is met from both of its ends, and counts only at the first.
-                    swaps = end if as_printed or i < j else begin
-                    for b in range(begin - 1, swaps):
-                        d2 = members[b] if b >= begin else -1
-                        if d2 >= 0 and moves[d2] >= most_moves:
-                            continue
-                        count = counts[d1] - (counts[d2] if d2 >= 0 else 0.0)
-                        if count == 0:
-                            continue
-                        fall = _fall(loads, d1, d2, on, i, j, rest_high, rest_low, spread, powers, root)
-                        if fall <= 0:
-                            continue
-                        migrates = from_d1
-                        if d2 >= 0:
-                            migrates += state[d2] * ((home[d2] == j) * 1.0 - (home[d2] == i) * 1.0)
-                        weight, more = _weights(gamma, migrates / ideal if ideal > 0 else 0.0, weighing)
-                        if as_printed:
-                            utility = rho * (1 - fall)
-                            utility = utility * (1 + weight) if times else utility + weight
-                            gain = (utility_kept - utility) / abs(count)
-                            size = max(abs(gain), 0.0 if best_gain == -np.inf else abs(best_gain))
-                        else:
-                            utility = 0.0
-                            better = rho * fall * (1 + weight) if times else rho * fall
-                            worse = rho * more if times else more
-                            gain = (better - worse) / abs(count)
-                            size = (better + abs(worse)) / abs(count)
-                        if gain > best_gain + _TIE * size:
-                            best_gain, first, second, target = gain, d1, d2, j
-                            utility_kept = utility
-        if first < 0:
+                if i != j and (at_end[i] or at_end[j]):
+                    best = _best_between(step, mapping, i, j, rho, moved * step.per_state, best)
+        if best.first < 0:
             break
-        source = channel_of[first]
-        moved += state[first] * ((home[first] == source) * 1.0 - (home[first] == target) * 1.0)
-        channel_of[first] = target
-        moves[first] += 1
-        if second >= 0:
-            moved += state[second] * ((home[second] == target) * 1.0 - (home[second] == source) * 1.0)
-            channel_of[second] = source
-            moves[second] += 1
+        source, utility = channel_of[best.first], best.utility
+        moved += _migrates(step, best.first, source, best.target)
+        channel_of[best.first] = best.target
+        mapping.moves[best.first] += 1
+        if best.second >= 0:
+            moved += _migrates(step, best.second, best.target, source)
+            channel_of[best.second] = source
+            mapping.moves[best.second] += 1
 
 
 @inlined
-def _members(channel_of: Channels, members: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-    """Write the keys channel by channel, in order: those of channel i are members[ends[i] : ends[i + 1]]."""
+def _migrates(step: _Step, key: int, source: int, target: int) -> float:
+    """The state that migrates by moving a key, one half of M (Eq. 22): negative if it goes home."""
+    home = step.home[key]
+    return float(step.state[key] * ((home == source) * 1.0 - (home == target) * 1.0))
+
+
+@inlined
+def _best_between(step: _Step, mapping: _Mapping, i: int, j: int, rho: float, gamma: float, best: _Best) -> _Best:
+    """The best so far, after every move from channel i to j and every swap between them."""
+    members, ends = mapping.members, mapping.ends
+    two = step.other_power > 0
+    pair, other_pair = _pair(mapping, 0, i, j), _pair(mapping, 1, i, j)
+    for b in range(ends[j], ends[j + 1]):
+        mapping.returns[b] = _migrates(step, members[b], j, i) * step.per_state
+    for a in range(ends[i], ends[i + 1]):
+        d1 = members[a]
+        if mapping.moves[d1] >= step.most_moves:
+            continue
+        goes = _migrates(step, d1, i, j) * step.per_state
+        begin, end = _partners(mapping, step.loads, d1, i, j)
+        # The move, then the swaps; a swap is met from both of its ends, and counts only at the first.
+        for b in range(begin - 1, end if step.as_printed or i < j else begin):
+            swaps = b >= begin
+            size = abs(mapping.counts[a] - mapping.counts[b]) if swaps else mapping.counts[a]
+            flows = mapping.loads[0, a] - mapping.loads[0, b] if swaps else mapping.loads[0, a]
+            share, other_share = _share(pair, flows), 0.0
+            bound = share
+            if two:
+                flows = mapping.loads[1, a] - mapping.loads[1, b] if swaps else mapping.loads[1, a]
+                other_share = _share(other_pair, flows)
+                bound = _fall_at_most(step, share, other_share)
+            if bound <= _TIE or (swaps and mapping.moves[members[b]] >= step.most_moves):
+                continue
+            weight, more = _weights(gamma, goes + mapping.returns[b] if swaps else goes, step.weighing)
+            better, worse = _change(step, rho, bound, weight, more, best.utility)
+            if better - worse <= best.gain * size:
+                continue
+            if two:
+                fall = _fall(step, share, other_share)
+                if fall <= _TIE:
+                    continue
+                better, worse = _change(step, rho, fall, weight, more, best.utility)
+            if best.first < 0 or better - worse > best.gain * size + _TIE * _magnitude(step, better, worse, best, size):
+                best = _Best((better - worse) / size, worse, d1, members[b] if swaps else -1, j)
+    return best
+
+
+@inlined
+def _change(step: _Step, rho: float, fall: float, weight: float, more: float, kept: float) -> tuple[float, float]:
+    """Two terms whose difference is what the utility falls by, where rho falls by a part of it.
+
+    Without cancellation if the fall is from the mapping as it stands: the terms then come from the differences of rho
+    and of w(gamma). As printed, they are the utility kept and the new one.
+    """
+    if step.as_printed:
+        left = rho * (1 - fall)
+        return kept, left * (1 + weight) if step.times else left + weight
+    if step.times:
+        return rho * fall * (1 + weight), rho * more
+    return rho * fall, more
+
+
+@inlined
+def _magnitude(step: _Step, better: float, worse: float, best: _Best, size: float) -> float:
+    """What the rounding of a gain is relative to, times `size`."""
+    if step.as_printed:
+        return max(abs(better - worse), abs(best.gain * size))
+    return better + abs(worse)
+
+
+@inlined
+def _pair(mapping: _Mapping, k: int, i: int, j: int) -> tuple[float, float, float, float, float]:
+    """Of one resource: the loads of channels i and j, the most and the least of the others, and max - min."""
+    on, highest, lowest = mapping.on, mapping.highest, mapping.lowest
+    rest_high, rest_low = -np.inf, np.inf
+    for place in range(2, -1, -1):
+        if highest[k, place] >= 0 and highest[k, place] != i and highest[k, place] != j:
+            rest_high = on[k, highest[k, place]]
+        if lowest[k, place] >= 0 and lowest[k, place] != i and lowest[k, place] != j:
+            rest_low = on[k, lowest[k, place]]
+    return on[k, i], on[k, j], rest_high, rest_low, on[k, highest[k, 0]] - on[k, lowest[k, 0]]
+
+
+@inlined
+def _share(pair: tuple[float, float, float, float, float], flows: float) -> float:
+    """The part of max - min by which it falls when a load flows from i to j, in constant time; negative if it grows."""
+    on_i, on_j, rest_high, rest_low, spread = pair
+    one, other = on_i - flows, on_j + flows
+    return (spread - (max(one, other, rest_high) - min(one, other, rest_low))) / spread
+
+
+@inlined
+def _fall_at_most(step: _Step, share: float, other_share: float) -> float:
+    """No less than the part by which rho falls when the two max - min fall by these, and cheaper; 0 if it does not."""
+    left = (1 - share) * (1 - other_share)
+    if step.power == 2:
+        left *= 1 - share
+    elif step.other_power == 2:
+        left *= 1 - other_share
+    if left >= 1:
+        return 0.0
+    # 1 - x^(1/n) is at most 1 - x, and at most (1 - x) / (n x).
+    return (1 - left) / max(step.root * left, 1.0) + 1e-15
+
+
+@inlined
+def _fall(step: _Step, share: float, other_share: float) -> float:
+    """The part by which rho falls when the two max - min fall by these."""
+    logarithm = step.power * np.log1p(-share) + step.other_power * np.log1p(-other_share)
+    return float(-np.expm1(logarithm / step.root))
+
+
+@inlined
+def _rho(step: _Step, mapping: _Mapping) -> float:
+    """Rho (Eqs. 19, 20) of the mapping."""
+    rho = step.scale
+    for k, power in ((0, step.power), (1, step.other_power)):
+        total = mapping.on[k].sum()
+        if power:
+            rho *= (_pair(mapping, k, 0, 0)[4] / total) ** (power / step.root) if total > 0 else 0.0
+    return rho
+
+
+@inlined
+def _take_stock(step: _Step, channel_of: Channels, mapping: _Mapping) -> None:
+    """List the keys channel by channel, and sum their loads anew, so that these depend on the mapping alone."""
+    members, ends = mapping.members, mapping.ends
     ends[:] = 0
-    for channel in channel_of:
+    mapping.on[:] = 0
+    for key, channel in enumerate(channel_of):
         ends[channel + 1] += 1
+        mapping.on[0, channel] += step.loads[0, key]
+        mapping.on[1, channel] += step.loads[1, key]
     for channel in range(1, len(ends)):
         ends[channel] += ends[channel - 1]
     places = ends[:-1].copy()
     for key, channel in enumerate(channel_of):
-        members[places[channel]] = key
+        place = places[channel]
+        members[place] = key
+        mapping.counts[place] = step.counts[key]
+        mapping.loads[:, place] = step.loads[:, key]
         places[channel] += 1
 
 
 @inlined
-def _channel_loads(loads: Floats, channel_of: Channels, on: Floats) -> None:
-    """Write the load of each channel; summed anew each time, so that it depends on the mapping alone."""
-    on[:] = 0
-    for k in range(len(on)):
-        for key, channel in enumerate(channel_of):
-            on[k, channel] += loads[k, key]
-
-
-@inlined
-def _extremes(on: Floats, highest: NDArray[np.int64], lowest: NDArray[np.int64], alone: NDArray[np.bool_]) -> None:
-    """Write the three fullest and the three emptiest channels of each resource, -1 where there are fewer."""
-    alone[:] = False
-    for k in range(len(on)):
-        highest[k], lowest[k] = -1, -1
-        for channel in range(on.shape[1]):
-            _insert(highest[k], on[k], channel, 1.0)
-            _insert(lowest[k], on[k], channel, -1.0)
-        alone[k, highest[k, 0]] = on[k, highest[k, 0]] > on[k, highest[k, 1]]
-        alone[k, lowest[k, 0]] = on[k, lowest[k, 0]] < on[k, lowest[k, 1]]
+def _rank(mapping: _Mapping) -> None:
+    """Find the three fullest and the three emptiest channels of each resource, -1 where there are fewer."""
+    mapping.alone[:] = False
+    for k in range(2):
+        on, highest, lowest = mapping.on[k], mapping.highest[k], mapping.lowest[k]
+        highest[:], lowest[:] = -1, -1
+        for channel in range(len(on)):
+            _insert(highest, on, channel, 1.0)
+            _insert(lowest, on, channel, -1.0)
+        mapping.alone[k, highest[0]] = on[highest[0]] > on[highest[1]]
+        mapping.alone[k, lowest[0]] = on[lowest[0]] < on[lowest[1]]
 
 
 @inlined
@@ -213,78 +326,33 @@ def _insert(ranked: NDArray[np.int64], on: Floats, channel: int, sign: float) ->
 
 
 @inlined
-def _beside(on: Floats, ranked: NDArray[np.int64], i: int, j: int, none: float) -> float:
-    """The load of the first of three channels that is neither i nor j; `none` if there is no other."""
-    for channel in ranked:
-        if channel >= 0 and channel != i and channel != j:
-            return float(on[channel])
-    return none
-
-
-@inlined
-def _partners(
-    loads: Floats,
-    d1: int,
-    members: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    on: Floats,
-    alone: NDArray[np.bool_],
-    i: int,
-    j: int,
-) -> tuple[int, int]:
+def _partners(mapping: _Mapping, loads: Floats, d1: int, i: int, j: int) -> tuple[int, int]:
     """Where in `members` the keys of channel j are that may lower rho when swapped with d1 of channel i.
 
     For that, some resource must flow from the fuller of the two to the other, by less than they lie apart, and one of
     them must be alone at an end. Such keys lie side by side, as keys stand by falling load.
     """
-    first, last = ends[j + 1], ends[j]
-    for k in range(len(on)):
-        if alone[k, i] or alone[k, j]:
-            own, apart = loads[k, d1], on[k, i] - on[k, j]
+    begin, end = mapping.ends[j], mapping.ends[j + 1]
+    first, last = end, begin
+    for k in range(2):
+        if mapping.alone[k, i] or mapping.alone[k, j]:
+            own, apart = loads[k, d1], mapping.on[k, i] - mapping.on[k, j]
             below, above = (own, own - apart) if apart > 0 else (own - apart, own)
-            first = min(first, _first_at_most(loads[k], members, ends[j], ends[j + 1], below, False))
-            last = max(last, _first_at_most(loads[k], members, ends[j], ends[j + 1], above, True))
+            first = min(first, _first_at_most(mapping.loads, k, begin, end, below, False))
+            last = max(last, _first_at_most(mapping.loads, k, begin, end, above, True))
     return first, max(first, last)
 
 
 @inlined
-def _first_at_most(loads: Floats, members: NDArray[np.int64], begin: int, end: int, bound: float, itself: bool) -> int:
+def _first_at_most(loads: Floats, k: int, begin: int, end: int, bound: float, itself: bool) -> int:
     """The first place from `begin` to `end` with a load below the bound, or at it if `itself`; `end` if none."""
     while begin < end:
         middle = (begin + end) // 2
-        load = loads[members[middle]]
-        if load < bound or (itself and load == bound):
+        if loads[k, middle] < bound or (itself and loads[k, middle] == bound):
             end = middle
         else:
             begin = middle + 1
     return begin
-
-
-@inlined
-def _fall(
-    loads: Floats,
-    d1: int,
-    d2: int,
-    on: Floats,
-    i: int,
-    j: int,
-    rest_high: Floats,
-    rest_low: Floats,
-    spread: Floats,
-    powers: NDArray[np.int64],
-    root: int,
-) -> float:
-    """The part of rho by which a readjustment lowers it, in constant time; 0 if it does not by more than a tie."""
-    logarithm, share = 0.0, 0.0
-    for k in range(len(on)):
-        flows = loads[k, d1] - (loads[k, d2] if d2 >= 0 else 0.0)
-        one, other = on[k, i] - flows, on[k, j] + flows
-        share = (spread[k] - max(one, other, rest_high[k]) + min(one, other, rest_low[k])) / spread[k]
-        if root > 1:
-            logarithm += powers[k] * np.log1p(-share)
-    if root > 1:
-        share = -np.expm1(logarithm / root)
-    return share if share > _TIE else 0.0
 
 
 @inlined
