@@ -7,6 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from adapt.core.errors import UsageError
+from adapt.core.partitioners.even import evenly
 from adapt.core.partitioners.optimum_program import Effort, EndedBy, Program
 from adapt.core.partitioners.partitioner import Channels
 from adapt.core.partitioners.problem import Problem
@@ -112,7 +113,7 @@ def optimum(
     """
     _refuse_the_large(problem)
     program = _program(problem, objective, most_moved)
-    starts = [problem.start, _greedy(program)]
+    starts = [problem.start, evenly(program.loads, program.residual)]
     if start is not None:
         starts.insert(0, _checked(start, problem))
     effort = Effort(nodes, seconds)
@@ -208,19 +209,6 @@ def _checked(start: Channels, problem: Problem) -> Channels:
     if placement.shape != (keys,) or bool(((placement < 0) | (placement >= channels)).any()):
         raise UsageError(f"a placement to start with is one channel from 0 to {channels - 1} for each of {keys:,} keys")
     return placement.astype(np.int32)
-
-
-def _greedy(program: Program) -> Channels:
-    """Heaviest key first, each to the channel that has least; lower channels first.
-
-    It leaves a channel without load only if there are more of them than keys, so if every placement does.
-    """
-    loads = program.residual.copy()
-    placement = np.zeros(len(program.loads), np.int32)
-    for key in np.argsort(-program.loads, kind="stable"):
-        placement[key] = np.argmin(loads)
-        loads[placement[key]] += program.loads[key]
-    return placement
 
 
 def _value(objective: Objective, program: Program, placement: Channels) -> float | None:

@@ -1,0 +1,104 @@
+"""How far the constructions are from the optimum of the balance that they lower: max - min over the tracked keys.
+
+Mean gaps are printed with `pytest -s`. What is asserted holds for every instance, and says why; or it is what the paper
+reports of its algorithms, on the average.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from statistics import fmean
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.frequencies.exact import KeyCounts, frequencies_of
+from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.construct import CONSTRUCTIONS
+from adapt.core.partitioners.hybrid import HybridPartitioner
+from adapt.core.partitioners.names import Construction, UtilityName
+from adapt.core.partitioners.optimum import Objective, Optimum, optimum
+from adapt.core.partitioners.problem import Problem
+from adapt.core.resources.functions import Resources
+
+SEEDS = range(200)
+ROUNDING = 1e-9
+
+
+def step(seed: int) -> Problem:
+    """8 to 14 keys, all tracked, somewhere on 3 to 5 channels: even seeds uniform counts, odd ones Zipf."""
+    random = np.random.default_rng(seed)
+    channels, keys = int(random.integers(3, 6)), int(random.integers(8, 15))
+    zipf = np.rint(1000 / np.arange(1, keys + 1) ** random.uniform(0.5, 1.5)).astype(int)
+    counts = zipf if seed % 2 else random.integers(1, 1000, keys)
+    names = [f"k{key}" for key in range(keys)]
+    counted = frequencies_of(KeyCounts(pa.array(names), counts, int(counts.sum())))
+    explicit = dict(zip(names, random.integers(0, channels, keys).tolist(), strict=True))
+    ring = ConsistentHash(channels, 5)
+    return Problem.of(HybridPartitioner(explicit, ring), ring, counted, counted.keys, Resources())
+
+
+@cache
+def solved() -> tuple[tuple[int, Problem, Optimum], ...]:
+    steps = [(seed, step(seed)) for seed in SEEDS]
+    return tuple((seed, problem, optimum(problem, Objective.SPREAD)) for seed, problem in steps)
+
+
+def spread(problem: Problem, placement: np.ndarray) -> float:
+    loads = np.bincount(placement, problem.counts, minlength=problem.channels)
+    return float((loads.max() - loads.min()) / loads.mean())
+
+
+def built(construction: Construction, utility: UtilityName) -> Iterator[tuple[int, Problem, float, Optimum]]:
+    """Of each instance: its seed, the problem, the spread that the construction leaves, and the optimum."""
+    for seed, problem, best in solved():
+        placement = CONSTRUCTIONS[construction](replace(problem, utility=utility))
+        yield seed, problem, spread(problem, placement), best
+
+
+def mean_gap(construction: Construction, utility: UtilityName) -> float:
+    return fmean(reached - best.value for _, _, reached, best in built(construction, utility))
+
+
+def test_every_optimum_is_proved():
+    assert all(best.proved for _, _, best in solved())
+
+
+@pytest.mark.parametrize("utility", [UtilityName.A, UtilityName.APM])
+@pytest.mark.parametrize("construction", CONSTRUCTIONS)
+def test_no_construction_is_below_the_optimum(construction, utility):
+    gaps = []
+    for seed, _, reached, best in built(construction, utility):
+        assert reached >= best.bound - ROUNDING, f"seed {seed}"
+        gaps.append((seed, reached - best.value))
+    uniform, zipf = (fmean(gap for seed, gap in gaps if seed % 2 == odd) for odd in (0, 1))
+    met = sum(gap <= ROUNDING for _, gap in gaps)
+    print(
+        f"\n{construction}, {utility}: mean gap {uniform:.3f} of an average channel for uniform counts, {zipf:.3f} for"
+        f" Zipf; worst {max(gap for _, gap in gaps):.3f}; optimal in {met} of {len(gaps)}"
+    )
+
+
+@pytest.mark.parametrize("construction", [Construction.SCAN, Construction.REDIST])
+def test_minding_balance_alone_leaves_no_more_than_the_heaviest_key_between_channels(construction):
+    # By induction. On the emptiest channel a key of load l would leave max - min at what it was, or at l: the channel
+    # it makes the fullest stands at most l above what was the least. The channel that is chosen is no worse.
+    for seed, problem, reached, _ in built(construction, UtilityName.A):
+        assert reached <= problem.counts[0] * problem.channels / problem.counts.sum() + ROUNDING, f"seed {seed}"
+
+
+@pytest.mark.parametrize("utility", [UtilityName.A, UtilityName.APM])
+@pytest.mark.parametrize("construction", [Construction.READJ, Construction.READJ_PRINTED])
+def test_readjusting_never_ends_less_even_than_it_began(construction, utility):
+    # Every readjustment must lower max - min (Algorithm 4).
+    for seed, problem, reached, _ in built(construction, utility):
+        assert reached <= spread(problem, problem.start) + ROUNDING, f"seed {seed}"
+
+
+@pytest.mark.parametrize("utility", [UtilityName.A, UtilityName.APM])
+def test_of_the_papers_three_readj_is_nearest_the_optimum(utility):
+    # The paper has the best balance from readj: b 1.2, against 1.32 from scan and redist (LLL, defaults). Its mean gap
+    # is a tenth (A) and a fifth (APM) of the next one's here; half is asked.
+    readj = mean_gap(Construction.READJ, utility)
+    assert readj <= min(mean_gap(Construction.SCAN, utility), mean_gap(Construction.REDIST, utility)) / 2
