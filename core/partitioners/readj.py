@@ -35,15 +35,21 @@ def readj(problem: Problem) -> Channels:
     return readjust(problem, as_printed=False)
 
 
-def readjust(problem: Problem, as_printed: bool) -> Channels:
-    """Algorithm 4, or with `as_printed` its `u`, which starts at 0 and becomes the utility of each candidate kept."""
+def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = None) -> Channels:
+    """Algorithm 4; int32, shape (keys,).
+
+    Args:
+        problem: The step.
+        as_printed: Take the gain from `u` as it is printed: 0 at first, then the utility of each candidate kept.
+        channel_of: The mapping to begin with, shape (keys,), each channel below N; `problem.start` if not given.
+    """
     balance, utility = Balance.of(problem), UTILITIES[problem.utility]
-    channel_of = problem.start.astype(np.int32)
+    channel_of = np.array(problem.start if channel_of is None else channel_of, np.int32)
     if balance.root == 0 or problem.channels == 1:
         return channel_of
     loads = np.zeros((2, len(channel_of)))
     loads[: len(balance.loads)] = balance.loads
-    stranded = problem.state[problem.home >= problem.channels]
+    away = problem.state[channel_of != problem.home]
     _readjust(
         _Step(
             problem.counts,
@@ -60,7 +66,7 @@ def readjust(problem: Problem, as_printed: bool) -> Channels:
             as_printed,
             np.iinfo(np.int64).max if problem.moves is None else problem.moves,
         ),
-        problem.owed + float(stranded.sum()),
+        problem.owed + float(away.sum()),
         problem.channels,
         channel_of,
     )

@@ -19,7 +19,7 @@ from adapt.core.resources.metrics import evaluate
 DOMAIN = 10**6
 SHARES = 1 / np.arange(1, DOMAIN + 1)
 SHARES /= SHARES.sum()
-SEEDS = range(8)
+SEEDS = range(20)
 LLL, LCL = Resources.parse("LLL", 1.2, 0.1), Resources.parse("LCL", 1.2, 0.1)
 
 
@@ -47,7 +47,7 @@ def reached(construction: Construction) -> dict[str, list[float]]:
 
 def agrees(measured: list[float], expected: float) -> bool:
     """Whether a number is within the 95 % interval of the mean over seeds, and half of the last digit reported."""
-    interval = 2.4 * np.std(measured, ddof=1) / len(measured) ** 0.5
+    interval = 2.1 * np.std(measured, ddof=1) / len(measured) ** 0.5
     return abs(np.mean(measured) - expected) <= interval + 0.02
 
 

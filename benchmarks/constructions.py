@@ -1,0 +1,97 @@
+"""Claims: the compiled constructions are many times faster than their literal forms, with the identical mapping.
+
+The literal forms are those of the tests (`tests/core/partitioners/literal.py`): plain Python, every candidate priced
+from nothing. Both build the step from 9 to 10 channels of the paper's defaults (partitioning functions, Table 1) with
+39 tracked keys. Then the times of larger steps are printed beside their targets, which are for a quiet machine with
+two cores; they are not claims.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from ratio import best_of, holds, measured
+
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.tracking import tracked_keys
+from adapt.core.frequencies.zipf import zipf_shares
+from adapt.core.partitioners.build import Recipe, build_partitioner
+from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.construct import CONSTRUCTIONS
+from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.problem import Problem
+from adapt.core.resources.functions import Resources
+
+DOMAIN, HEAVY, MASS = 10**6, 10_000, 10**9
+"""A Zipf stream of a million keys, z = 1; only its heaviest keys are ever tracked, so only these are listed."""
+
+CLAIMS = {Construction.SCAN: 20.0, Construction.REDIST: 100.0, Construction.READJ: 500.0}
+"""How many times faster than the literal form, at 39 keys and 10 channels."""
+
+
+def main() -> int:
+    """Compare at 39 keys and print the times of larger steps; 0 if mappings are the same and every claim is met."""
+    stream = zipf()
+    met = [_faster(construction, claim, chain(stream, construction, 0.1)) for construction, claim in CLAIMS.items()]
+    for label, construction, problem, target in larger(stream):
+        best = best_of(lambda: CONSTRUCTIONS[construction](problem), 3)  # noqa: B023 - called at once
+        print(f"{construction}, {label}: {best:.4f} s (target {target:g} s)")
+    return 0 if all(met) else 1
+
+
+def zipf() -> Frequencies:
+    """The heaviest keys of the stream, in whole counts."""
+    counts = np.rint(MASS * zipf_shares(DOMAIN, 1.0)[:HEAVY]).astype(np.int64)
+    return Frequencies(pa.array(np.arange(HEAVY)), counts, counts, total=MASS, rows=MASS, distinct=DOMAIN)
+
+
+def chain(stream: Frequencies, construction: Construction, sigma: float, letters: str = "LCL") -> Problem:
+    """The step to 10 channels, from 1 one at a time by the same construction."""
+    resources = Resources.parse(letters, 1.2, sigma)
+    current = None
+    for channels in range(1, 10):
+        current = build_partitioner(stream, Recipe(Scheme.HYBRID, construction, resources), channels, current)
+    assert current is not None
+    return Problem.of(current, ConsistentHash(10), stream, tracked_keys(stream, resources, 10), resources)
+
+
+def larger(stream: Frequencies) -> Iterator[tuple[str, Construction, Problem, float]]:
+    """Steps that a literal form takes too long for, each with the time it should take."""
+    for letters, targets in {"LCL": {"redist": 0.005, "readj": 0.3}, "LQL": {"readj": 1.0}}.items():
+        for name, target in targets.items():
+            problem = chain(stream, Construction(name), 0.008, letters)
+            yield f"{letters}, {len(problem.keys)} keys, 10 channels", Construction(name), problem, target
+    before, after = ConsistentHash(999, 100), ConsistentHash(1000, 100)
+    problem = Problem.of(before, after, stream, stream.keys, Resources())
+    for name, target in {"scan": 0.1, "redist": 3.0}.items():
+        yield f"LLL, {HEAVY:,} keys, 1000 channels", Construction(name), problem, target
+
+
+def _faster(construction: Construction, claim: float, problem: Problem) -> bool:
+    literal, compiled = LITERAL[construction], CONSTRUCTIONS[construction]
+    same = compiled(problem).tolist() == literal(problem)
+    ratio = measured(lambda: compiled(problem), lambda: literal(problem), repeats=3)
+    size = f"{len(problem.keys)} keys, {problem.channels} channels"
+    print(f"{construction}, {size}: mapping {'identical' if same else 'NOT identical'}")
+    return holds(f"{construction} compiled against literal, {size}", ratio, claim) and same
+
+
+def _literal_forms() -> dict[str, Callable[[Problem], list[int]]]:
+    """The literal forms, which stand among the tests."""
+    path = Path(__file__).parent.parent / "tests" / "core" / "partitioners" / "literal.py"
+    spec = spec_from_file_location("literal", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    forms: dict[str, Callable[[Problem], list[int]]] = module.LITERAL
+    return forms
+
+
+LITERAL = _literal_forms()
+
+if __name__ == "__main__":
+    sys.exit(main())
