@@ -135,13 +135,17 @@ def _readjust(step: _Step, owed: float, channels: int, channel_of: Channels) -> 
         np.empty((2, keys)),
         np.empty(keys),
     )
-    moved, utility = owed, 0.0
+    moved, utility, last_rho, last = owed, 0.0, np.inf, channel_of.copy()
     while True:
         _take_stock(step, channel_of, mapping)
         _rank(mapping)
         rho = _rho(step, mapping)
+        if rho >= last_rho:  # costs with fractions can round so, whole counts never; it could go on for ever
+            channel_of[:] = last
+            break
         if rho == 0:
             break
+        last_rho, last[:] = rho, channel_of
         best = _Best(-np.inf, utility, -1, -1, -1)
         at_end = mapping.alone[0] | mapping.alone[1]
         for i in range(channels):

@@ -13,6 +13,7 @@ from adapt.core.partitioners.construct import CONSTRUCTIONS
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.names import Construction, UtilityName
 from adapt.core.partitioners.problem import Problem
+from adapt.core.partitioners.readj import readjust
 from adapt.core.resources.functions import Resources
 
 from .literal import LITERAL
@@ -157,3 +158,24 @@ def test_the_scale_of_counts_does_not_matter(construction, seed):
         problem = Problem.of(ConsistentHash(4, 5), ConsistentHash(6, 5), counted, counted.keys, Resources.parse("LQL"))
         mappings.append(build(construction, problem))
     assert mappings[0] == mappings[1]
+
+
+@pytest.mark.parametrize("construction", [Construction.READJ, Construction.READJ_PRINTED])
+@pytest.mark.parametrize("letters", ["LLL", "LQL"])
+def test_readj_ends_where_costs_have_fractions_that_no_sum_of_them_is_exact_for(construction, letters):
+    random = np.random.default_rng(0)
+    for _ in range(100):
+        costs = random.integers(1, 9, 30) * 0.1
+        counted = frequencies_of(KeyCounts(pa.array(range(30)), costs, costs.sum()))
+        problem = Problem.of(
+            ConsistentHash(3, 5), ConsistentHash(4, 5), counted, counted.keys, Resources.parse(letters)
+        )
+        before, after = (np.bincount(at, costs, 4) for at in (problem.start, CONSTRUCTIONS[construction](problem)))
+        assert letters != "LLL" or np.ptp(after) <= np.ptp(before)
+
+
+def test_readj_goes_on_from_any_mapping():
+    problem = random_problem(3, most_keys=40, most_channels=6, most_count=99)
+    done = readjust(problem, as_printed=False)
+    assert readjust(problem, as_printed=False, channel_of=done).tolist() == done.tolist()
+    assert readjust(problem, as_printed=False, channel_of=problem.start).tolist() == done.tolist()
