@@ -12,6 +12,7 @@ from adapt.core.partitioners.readj import readj
 from adapt.core.partitioners.readj_printed import readj_printed
 from adapt.core.partitioners.redist import redist
 from adapt.core.partitioners.scan import scan
+from adapt.core.partitioners.unlocked import unlocked
 
 
 class Construct(Protocol):
@@ -27,6 +28,7 @@ CONSTRUCTIONS: Mapping[Construction, Construct] = MappingProxyType(
         Construction.REDIST: redist,
         Construction.READJ: readj,
         Construction.READJ_PRINTED: readj_printed,
+        Construction.UNLOCKED: unlocked,
         Construction.LEVEL: level,
     }
 )

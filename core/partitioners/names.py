@@ -48,6 +48,7 @@ class Construction(StrEnum):
     REDIST = "redist"
     READJ = "readj"
     READJ_PRINTED = "readj-printed"
+    UNLOCKED = "unlocked"
     LEVEL = "level"
 
 
