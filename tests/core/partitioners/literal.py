@@ -7,7 +7,7 @@ Source: partitioning functions, sections 4.2 and 4.3.
 """
 
 from decimal import Decimal, getcontext
-from functools import cache, partial
+from functools import lru_cache, partial
 from itertools import product
 
 getcontext().prec = 36
@@ -16,12 +16,12 @@ TIE = Decimal("1e-12")
 INFINITE = Decimal("Infinity")
 
 
-@cache
+@lru_cache(100_000)
 def log(x):
     return x.ln()
 
 
-@cache
+@lru_cache(100_000)
 def root(x, k):
     return x ** (Decimal(1) / k)
 
