@@ -12,6 +12,7 @@ from adapt.traces.artefacts.manifest import read_manifest
 from adapt.traces.artefacts.plans import read_plan, read_plan_made
 from adapt.traces.artefacts.runs import read_run
 from adapt.traces.artefacts.trace import open_trace
+from adapt.traces.counted import CACHE
 from adapt.traces.demonstration import PACKAGE
 
 ORDER = (
@@ -64,7 +65,7 @@ def test_every_example_runs_as_it_stands_and_makes_what_it_names(adapt, tmp_path
         command = read_manifest(tmp_path / name).made.command
         assert command == shlex.join(["adapt", *next(each for each in map_examples(adapt) if each[-1] == name)])
     assert read_plan_made(tmp_path / "web.plan")["command"].endswith("-o web.plan")
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert {path.name for path in tmp_path.iterdir() if path.name.startswith(".")} == {CACHE}
 
 
 def map_examples(adapt):
