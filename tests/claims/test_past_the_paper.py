@@ -1,0 +1,88 @@
+"""What the constructions of our own reach where the paper's stop: Zipf z = 1 over 10^6 keys, N = 10, alpha = 1.2.
+
+A seed is another set of a million integer keys. The ring is that of the product, so its arcs are the same in all of
+them: at N = 10 its key counts alone lie 1.15 apart, which is part of every b with a constant resource.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.build import Recipe, build_partitioner
+from adapt.core.partitioners.compare import compare_schemes
+from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.partitioner import Partitioner
+from adapt.core.resources.functions import Resources
+from adapt.core.resources.metrics import evaluate
+
+DOMAIN = 10**6
+SHARES = 1 / np.arange(1, DOMAIN + 1)
+SHARES /= SHARES.sum()
+COUNTS = np.maximum(np.rint(SHARES * 10**7), 1)
+"""As many tuples as that; whole counts are often equal, and so tie."""
+
+SEEDS = range(5)
+
+
+@lru_cache(maxsize=2)
+def zipf(seed: int, whole: bool = False) -> Frequencies:
+    weights = COUNTS if whole else SHARES
+    keys = pa.array(np.arange(DOMAIN) + seed * DOMAIN)
+    return Frequencies(keys, weights, weights, total=float(weights.sum()), rows=DOMAIN, distinct=DOMAIN)
+
+
+def last_two(counted: Frequencies, recipe: Recipe) -> tuple[Partitioner, Partitioner]:
+    """The partitioners of N = 9 and 10, from N = 1 one channel at a time."""
+    before, current = None, None
+    for channels in range(1, 11):
+        before, current = current, build_partitioner(counted, recipe, channels, current)
+    return before, current
+
+
+@pytest.mark.parametrize(("track", "b_lll", "b_lcl"), [(1000, 1.00, 0.97), (5000, 0.90, 0.91)])
+def test_level_is_balanced_at_the_migration_of_consistent_hashing(track, b_lll, b_lcl):
+    """The paper has b of 1.2 to 1.3 (LLL) and about 1.15 (LCL), at m of 1.23 to 1.34. Both have one mapping."""
+    reached = {"LLL": [], "LCL": []}
+    for seed in SEEDS:
+        before, partitioner = last_two(zipf(seed), Recipe(Scheme.HYBRID, Construction.LEVEL, track=track))
+        for letters, metrics in reached.items():
+            metrics.append(evaluate(partitioner, zipf(seed), Resources.parse(letters), before))
+    assert np.mean([metrics.b for metrics in reached["LLL"]]) <= b_lll
+    assert np.mean([metrics.b for metrics in reached["LCL"]]) <= b_lcl
+    assert np.mean([metrics.m for metrics in reached["LLL"]]) <= 1.0
+    assert all(metrics.r_n >= metrics.r_floor_pair * (1 - 1e-9) for metrics in reached["LLL"])
+
+
+def test_level_reaches_the_floor_of_what_it_may_place():
+    """From N = 2 to 32; the aim was 5 percent of the floor at N = 5 and more."""
+    rows = compare_schemes(
+        zipf(0), range(1, 33), schemes=[Scheme.HYBRID], constructions=[Construction.LEVEL], track=1000
+    ).rows
+    ratios = np.array([row.metrics.r_n / row.metrics.r_floor_pair for row in rows[1:]])
+    assert (ratios >= 1 - 1e-9).all()
+    assert (ratios <= 1.05).all()
+    assert ratios.mean() <= 1.02
+    assert np.mean([row.metrics.m for row in rows[1:]]) <= 1.0
+
+
+def test_unlocked_has_the_balance_of_redist_at_two_thirds_of_its_migration():
+    """LCL, sigma 0.008, 490 keys tracked. Readj is stopped by ties there: b 1.32 to 1.37.
+
+    The aim was b <= 1.03 at m <= 1.1. b is 1.05 over this ring, as it is for any construction that levels the tracked
+    keys alone (redist 1.04); over the ring of xxhash64, whose key counts lie 1.09 apart, it is 1.03 (redist 1.01).
+    """
+    b, m = {}, {}
+    resources = Resources.parse("LCL", 1.2, 0.008)
+    for construction in (Construction.READJ, Construction.REDIST, Construction.UNLOCKED):
+        recipe = Recipe(Scheme.HYBRID, construction, resources)
+        metrics = []
+        for seed in range(2):
+            before, partitioner = last_two(zipf(seed, whole=True), recipe)
+            metrics.append(evaluate(partitioner, zipf(seed, whole=True), resources, before))
+        b[construction], m[construction] = np.mean([(each.b, each.m) for each in metrics], axis=0)
+    assert b[Construction.READJ] > 1.2
+    assert b[Construction.UNLOCKED] <= 1.02 * b[Construction.REDIST]
+    assert m[Construction.UNLOCKED] <= min(1.1, 0.75 * m[Construction.REDIST])

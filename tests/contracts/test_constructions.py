@@ -1,0 +1,65 @@
+"""What every construction keeps: a channel in range for each tracked key, always the same, and no input changed."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapt.core.frequencies.exact import KeyCounts, frequencies_of
+from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.construct import CONSTRUCTIONS
+from adapt.core.partitioners.hybrid import HybridPartitioner
+from adapt.core.partitioners.names import Construction, UtilityName
+from adapt.core.partitioners.problem import Problem
+from adapt.core.resources.functions import Resources
+
+every_construction = pytest.mark.parametrize("construction", CONSTRUCTIONS)
+
+
+@st.composite
+def steps(draw, most_channels=6):
+    """A step of any kind: growing, shrinking or neither; keys new, kept, departed and gone; many equal counts."""
+    counts = draw(st.lists(st.integers(1, draw(st.sampled_from([2, 9, 99]))), max_size=15))
+    keys = [f"k{number}" for number in range(len(counts) + 1)]
+    before, after = draw(st.integers(1, most_channels)), draw(st.integers(1, most_channels))
+    counted = frequencies_of(
+        KeyCounts(pa.array(keys[:-1], pa.string()), np.array(counts, np.int64), sum(counts)),
+    )
+    current = HybridPartitioner(
+        draw(st.dictionaries(st.sampled_from(keys), st.integers(0, before - 1))), ConsistentHash(before, 5)
+    )
+    letters = draw(st.text("CLQ", min_size=3, max_size=3))
+    return Problem.of(
+        current,
+        ConsistentHash(after, 5),
+        counted,
+        counted.keys[: draw(st.integers(0, len(counts)))],
+        Resources.parse(letters, draw(st.sampled_from([1.0, 1.2, 3.0]))),
+        draw(st.sampled_from(UtilityName)),
+        draw(st.none() | st.integers(1, 3)),
+    )
+
+
+def test_every_name_has_a_construction():
+    assert set(CONSTRUCTIONS) == set(Construction)
+
+
+@every_construction
+@settings(deadline=None)
+@given(problem=steps())
+def test_each_key_has_a_channel_in_range_and_answers_do_not_change(construction, problem):
+    given_arrays = [problem.counts, problem.home, problem.hashed, problem.loads, problem.theta, problem.state]
+    copies = [array.copy() for array in given_arrays]
+    placed = CONSTRUCTIONS[construction](problem)
+    assert (placed.dtype, placed.shape) == (np.int32, problem.counts.shape)
+    assert ((placed >= 0) & (placed < problem.channels)).all()
+    assert CONSTRUCTIONS[construction](problem).tolist() == placed.tolist()
+    assert all(np.array_equal(array, copy) for array, copy in zip(given_arrays, copies, strict=True))
+
+
+@every_construction
+@settings(deadline=None)
+@given(problem=steps(most_channels=1))
+def test_one_channel_takes_every_key(construction, problem):
+    assert not CONSTRUCTIONS[construction](problem).any()
