@@ -36,9 +36,7 @@ class Period:
     counted: KeyCounts
 
 
-def periods(
-    batches: Iterable[pa.RecordBatch], length: Length, weight_column: str | None = None
-) -> Iterator[Period]:
+def periods(batches: Iterable[pa.RecordBatch], length: Length, weight_column: str | None = None) -> Iterator[Period]:
     """Count a stream period by period; a period without rows is passed over, however many of them there are.
 
     The result does not depend on how the stream is cut into batches: costs too are added row by row in their order.
