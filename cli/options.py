@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from adapt.core.errors import UsageError
-from adapt.core.frequencies.names import CountMethod
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import UtilityName
 from adapt.core.stream import Weight
@@ -164,17 +163,15 @@ def check_channels(channels: int, text: str = "") -> None:
         raise UsageError(f"{given}: {channels:,} channels are more than the {MOST_CHANNELS:,} there may be")
 
 
-def sliding(window: str | None, counters: int, method: CountMethod) -> "SlidingWindow | None":
+def sliding(window: str | None, counters: int) -> "SlidingWindow | None":
     """The sliding window that was asked for.
 
     Raises:
-        UsageError: it is no length, or `--window` and `--method sliding` do not go together.
+        UsageError: it is no length, or cannot be cut among so many counters.
     """
     from adapt.core.frequencies.sliding import SlidingWindow
     from adapt.core.lengths import Length
 
-    if (window is not None) != (method is CountMethod.SLIDING):
-        raise UsageError("--method sliding and --window go together: the window says how much is held, e.g. 1h")
     return None if window is None else SlidingWindow(Length.parse(window, "window"), counters)
 
 

@@ -159,7 +159,7 @@ def count(
             Resources.parse(resources, tolerance, sigma),
             track,
             support,
-            sliding(window, counters, method),
+            sliding(window, counters),
             weight,
         ),
         keys=tuple(keys or ()),

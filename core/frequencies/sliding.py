@@ -45,7 +45,7 @@ class SlidingWindow:
                 f"{self.counters} counters cannot slide a window: give 2 to {MOST_PER_LENGTH + 1}; 3 hold half a"
                 " window more than asked for at most"
             )
-        self.panes  # noqa: B018 - it refuses what is too short
+        Panes(self.length, self.counters - 1)  # refuses what is too short
 
     @property
     def panes(self) -> Panes:
