@@ -11,7 +11,7 @@ import pyarrow as pa
 from adapt.core.errors import BadInput
 from adapt.core.hashing.hashes import HASHES
 from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.consistent import DEFAULT_REPLICAS
+from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, Replicas, alike
 from adapt.core.partitioners.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioners.key_groups import MOST_GROUPS, default_max_parallelism
 from adapt.core.partitioners.key_text import key_to_text
@@ -30,6 +30,7 @@ from adapt.core.partitioners.plan_fields import (
     read_field,
     read_name,
     read_positive,
+    read_replicas,
 )
 from adapt.core.partitioners.registry import make_partitioner
 from adapt.core.stream import KeyType
@@ -49,7 +50,7 @@ class Plan:
         construction: How the explicit channels were chosen, where there are any.
         hash: The hash function; its seed is fixed. Without meaning in the scheme of an engine, which has
             its own, and murmur3 there.
-        replicas: Of each channel on the ring; without meaning in a scheme without a ring.
+        replicas: Of each channel on the ring, one number or one a channel; without meaning in a scheme without a ring.
         explicit: Tracked keys with their channels; empty in a scheme that tracks none.
         max_parallelism: The key groups, in a scheme that has them; where none is given, what Flink takes by default.
         trace: Fingerprint of the trace it was built for.
@@ -66,7 +67,7 @@ class Plan:
     key_type: KeyType
     construction: Construction | None = None
     hash: HashName = HashName.MURMUR3
-    replicas: int = DEFAULT_REPLICAS
+    replicas: Replicas = DEFAULT_REPLICAS
     explicit: ExplicitMap = field(default_factory=lambda: ExplicitMap.of({}))
     max_parallelism: int | None = None
     trace: str | None = None
@@ -79,6 +80,7 @@ class Plan:
         """Any mapping will do for `explicit`; it is kept as an `ExplicitMap` of keys of `key_type`."""
         object.__setattr__(self, "explicit", ExplicitMap.of(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
+        object.__setattr__(self, "replicas", alike(self.replicas))
         if self.scheme in ENGINE_SCHEMES:
             object.__setattr__(self, "hash", HashName.MURMUR3)
         groups = default_max_parallelism(self.channels) if self.max_parallelism is None else self.max_parallelism
@@ -143,13 +145,15 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
     )
     if tracked and scheme not in MAPPED_SCHEMES:
         raise BadInput(f"plan field 'explicit' has {len(tracked)} keys, but scheme {scheme} has no explicit map")
+    if data.get("ring_replicas") is not None and scheme not in RING_SCHEMES:
+        raise BadInput(f"plan field 'ring_replicas' is given, but scheme {scheme} has no ring")
     return Plan(
         scheme=scheme,
         channels=channels,
         key_type=key_type,
         construction=None if data.get("construction") is None else read_name(data, "construction", Construction),
         hash=HashName.MURMUR3 if scheme in ENGINE_SCHEMES else _hash_from_data(read_field(data, "hash", Mapping)),
-        replicas=read_positive(data, "replicas", DEFAULT_REPLICAS),
+        replicas=read_replicas(data, channels),
         explicit=tracked,
         max_parallelism=_groups_from_data(data, scheme, channels) if scheme in GROUP_SCHEMES else None,
         trace=read_field(data, "trace", str, None),
@@ -168,7 +172,7 @@ def _mapping_to_data(plan: Plan) -> dict[str, Any]:
         "channels": plan.channels,
         "key_type": plan.key_type.value,
         "hash": _hash_to_data(plan),
-        "replicas": plan.replicas if plan.scheme in RING_SCHEMES else None,
+        **_replicas_to_data(plan),
         **({"max_parallelism": plan.max_parallelism} if plan.scheme in GROUP_SCHEMES else {}),
         "explicit": {key_to_text(key): channel for key, channel in plan.explicit.items() if key is not None},
         "explicit_null": plan.explicit.get(None),
@@ -184,6 +188,15 @@ def _check_schema(schema: str) -> None:
 def _hash_to_data(plan: Plan) -> dict[str, Any] | None:
     """The hash of the plan; none in the scheme of an engine, whose name says it."""
     return None if plan.scheme in ENGINE_SCHEMES else {"name": plan.hash.value, "seed": HASHES[plan.hash].seed}
+
+
+def _replicas_to_data(plan: Plan) -> dict[str, Any]:
+    """The replicas of the plan: one number in `replicas`, or one a channel in `ring_replicas`."""
+    if plan.scheme not in RING_SCHEMES:
+        return {"replicas": None}
+    if isinstance(plan.replicas, tuple):
+        return {"replicas": None, "ring_replicas": list(plan.replicas)}
+    return {"replicas": plan.replicas}
 
 
 def _groups_from_data(data: Mapping[str, Any], scheme: Scheme, channels: int) -> int:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.frequencies.frequencies import key_type_of
 from adapt.core.hashing.columns import one_array
+from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, Replicas
 from adapt.core.partitioners.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioners.key_text import keys_from_texts
 from adapt.core.stream import KeyType
@@ -17,7 +18,7 @@ from adapt.core.stream import KeyType
 Data = Mapping[str, Any]
 Name = TypeVar("Name", bound=StrEnum)
 
-_MEANT = {str: "text", int: "a whole number", Mapping: "an object"}
+_MEANT = {str: "text", int: "a whole number", list: "a list", Mapping: "an object"}
 _REQUIRED = object()
 
 
@@ -56,6 +57,22 @@ def read_positive(data: Data, name: str, default: Any = _REQUIRED) -> int:
         if not 1 <= value < 2**31:
             raise BadInput(f"{value} is not from 1 to 2147483647")
     return value
+
+
+def read_replicas(data: Data, channels: int) -> Replicas:
+    """The replicas on the ring: field `ring_replicas`, one number a channel, if it is there; else `replicas`.
+
+    Raises:
+        BadInput: they are not whole numbers from 1 to 2^31 - 1, or `ring_replicas` is not one a channel.
+    """
+    each = read_field(data, "ring_replicas", list, None)
+    if each is None:
+        return read_positive(data, "replicas", DEFAULT_REPLICAS)
+    with naming_field("ring_replicas"):
+        if len(each) != channels:
+            raise BadInput(f"it has the replicas of {len(each)} channels, but the plan has {channels}")
+    within = {f"ring_replicas[{channel}]": count for channel, count in enumerate(each)}
+    return tuple(read_positive(within, name) for name in within)
 
 
 def read_name(data: Data, name: str, names: type[Name]) -> Name:

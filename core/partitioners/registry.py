@@ -9,7 +9,7 @@ from typing import TypeAlias
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.bounded import TIGHT, bounded
-from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash
+from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash, Replicas
 from adapt.core.partitioners.flink import FlinkPartitioner
 from adapt.core.partitioners.greedy import greedy
 from adapt.core.partitioners.hybrid import HybridPartitioner
@@ -17,7 +17,7 @@ from adapt.core.partitioners.jump import JumpHash
 from adapt.core.partitioners.kafka import KafkaPartitioner
 from adapt.core.partitioners.key_groups import KeyGroups
 from adapt.core.partitioners.maglev import Maglev
-from adapt.core.partitioners.names import MAPPED_SCHEMES, Scheme
+from adapt.core.partitioners.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.partitioners.rendezvous import Rendezvous
 from adapt.core.partitioners.spark import SparkPartitioner
@@ -34,14 +34,14 @@ class Parts:
     Attributes:
         channels: N, from 1.
         hash: Places keys, and replicas on a ring.
-        replicas: Of each channel on a ring.
+        replicas: Of each channel on a ring, one number or one a channel.
         explicit: The explicit map.
         max_parallelism: The number of key groups; None, what Flink takes by default.
     """
 
     channels: int
     hash: HashName = HashName.MURMUR3
-    replicas: int = DEFAULT_REPLICAS
+    replicas: Replicas = DEFAULT_REPLICAS
     explicit: Mapping[Key, int] = field(default_factory=dict)
     max_parallelism: int | None = None
 
@@ -93,7 +93,7 @@ def make_partitioner(
     scheme: Scheme,
     channels: int,
     hash: HashName = HashName.MURMUR3,
-    replicas: int = DEFAULT_REPLICAS,
+    replicas: Replicas = DEFAULT_REPLICAS,
     explicit: Mapping[Key, int] | None = None,
     max_parallelism: int | None = None,
 ) -> Partitioner:
@@ -103,16 +103,19 @@ def make_partitioner(
         scheme: How keys are placed.
         channels: N, from 1.
         hash: Places keys, and replicas on a ring; passed over by the scheme of an engine, which has its own.
-        replicas: Of each channel on a ring; passed over by a scheme without one.
+        replicas: Of each channel on a ring, one number or one a channel; one is passed over by a scheme without a ring.
         explicit: The explicit map, of a scheme that has one; empty if not given.
         max_parallelism: The key groups, of a scheme that has them; what Flink takes by default if not given.
 
     Raises:
-        UsageError: a number is out of its range, or the scheme has no explicit map and one was given.
+        UsageError: a number is out of its range, or the scheme has no explicit map, or no ring for replicas that
+            differ, and these were given.
         BadInput: a key is mapped to a channel that does not exist.
     """
     if explicit and scheme not in MAPPED_SCHEMES:
         raise UsageError(f"scheme {scheme} has no explicit map, but {len(explicit)} keys are mapped explicitly")
+    if isinstance(replicas, tuple) and scheme not in RING_SCHEMES:
+        raise UsageError(f"scheme {scheme} has no ring, but {len(replicas)} channels are given replicas of their own")
     return SCHEMES[scheme](Parts(channels, hash, replicas, explicit or {}, max_parallelism))
 
 

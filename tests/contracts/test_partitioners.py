@@ -28,6 +28,12 @@ MONOTONE = [Scheme.CONSISTENT, Scheme.JUMP, Scheme.RENDEZVOUS, *sorted(MAPPED_SC
 every_scheme = pytest.mark.parametrize("scheme", SCHEMES)
 
 
+def replicas_of(channels):
+    """One number for all channels, or one each."""
+    each = st.integers(1, 20)
+    return each | st.lists(each, min_size=channels, max_size=channels).map(tuple)
+
+
 @st.composite
 def placements(draw, scheme):
     """A plan of the scheme and a column to place, in which tracked keys occur if the scheme tracks any."""
@@ -40,7 +46,7 @@ def placements(draw, scheme):
         channels=channels,
         key_type=key_type,
         hash=draw(st.sampled_from(HashName)),
-        replicas=draw(st.integers(1, 20)),
+        replicas=draw(replicas_of(channels) if scheme in RING_SCHEMES else st.just(1000)),
         explicit=ExplicitMap.of(entries if scheme in MAPPED_SCHEMES else {}, key_type),
         max_parallelism=draw(st.none() | st.integers(channels, 32768)) if scheme in GROUP_SCHEMES else None,
     )

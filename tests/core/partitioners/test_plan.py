@@ -32,6 +32,11 @@ DATA = plan_to_data(PLAN)
 KEYS = {KeyType.STRING: st.text(), KeyType.INT64: st.integers(-(2**63), 2**63 - 1), KeyType.BINARY: st.binary()}
 
 
+def replicas_of(channels):
+    each = st.integers(1, 2000)
+    return each | st.lists(each, min_size=channels, max_size=channels).map(tuple)
+
+
 @st.composite
 def plans(draw):
     key_type = draw(st.sampled_from(KeyType))
@@ -43,7 +48,7 @@ def plans(draw):
         channels=channels,
         key_type=key_type,
         hash=draw(st.sampled_from(HashName)),
-        replicas=draw(st.integers(1, 2000)) if scheme in RING_SCHEMES else 1000,
+        replicas=draw(replicas_of(channels)) if scheme in RING_SCHEMES else 1000,
         explicit=ExplicitMap.of(draw(entries) if scheme in MAPPED_SCHEMES else {}, key_type),
         max_parallelism=draw(st.none() | st.integers(channels, 2**15)),
     )
@@ -127,6 +132,21 @@ def test_replicas_mean_nothing_in_a_uniform_plan():
     assert plan_to_data(plans[0])["replicas"] is None
 
 
+def test_replicas_that_differ_stand_in_a_field_of_their_own():
+    weighted = replace(PLAN, replicas=(9, 10, 10, 10, 10, 10, 10, 12))
+    data = plan_to_data(weighted)
+    assert (data["replicas"], data["ring_replicas"]) == (None, [9, 10, 10, 10, 10, 10, 10, 12])
+    assert weighted.partitioner().ring.replica_counts.tolist() == data["ring_replicas"]
+    assert weighted.content_hash() != PLAN.content_hash()
+
+
+def test_equal_replicas_of_each_channel_are_the_plan_with_one_number():
+    each = replace(PLAN, replicas=(10,) * 8)
+    assert each == PLAN
+    assert plan_to_data(each) == DATA
+    assert plan_from_data(DATA | {"replicas": None, "ring_replicas": [10] * 8}) == PLAN
+
+
 def test_the_order_of_parameters_and_entries_does_not_count():
     turned = replace(
         PLAN,
@@ -157,6 +177,15 @@ def test_the_order_of_parameters_and_entries_does_not_count():
         ({"hash": {"name": "murmur3", "seed": 7}}, r"'hash.seed': 7 is not the seed of murmur3, which is 0"),
         ({"hash": "murmur3"}, r"'hash': 'murmur3' is not an object"),
         ({"replicas": -5}, r"'replicas': -5 is not from 1"),
+        ({"ring_replicas": [1, 2]}, r"'ring_replicas': it has the replicas of 2 channels, but the plan has 8"),
+        ({"ring_replicas": [1] * 7 + [0]}, r"'ring_replicas\[7\]': 0 is not from 1 to 2147483647"),
+        ({"ring_replicas": [1] * 7 + ["1"]}, r"'ring_replicas\[7\]': '1' is not a whole number"),
+        ({"ring_replicas": [None] * 8}, r"'ring_replicas\[0\]': it is missing"),
+        ({"ring_replicas": 9}, r"'ring_replicas': 9 is not a list"),
+        (
+            {"scheme": "jump", "explicit": {}, "explicit_null": None, "ring_replicas": [1] * 8},
+            r"'ring_replicas' is given, but scheme jump has no ring",
+        ),
         ({"explicit": None}, r"'explicit': it is missing"),
         ({"explicit": {"a": "x"}}, r"'explicit': key 'a' is mapped to 'x', which is not a whole number"),
         ({"explicit": {"a": True}}, r"'explicit': key 'a' is mapped to True"),

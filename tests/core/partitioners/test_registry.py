@@ -11,7 +11,7 @@ from adapt.core.partitioners.jump import JumpHash
 from adapt.core.partitioners.kafka import KafkaPartitioner
 from adapt.core.partitioners.key_groups import KeyGroups
 from adapt.core.partitioners.maglev import Maglev
-from adapt.core.partitioners.names import GROUP_SCHEMES, MAPPED_SCHEMES, Scheme
+from adapt.core.partitioners.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
 from adapt.core.partitioners.registry import FROM_COUNTS, SCHEMES, Parts, follow, make_partitioner, max_parallelism_of
 from adapt.core.partitioners.rendezvous import Rendezvous
 from adapt.core.partitioners.spark import SparkPartitioner
@@ -48,6 +48,12 @@ def test_a_scheme_is_made_of_what_it_needs():
 def test_explicit_keys_of_a_scheme_without_a_map_are_refused(scheme):
     with pytest.raises(UsageError, match=f"scheme {scheme} has no explicit map, but 1 keys are"):
         make_partitioner(scheme, 4, explicit={"a": 1})
+
+
+@pytest.mark.parametrize("scheme", sorted(set(Scheme) - RING_SCHEMES))
+def test_replicas_of_each_channel_in_a_scheme_without_a_ring_are_refused(scheme):
+    with pytest.raises(UsageError, match=f"scheme {scheme} has no ring, but 4 channels"):
+        make_partitioner(scheme, 4, replicas=(1, 2, 3, 4))
 
 
 @pytest.mark.parametrize("scheme", Scheme)
