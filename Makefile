@@ -32,7 +32,7 @@ format: .venv/.dev
 lint: .venv/.dev
 	$(BIN)/ruff check .
 
-# The three folders as the package they are imported as.
+# The three folders as the package they are imported as; paper is imported from here.
 types: .venv/.dev
 	mkdir -p build/types/adapt
 	for folder in cli core traces; do ln -sfn ../../../$$folder build/types/adapt/$$folder; done

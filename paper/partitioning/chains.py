@@ -1,0 +1,214 @@
+"""Chains of hybrid partitioners over a Zipf domain: each built from the one before, none looking at every key again.
+
+Only tracked keys are placed by a construction. What all others load and migrate is what the ring does with all keys
+(`hashing.py`), less what it does with the tracked ones; so a step costs the construction and a few thousand keys,
+however large the domain, and its numbers are those of `compare_schemes`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.tracking import tracked_keys
+from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.construct import CONSTRUCTIONS
+from adapt.core.partitioners.explicit import ExplicitMap
+from adapt.core.partitioners.hybrid import HybridPartitioner
+from adapt.core.partitioners.names import Construction, UtilityName
+from adapt.core.partitioners.partitioner import Channels
+from adapt.core.partitioners.problem import Problem
+from adapt.core.resources.floors import imbalance_floor, r_floor, r_floor_pair
+from adapt.core.resources.functions import Floats, ResourceFunction, Resources
+from adapt.core.resources.imbalance import max_over_mean, max_over_min, relative_imbalance
+from paper.partitioning.domain import Domain
+from paper.partitioning.hashing import LETTERS, Sums
+
+LISTED = 20_000
+"""The heaviest keys, among which the tracked ones are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One partitioner of a chain, judged on every key of its domain by each resource function.
+
+    Attributes:
+        channels: N.
+        explicit_keys: Keys that are mapped one by one.
+        r: By letter, the fullest channel over the emptiest (Eqs. 2, 4, 6); None where a channel is empty.
+        m: By the letter of state, relative migration from the step before (Eq. 12); None in the first.
+        imbalance: Linear load of the fullest channel over the average one.
+        imbalance_floor: The least `imbalance` of any placement of whole keys.
+        r_floor: The least r (L) of any placement of whole keys.
+        r_floor_pair: The least r (L) with the explicit keys placed anywhere and the rest where the ring puts them; None
+            without explicit keys.
+    """
+
+    channels: int
+    explicit_keys: int
+    r: Mapping[str, float | None]
+    m: Mapping[str, float] | None
+    imbalance: float | None
+    imbalance_floor: float | None
+    r_floor: float | None
+    r_floor_pair: float | None
+
+    def b(self, letters: str, alpha: float = 1.2) -> float | None:
+        """b (Eq. 11) by three letters: state, computation, network."""
+        return relative_imbalance([self.r[letter] for letter in letters], [alpha] * 3)
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Step":
+        """What `as_data` gave."""
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How the partitioners of a chain are built.
+
+    Attributes:
+        construction: How tracked keys are placed.
+        letters: Resource functions of state, computation and network.
+        alpha: The tolerance of each resource.
+        sigma: Part of the tolerated imbalance left to untracked keys.
+        utility: How balance and migration are combined.
+        track: Track this many keys instead of those that reach delta.
+    """
+
+    construction: Construction
+    letters: str = "LCL"
+    alpha: float = 1.2
+    sigma: float = 0.1
+    utility: UtilityName = UtilityName.APM
+    track: int | None = None
+
+    @property
+    def resources(self) -> Resources:
+        """The resources that are balanced."""
+        return Resources.parse(self.letters, self.alpha, self.sigma)
+
+
+def hashed_chain(sums: Sums, heaviest: Floats) -> list[Step]:
+    """The steps of a scheme that hashes all keys.
+
+    Args:
+        sums: What it loads and migrates.
+        heaviest: Counts of the heaviest keys, falling; as many as there are channels.
+    """
+    steps = []
+    for at, channels in enumerate(sums.channels):
+        loads = {letter: sums.loads[letter][at] for letter in LETTERS}
+        moved = {letter: float(sums.moved[letter][at]) for letter in LETTERS} if at else None
+        steps.append(_step(channels, loads, moved, heaviest, None))
+    return steps
+
+
+def hybrid_chain(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> list[Step]:
+    """The steps of a hybrid scheme from one channel to `last`, one channel more at a time.
+
+    Args:
+        domain: The keys; only the heaviest are made.
+        sums: What the ring loads and migrates, from one channel to at least `last`, one more at a time.
+        recipe: How the partitioners are built.
+        last: N of the last step.
+
+    Raises:
+        UsageError: more keys are tracked than are looked at.
+    """
+    listed = domain.heaviest(max(LISTED, recipe.track or 0), sums.total("L"))
+    placed, steps = _Placed.nowhere(listed), []
+    current: HybridPartitioner | None = None
+    for at in range(last):
+        ring = ConsistentHash(at + 1)
+        tracked = tracked_keys(listed, recipe.resources, ring.channels, recipe.track)
+        if len(tracked) == len(listed.keys) < domain.keys:
+            raise UsageError(f"all {len(tracked)} keys that are looked at are tracked: look at more, or raise sigma")
+        hashed = ring.channels_of(listed.keys)
+        before, placed = placed, _Placed(hashed, hashed, 0)
+        residual = {letter: placed.without(len(tracked), sums, at, listed, letter) for letter in LETTERS}
+        problem = Problem.of(current or ring, ring, listed, tracked, recipe.resources, recipe.utility)
+        rest = np.stack([residual[letter] for letter in recipe.letters])
+        chosen = CONSTRUCTIONS[recipe.construction](replace(problem, residual=partial(np.array, rest)))
+        current = HybridPartitioner(ExplicitMap(tracked, chosen), ring)
+        placed = placed.with_explicit(chosen)
+        loads = {letter: residual[letter] + placed.explicit_load(listed, letter, at + 1) for letter in LETTERS}
+        moved = {letter: placed.moved_from(before, sums, at, listed, letter) for letter in LETTERS} if at else None
+        counts = listed.count_low.astype(np.float64)
+        steps.append(_step(at + 1, loads, moved, counts, (counts[: len(tracked)], residual["L"])))
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Where the listed keys are under one partitioner.
+
+    Attributes:
+        hashed: Under its ring, shape (listed,).
+        real: Under the partitioner, shape (listed,).
+        explicit: How many keys, from the first, are explicit.
+    """
+
+    hashed: Channels
+    real: Channels
+    explicit: int
+
+    @classmethod
+    def nowhere(cls, listed: Frequencies) -> "_Placed":
+        none = np.zeros(len(listed.keys), np.int32)
+        return cls(none, none, 0)
+
+    def with_explicit(self, chosen: Channels) -> "_Placed":
+        return _Placed(self.hashed, np.concatenate((chosen, self.hashed[len(chosen) :])), len(chosen))
+
+    def without(self, tracked: int, sums: Sums, at: int, listed: Frequencies, letter: str) -> Floats:
+        """What the untracked keys load onto each channel; shape (N,)."""
+        weights = _weights(listed, letter)[:tracked]
+        ring: Floats = sums.loads[letter][at]
+        return ring - np.bincount(self.hashed[:tracked], weights, minlength=len(ring))
+
+    def explicit_load(self, listed: Frequencies, letter: str, channels: int) -> Floats:
+        """What the explicit keys load onto each channel; shape (channels,)."""
+        weights = _weights(listed, letter)[: self.explicit]
+        return np.bincount(self.real[: self.explicit], weights, minlength=channels).astype(np.float64, copy=False)
+
+    def moved_from(self, before: "_Placed", sums: Sums, at: int, listed: Frequencies, letter: str) -> float:
+        """The state that migrates: of the ring, with what it really is of the keys explicit before or after."""
+        either = max(self.explicit, before.explicit)
+        weights = _weights(listed, letter)[:either]
+        hashed = weights[self.hashed[:either] != before.hashed[:either]].sum()
+        real = weights[self.real[:either] != before.real[:either]].sum()
+        return float(sums.moved[letter][at] - hashed + real)
+
+
+def _weights(listed: Frequencies, letter: str) -> Floats:
+    return ResourceFunction(letter).of(listed.count_low)
+
+
+def _step(
+    channels: int,
+    loads: Mapping[str, Floats],
+    moved: Mapping[str, float] | None,
+    heaviest: Floats,
+    pair: tuple[Floats, Floats] | None,
+) -> Step:
+    linear, total = loads["L"], float(loads["L"].sum())
+    ideal = {letter: float(loads[letter].sum()) / channels for letter in LETTERS}
+    return Step(
+        channels=channels,
+        explicit_keys=0 if pair is None else len(pair[0]),
+        r={letter: max_over_min(loads[letter]) for letter in LETTERS},
+        m=None if moved is None else {letter: moved[letter] / ideal[letter] for letter in LETTERS},
+        imbalance=max_over_mean(linear),
+        imbalance_floor=imbalance_floor(float(heaviest[0]), total, channels),
+        r_floor=r_floor(heaviest[:channels], total, channels),
+        r_floor_pair=None if pair is None else r_floor_pair(*pair),
+    )

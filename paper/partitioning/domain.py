@@ -1,0 +1,84 @@
+"""Exact Zipf domains: every key of a stream with a whole count, made by rank and so block by block."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.order import key_order
+from adapt.core.resources.functions import Floats
+
+TUPLES_A_KEY = 10
+"""Tuples of a stream over its keys. Whole counts make every sum exact, in whatever order it is added up, and make ties
+between keys as common as in a counted stream."""
+
+BLOCK = 1 << 20
+"""Ranks that are looked at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The keys of a Zipf stream; another seed is another set of keys, so other places on the ring.
+
+    Attributes:
+        keys: |D|.
+        skew: z; rank k has a share proportional to k^-z.
+        seed: The first key is `seed * keys`, the next ones follow; keys are integers.
+    """
+
+    keys: int
+    skew: float
+    seed: int
+
+    def names(self, first: int, last: int) -> pa.Array:
+        """The keys of the ranks from `first` to before `last`, counted from 0; shape (last - first,)."""
+        return pa.array(np.arange(first, last) + self.seed * self.keys)
+
+    def counts(self, first: int, last: int) -> Floats:
+        """The tuples of each of these ranks, never rising, at least 1; shape (last - first,)."""
+        ranks = np.arange(first + 1, last + 1, dtype=np.float64)
+        scale = TUPLES_A_KEY * self.keys / _weight_of_all(self.keys, self.skew)
+        return np.maximum(np.rint(scale * ranks**-self.skew), 1.0)
+
+    def heaviest(self, most: int, total: float) -> Frequencies:
+        """The heaviest keys alone, in the order of counted keys, as an exact counter of the whole stream lists them.
+
+        Args:
+            most: About how many; keys that tie with the last of them are listed too.
+            total: The tuples of the whole stream.
+        """
+        listed = min(most, self.keys)
+        looked_at = listed
+        while True:
+            looked_at = min(2 * looked_at, self.keys)
+            counts = self.counts(0, looked_at)
+            tied = int(np.count_nonzero(counts >= counts[listed - 1]))
+            if tied < looked_at or looked_at == self.keys:
+                return self._counted(tied, counts[:tied], total)
+
+    def whole(self) -> Frequencies:
+        """All keys with their counts, as an exact counter gives them; for domains that fit in memory."""
+        counts = self.counts(0, self.keys)
+        return self._counted(self.keys, counts, float(counts.sum()))
+
+    def _counted(self, listed: int, counts: Floats, total: float) -> Frequencies:
+        keys = self.names(0, listed)
+        order = pa.array(key_order(keys, counts))
+        return Frequencies(keys.take(order), counts, counts, total, round(total), distinct=self.keys)
+
+
+def blocks(first: int, last: int, size: int = BLOCK) -> Iterator[tuple[int, int]]:
+    """The ranks from `first` to before `last` in pieces of at most `size`."""
+    for start in range(first, last, size):
+        yield start, min(start + size, last)
+
+
+@lru_cache(maxsize=64)
+def _weight_of_all(keys: int, skew: float) -> float:
+    """The sum of k^-z over all ranks, the same on every machine whoever adds it up."""
+    pieces = blocks(0, keys)
+    return math.fsum(float((np.arange(start + 1, end + 1, dtype=np.float64) ** -skew).sum()) for start, end in pieces)

@@ -1,0 +1,125 @@
+"""What hashing alone puts on channels and moves between them, added up over a domain block by block.
+
+The ring places untracked keys whatever the construction, so these sums are made once for a domain; a construction then
+only adds what its tracked keys change (`chains.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioners.partitioner import Channels, Partitioner
+from adapt.core.partitioners.registry import make_partitioner
+from adapt.core.resources.functions import Floats, ResourceFunction
+from paper.partitioning.domain import Domain, blocks
+
+LETTERS = tuple(function.value for function in ResourceFunction)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The loads of channels and what migrates, over a part of a domain; sums of parts add up.
+
+    All are sums of whole numbers below 2^53, so that neither the parts nor their order change a digit.
+
+    Attributes:
+        channels: The channel counts N, in the order in which they follow each other.
+        loads: By letter of the resource function, the load of each channel for each N; shapes (N,).
+        moved: By letter, the state whose channel differs from that under the channel count before, which for the first
+            is 0; shape (channel counts,).
+    """
+
+    channels: tuple[int, ...]
+    loads: Mapping[str, tuple[Floats, ...]]
+    moved: Mapping[str, Floats]
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(
+            self.channels,
+            {f: tuple(a + b for a, b in zip(self.loads[f], other.loads[f], strict=True)) for f in LETTERS},
+            {f: self.moved[f] + other.moved[f] for f in LETTERS},
+        )
+
+    def total(self, letter: str) -> float:
+        """The load of all keys together."""
+        return float(self.loads[letter][0].sum())
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON data."""
+        loads = {letter: [each.tolist() for each in self.loads[letter]] for letter in LETTERS}
+        moved = {letter: self.moved[letter].tolist() for letter in LETTERS}
+        return {"channels": list(self.channels), "loads": loads, "moved": moved}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Sums":
+        """What `as_data` gave."""
+        loads = {letter: tuple(np.array(each) for each in data["loads"][letter]) for letter in LETTERS}
+        return cls(tuple(data["channels"]), loads, {letter: np.array(data["moved"][letter]) for letter in LETTERS})
+
+
+def hashed_sums(
+    keys: int,
+    seed: int,
+    skews: Sequence[float],
+    scheme: Scheme,
+    channels: Sequence[int],
+    first: int,
+    last: int,
+    max_parallelism: int | None = None,
+) -> list[Sums]:
+    """The sums of a scheme that hashes all keys, for one domain a skew, over a range of ranks.
+
+    Where keys go does not depend on the skew, so they are routed once for all of them. Takes the memory of one block.
+
+    Args:
+        keys: |D|.
+        seed: Which keys they are.
+        skews: z of each domain.
+        scheme: Any that needs no counts.
+        channels: The channel counts, in the order in which they follow each other.
+        first: The first rank, from 0.
+        last: The rank after the last.
+        max_parallelism: The key groups of a scheme that has them.
+    """
+    domains = [Domain(keys, skew, seed) for skew in skews]
+    partitioners = [make_partitioner(scheme, count, max_parallelism=max_parallelism) for count in channels]
+    found = [_nothing(channels) for _ in domains]
+    for start, end in blocks(first, last):
+        placed = _placed(partitioners, domains[0], start, end)
+        for at, domain in enumerate(domains):
+            found[at] = found[at] + _of_block(channels, placed, domain.counts(start, end))
+    return found
+
+
+def _placed(partitioners: Sequence[Partitioner], domain: Domain, start: int, end: int) -> list[Channels]:
+    names = domain.names(start, end)
+    return [partitioner.channels_of(names) for partitioner in partitioners]
+
+
+def _of_block(channels: Sequence[int], placed: Sequence[Channels], counts: Floats) -> Sums:
+    weights = {function.value: function.of(counts) for function in ResourceFunction}
+    changes = [None, *(before != after for before, after in pairwise(placed))]
+    return Sums(
+        tuple(channels),
+        {
+            letter: tuple(_added(owners, weight, count) for owners, count in zip(placed, channels, strict=True))
+            for letter, weight in weights.items()
+        },
+        {
+            letter: np.array([0.0 if change is None else float(weight[change].sum()) for change in changes])
+            for letter, weight in weights.items()
+        },
+    )
+
+
+def _added(owners: Channels, weights: Floats, channels: int) -> Floats:
+    return np.bincount(owners, weights, minlength=channels).astype(np.float64, copy=False)
+
+
+def _nothing(channels: Sequence[int]) -> Sums:
+    loads = tuple(np.zeros(count) for count in channels)
+    return Sums(tuple(channels), dict.fromkeys(LETTERS, loads), dict.fromkeys(LETTERS, np.zeros(len(channels))))
