@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapt.core.frequencies.frequencies import key_type_of
+from adapt.core.hashing.columns import key_type_of
 from adapt.traces.artefacts.manifest import Manifest, Provenance, file_entry, write_manifest
 from adapt.traces.artefacts.trace import blocks_of, part_entry
 from adapt.traces.profile import profile_trace

@@ -1,15 +1,18 @@
 """Counted keys: what every counter returns, exact or lossy."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.frequencies.names import CountMethod
+from adapt.core.hashing.columns import key_type_of
+from adapt.core.hashing.hashes import HashedKeys
+from adapt.core.hashing.key_index import KeyIndex
+from adapt.core.hashing.names import HashName
 from adapt.core.stream import KeyType, Weight
 
 Counts: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
@@ -40,12 +43,14 @@ class Frequencies:
     epsilon: float = 0.0
     complete_above: float = 0.0
     distinct: int = 0
+    _index: KeyIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not len(self.keys) == len(self.count_low) == len(self.count_high):
             raise ValueError(
                 f"{len(self.keys)} keys do not fit {len(self.count_low)} and {len(self.count_high)} counts"
             )
+        object.__setattr__(self, "_index", KeyIndex(self.keys))
 
     @property
     def exact(self) -> bool:
@@ -67,13 +72,10 @@ class Frequencies:
         """
         if key_type_of(keys.type) is not self.key_type:
             raise ValueError(f"{keys.type} keys are not among {self.key_type} keys")
-        places = pc.index_in(keys.cast(self.keys.type), value_set=self.keys)
-        listed = places.is_valid().to_numpy(zero_copy_only=False)
-        at = places.fill_null(0).to_numpy(zero_copy_only=False)
         if not len(self.keys):
             return np.zeros(len(keys)), np.full(len(keys), self.complete_above)
-        low = np.where(listed, self.count_low[at], 0)
-        return low, np.where(listed, self.count_high[at], self.complete_above)
+        at = self._index.rows_of(HashedKeys.of(keys, HashName.MURMUR3))
+        return np.where(at >= 0, self.count_low[at], 0), np.where(at >= 0, self.count_high[at], self.complete_above)
 
     def above(self, support: float) -> "Frequencies":
         """Only the keys that a counter reports for this support: those with count_low >= (support - epsilon) total.
@@ -116,18 +118,3 @@ def check_support(support: float, epsilon: float) -> None:
             f"support {support:g} is not above epsilon ({epsilon:g}) and at most 1: a key of that share could not be"
             f" told from one that is not there; give a support from {2 * epsilon:.2g} up, or a smaller epsilon"
         )
-
-
-def key_type_of(kind: pa.DataType) -> KeyType:
-    """The key type of an Arrow column.
-
-    Raises:
-        ValueError: the column is none of string, int64 and binary.
-    """
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return KeyType.STRING
-    if pa.types.is_int64(kind):
-        return KeyType.INT64
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return KeyType.BINARY
-    raise ValueError(f"a key column is string, int64 or binary, not {kind}")

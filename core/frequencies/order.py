@@ -5,7 +5,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.frequencies.frequencies import Counts, key_type_of
+from adapt.core.frequencies.frequencies import Counts
+from adapt.core.hashing.columns import key_type_of
 from adapt.core.stream import KeyType
 
 

@@ -8,7 +8,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.frequencies.frequencies import key_type_of
 from adapt.core.stream import Key, KeyType
 
 Words: TypeAlias = NDArray[np.uint64]
@@ -54,6 +53,21 @@ def one_array(keys: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not isinstance(column, pa.ChunkedArray):
         return column
     return (column if column.num_chunks < 2 else _large(column)).combine_chunks()
+
+
+def key_type_of(kind: pa.DataType) -> KeyType:
+    """The key type of an Arrow column.
+
+    Raises:
+        ValueError: the column is none of string, int64 and binary.
+    """
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return KeyType.STRING
+    if pa.types.is_int64(kind):
+        return KeyType.INT64
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return KeyType.BINARY
+    raise ValueError(f"a key column is string, int64 or binary, not {kind}")
 
 
 def column_of(key: Key, key_type: KeyType | None = None) -> pa.Array:

@@ -5,8 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.frequencies.frequencies import key_type_of
-from adapt.core.hashing.columns import key_bytes, one_array
+from adapt.core.hashing.columns import key_bytes, key_type_of, one_array
 from adapt.core.stream import KeyType
 
 _C1 = np.uint32(0xCC9E2D51)

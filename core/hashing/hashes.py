@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.hashing import murmur3, xxhash64
-from adapt.core.hashing.columns import Words, key_bytes
+from adapt.core.hashing.columns import KeyBytes, Words, key_bytes, one_array
 from adapt.core.hashing.names import HashName
 
 
@@ -23,7 +23,7 @@ class KeyHash(Protocol):
     def seed(self) -> int:
         """The seed, fixed and recorded in plans."""
 
-    def positions(self, keys: pa.Array | pa.ChunkedArray) -> tuple[Words, Words]:
+    def positions(self, keys: pa.Array | pa.ChunkedArray | KeyBytes) -> tuple[Words, Words]:
         """Where each key stands among the 2^128 positions of a ring: high and low word, each of shape (rows,)."""
 
     def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
@@ -37,9 +37,9 @@ class Murmur3:
     name: ClassVar[HashName] = HashName.MURMUR3
     seed: ClassVar[int] = murmur3.SEED
 
-    def positions(self, keys: pa.Array | pa.ChunkedArray) -> tuple[Words, Words]:
+    def positions(self, keys: pa.Array | pa.ChunkedArray | KeyBytes) -> tuple[Words, Words]:
         """The words h1 and h2."""
-        return murmur3.murmur3(key_bytes(keys))
+        return murmur3.murmur3(_bytes_of(keys))
 
     def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
         """The 128-bit number modulo n, exactly: below 2^31 no product of two remainders overflows a word."""
@@ -55,9 +55,9 @@ class Xxhash64:
     name: ClassVar[HashName] = HashName.XXHASH64
     seed: ClassVar[int] = xxhash64.SEED
 
-    def positions(self, keys: pa.Array | pa.ChunkedArray) -> tuple[Words, Words]:
+    def positions(self, keys: pa.Array | pa.ChunkedArray | KeyBytes) -> tuple[Words, Words]:
         """The unsigned hash, and zeros."""
-        high = xxhash64.xxhash64(key_bytes(keys))
+        high = xxhash64.xxhash64(_bytes_of(keys))
         return high, np.zeros_like(high)
 
     def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
@@ -67,3 +67,40 @@ class Xxhash64:
 
 
 HASHES: dict[HashName, KeyHash] = {known.name: known for known in (Murmur3(), Xxhash64())}
+
+
+@dataclass(frozen=True, slots=True)
+class HashedKeys:
+    """The keys of a column, hashed once for all that look them up.
+
+    Attributes:
+        bytes: The keys as bytes; a null is the empty key.
+        missing: Which keys are null, shape (rows,); None if none is.
+        high, low: Their positions; each of shape (rows,).
+        hash: What they were hashed with.
+    """
+
+    bytes: KeyBytes
+    missing: NDArray[np.bool_] | None
+    high: Words
+    low: Words
+    hash: HashName
+
+    @classmethod
+    def of(cls, keys: pa.Array | pa.ChunkedArray, hash: HashName) -> "HashedKeys":
+        """Hash a column.
+
+        Raises:
+            ValueError: the column is none of string, int64 and binary.
+        """
+        column = one_array(keys)
+        missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        as_bytes = key_bytes(column)
+        return cls(as_bytes, missing, *HASHES[hash].positions(as_bytes), hash)
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+
+def _bytes_of(keys: pa.Array | pa.ChunkedArray | KeyBytes) -> KeyBytes:
+    return keys if isinstance(keys, KeyBytes) else key_bytes(keys)

@@ -5,8 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.frequencies.frequencies import key_type_of
-from adapt.core.hashing.columns import KeyBytes, key_bytes, one_array
+from adapt.core.hashing.columns import KeyBytes, key_bytes, key_type_of, one_array
 from adapt.core.stream import KeyType
 
 SEED = 0x9747B28C

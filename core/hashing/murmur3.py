@@ -16,6 +16,7 @@ _MIX2 = np.uint64(0xC4CEB9FE1A85EC53)
 _ADD1 = np.uint64(0x52DCE729)
 _ADD2 = np.uint64(0x38495AB5)
 _FIVE = np.uint64(5)
+_ALL = np.uint64(2**64 - 1)
 
 
 def murmur3(keys: KeyBytes) -> tuple[Words, Words]:
@@ -46,6 +47,8 @@ def _word(data: NDArray[np.uint8], start: np.uint64) -> np.uint64:
 @inlined
 def _part(data: NDArray[np.uint8], start: np.uint64, end: np.uint64) -> np.uint64:
     """The at most 8 bytes from `start` to `end`, little-endian."""
+    if start < end and start + np.uint64(8) <= np.uint64(len(data)):
+        return _word(data, start) & (_ALL >> (np.uint64(64) - np.uint64(8) * (end - start)))
     word = np.uint64(0)
     shift = np.uint64(0)
     while start < end:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.hashing.columns import column_of
+from adapt.core.hashing.columns import Words, column_of
 from adapt.core.hashing.hashes import HASHES
 from adapt.core.hashing.names import HashName
 from adapt.core.hashing.positions import SortedPositions
@@ -61,6 +61,10 @@ class ConsistentHash:
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
         return self._owners[self.replicas_of(keys)]
+
+    def channels_at(self, high: Words, low: Words) -> Channels:
+        """The channel of each key that was hashed to a position already, in high and low words; shape (rows,)."""
+        return self._owners[self._positions.first_at_or_after(high, low)]
 
     def replicas_of(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
         """The replica that each key meets first, by its number in the order of the ring; shape (rows,)."""

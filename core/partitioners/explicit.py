@@ -6,11 +6,13 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.frequencies.frequencies import key_type_of
-from adapt.core.hashing.columns import ARROW_TYPES, column_of, one_array
+from adapt.core.hashing.columns import ARROW_TYPES, column_of, key_type_of, one_array
+from adapt.core.hashing.hashes import HashedKeys
+from adapt.core.hashing.key_index import KeyIndex
+from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.partitioner import Channels
 from adapt.core.stream import Key, KeyType
 
@@ -43,6 +45,7 @@ class ExplicitMap(Mapping[Key, int]):
         self.column, owners = keys.take(order), owners[order.to_numpy()]
         self.channels = owners.astype(np.int32)
         self.channels.flags.writeable = False
+        self._index = KeyIndex(self.column)
         self._dictionary: Mapping[Key, int] | None = None
         _refuse_twins(self.column)
         refuse_out_of_range(self.column, owners, 2**31 - 1)
@@ -68,15 +71,18 @@ class ExplicitMap(Mapping[Key, int]):
         """The type of the keys; string if there are none and none was given."""
         return key_type_of(self.column.type)
 
-    def rows_of(self, keys: pa.Array) -> Channels:
+    def rows_of(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
         """The row of this map at which each of `keys` stands, or -1; null matches null. Shape (rows,).
 
         Raises:
             UsageError: this map holds keys of another type.
         """
-        self.refuse_other_type(keys.type)
-        known = self.column.cast(keys.type) if self._holds_type(keys.type) else pa.nulls(len(self), keys.type)
-        return np.asarray(pc.index_in(keys, value_set=known).fill_null(-1))
+        return self.rows_of_hashed(HashedKeys.of(keys, HashName.MURMUR3), keys.type)
+
+    def rows_of_hashed(self, keys: HashedKeys, kind: pa.DataType) -> NDArray[np.int32]:
+        """As `rows_of`, for keys of an Arrow type `kind` that are hashed already."""
+        self.refuse_other_type(kind)
+        return self._index.rows_of(keys)
 
     def refuse_other_type(self, kind: pa.DataType) -> None:
         """Do nothing if a column of this Arrow type may be looked up; null alone is of any type.

@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from adapt.core.compiled import compiled
 from adapt.core.hashing.columns import column_of, one_array
+from adapt.core.hashing.hashes import HashedKeys
 from adapt.core.partitioners.consistent import ConsistentHash
 from adapt.core.partitioners.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioners.partitioner import Channels
@@ -50,10 +54,11 @@ class HybridPartitioner:
             UsageError: the explicit map has keys of another type.
         """
         column = one_array(keys)
-        channels = self.ring.channels_of(column)
-        rows = self.explicit.rows_of(column)
-        tracked = rows >= 0
-        channels[tracked] = self.explicit.channels[rows[tracked]]
+        hashed = HashedKeys.of(column, self.ring.hash)
+        channels = self.ring.channels_at(hashed.high, hashed.low)
+        rows = self.explicit.rows_of_hashed(hashed, column.type)
+        if len(self.explicit):
+            _override(channels, rows, self.explicit.channels)
         return channels
 
     def channel_of(self, key: Key) -> int:
@@ -64,3 +69,12 @@ class HybridPartitioner:
 
     def __reduce__(self) -> tuple[type["HybridPartitioner"], tuple[ExplicitMap, ConsistentHash]]:
         return HybridPartitioner, (self.explicit, self.ring)
+
+
+@compiled
+def _override(channels: Channels, rows: NDArray[np.int32], explicit: Channels) -> None:
+    """Give the keys that stand in a row of the explicit map their channel there; without a branch a key."""
+    for key in range(len(channels)):
+        row = rows[key]
+        mapped = explicit[max(row, 0)]
+        channels[key] = mapped if row >= 0 else channels[key]

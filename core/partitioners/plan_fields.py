@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from adapt.core.errors import BadInput, did_you_mean
-from adapt.core.frequencies.frequencies import key_type_of
-from adapt.core.hashing.columns import one_array
+from adapt.core.hashing.columns import key_type_of, one_array
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, Replicas
 from adapt.core.partitioners.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioners.key_text import keys_from_texts

@@ -5,8 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.frequencies.frequencies import key_type_of
-from adapt.core.hashing.columns import Words
+from adapt.core.hashing.columns import Words, key_type_of
 from adapt.core.stream import KeyType
 
 _PREFIX = "\x1astand-in\x1a"
