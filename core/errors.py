@@ -36,7 +36,12 @@ class EnvironmentFailure(AdaptError):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The tail of a message about an unknown name: a near one if there is one, and what is known."""
     names = sorted(str(name) for name in known)
-    lowered = {name.lower(): name for name in reversed(names)}
-    near = get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
-    hint = f"; did you mean {lowered[near[0]]!r}?" if near else ""
+    hint = near_miss(word, names)
     return f"{hint} (there are: {', '.join(names)})" if names else hint
+
+
+def near_miss(word: str, known: Iterable[str]) -> str:
+    """The tail of a message about an unknown name: the nearest of those known, if one is near."""
+    lowered = {name.lower(): name for name in reversed(list(known))}
+    near = get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
+    return f"; did you mean {lowered[near[0]]!r}?" if near else ""

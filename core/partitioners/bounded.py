@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.compiled import compiled
+from adapt.core.compiled import compiled, inlined
 from adapt.core.errors import UsageError
 from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.constraints import Constraints
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.partitioner import Channels
@@ -27,6 +28,7 @@ def bounded(
     ring: ConsistentHash,
     weigh: ResourceFunction = ResourceFunction.LINEAR,
     capacity: float = USUAL,
+    constraints: Constraints | None = None,
 ) -> HybridPartitioner:
     """Let every listed key walk the ring from its place to the first channel on which it fits.
 
@@ -37,11 +39,16 @@ def bounded(
     get an entry in the explicit map. Keys that a lossy counter did not list stay where the ring puts them; each channel
     is taken to hold an even part of their load.
 
+    Where channels differ in capacity, each has a cap in proportion, and a key that fits nowhere takes the channel that
+    is least utilised with it. Pinned keys lie on their channels before any other is placed, however full that makes
+    these, and always have an entry.
+
     Args:
         counted: The counted keys.
         ring: The consistent hash to walk; its channels are those of the result.
         weigh: What a count loads onto a channel.
         capacity: c, above 1.
+        constraints: Capacities of the channels, and pinned keys.
 
     Raises:
         UsageError: `capacity` is not above 1.
@@ -51,16 +58,19 @@ def bounded(
     """
     if not capacity > 1:
         raise UsageError(f"capacity {capacity:g} leaves no room: give the cap as a multiple of the average, above 1")
-    population = Population.of(counted)
+    population, limits = Population.of(counted), constraints or Constraints()
     keys, loads = population.frequencies.keys, population.loads(weigh)
     listed = np.array(loads[: population.listed])
+    capacities, pins = limits.relative(ring.channels), limits.pins_of(keys)
+    channels, free = pins.copy(), pins < 0
     filled = np.full(ring.channels, loads[population.listed :].sum() / ring.channels)
-    cap = capacity * loads.sum() / ring.channels * (1 + _ROUNDING)
+    filled += np.bincount(pins[~free], listed[~free], ring.channels)
+    caps = capacity * loads.sum() / ring.channels * (1 + _ROUNDING) * capacities
     homes = ring.replicas_of(keys)
-    channels = np.empty(len(keys), np.int32)
-    _walk(listed, np.argsort(-listed, kind="stable"), homes, ring.owners, cap, filled, channels)
-    away = channels != ring.owners[homes]
-    return HybridPartitioner(ExplicitMap(keys.filter(away), channels[away]), ring)
+    order = np.flatnonzero(free)[np.argsort(-listed[free], kind="stable")]
+    _walk(listed, order, homes, ring.owners, caps, capacities, filled, channels)
+    away = (channels != ring.owners[homes]) | ~free
+    return HybridPartitioner(ExplicitMap(keys.filter(away), channels[away]).over(limits.pinned), ring)
 
 
 @compiled
@@ -69,17 +79,33 @@ def _walk(
     order: NDArray[np.int64],
     homes: NDArray[np.int64],
     owners: Channels,
-    cap: float,
+    caps: Floats,
+    capacities: Floats,
     filled: Floats,
     out: Channels,
 ) -> None:
     for key in order:
-        emptiest = filled.min()
-        # Where the key fits nowhere, the walk ends at a channel that is as empty as any.
-        room = max(cap - loads[key], emptiest)
+        load = loads[key]
+        emptiest, fits = 0, False
+        for channel in range(len(filled)):
+            fits = fits or filled[channel] <= caps[channel] - load
+            if _is_emptier(filled, capacities, load, channel, emptiest):
+                emptiest = channel
         at = homes[key]
-        while filled[owners[at]] > room:
-            at = at + 1 if at + 1 < len(owners) else 0
         channel = owners[at]
-        filled[channel] += loads[key]
+        # Where the key fits nowhere, the walk ends at a channel that is as empty as any.
+        while (
+            filled[channel] > caps[channel] - load if fits else _is_emptier(filled, capacities, load, emptiest, channel)
+        ):
+            at = at + 1 if at + 1 < len(owners) else 0
+            channel = owners[at]
+        filled[channel] += load
         out[key] = channel
+
+
+@inlined
+def _is_emptier(filled: Floats, capacities: Floats, load: float, one: int, other: int) -> bool:
+    """Whether a channel is less utilised than another when a load is put on it."""
+    if capacities[one] == capacities[other]:
+        return bool(filled[one] < filled[other])
+    return bool((filled[one] + load) / capacities[one] < (filled[other] + load) / capacities[other])

@@ -3,11 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.tracking import tracked_keys
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash
+from adapt.core.partitioners.constraints import Constraints, limits_nothing, refuse_unhonoured
 from adapt.core.partitioners.construct import CONSTRUCTIONS
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
@@ -37,6 +41,8 @@ class Recipe:
         moves: How often a construction that moves keys about may move each; None, as often as it likes.
         max_parallelism: The key groups of a scheme that has them; None, those of the partitioner that is followed, or
             what Flink takes by default.
+        track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
+        constraints: What the placement must keep to.
     """
 
     scheme: Scheme
@@ -48,14 +54,18 @@ class Recipe:
     replicas: int = DEFAULT_REPLICAS
     moves: int | None = None
     max_parallelism: int | None = None
+    track_keys: pa.Array | None = None
+    constraints: Constraints = field(default_factory=Constraints)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What a plan records of this: what its numbers and, for the hybrid scheme, its mapping depend on."""
-        weighed = {"resources": self.resources.letters, "tolerance": list(self.resources.tolerance)}
+        weighed: dict[str, Any] = {"resources": self.resources.letters, "tolerance": list(self.resources.tolerance)}
+        weighed |= self.constraints.parameters
         if self.scheme is not Scheme.HYBRID:
             return weighed
         limits = {} if self.moves is None else {"moves": self.moves}
+        limits |= {} if self.track_keys is None else {"track_keys": len(self.track_keys)}
         return weighed | {"sigma": self.resources.sigma, "utility": self.utility.value, "track": self.track} | limits
 
 
@@ -89,6 +99,8 @@ def build_plan(
     hash: HashName = HashName.MURMUR3,
     replicas: int = DEFAULT_REPLICAS,
     max_parallelism: int | None = None,
+    track_keys: pa.Array | None = None,
+    constraints: Constraints | None = None,
     trace: str | None = None,
 ) -> Plan:
     """Build one plan, following `previous` if there is one.
@@ -109,14 +121,31 @@ def build_plan(
         hash: Places keys, and replicas on a ring.
         replicas: Of each channel on a ring.
         max_parallelism: The key groups of a scheme that has them; if not given, those of `previous` or Flink's default.
+        track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
+        constraints: What the placement must keep to; nothing if not given.
         trace: Fingerprint of the trace that was counted.
 
     Raises:
-        UsageError: `channels` or `replicas` below 1, or `track` below 0, or fewer key groups than channels.
-        BadInput: `previous` has another hash or another type of keys.
+        UsageError: `channels` or `replicas` below 1, or `track` below 0, or fewer key groups than channels; a
+            constraint does not fit the channels, the scheme cannot honour it, or migration is limited without
+            `previous`, or to less than what must migrate.
+        BadInput: `previous` has another hash or another type of keys; a pinned key is not among those counted.
     """
-    weighed = resources or Resources()
-    recipe = Recipe(scheme, construction, weighed, utility, track, hash, replicas, max_parallelism=max_parallelism)
+    recipe = Recipe(
+        scheme,
+        construction,
+        resources or Resources(),
+        utility,
+        track,
+        hash,
+        replicas,
+        max_parallelism=max_parallelism,
+        track_keys=track_keys,
+        constraints=constraints or Constraints(),
+    )
+    recipe.constraints.check_keys(frequencies)
+    if previous is None and recipe.constraints.max_migration is not None:
+        raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}: give the plan in force (--from)")
     if previous is None:
         return describe(frequencies, recipe, build_partitioner(frequencies, recipe, channels), trace=trace).plan
     _refuse_other_keys(previous, frequencies, hash)
@@ -133,18 +162,25 @@ def build_partitioner(
     """The partitioner of a recipe for a channel count, following `current` if there is one.
 
     Raises:
-        UsageError: `channels` or the recipe's `replicas` below 1, or its `track` below 0.
+        UsageError: `channels` or the recipe's `replicas` below 1, or its `track` below 0; a constraint does not fit the
+            channels, or the scheme cannot honour it.
     """
     if channels < 1:
         raise UsageError(f"{channels} channels cannot carry a stream: give 1 or more")
+    constraints = recipe.constraints
+    constraints.check_channels(channels)
+    refuse_unhonoured(recipe.scheme, recipe.construction, constraints)
     if recipe.scheme is not Scheme.HYBRID:
         parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
-        return follow(recipe.scheme, counted, recipe.resources.network, parts, current)
+        return follow(recipe.scheme, counted, recipe.resources.network, parts, current, constraints)
     ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
     frequencies = counted.frequencies if isinstance(counted, Population) else counted
-    tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.track)
-    problem = Problem.of(current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.moves)
-    return HybridPartitioner(ExplicitMap(tracked, CONSTRUCTIONS[recipe.construction](problem)), ring)
+    tracked = _tracked(frequencies, recipe, channels)
+    problem = Problem.of(
+        current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.moves, constraints
+    )
+    placed = ExplicitMap(tracked, CONSTRUCTIONS[recipe.construction](problem))
+    return HybridPartitioner(placed.over(constraints.pinned), ring)
 
 
 def describe(
@@ -186,6 +222,19 @@ def describe(
         parameters=recipe.parameters | ({} if frequencies.exact else frequencies.as_counted()),
     )
     return Built(plan, partitioner, placed, metrics)
+
+
+def _tracked(frequencies: Frequencies, recipe: Recipe, channels: int) -> pa.Array:
+    """The listed keys to map explicitly, by falling count, then key bytes: those that are tracked, and all pins."""
+    if recipe.track_keys is not None and channels > 1:
+        tracked = recipe.track_keys.cast(frequencies.keys.type)
+    else:
+        tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.track)
+    pinned = recipe.constraints.pinned.column
+    if recipe.track_keys is None and not len(pinned):
+        return tracked
+    either = pa.concat_arrays([tracked, pinned.cast(tracked.type)])
+    return frequencies.keys.filter(pc.is_in(frequencies.keys, value_set=either))
 
 
 def _refuse_other_keys(previous: Plan, frequencies: Frequencies, hash: HashName) -> None:

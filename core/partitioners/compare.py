@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from adapt.core.errors import UsageError
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.build import Built, Recipe, build_partitioner, describe
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS
+from adapt.core.partitioners.constraints import Constraints, limits_nothing
 from adapt.core.partitioners.names import (
     DEFAULT_CONSTRUCTIONS,
     DEFAULT_SCHEMES,
@@ -103,6 +106,8 @@ def compare_schemes(
     hash: HashName = HashName.MURMUR3,
     replicas: int = DEFAULT_REPLICAS,
     max_parallelism: int | None = None,
+    track_keys: pa.Array | None = None,
+    constraints: Constraints | None = None,
     trace: str | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Comparison:
@@ -123,26 +128,51 @@ def compare_schemes(
         replicas: Of each channel on a ring.
         max_parallelism: The key groups of schemes that have them; if not given, those of the first step by Flink's
             default, as long as the channels fit in them.
+        track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
+        constraints: What every placement must keep to; a limit to migration holds from the second step on.
         trace: Fingerprint of the trace that was counted.
         clock: Seconds, for `build_s`.
 
     Raises:
-        UsageError: no channel count or scheme is given, or one of the numbers is out of its range.
+        UsageError: no channel count or scheme is given, or one of the numbers is out of its range; a constraint does
+            not fit a channel count, a scheme cannot honour it, or migration is limited over a single count, or to less
+            than what must migrate.
+        BadInput: a pinned key is not among those counted.
     """
     if not channels or not schemes:
         raise UsageError("a comparison needs at least one scheme and one channel count")
+    limits = constraints or Constraints()
+    _check_chain(limits, channels)
+    limits.check_keys(frequencies)
     population, weighed = Population.of(frequencies), resources or Resources()
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
     for scheme in schemes:
         for construction in constructions if scheme is Scheme.HYBRID else (Construction.SCAN,):
             recipe = Recipe(
-                scheme, construction, weighed, utility, track, hash, replicas, max_parallelism=max_parallelism
+                scheme,
+                construction,
+                weighed,
+                utility,
+                track,
+                hash,
+                replicas,
+                max_parallelism=max_parallelism,
+                track_keys=track_keys,
+                constraints=limits,
             )
             for built, build_s in _chain(population, recipe, channels, trace, clock):
                 rows.append(_row(built, build_s))
             plans.append(built.plan)
     return Comparison(tuple(rows), tuple(plans))
+
+
+def _check_chain(constraints: Constraints, channels: Sequence[int]) -> None:
+    """Refuse constraints that do not fit every step, before the first is built."""
+    for count in channels:
+        constraints.check_channels(count)
+    if constraints.max_migration is not None and len(channels) == 1:
+        raise UsageError(f"{limits_nothing(constraints.max_migration)}: give two channel counts or more")
 
 
 def _chain(

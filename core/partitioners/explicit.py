@@ -66,6 +66,15 @@ class ExplicitMap(Mapping[Key, int]):
         arrow = ARROW_TYPES[types.pop() if types else KeyType.STRING]
         return cls(pa.array(list(mapping), arrow), list(mapping.values()))
 
+    def over(self, others: "ExplicitMap") -> "ExplicitMap":
+        """This map, and the entries of another for keys that this one does not have; both are of one type of keys."""
+        added = others.column.cast(self.column.type)
+        absent = ~np.asarray(pc.is_in(added, value_set=self.column).to_numpy(zero_copy_only=False))
+        if not absent.any():
+            return self
+        column = pa.concat_arrays([self.column, added.filter(pa.array(absent))])
+        return ExplicitMap(column, np.concatenate((self.channels, others.channels[absent])))
+
     @property
     def key_type(self) -> KeyType:
         """The type of the keys; string if there are none and none was given."""

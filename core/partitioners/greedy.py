@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
 from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.constraints import Constraints
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.partitioner import Channels
@@ -13,7 +14,10 @@ from adapt.core.resources.population import Counted, Population
 
 
 def greedy(
-    counted: Counted, ring: ConsistentHash, weigh: ResourceFunction = ResourceFunction.LINEAR
+    counted: Counted,
+    ring: ConsistentHash,
+    weigh: ResourceFunction = ResourceFunction.LINEAR,
+    constraints: Constraints | None = None,
 ) -> HybridPartitioner:
     """Give every listed key an explicit channel; the fullest is then at most 4/3 - 1/(3N) of the least possible.
 
@@ -21,19 +25,33 @@ def greedy(
     balance alone can reach, not what one would run. Keys go by falling load, then in the order of the list, and of
     equally loaded channels the lowest is taken. Keys that a lossy counter did not list are left to the ring.
 
+    Where channels differ in capacity, a key goes to the one that is least utilised with it, and each is taken to hold
+    an even part of the load of unlisted keys; the most utilised is then at most 2 - 2/(N + 1) of the least possible, if
+    all keys are listed and none is pinned. Pinned keys lie on their channels before any other is placed.
+
     Args:
         counted: The counted keys.
         ring: Places keys that are not listed; its channels are those of the result.
         weigh: What a count loads onto a channel.
+        constraints: Capacities and pinned keys.
 
-    Source: Graham, Bounds on Multiprocessing Timing Anomalies (1969), LPT. O(keys log N).
+    Source: Graham, Bounds on Multiprocessing Timing Anomalies (1969), LPT, O(keys log N); for capacities Gonzalez,
+    Ibarra and Sahni, Bounds for LPT Schedules on Uniform Processors (1977), O(keys N).
     """
-    listed = Population.of(counted).frequencies
-    loads = np.array(weigh.of(listed.count_low))
-    order = np.argsort(-loads, kind="stable")
-    channels = np.empty(len(loads), np.int32)
-    _place(loads, order, np.zeros(ring.channels), np.arange(ring.channels), channels)
-    return HybridPartitioner(ExplicitMap(listed.keys, channels), ring)
+    population, limits = Population.of(counted), constraints or Constraints()
+    listed = population.frequencies
+    weights = population.loads(weigh)
+    loads = np.array(weights[: population.listed])
+    capacities, pins = limits.relative(ring.channels), limits.pins_of(listed.keys)
+    channels, free = pins.copy(), pins < 0
+    filled = np.bincount(pins[~free], loads[~free], ring.channels).astype(np.float64)
+    order = np.flatnonzero(free)[np.argsort(-loads[free], kind="stable")]
+    if (capacities == 1).all():
+        _place(loads, order, filled, np.argsort(filled, kind="stable"), channels)
+    else:
+        filled += weights[population.listed :].sum() / ring.channels
+        _place_by_capacity(loads, order, filled, capacities, channels)
+    return HybridPartitioner(ExplicitMap(listed.keys, channels).over(limits.pinned), ring)
 
 
 @compiled
@@ -57,3 +75,18 @@ def _place(loads: Floats, order: NDArray[np.int64], filled: Floats, heap: NDArra
             heap[at] = lighter
             at = below
         heap[at] = channel
+
+
+@compiled
+def _place_by_capacity(
+    loads: Floats, order: NDArray[np.int64], filled: Floats, capacities: Floats, out: Channels
+) -> None:
+    """Place keys in order, each where the utilisation with it is least."""
+    for key in order:
+        least, channel = np.inf, 0
+        for each in range(len(filled)):
+            utilised = (filled[each] + loads[key]) / capacities[each]
+            if utilised < least:
+                least, channel = utilised, each
+        out[key] = channel
+        filled[channel] += loads[key]

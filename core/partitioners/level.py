@@ -30,6 +30,8 @@ def level(problem: Problem) -> Channels:
     and the lighter ones, whose squares hardly matter, fill up the linear load. How many count as heavy is tried: none,
     the number of channels, twice as many, and so on; the first with the least b wins.
 
+    Pinned keys lie where they are pinned, as untracked ones lie where the ring puts them.
+
     Unless b falls by half a percent nothing moves. Only balance is weighed: neither the problem's utility, nor its
     limit of moves, which is for constructions that move a key again and again. Tolerances divide b by a constant and
     constant resources are left to the untracked keys, as elsewhere.
@@ -37,16 +39,20 @@ def level(problem: Problem) -> Channels:
     Source: ours, after the finding that the ring's even spread of untracked keys bounds what the constructions of
     partitioning functions, section 4.2, can reach. O(keys * channels).
     """
-    channel_of = problem.start
+    channel_of, free = problem.start, problem.pinned < 0
     functions = [f for f in (ResourceFunction.QUADRATIC, ResourceFunction.LINEAR) if f in problem.functions]
-    if functions and problem.channels > 1 and len(channel_of):
+    if functions and problem.channels > 1 and free.any():
         rows = [problem.resources.functions.index(function) for function in functions]
+        loads = problem.loads[[problem.functions.index(function) for function in functions]]
+        pinned = [np.bincount(problem.pinned[~free], load[~free], problem.channels) for load in loads]
+        levelled = channel_of[free]
         _level(
-            np.ascontiguousarray(problem.loads[[problem.functions.index(function) for function in functions]]),
-            np.ascontiguousarray(problem.residual()[rows], np.float64),
+            np.ascontiguousarray(loads[:, free]),
+            np.ascontiguousarray(problem.residual()[rows] + pinned, np.float64),
             np.array([problem.functions.count(function) / 3 for function in functions]),
-            channel_of,
+            levelled,
         )
+        channel_of[free] = levelled
     return channel_of
 
 

@@ -24,6 +24,8 @@ def place(problem: Problem, in_order: bool) -> Channels:
         in_order: Each step places the next key; otherwise the key with the least utility over its count, of all that
             are left. Keys that weigh nothing come last, for their utility undivided.
 
+    Pinned keys are placed before all others, so that these are placed in view of them.
+
     Ties go to the earlier key, then to the lower channel.
 
     Cost: O(keys * channels) in order. Otherwise O(keys^2 * tried), where the channels tried for a key are its home and
@@ -34,6 +36,7 @@ def place(problem: Problem, in_order: bool) -> Channels:
     _place(
         problem.counts,
         np.array(problem.home, np.int32),
+        np.array(problem.pinned, np.int32),
         problem.state,
         balance.loads,
         balance.powers,
@@ -54,6 +57,7 @@ def place(problem: Problem, in_order: bool) -> Channels:
 def _place(
     counts: Floats,
     home: Channels,
+    pinned: Channels,
     state: Floats,
     loads: Floats,
     powers: NDArray[np.int64],
@@ -72,16 +76,24 @@ def _place(
     placed = np.zeros((resources, channels))  # the load of each channel
     total = np.zeros(resources)
     extremes = np.zeros((resources, 3))  # most, least, second least
-    left = np.arange(keys)  # the first `keys - step` are not placed yet, in order
+    left = np.arange(keys)  # the first `size` are not placed yet, in order
     best_of = np.empty(keys)  # the least score of each key that is left
     tried = np.arange(channels)
     moved = owed
-    for step in range(keys):
+    size = 0
+    for key in range(keys):
+        if pinned[key] < 0:
+            left[size] = key
+            size += 1
+            continue
+        chosen[key] = pinned[key]
+        moved += _put(placed, total, loads, state, home, key, pinned[key])
+    while size > 0:
         _measure(placed, extremes)
         candidates, fair = 1, channels
         if not in_order:
             fair = _unbeaten(placed, tried)
-            candidates = _with_weight(counts, left, keys - step)
+            candidates = _with_weight(counts, left, size)
         least = np.inf
         for at in range(candidates):
             key = left[at]
@@ -107,12 +119,18 @@ def _place(
             rho = _rho(placed, total, extremes, loads, key, channel, powers, root, scale)
             if _utility(rho, leaves if channel != home[key] else stays, times) / divisor <= limit:
                 break
-        for k in range(resources):
-            placed[k, chosen[key]] += loads[k, key]
-            total[k] += loads[k, key]
-        if chosen[key] != home[key]:
-            moved += state[key]
-        left[at : keys - step - 1] = left[at + 1 : keys - step]
+        moved += _put(placed, total, loads, state, home, key, chosen[key])
+        left[at : size - 1] = left[at + 1 : size]
+        size -= 1
+
+
+@inlined
+def _put(placed: Floats, total: Floats, loads: Floats, state: Floats, home: Channels, key: int, channel: int) -> float:
+    """Put a key on a channel; the state that migrates by it."""
+    for k in range(placed.shape[0]):
+        placed[k, channel] += loads[k, key]
+        total[k] += loads[k, key]
+    return float(state[key]) if channel != home[key] else 0.0
 
 
 @inlined

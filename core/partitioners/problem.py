@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.tracking import theta
+from adapt.core.partitioners.constraints import Constraints
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.names import UtilityName
@@ -47,6 +48,7 @@ class Problem:
         utility: How balance and migration are combined.
         resources: All three functions and their tolerances.
         moves: How often a construction that moves keys about may move each (section 4.2.4); None, as often as it likes.
+        pinned: The channel that each key must have, -1 for a free key; shape (keys,).
         residual: Makes the load that the untracked keys put on each channel, under the next ring, by resource: shape
             (3, channels). Routes the whole population, so it is called only by a construction that looks at it.
 
@@ -67,15 +69,17 @@ class Problem:
     utility: UtilityName
     resources: Resources
     moves: int | None
+    pinned: Channels
     residual: Callable[[], Floats]
 
     @property
     def start(self) -> Channels:
-        """Where a key is before anything is moved: at home, or where the ring sends it if its home is gone.
+        """Where a key is before anything is moved: where it is pinned, at home, or where the ring sends it.
 
-        Shape (keys,). Source: section 4.2.4 and decision 14.
+        The last is for keys whose home is gone. Shape (keys,). Source: section 4.2.4 and decision 14.
         """
-        return np.where(self.home < self.channels, self.home, self.hashed).astype(np.int32)
+        free = np.where(self.home < self.channels, self.home, self.hashed)
+        return np.where(self.pinned >= 0, self.pinned, free).astype(np.int32)
 
     @classmethod
     def of(
@@ -87,6 +91,7 @@ class Problem:
         resources: Resources,
         utility: UtilityName = UtilityName.APM,
         moves: int | None = None,
+        constraints: Constraints | None = None,
     ) -> "Problem":
         """The step from one partitioner to the next.
 
@@ -98,6 +103,7 @@ class Problem:
             resources: Load functions and tolerances.
             utility: How balance and migration are combined.
             moves: How often a key may be moved about, if that is limited.
+            constraints: What the placement must keep to.
         """
         frequencies = counted.frequencies if isinstance(counted, Population) else counted
         counts = _counts(frequencies, tracked)
@@ -122,6 +128,7 @@ class Problem:
             utility=utility,
             resources=resources,
             moves=moves,
+            pinned=(constraints or Constraints()).pins_of(tracked),
             residual=partial(_residual, counted, tracked, resources, ring),
         )
 

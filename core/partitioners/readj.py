@@ -50,6 +50,7 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
     loads = np.zeros((2, len(channel_of)))
     loads[: len(balance.loads)] = balance.loads
     away = problem.state[channel_of != problem.home]
+    most_moves = np.iinfo(np.int64).max if problem.moves is None else problem.moves
     _readjust(
         _Step(
             problem.counts,
@@ -64,8 +65,9 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
             int(utility.weighing),
             utility.times,
             as_printed,
-            np.iinfo(np.int64).max if problem.moves is None else problem.moves,
+            most_moves,
         ),
+        np.where(problem.pinned >= 0, most_moves, 0),
         problem.owed + float(away.sum()),
         problem.channels,
         channel_of,
@@ -120,8 +122,11 @@ class _Best(NamedTuple):
 
 
 @compiled
-def _readjust(step: _Step, owed: float, channels: int, channel_of: Channels) -> None:
-    """Algorithm 4 from the mapping in `channel_of`, which it changes in place."""
+def _readjust(step: _Step, moves: NDArray[np.int64], owed: float, channels: int, channel_of: Channels) -> None:
+    """Algorithm 4 from the mapping in `channel_of`, which it changes in place, and with it `moves`.
+
+    A pinned key comes with as many moves as a key may make, so that nothing moves it.
+    """
     keys = len(channel_of)
     mapping = _Mapping(
         np.empty(keys, np.int64),
@@ -130,7 +135,7 @@ def _readjust(step: _Step, owed: float, channels: int, channel_of: Channels) -> 
         np.empty((2, 3), np.int64),
         np.empty((2, 3), np.int64),
         np.empty((2, channels), np.bool_),
-        np.zeros(keys, np.int64),
+        moves,
         np.empty(keys),
         np.empty((2, keys)),
         np.empty(keys),

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.bounded import TIGHT, bounded
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash, Replicas
+from adapt.core.partitioners.constraints import Constraints
 from adapt.core.partitioners.flink import FlinkPartitioner
 from adapt.core.partitioners.greedy import greedy
 from adapt.core.partitioners.hybrid import HybridPartitioner
@@ -76,8 +77,20 @@ SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
     }
 )
 
-FromCounts: TypeAlias = Callable[[Counted, ConsistentHash, ResourceFunction], HybridPartitioner]
-"""Chooses the explicit map of a scheme from counted keys, over a ring, by what a count loads onto a channel."""
+
+class FromCounts(Protocol):
+    """Chooses the explicit map of a scheme from counted keys, over a ring, by what a count loads onto a channel."""
+
+    def __call__(
+        self,
+        counted: Counted,
+        ring: ConsistentHash,
+        weigh: ResourceFunction,
+        *,
+        constraints: Constraints | None = None,
+    ) -> HybridPartitioner:
+        """The partitioner for counted keys that keeps to the constraints."""
+
 
 FROM_COUNTS: Mapping[Scheme, FromCounts] = MappingProxyType(
     {
@@ -125,6 +138,7 @@ def follow(
     weigh: ResourceFunction,
     parts: Parts,
     current: Partitioner | None = None,
+    constraints: Constraints | None = None,
 ) -> Partitioner:
     """The partitioner of a scheme for counted keys: hashed, or chosen from the counts without regard to what was.
 
@@ -137,12 +151,13 @@ def follow(
         weigh: What a count loads onto a channel.
         parts: What the partitioner is made of; of an explicit map, nothing yet.
         current: The partitioner in force.
+        constraints: What the placement must keep to, in a scheme that can.
 
     Raises:
         UsageError: a number is out of its range.
     """
     if scheme in FROM_COUNTS:
-        return FROM_COUNTS[scheme](counted, parts.ring(), weigh)
+        return FROM_COUNTS[scheme](counted, parts.ring(), weigh, constraints=constraints)
     groups = parts.max_parallelism
     if groups is None:
         groups = _kept_groups(current, parts.channels)

@@ -29,13 +29,13 @@ def unlocked(problem: Problem) -> Channels:
     """
     balance = Balance.of(problem)
     channel_of = readjust(problem, as_printed=False)
-    while (freed := _freed(balance, channel_of, problem.channels)) is not None:
+    while (freed := _freed(balance, channel_of, problem.channels, problem.pinned < 0)) is not None:
         channel_of = readjust(problem, as_printed=False, channel_of=freed)
     return channel_of
 
 
-def _freed(balance: Balance, channel_of: Channels, channels: int) -> Channels | None:
-    """The mapping with one key moved so that fewer channels tie and rho is no more; None if no key does that."""
+def _freed(balance: Balance, channel_of: Channels, channels: int, free: NDArray[np.bool_]) -> Channels | None:
+    """The mapping with one free key moved so that fewer channels tie and rho is no more; None if no key does that."""
     on = _channel_loads(balance, channel_of, channels)
     rho, ties = _rho(balance, on), _ties(on)
     for loads, load in zip(balance.loads, on, strict=True):
@@ -45,7 +45,7 @@ def _freed(balance: Balance, channel_of: Channels, channels: int) -> Channels | 
                 continue
             for other in np.argsort(-sign * load, kind="stable"):
                 donor, receiver = (other, tied[0]) if sign > 0 else (tied[0], other)
-                spare = (channel_of == donor) & (loads <= (load[donor] - load[receiver]) / 2)
+                spare = free & (channel_of == donor) & (loads <= (load[donor] - load[receiver]) / 2)
                 for key in np.flatnonzero(spare)[:1]:
                     freed = channel_of.copy()
                     freed[key] = receiver

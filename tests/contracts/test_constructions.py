@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.constraints import Constraints
 from adapt.core.partitioners.construct import CONSTRUCTIONS
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.names import Construction, UtilityName
@@ -30,6 +31,7 @@ def steps(draw, most_channels=6):
         draw(st.dictionaries(st.sampled_from(keys), st.integers(0, before - 1))), ConsistentHash(before, 5)
     )
     letters = draw(st.text("CLQ", min_size=3, max_size=3))
+    pinned = st.dictionaries(st.sampled_from(keys), st.integers(0, after - 1))
     return Problem.of(
         current,
         ConsistentHash(after, 5),
@@ -38,6 +40,7 @@ def steps(draw, most_channels=6):
         Resources.parse(letters, draw(st.sampled_from([1.0, 1.2, 3.0]))),
         draw(st.sampled_from(UtilityName)),
         draw(st.none() | st.integers(1, 3)),
+        Constraints(pinned=draw(st.just({}) | pinned)),
     )
 
 
@@ -48,12 +51,13 @@ def test_every_name_has_a_construction():
 @every_construction
 @settings(deadline=None)
 @given(problem=steps())
-def test_each_key_has_a_channel_in_range_and_answers_do_not_change(construction, problem):
+def test_each_key_has_a_channel_in_range_or_that_of_its_pin_and_answers_do_not_change(construction, problem):
     given_arrays = [problem.counts, problem.home, problem.hashed, problem.loads, problem.theta, problem.state]
     copies = [array.copy() for array in given_arrays]
     placed = CONSTRUCTIONS[construction](problem)
     assert (placed.dtype, placed.shape) == (np.int32, problem.counts.shape)
     assert ((placed >= 0) & (placed < problem.channels)).all()
+    assert ((problem.pinned < 0) | (placed == problem.pinned)).all()
     assert CONSTRUCTIONS[construction](problem).tolist() == placed.tolist()
     assert all(np.array_equal(array, copy) for array, copy in zip(given_arrays, copies, strict=True))
 

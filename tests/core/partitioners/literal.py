@@ -50,6 +50,7 @@ class Step:
         self.ideal = Decimal(self.m_all(problem)) / self.N
         self.U = UTILITY[problem.utility.value]
         self.limit = problem.moves
+        self.pinned = {d: i for d, i in enumerate(problem.pinned.tolist()) if i >= 0}
 
     def m_all(self, problem):
         return round(problem.ideal * problem.channels)
@@ -77,11 +78,18 @@ def first_least(scored):
     return next(candidate for score, candidate in scored if score <= least + TIE * abs(least))
 
 
+def pinned_first(step):
+    """The mapping of the pinned keys alone, and what has migrated with it."""
+    return dict(step.pinned), step.m + sum(step.beta_s[d] for d, i in step.pinned.items() if i != step.old[d])
+
+
 def literal_scan(problem):
     """Algorithm 2."""
-    step, H = Step(problem), {}
-    m = step.m
+    step = Step(problem)
+    H, m = pinned_first(step)
     for d in range(len(step.f)):
+        if d in step.pinned:
+            continue
         h = step.old[d]
         j = first_least(
             (step.U(step.rho(H | {d: i}), step.gamma(m + step.beta_s[d] * (i != h))), i) for i in range(step.N)
@@ -93,9 +101,9 @@ def literal_scan(problem):
 
 def literal_redist(problem):
     """Algorithm 3; keys that weigh nothing come last, for their utility undivided."""
-    step, H = Step(problem), {}
-    m = step.m
-    Dc = list(range(len(step.f)))
+    step = Step(problem)
+    H, m = pinned_first(step)
+    Dc = [d for d in range(len(step.f)) if d not in step.pinned]
     while Dc:
         heavy = [c for c in Dc if step.f[c]] or Dc
         d, j = first_least(
@@ -129,7 +137,7 @@ def literal_readj(problem, printed=False):
     """Algorithm 4; `printed` takes it at its word about u."""
     step = Step(problem)
     H = dict(enumerate(step.start))
-    m = step.m + sum(step.beta_s[d] for d in H if step.old[d] >= step.N)
+    m = step.m + sum(step.beta_s[d] for d in H if H[d] != step.old[d])
     u = Decimal(0)
     moves = [0] * len(H)
     while True:
@@ -143,6 +151,8 @@ def literal_readj(problem, printed=False):
                 continue
             for d1 in [d for d in H if H[d] == i]:
                 for d2 in [None, *(d for d in H if H[d] == j)]:
+                    if d1 in step.pinned or d2 in step.pinned:
+                        continue
                     if step.limit is not None and any(moves[d] >= step.limit for d in (d1, d2) if d is not None):
                         continue
                     w = i, d1, j, d2

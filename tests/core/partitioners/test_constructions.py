@@ -1,6 +1,7 @@
 """Every construction of the paper against its literal form, and what sets each apart."""
 
 import os
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -45,6 +46,19 @@ def test_the_mapping_is_that_of_the_literal_form(construction, first):
     for seed in range(first, first + 600):
         problem = random_problem(seed, most_keys=12, most_channels=6, most_count=99)
         assert CONSTRUCTIONS[construction](problem).tolist() == LITERAL[construction](problem), f"seed {seed}"
+
+
+@of_the_paper
+def test_the_mapping_with_pinned_keys_is_that_of_the_literal_form(construction):
+    for seed in range(600):
+        problem = random_problem(seed, most_keys=12, most_channels=6, most_count=99)
+        random = np.random.default_rng(seed)
+        keys, channels = len(problem.counts), problem.channels
+        pinned = np.where(random.random(keys) < 0.3, random.integers(0, channels, keys), -1).astype(np.int32)
+        problem = replace(problem, pinned=pinned)
+        placed = CONSTRUCTIONS[construction](problem)
+        assert placed.tolist() == LITERAL[construction](problem), f"seed {seed}"
+        assert (placed == pinned)[pinned >= 0].all()
 
 
 @of_the_paper

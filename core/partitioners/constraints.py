@@ -1,0 +1,270 @@
+"""What a placement must keep to: channels of unequal capacity, keys with a fixed channel, a limit to migration."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.errors import BadInput, UsageError, near_miss
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.explicit import ExplicitMap
+from adapt.core.partitioners.key_text import key_to_text, keys_from_texts
+from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.partitioner import Channels
+from adapt.core.resources.functions import Floats
+
+MOST_CAPACITY_RATIO = 1e6
+"""A channel of less than this part of another's capacity is none."""
+
+_NAMES_LOOKED_AT = 1000
+"""So many of the heaviest keys are looked at for one that may have been meant."""
+
+
+class Constraint(StrEnum):
+    """The constraints by the options that set them."""
+
+    CAPACITY = "--capacity"
+    PIN = "--pin"
+    MAX_MIGRATION = "--max-migration"
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationLimit:
+    """How much state may migrate in one step.
+
+    Attributes:
+        amount: Finite, from 0.
+        of_all: Whether that is a share of all state; otherwise it is m, in units of the state of an average channel.
+    """
+
+    amount: float
+    of_all: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.amount) and self.amount >= 0) or (self.of_all and self.amount > 1):
+            raise UsageError(f"a migration of at most {self} is no limit; {_LIMITS}")
+
+    @classmethod
+    def parse(cls, text: str) -> "MigrationLimit":
+        """A limit as a user writes it: `0.5` (half the state of an average channel), or `5%` of all state.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        number = text.strip()
+        try:
+            amount = float(number.removesuffix("%"))
+        except ValueError:
+            raise UsageError(f"a migration of at most {text!r} is no limit; {_LIMITS}") from None
+        return cls(amount / 100, of_all=True) if number.endswith("%") else cls(amount)
+
+    def state(self, total: float, channels: int) -> float:
+        """The limit in units of state, where all keys have `total` on `channels` channels."""
+        return self.amount * total if self.of_all else self.amount * total / channels
+
+    def __str__(self) -> str:
+        """The text that `parse` reads."""
+        return f"{self.amount * 100:.12g}%" if self.of_all else f"{self.amount:.12g}"
+
+
+_LIMITS = "give a number from 0 up (1 is the state of an average channel), or a share of all state from 0% to 100%"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What a placement must keep to; nothing, if nothing is given.
+
+    Attributes:
+        capacities: What each channel can carry of every resource, in relation to the others, shape (N,); None, all
+            the same. Each is finite and above 0.
+        pinned: Keys that have a fixed channel. They are mapped explicitly, however light, and nothing moves them.
+        max_migration: The most state that may migrate in a step; None, any.
+    """
+
+    capacities: tuple[float, ...] | None = None
+    pinned: ExplicitMap = field(default_factory=lambda: ExplicitMap.of({}))
+    max_migration: MigrationLimit | None = None
+
+    def __post_init__(self) -> None:
+        """Any mapping will do for `pinned`."""
+        object.__setattr__(self, "pinned", ExplicitMap.of(self.pinned))
+        for capacity in self.capacities or ():
+            if not (math.isfinite(capacity) and capacity > 0):
+                raise UsageError(f"a channel cannot have capacity {capacity:g}: give a number above 0 for each")
+        if self.capacities and max(self.capacities) > MOST_CAPACITY_RATIO * min(self.capacities):
+            raise UsageError(
+                f"capacities {min(self.capacities):g} and {max(self.capacities):g} are too far apart: a channel with"
+                f" less than 1/{MOST_CAPACITY_RATIO:,.0f} of another's capacity is none; leave it out"
+            )
+
+    @property
+    def given(self) -> tuple[Constraint, ...]:
+        """The constraints that there are."""
+        present = (self.capacities is not None, len(self.pinned) > 0, self.max_migration is not None)
+        return tuple(constraint for constraint, there in zip(Constraint, present, strict=True) if there)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a plan records of this, as JSON data: only what is given. The null key has no text, as in a plan."""
+        recorded: dict[str, Any] = {}
+        if self.capacities is not None:
+            recorded["capacities"] = list(self.capacities)
+        if len(self.pinned):
+            recorded["pinned"] = {key_to_text(key): channel for key, channel in self.pinned.items() if key is not None}
+        if None in self.pinned:
+            recorded["pinned_null"] = self.pinned[None]
+        if self.max_migration is not None:
+            recorded["max_migration"] = str(self.max_migration)
+        return recorded
+
+    def relative(self, channels: int) -> Floats:
+        """The capacity of each channel over that of the average one, shape (channels,): exactly 1 if all are equal.
+
+        Raises:
+            UsageError: there are capacities, but not one for each channel.
+        """
+        check_capacities(self.capacities, channels)
+        return relative_capacities(self.capacities, channels)
+
+    def pins_of(self, keys: pa.Array) -> Channels:
+        """The fixed channel of each key, -1 where it has none; shape (keys,)."""
+        rows = self.pinned.rows_of(keys) if len(self.pinned) else np.full(len(keys), -1)
+        return np.where(rows >= 0, np.append(self.pinned.channels, -1)[rows], -1).astype(np.int32)
+
+    def check_channels(self, channels: int) -> None:
+        """Do nothing if this many channels can keep to the constraints.
+
+        Raises:
+            UsageError: there are capacities, but not one for each channel, or a key is pinned to a channel beyond.
+        """
+        check_capacities(self.capacities, channels)
+        outside = np.flatnonzero(self.pinned.channels >= channels)
+        if len(outside):
+            key, channel = self.pinned.column[int(outside[0])].as_py(), int(self.pinned.channels[outside[0]])
+            raise UsageError(beyond(key, channel, channels))
+
+    def check_keys(self, frequencies: Frequencies) -> None:
+        """Do nothing if every pinned key may be one of the stream: a counter that lists every key would have listed it.
+
+        Raises:
+            BadInput: one is not, or is of another type; the sentence names it.
+        """
+        if len(self.pinned) == 0:
+            return
+        if self.pinned.key_type is not frequencies.key_type and self.pinned.column.null_count < len(self.pinned):
+            raise BadInput(
+                f"the pinned keys are {self.pinned.key_type}, but the counted keys are {frequencies.key_type}"
+            )
+        absent = absent_keys(self.pinned.column.cast(frequencies.keys.type), frequencies)
+        if len(absent):
+            raise BadInput(f"pinned key {absence(absent[0].as_py(), frequencies)}")
+
+
+def check_capacities(capacities: Sequence[float] | None, channels: int) -> None:
+    """Do nothing if there is a capacity for each channel, or none at all.
+
+    Raises:
+        UsageError: there are more or fewer.
+    """
+    if capacities is not None and len(capacities) != channels:
+        numbers = f"{len(capacities)} capacities are" if len(capacities) != 1 else "1 capacity is"
+        raise UsageError(f"{numbers} given for {channels} channels: give one for each, such as 1,1,2 for 3")
+
+
+def relative_capacities(capacities: Sequence[float] | None, channels: int) -> Floats:
+    """Capacities over their mean, shape (channels,): exactly 1 if there are none, or all are equal."""
+    if capacities is None or min(capacities) == max(capacities):
+        return np.ones(channels)
+    given = np.array(capacities, np.float64) / max(capacities)
+    return np.asarray(given / given.mean())
+
+
+def beyond(key: object, channel: int, channels: int) -> str:
+    """That a key cannot have a channel, in a sentence."""
+    return f"key {key!r} is pinned to channel {channel}, but {channels} channels run from 0 to {channels - 1}"
+
+
+def limits_nothing(limit: MigrationLimit) -> str:
+    """That a limit has nothing to limit, in a sentence to be ended with what to do."""
+    return f"{Constraint.MAX_MIGRATION} {limit} limits nothing without a plan before it, from which state could migrate"
+
+
+def absent_keys(keys: pa.Array, frequencies: Frequencies) -> pa.Array:
+    """Which of some keys were certainly not in the stream; none where the counter may have left keys out."""
+    if frequencies.complete_above > 0:
+        return keys[:0]
+    return keys.filter(pc.invert(pc.is_in(keys, value_set=frequencies.keys)))
+
+
+def absence(key: object, frequencies: Frequencies) -> str:
+    """That a key is not among the counted ones, with a near one among the heaviest, if there is one."""
+    if key is None:
+        return "null is not among the counted keys"
+    names = [key_to_text(known) for known in frequencies.keys[:_NAMES_LOOKED_AT].to_pylist() if known is not None]
+    text = key_to_text(key) if isinstance(key, str | int | bytes) else str(key)
+    return f"{text!r} is not among the {len(frequencies.keys):,} counted keys{near_miss(text, names)}"
+
+
+def pinned_keys(pins: Mapping[str, int], frequencies: Frequencies) -> ExplicitMap:
+    """Keys given as text with their channels, as keys of the type of those that were counted.
+
+    Raises:
+        BadInput: a text is no key of that type.
+    """
+    return ExplicitMap(keys_from_texts(pins, frequencies.key_type), list(pins.values()))
+
+
+_PINNING = frozenset(Construction)
+_MAPPED = frozenset({Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY})
+
+HONOURED: Mapping[Constraint, tuple[frozenset[Construction], frozenset[Scheme]]] = MappingProxyType(
+    {
+        Constraint.CAPACITY: (frozenset({Construction.LEVEL}), _MAPPED),
+        Constraint.PIN: (_PINNING, _MAPPED),
+        Constraint.MAX_MIGRATION: (frozenset({Construction.LEVEL}), frozenset[Scheme]()),
+    }
+)
+"""By which constructions of the hybrid scheme, and by which other schemes, each constraint is honoured."""
+
+
+def honours(scheme: Scheme, construction: Construction, constraints: Constraints) -> bool:
+    """Whether a scheme (with this construction, if it is the hybrid one) keeps to all of the constraints."""
+    return not _unhonoured(scheme, construction, constraints)
+
+
+def refuse_unhonoured(scheme: Scheme, construction: Construction, constraints: Constraints) -> None:
+    """Do nothing if a scheme keeps to all of the constraints.
+
+    Raises:
+        UsageError: it does not keep to one; the sentence has those that do.
+    """
+    for constraint in _unhonoured(scheme, construction, constraints):
+        named = f"construction {construction}" if scheme is Scheme.HYBRID else f"scheme {scheme}"
+        raise UsageError(f"{named} cannot honour {constraint}; {_those_that_can(constraint)} can")
+
+
+def _unhonoured(scheme: Scheme, construction: Construction, constraints: Constraints) -> list[Constraint]:
+    return [
+        constraint
+        for constraint in constraints.given
+        if not (
+            construction in HONOURED[constraint][0] if scheme is Scheme.HYBRID else scheme in HONOURED[constraint][1]
+        )
+    ]
+
+
+def _those_that_can(constraint: Constraint) -> str:
+    constructions, schemes = HONOURED[constraint]
+    hybrid = f"{Scheme.HYBRID} ({_listed(each for each in Construction if each in constructions)})"
+    others = [scheme.value for scheme in Scheme if scheme in schemes]
+    return hybrid if not others else f"{', '.join([hybrid, *others[:-1]])} and {others[-1]}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,152 @@
+"""Constraints: what is refused, what plans record, and pinned and named keys through every scheme that can."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.frequencies.exact import KeyCounts, frequencies_of
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.build import build_plan
+from adapt.core.partitioners.constraints import Constraints, MigrationLimit, pinned_keys
+from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.stream import KeyType
+
+COUNTS = 3000 // np.arange(1, 200)
+STREAM = frequencies_of(KeyCounts(pa.array([f"k{n}" for n in range(1, 200)]), COUNTS, int(COUNTS.sum())))
+LOSSY = Frequencies(
+    STREAM.keys, STREAM.count_low, STREAM.count_low + 10, 20_000, 20_000, epsilon=0.001, complete_above=10, distinct=900
+)
+PINNING = [
+    *((Scheme.HYBRID, construction) for construction in Construction),
+    *((scheme, Construction.SCAN) for scheme in (Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY)),
+]
+every_pinning = pytest.mark.parametrize(("scheme", "construction"), PINNING)
+
+
+class TestMigrationLimit:
+    @pytest.mark.parametrize(
+        ("text", "limit", "state"),
+        [("0.5", MigrationLimit(0.5), 50), ("5%", MigrationLimit(0.05, True), 20), ("0", MigrationLimit(0), 0)],
+    )
+    def test_a_limit_is_a_part_of_an_average_channel_or_of_all_state(self, text, limit, state):
+        assert MigrationLimit.parse(text) == limit
+        assert limit.state(400, 4) == pytest.approx(state)
+        assert MigrationLimit.parse(str(limit)) == limit
+
+    @pytest.mark.parametrize("text", ["", "a", "-1", "nan", "inf", "101%", "%", "1e999", "5 %%"])
+    def test_what_is_no_limit_is_refused(self, text):
+        with pytest.raises(UsageError, match="is no limit; give a number from 0 up"):
+            MigrationLimit.parse(text)
+
+
+class TestCapacities:
+    @pytest.mark.parametrize("capacities", [(1, 0), (1, -2), (1, float("nan")), (float("inf"), 1)])
+    def test_a_capacity_is_a_number_above_0(self, capacities):
+        with pytest.raises(UsageError, match="cannot have capacity"):
+            Constraints(capacities=capacities)
+
+    def test_capacities_a_million_apart_are_refused(self):
+        with pytest.raises(UsageError, match="too far apart"):
+            Constraints(capacities=(1, 3e6))
+
+    @pytest.mark.parametrize(("capacities", "told"), [((1, 1), "2 capacities are"), ((1,), "1 capacity is")])
+    def test_there_is_one_for_each_channel(self, capacities, told):
+        with pytest.raises(UsageError, match=f"{told} given for 3 channels"):
+            build_plan(STREAM, Scheme.HYBRID, 3, constraints=Constraints(capacities=capacities))
+
+    def test_they_count_in_relation_to_their_mean(self):
+        assert Constraints(capacities=(1, 1, 2)).relative(3).tolist() == [0.75, 0.75, 1.5]
+
+    @given(st.floats(1e-300, 1e300), st.integers(1, 9))
+    def test_equal_capacities_are_exactly_one(self, capacity, channels):
+        assert Constraints(capacities=(capacity,) * channels).relative(channels).tolist() == [1.0] * channels
+        assert Constraints().relative(channels).tolist() == [1.0] * channels
+
+
+class TestPins:
+    @every_pinning
+    def test_a_pinned_key_stays_on_its_channel_however_light_and_whatever_was_before(self, scheme, construction):
+        pins = {"k1": 2, "k2": 2, "k199": 0}
+        previous = build_plan(STREAM, scheme, 4, construction=construction)
+        for channels in (3, 5):
+            plan = build_plan(
+                STREAM,
+                scheme,
+                channels,
+                construction=construction,
+                previous=previous,
+                constraints=Constraints(pinned=pins),
+            )
+            assert {key: plan.explicit[key] for key in pins} == pins
+            assert plan.parameters["pinned"] == pins
+            placed = plan.partitioner().channels_of(STREAM.keys)
+            assert plan.predicted_loads["network"] == np.bincount(placed, STREAM.count_low, channels).tolist()
+
+    @every_pinning
+    def test_the_other_keys_make_room_for_what_is_pinned(self, scheme, construction):
+        """The pinned ones have 3278 of some 5850 a channel, so the heaviest two, of 4500, no longer fit beside them."""
+        pinned = dict.fromkeys(["k3", "k4", "k5", "k6", "k7"], 0)
+        plan = build_plan(STREAM, scheme, 3, construction=construction, constraints=Constraints(pinned=pinned))
+        on_0 = [key for key in ("k1", "k2") if plan.partitioner().channel_of(key) == 0]
+        assert len(on_0) < 2
+
+    @pytest.mark.parametrize("scheme", [Scheme.HYBRID, Scheme.BOUNDED, Scheme.GREEDY])
+    def test_pinning_the_first_key_where_it_would_be_placed_anyway_changes_no_placement(self, scheme):
+        free = build_plan(STREAM, scheme, 3, construction=Construction.SCAN)
+        pins = {"k1": free.partitioner().channel_of("k1")}
+        plan = build_plan(STREAM, scheme, 3, construction=Construction.SCAN, constraints=Constraints(pinned=pins))
+        assert dict(plan.explicit) == {**pins, **free.explicit}
+
+    @every_pinning
+    def test_keys_that_a_lossy_counter_did_not_list_can_be_pinned(self, scheme, construction):
+        constraints = Constraints(pinned={"nobody": 2, None: 1})
+        plan = build_plan(LOSSY, scheme, 3, construction=construction, constraints=constraints)
+        assert (plan.explicit["nobody"], plan.explicit[None]) == (2, 1)
+        assert (plan.parameters["pinned"], plan.parameters["pinned_null"]) == ({"nobody": 2}, 1)
+        others = build_plan(LOSSY, scheme, 3, construction=construction).explicit
+        assert {key: channel for key, channel in plan.explicit.items() if key not in ("nobody", None)} == others
+
+    @pytest.mark.parametrize("channels", [1, 2])
+    def test_fewer_channels_than_a_pin_needs_are_refused_with_the_key(self, channels):
+        with pytest.raises(UsageError, match=rf"key 'k7' is pinned to channel 2, but {channels} channels run from 0"):
+            build_plan(STREAM, Scheme.HYBRID, channels, constraints=Constraints(pinned={"k1": 0, "k7": 2}))
+
+    def test_one_channel_has_the_pins_that_it_can_have(self):
+        plan = build_plan(STREAM, Scheme.HYBRID, 1, constraints=Constraints(pinned={"k7": 0}))
+        assert dict(plan.explicit) == {"k7": 0}
+
+    def test_a_pinned_key_that_was_not_counted_is_refused_with_one_that_may_be_meant(self):
+        with pytest.raises(BadInput, match=r"pinned key 'K33' is not among the 199 counted keys; did you mean 'k33'\?"):
+            build_plan(STREAM, Scheme.HYBRID, 2, constraints=Constraints(pinned={"K33": 1}))
+        with pytest.raises(BadInput, match="pinned key null"):
+            build_plan(STREAM, Scheme.HYBRID, 2, constraints=Constraints(pinned={None: 1}))
+
+    def test_pins_of_another_type_are_refused(self):
+        with pytest.raises(BadInput, match="the pinned keys are int64, but the counted keys are string"):
+            build_plan(STREAM, Scheme.HYBRID, 2, constraints=Constraints(pinned={7: 1}))
+
+    def test_pins_given_as_text_are_keys_of_the_counted_type(self):
+        numbers = frequencies_of(KeyCounts(pa.array([7, 8]), np.array([2, 1]), 3))
+        pinned = pinned_keys({"8": 1}, numbers)
+        assert (dict(pinned), pinned.key_type) == ({8: 1}, KeyType.INT64)
+        with pytest.raises(BadInput, match="key 'x' is not an int64 in decimal"):
+            pinned_keys({"x": 1}, numbers)
+
+
+class TestTrackedByName:
+    def test_exactly_the_named_keys_are_tracked(self):
+        plan = build_plan(STREAM, Scheme.HYBRID, 3, track_keys=pa.array(["k150", "k2"]))
+        assert set(plan.explicit) == {"k2", "k150"}
+        assert plan.parameters["track_keys"] == 2
+
+    def test_pins_are_tracked_beside_them(self):
+        plan = build_plan(
+            STREAM, Scheme.HYBRID, 3, track_keys=pa.array(["k2"]), constraints=Constraints(pinned={"k5": 1})
+        )
+        assert set(plan.explicit) == {"k2", "k5"}
+
+    def test_keys_that_a_lossy_counter_did_not_list_are_left_to_the_ring(self):
+        assert set(build_plan(LOSSY, Scheme.HYBRID, 3, track_keys=pa.array(["k2", "nobody"])).explicit) == {"k2"}
