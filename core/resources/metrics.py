@@ -11,7 +11,7 @@ from adapt.core.resources.floors import imbalance_floor, r_floor, r_floor_pair
 from adapt.core.resources.functions import Floats, Resources
 from adapt.core.resources.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
 from adapt.core.resources.loads import channel_loads
-from adapt.core.resources.migration import migration
+from adapt.core.resources.migration import Migration, migration
 from adapt.core.resources.population import Counted, Population
 from adapt.core.table import Column, Kind
 
@@ -125,15 +125,46 @@ def measure(
         before: The channel of each key of the population under the partitioner before, shape (keys,).
     """
     population = Population.of(counted)
-    channels, network = partitioner.channels, loads[2]
-    total = float(population.loads(resources.network).sum())
-    heavy = population.heaviest(resources.network, channels)
+    channels = partitioner.channels
     explicit = partitioner.explicit if isinstance(partitioner, HybridPartitioner) else None
-    ratios = [max_over_min(load) for load in loads]
-    b = relative_imbalance(ratios, resources.tolerance)
     moved = None
     if before is not None:
         moved = migration(before, placed, population.loads(resources.state), channels, population.represented)
+    return metrics_of(
+        loads,
+        resources,
+        total=float(population.loads(resources.network).sum()),
+        heavy=population.heaviest(resources.network, channels),
+        pair_floor=None if explicit is None else _pair_floor(explicit, population, placed, resources, loads[2]),
+        explicit_keys=0 if explicit is None else len(explicit),
+        moved=moved,
+    )
+
+
+def metrics_of(
+    loads: Floats,
+    resources: Resources,
+    *,
+    total: float,
+    heavy: Floats,
+    pair_floor: float | None,
+    explicit_keys: int,
+    moved: Migration | None,
+) -> Metrics:
+    """The metrics of channels that are weighed already, by whatever way.
+
+    Args:
+        loads: The loads of the channels, shape (3, channels).
+        resources: Functions and tolerances.
+        total: The network load of all keys.
+        heavy: The network loads of the heaviest keys, falling; all of them or one a channel.
+        pair_floor: `r_floor_pair`.
+        explicit_keys: Keys that are mapped one by one.
+        moved: What changed from the partitioner before.
+    """
+    channels, network = loads.shape[1], loads[2]
+    ratios = [max_over_min(load) for load in loads]
+    b = relative_imbalance(ratios, resources.tolerance)
     m = None if moved is None else moved.relative
     return Metrics(
         imbalance=max_over_mean(network),
@@ -142,14 +173,14 @@ def measure(
         r_c=ratios[1],
         r_n=ratios[2],
         r_floor=r_floor(heavy, total, channels),
-        r_floor_pair=None if explicit is None else _pair_floor(explicit, population, placed, resources, network),
+        r_floor_pair=pair_floor,
         b=b,
         m=m,
         b_times_1_plus_m=None if b is None or m is None else b * (1 + m),
         migrated_keys=None if moved is None else moved.keys,
         migrated_state=None if moved is None else moved.state,
         empty_channels=empty_channels(network),
-        explicit_keys=0 if explicit is None else len(explicit),
+        explicit_keys=explicit_keys,
     )
 
 
