@@ -50,7 +50,7 @@ def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) 
     if weights is None:
         counts = np.bincount(codes, minlength=distinct).astype(np.int64, copy=False)
     elif np.issubdtype(weights.dtype, np.integer):
-        _refuse_overflow(weights)
+        refuse_overflow(weights)
         counts = np.zeros(distinct, dtype=np.int64)
         np.add.at(counts, codes, weights.astype(np.int64, copy=False))
     else:
@@ -124,9 +124,14 @@ def check_counts(counted: KeyCounts, before: float = 0.0) -> None:
     if len(wrong):
         key = counted.keys[int(wrong[0])].as_py()
         raise BadInput(f"key {key!r} weighs {counted.counts[wrong[0]]:g}, but a weight is a finite number from 0 up")
-    _refuse_overflow(counted.counts, before)
+    refuse_overflow(counted.counts, before)
 
 
-def _refuse_overflow(weights: Counts, before: float = 0.0) -> None:
+def refuse_overflow(weights: Counts, before: float = 0.0) -> None:
+    """Refuse whole numbers that are too much for int64 on top of what was added up `before`.
+
+    Raises:
+        BadInput: they are.
+    """
     if np.issubdtype(weights.dtype, np.integer) and float(weights.sum(dtype=np.float64)) + before >= 2.0**63:
         raise BadInput("the weights add up to more than an int64 holds; weigh in larger units")

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.errors import UsageError
+from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.frequencies.names import CountMethod
 from adapt.core.hashing.columns import key_type_of
 from adapt.core.hashing.hashes import HashedKeys
@@ -16,6 +16,27 @@ from adapt.core.hashing.names import HashName
 from adapt.core.stream import KeyType, Weight
 
 Counts: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredColumn:
+    """What a column adds up to, key by key.
+
+    Attributes:
+        source: Its name.
+        values: The sum over the rows of each listed key, from 0; shape (keys,).
+        total: The sum over all rows, listed or not.
+    """
+
+    source: str
+    values: NDArray[np.float64]
+    total: float
+
+    @property
+    def unlisted(self) -> float:
+        """What is on keys that are not listed; 0 where the two sums differ by no more than rounding."""
+        left = self.total - float(self.values.sum())
+        return left if left > 1e-9 * self.total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +53,7 @@ class Frequencies:
         epsilon: Error bound as a share of `total`: true - epsilon * total <= count_low <= true; 0 if exact.
         complete_above: Every key that weighs more than this is listed; 0 if exact.
         distinct: Number of distinct keys, estimated unless `epsilon` is 0.
+        measured: Columns that were added up for the listed keys beside their counts, each under a name of its own.
     """
 
     keys: pa.Array
@@ -43,6 +65,7 @@ class Frequencies:
     epsilon: float = 0.0
     complete_above: float = 0.0
     distinct: int = 0
+    measured: tuple[MeasuredColumn, ...] = ()
     _index: KeyIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -50,6 +73,9 @@ class Frequencies:
             raise ValueError(
                 f"{len(self.keys)} keys do not fit {len(self.count_low)} and {len(self.count_high)} counts"
             )
+        for column in self.measured:
+            if len(column.values) != len(self.keys):
+                raise ValueError(f"{len(self.keys)} keys do not fit {len(column.values)} values of {column.source!r}")
         object.__setattr__(self, "_index", KeyIndex(self.keys))
 
     @property
@@ -70,12 +96,37 @@ class Frequencies:
         Raises:
             ValueError: the keys are of another type.
         """
+        rows = self.rows_of(keys)
+        if not len(self.keys):
+            return np.zeros(len(keys)), np.full(len(keys), self.complete_above)
+        low = np.where(rows >= 0, self.count_low[rows], 0)
+        return low, np.where(rows >= 0, self.count_high[rows], self.complete_above)
+
+    def rows_of(self, keys: pa.Array) -> NDArray[np.int32]:
+        """The row of each of some keys among the listed ones, -1 where it is not listed; shape (keys,).
+
+        Raises:
+            ValueError: the keys are of another type.
+        """
         if key_type_of(keys.type) is not self.key_type:
             raise ValueError(f"{keys.type} keys are not among {self.key_type} keys")
         if not len(self.keys):
-            return np.zeros(len(keys)), np.full(len(keys), self.complete_above)
-        at = self._index.rows_of(HashedKeys.of(keys, HashName.MURMUR3))
-        return np.where(at >= 0, self.count_low[at], 0), np.where(at >= 0, self.count_high[at], self.complete_above)
+            return np.full(len(keys), -1, np.int32)
+        return self._index.rows_of(HashedKeys.of(keys, HashName.MURMUR3))
+
+    def column(self, source: str) -> MeasuredColumn:
+        """The measured column of a name; exact counts are one, under the name of their weight.
+
+        Raises:
+            UsageError: nothing of that name was measured; the sentence has what was.
+        """
+        known = {column.source: column for column in self.measured}
+        if source not in known and source == self.weight and self.exact:
+            return MeasuredColumn(source, self.count_low.astype(np.float64), self.total)
+        if source not in known:
+            names = sorted({*known, *([self.weight.value] if self.exact else [])})
+            raise UsageError(f"nothing was measured as {source!r}{did_you_mean(source, names)}")
+        return known[source]
 
     def above(self, support: float) -> "Frequencies":
         """Only the keys that a counter reports for this support: those with count_low >= (support - epsilon) total.
@@ -98,6 +149,7 @@ class Frequencies:
             keys=self.keys[:kept],
             count_low=self.count_low[:kept],
             count_high=self.count_high[:kept],
+            measured=tuple(replace(column, values=column.values[:kept]) for column in self.measured),
             complete_above=max(self.complete_above, dropped),
         )
 

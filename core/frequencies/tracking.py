@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.frequencies.frequencies import Counts, Frequencies
-from adapt.core.resources.functions import ResourceFunction, Resources
+from adapt.core.resources.functions import Load, ResourceFunction, Resources
+from adapt.core.resources.key_loads import largest_shares
 
 COARSEST = 1e-3
 """The largest error that is derived."""
@@ -21,17 +22,19 @@ def tracked_keys(frequencies: Frequencies, resources: Resources, channels: int, 
     """D_p: the keys to place explicitly, by falling count, then key bytes.
 
     Exact counts give the keys with f >= delta; lossy counts every key whose upper bound reaches delta, so that none
-    that belongs is lost. One channel leaves nothing to place, so nothing is tracked, whatever `track` says
-    (Eq. 15 divides by N - 1).
+    that belongs is lost. Where a resource was measured, the listed keys whose share of that load reaches the delta of a
+    linear one are tracked too, since a key that is light in count may be heavy in bytes. One channel leaves nothing to
+    place, so nothing is tracked, whatever `track` says (Eq. 15 divides by N - 1).
 
     Args:
         frequencies: The counted keys.
         resources: Functions, tolerances and sigma, which set delta.
         channels: N.
-        track: Take this many of the heaviest keys instead of those that reach delta.
+        track: Take this many of the heaviest keys instead of those that reach delta: of those with the largest share
+            of a load, where a resource was measured.
 
     Raises:
-        UsageError: `track` is negative.
+        UsageError: `track` is negative, or a load was not measured.
 
     Source: partitioning functions, sections 4.1.1 to 4.1.3.
     """
@@ -39,10 +42,17 @@ def tracked_keys(frequencies: Frequencies, resources: Resources, channels: int, 
         raise UsageError(f"{track} keys cannot be tracked: give 0 or more")
     if channels == 1 or frequencies.total == 0:
         return frequencies.keys[:0]
-    if track is not None:
+    if track is not None and not resources.sources:
         return frequencies.keys[:track]
+    if track is not None:
+        heaviest = np.argsort(-largest_shares(frequencies, resources), kind="stable")[:track]
+        return frequencies.keys.take(pa.array(np.sort(heaviest)))
     # With exact counts this is the head of the list; upper bounds need not fall as the counts do.
     reached = reaches(frequencies, threshold(frequencies, resources, channels))
+    for source, alpha in zip(resources.measured, resources.tolerance, strict=True):
+        if source is not None:
+            column = frequencies.column(source)
+            reached |= (column.values > 0) & (column.values >= _room(resources, alpha, channels) * column.total)
     return frequencies.keys.filter(pa.array(reached))
 
 
@@ -56,7 +66,7 @@ def threshold(frequencies: Frequencies, resources: Resources, channels: int) -> 
 
     A quadratic resource first takes all keys above its delta of Eq. 17, then predicts its load from them and
     raises its delta accordingly (section 4.1.3; the predicted load is divided by N, since Eq. 16 is about the
-    average channel).
+    average channel). A resource that was measured has no part in it.
     """
     domain = max(frequencies.distinct, len(frequencies.keys))
     collected = reaches(frequencies, min(_deltas(resources, channels, 1 / domain)))
@@ -77,7 +87,7 @@ def epsilon_for(resources: Resources, channels: int, domain: int, track: int | N
 
     Source: partitioning functions, section 4.1.2 and decisions 18 and 26.
     """
-    delta = min(_deltas(resources, max(channels, 2), 1 / max(domain, 1)))
+    delta = min(_deltas(resources.by_count, max(channels, 2), 1 / max(domain, 1)))
     wanted = min(delta, 1 / (10 * track)) if track else delta
     return max(min(0.1 * wanted, COARSEST), FINEST)
 
@@ -104,20 +114,24 @@ def reaches(frequencies: Frequencies, delta: float) -> NDArray[np.bool_]:
 def _deltas(resources: Resources, channels: int, quadratic_load: float) -> list[float]:
     """delta_k of each resource (Eq. 17), with the sum of f squared over the domain given."""
     return [
-        _delta(function, resources.sigma * theta(alpha, channels) / channels, quadratic_load)
-        for function, alpha in zip(resources.functions, resources.tolerance, strict=True)
+        _delta(load, _room(resources, alpha, channels), quadratic_load)
+        for load, alpha in zip(resources.loads, resources.tolerance, strict=True)
     ]
 
 
-def _delta(function: ResourceFunction, room: float, quadratic_load: float) -> float:
-    """The share at which beta fills `room`, the untracked keys' part of the load of one channel."""
-    match function:
-        case ResourceFunction.CONSTANT:
-            return 1.0
+def _room(resources: Resources, alpha: float, channels: int) -> float:
+    """The untracked keys' part of the load of one channel, as a share of the whole load: delta of a linear resource."""
+    return resources.sigma * theta(alpha, channels) / channels
+
+
+def _delta(load: Load, room: float, quadratic_load: float) -> float:
+    """The share of the stream at which beta fills `room`; 1 where it is no question of the count."""
+    match load:
         case ResourceFunction.LINEAR:
             return room
         case ResourceFunction.QUADRATIC:
             return math.sqrt(room * quadratic_load)
+    return 1.0
 
 
 def _predicted_load(frequencies: Frequencies, collected: NDArray[np.bool_], domain: int) -> float:

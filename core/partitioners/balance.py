@@ -14,14 +14,15 @@ from adapt.core.resources.functions import Floats
 class Balance:
     """rho = scale * (product over resources of ((max - min) / sum)^power)^(1 / root), 0 without any resource.
 
-    This is Eq. 20 with the resources of one function taken together, since their loads are equal and only their theta
-    may differ: LLL has one such resource, LQL two. With constant resources left out, the exponent of Eq. 20 is one
+    This is Eq. 20 with the resources of equal loads taken together, since only their theta may differ: LLL has one such
+    resource, LQL two. With constant resources left out, the exponent of Eq. 20 is one
     over the number of those that are left (section 4.4).
 
     Attributes:
-        loads: beta of each key for each distinct function, shape (distinct, keys); at most two.
-        powers: How many resources have that function, shape (distinct,); 1 if there is no other function.
-        root: How many resources there are; 1 if they are all of one function, 0 if there are none.
+        loads: Each distinct load of each key, shape (distinct, keys); at most three.
+        powers: How many resources have that load, shape (distinct,); 1 if there is no other.
+        units: What a unit of each distinct load weighs, shape (distinct,), as in the problem.
+        root: How many resources there are; 1 if they all have one load, 0 if there are none.
         scale: Product of (channels / theta)^(1 / resources).
 
     Source: partitioning functions, section 4.2.1.
@@ -29,15 +30,21 @@ class Balance:
 
     loads: Floats
     powers: NDArray[np.int64]
+    units: Floats
     root: int
     scale: float
 
     @classmethod
     def of(cls, problem: Problem) -> "Balance":
         """The penalty of a problem's resources."""
-        functions = problem.functions
-        distinct = list(dict.fromkeys(functions))
-        rows = [functions.index(function) for function in distinct]
-        powers = [functions.count(function) for function in distinct] if len(distinct) > 1 else [1] * len(distinct)
-        scale = prod((problem.channels / problem.theta).tolist()) ** (1 / max(len(functions), 1))
-        return cls(np.ascontiguousarray(problem.loads[rows]), np.array(powers, np.int64), sum(powers), scale)
+        same = same_rows(problem.loads)
+        distinct = sorted(set(same))
+        powers = [same.count(row) for row in distinct] if len(distinct) > 1 else [1] * len(distinct)
+        scale = prod((problem.channels / problem.theta).tolist()) ** (1 / max(len(same), 1))
+        loads, units = np.ascontiguousarray(problem.loads[distinct]), problem.units[distinct]
+        return cls(loads, np.array(powers, np.int64), units, sum(powers), scale)
+
+
+def same_rows(rows: Floats) -> list[int]:
+    """For each row the first one that is equal to it."""
+    return [next(j for j in range(k + 1) if np.array_equal(rows[j], rows[k])) for k in range(len(rows))]

@@ -10,7 +10,7 @@ from adapt.core.partitioners.constraints import Constraints
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.partitioner import Channels
-from adapt.core.resources.functions import Floats, ResourceFunction
+from adapt.core.resources.functions import Floats, Load, ResourceFunction
 from adapt.core.resources.population import Counted, Population
 
 USUAL = 1.25
@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 def bounded(
     counted: Counted,
     ring: ConsistentHash,
-    weigh: ResourceFunction = ResourceFunction.LINEAR,
+    weigh: Load = ResourceFunction.LINEAR,
     capacity: float = USUAL,
     constraints: Constraints | None = None,
 ) -> HybridPartitioner:
@@ -46,7 +46,7 @@ def bounded(
     Args:
         counted: The counted keys.
         ring: The consistent hash to walk; its channels are those of the result.
-        weigh: What a count loads onto a channel.
+        weigh: What a key loads onto a channel.
         capacity: c, above 1.
         constraints: Capacities of the channels, and pinned keys.
 

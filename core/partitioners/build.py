@@ -33,7 +33,7 @@ class Recipe:
     Attributes:
         scheme: How keys are placed.
         construction: How the hybrid scheme chooses explicit channels; other schemes have none to choose.
-        resources: Load functions, tolerances, sigma.
+        resources: Loads, tolerances, sigma.
         utility: How balance and migration are combined.
         track: Place this many of the heaviest keys explicitly, instead of those that reach delta.
         hash: Places keys, and replicas on a ring.
@@ -60,8 +60,7 @@ class Recipe:
     @property
     def parameters(self) -> dict[str, Any]:
         """What a plan records of this: what its numbers and, for the hybrid scheme, its mapping depend on."""
-        weighed: dict[str, Any] = {"resources": self.resources.letters, "tolerance": list(self.resources.tolerance)}
-        weighed |= self.constraints.parameters
+        weighed = self.resources.as_data() | self.constraints.parameters
         if self.scheme is not Scheme.HYBRID:
             return weighed
         limits = {} if self.moves is None else {"moves": self.moves}
@@ -179,7 +178,7 @@ def build_partitioner(
     problem = Problem.of(
         current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.moves, constraints
     )
-    placed = ExplicitMap(tracked, CONSTRUCTIONS[recipe.construction](problem))
+    placed = ExplicitMap(problem.keys, CONSTRUCTIONS[recipe.construction](problem))
     return HybridPartitioner(placed.over(constraints.pinned), ring)
 
 

@@ -9,14 +9,14 @@ from adapt.core.partitioners.constraints import Constraints
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.partitioner import Channels
-from adapt.core.resources.functions import Floats, ResourceFunction
+from adapt.core.resources.functions import Floats, Load, ResourceFunction
 from adapt.core.resources.population import Counted, Population
 
 
 def greedy(
     counted: Counted,
     ring: ConsistentHash,
-    weigh: ResourceFunction = ResourceFunction.LINEAR,
+    weigh: Load = ResourceFunction.LINEAR,
     constraints: Constraints | None = None,
 ) -> HybridPartitioner:
     """Give every listed key an explicit channel; the fullest is then at most 4/3 - 1/(3N) of the least possible.
@@ -32,7 +32,7 @@ def greedy(
     Args:
         counted: The counted keys.
         ring: Places keys that are not listed; its channels are those of the result.
-        weigh: What a count loads onto a channel.
+        weigh: What a key loads onto a channel.
         constraints: Capacities and pinned keys.
 
     Source: Graham, Bounds on Multiprocessing Timing Anomalies (1969), LPT, O(keys log N); for capacities Gonzalez,

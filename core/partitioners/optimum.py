@@ -140,7 +140,7 @@ def optimum_table(
 ) -> Table:
     """A placement beside the optimum and the floor, one row an objective.
 
-    Where all three resources have one function there is a row for b too, which is then r_n over the mean tolerance.
+    Where all three resources have one load there is a row for b too, which is then r_n over the mean tolerance.
 
     Args:
         problem: The tracked keys, the channels, and where the keys are.
@@ -158,7 +158,7 @@ def optimum_table(
         program = _program(problem, objective, None)
         ratios = [_value(objective, program, placement), best.value, best.bound, best.gap, _floor(objective, program)]
         rows.append([objective.value, *ratios, best.proved, best.ended_by.value])
-        if objective is Objective.R_N and len(set(problem.resources.functions)) == 1:
+        if objective is Objective.R_N and len(set(problem.resources.loads)) == 1:
             tolerance = math.prod(problem.resources.tolerance) ** (1 / 3)
             over = [None if ratio is None else ratio / tolerance for ratio in ratios]
             rows.append(["b", *over, best.proved, best.ended_by.value])
@@ -198,9 +198,10 @@ def _program(problem: Problem, objective: Objective, most_moved: float | None) -
         raise UsageError(
             f"a state of {most_moved:g} may migrate, but {must:g} must, whatever is chosen: allow that or more"
         )
-    loads = problem.resources.network.of(problem.counts)
     residual = np.zeros(problem.channels) if objective is Objective.SPREAD else problem.residual()[2]
-    return Program(loads, residual, problem.state, problem.home, None if most_moved is None else most_moved - must)
+    return Program(
+        problem.network, residual, problem.state, problem.home, None if most_moved is None else most_moved - must
+    )
 
 
 def _checked(start: Channels, problem: Problem) -> Channels:

@@ -21,7 +21,7 @@ def place(problem: Problem, in_order: bool) -> Channels:
 
     Args:
         problem: The step.
-        in_order: Each step places the next key; otherwise the key with the least utility over its count, of all that
+        in_order: Each step places the next key; otherwise the key with the least utility over its weight, of all that
             are left. Keys that weigh nothing come last, for their utility undivided.
 
     Pinned keys are placed before all others, so that these are placed in view of them.
@@ -29,12 +29,12 @@ def place(problem: Problem, in_order: bool) -> Channels:
     Ties go to the earlier key, then to the lower channel.
 
     Cost: O(keys * channels) in order. Otherwise O(keys^2 * tried), where the channels tried for a key are its home and
-    those that no other channel beats in every resource: two in all where the resources have one function.
+    those that no other channel beats in every resource: two in all where the resources have one load.
     """
     balance, utility = Balance.of(problem), UTILITIES[problem.utility]
-    chosen = np.empty(len(problem.counts), np.int32)
+    chosen = np.empty(len(problem.weights), np.int32)
     _place(
-        problem.counts,
+        problem.weights,
         np.array(problem.home, np.int32),
         np.array(problem.pinned, np.int32),
         problem.state,
@@ -55,7 +55,7 @@ def place(problem: Problem, in_order: bool) -> Channels:
 
 @compiled
 def _place(
-    counts: Floats,
+    weights: Floats,
     home: Channels,
     pinned: Channels,
     state: Floats,
@@ -93,11 +93,11 @@ def _place(
         candidates, fair = 1, channels
         if not in_order:
             fair = _unbeaten(placed, tried)
-            candidates = _with_weight(counts, left, size)
+            candidates = _with_weight(weights, left, size)
         least = np.inf
         for at in range(candidates):
             key = left[at]
-            divisor = counts[key] if not in_order and counts[key] > 0 else 1.0
+            divisor = weights[key] if not in_order and weights[key] > 0 else 1.0
             stays, leaves = _weights(moved, state[key], ideal, weighing)
             best = np.inf
             for turn in range(fair + 1):
@@ -112,7 +112,7 @@ def _place(
         while best_of[at] > limit:
             at += 1
         key = left[at]
-        divisor = counts[key] if not in_order and counts[key] > 0 else 1.0
+        divisor = weights[key] if not in_order and weights[key] > 0 else 1.0
         stays, leaves = _weights(moved, state[key], ideal, weighing)
         for channel in range(channels):
             chosen[key] = channel
@@ -159,6 +159,8 @@ def _unbeaten(placed: Floats, tried: NDArray[np.int64]) -> int:
     if placed.shape[0] == 1:
         tried[0] = np.argmin(placed[0])
         return 1
+    if placed.shape[0] == 3:
+        return _unbeaten_of_three(placed, tried)
     found, lowest = 0, np.inf
     for channel in np.argsort(placed[0], kind="mergesort"):
         if placed[1, channel] < lowest:
@@ -169,11 +171,27 @@ def _unbeaten(placed: Floats, tried: NDArray[np.int64]) -> int:
 
 
 @inlined
-def _with_weight(counts: Floats, left: NDArray[np.int64], size: int) -> int:
-    """How many of the keys that are left weigh something; all of them if none does. Counts fall."""
-    if counts[left[0]] == 0:
+def _unbeaten_of_three(placed: Floats, tried: NDArray[np.int64]) -> int:
+    """The same for three resources: who comes later in the first is beaten by one who is no fuller in the others."""
+    found = 0
+    for channel in np.argsort(placed[0], kind="mergesort"):
+        beaten = False
+        for other in tried[:found]:
+            if placed[1, other] <= placed[1, channel] and placed[2, other] <= placed[2, channel]:
+                beaten = True
+                break
+        if not beaten:
+            tried[found] = channel
+            found += 1
+    return found
+
+
+@inlined
+def _with_weight(weights: Floats, left: NDArray[np.int64], size: int) -> int:
+    """How many of the keys that are left weigh something; all of them if none does. Weights fall."""
+    if weights[left[0]] == 0:
         return size
-    while counts[left[size - 1]] == 0:
+    while weights[left[size - 1]] == 0:
         size -= 1
     return size
 

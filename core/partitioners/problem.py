@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.tracking import theta
 from adapt.core.partitioners.constraints import Constraints
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.names import UtilityName
 from adapt.core.partitioners.partitioner import Channels, Partitioner
-from adapt.core.resources.functions import Floats, ResourceFunction, Resources
+from adapt.core.resources.functions import Floats, Load, Measured, ResourceFunction, Resources
+from adapt.core.resources.key_loads import largest_shares, loads_at, share_of_unit
 from adapt.core.resources.population import Counted, Population
 
 _LEAST_THETA = 1e-6
@@ -30,23 +30,28 @@ class Problem:
 
     Counts stand as they were counted, not as shares: all penalties are free of their scale, and sums of whole numbers
     are exact. Resources with a constant function are left out of the balance, since the untracked keys balance them
-    for free (section 4.4).
+    for free (section 4.4); so is one that was measured to be nothing on all of these keys.
 
     Attributes:
-        keys: D_p(t+1), by falling count, then key bytes; shape (keys,).
+        keys: D_p(t+1), by falling weight, then falling count, then key bytes; shape (keys,).
         counts: f of each, shape (keys,).
+        weights: What each weighs, f where the literature has f to order keys or to divide by; shape (keys,). Its count,
+            or, where a resource was measured, its largest share of a load.
+        units: What a unit of each load weighs, shape (functions,): its share of the whole load, where a resource was
+            measured; otherwise nothing, since counts are what is weighed.
         home: Where the current partitioner sends each, p(t); N and more where it had more channels. Shape (keys,).
         hashed: Where the next ring sends each, H_c(t+1); shape (keys,).
-        functions: The resource functions that are not constant, at most three.
-        loads: beta of each key for each of these functions, shape (functions, keys).
-        theta: theta of each of these functions (Eq. 15), shape (functions,).
+        functions: The loads that are balanced, functions of counts or measured, at most three.
+        loads: Each of these loads of each key, shape (functions, keys).
+        theta: theta of each of these loads (Eq. 15), shape (functions,).
         state: beta_s of each key, shape (keys,).
+        network: beta_n of each key, shape (keys,).
         owed: State that moves whatever is chosen: of keys that lose their explicit entry and that the next ring sends
             elsewhere (Eq. 18, first sum).
         ideal: State of all keys tracked before or after, over N (Eq. 18, denominator).
         channels: N(t+1).
         utility: How balance and migration are combined.
-        resources: All three functions and their tolerances.
+        resources: All three loads and their tolerances.
         moves: How often a construction that moves keys about may move each (section 4.2.4); None, as often as it likes.
         pinned: The channel that each key must have, -1 for a free key; shape (keys,).
         residual: Makes the load that the untracked keys put on each channel, under the next ring, by resource: shape
@@ -57,12 +62,15 @@ class Problem:
 
     keys: pa.Array
     counts: Floats
+    weights: Floats
+    units: Floats
     home: Channels
     hashed: Channels
-    functions: tuple[ResourceFunction, ...]
+    functions: tuple[Load, ...]
     loads: Floats
     theta: Floats
     state: Floats
+    network: Floats
     owed: float
     ideal: float
     channels: int
@@ -100,28 +108,42 @@ class Problem:
             ring: The consistent hash of the next one, H_c(t+1).
             counted: The counted keys; a key that is not listed weighs nothing.
             tracked: Keys to map explicitly, by falling count, then key bytes.
-            resources: Load functions and tolerances.
+            resources: Loads and tolerances.
             utility: How balance and migration are combined.
             moves: How often a key may be moved about, if that is limited.
             constraints: What the placement must keep to.
+
+        Raises:
+            UsageError: a load was not measured.
         """
         frequencies = counted.frequencies if isinstance(counted, Population) else counted
-        counts = _counts(frequencies, tracked)
+        rows = frequencies.rows_of(tracked)
+        counts = loads_at(frequencies, rows, ResourceFunction.LINEAR)
+        weights = counts
+        if resources.sources:
+            weights = largest_shares(frequencies, resources, rows)
+            order = np.argsort(-weights, kind="stable")
+            tracked, rows, counts, weights = tracked.take(pa.array(order)), rows[order], counts[order], weights[order]
         departed = _departed(current, tracked)
-        lost = resources.state.of(_counts(frequencies, departed.column))
-        state = resources.state.of(counts)
-        balanced = [k for k, function in enumerate(resources.functions) if function is not ResourceFunction.CONSTANT]
-        functions = tuple(resources.functions[k] for k in balanced)
+        lost = loads_at(frequencies, frequencies.rows_of(departed.column), resources.state)
+        loads = [loads_at(frequencies, rows, load) for load in resources.loads]
+        state = loads[0]
+        balanced = [k for k, load in enumerate(resources.loads) if _can_be_balanced(load, loads[k])]
+        functions = tuple(resources.loads[k] for k in balanced)
+        units = [share_of_unit(frequencies, load) if resources.sources else 0.0 for load in functions]
         thetas = [max(theta(resources.tolerance[k], ring.channels), _LEAST_THETA) for k in balanced]
         return cls(
             keys=tracked,
             counts=counts,
+            weights=weights,
+            units=np.array(units, np.float64),
             home=current.channels_of(tracked),
             hashed=ring.channels_of(tracked),
             functions=functions,
-            loads=np.array([function.of(counts) for function in functions]).reshape(len(functions), len(counts)),
+            loads=np.array([loads[k] for k in balanced]).reshape(len(balanced), len(counts)),
             theta=np.array(thetas, np.float64),
             state=state,
+            network=loads[2],
             owed=float(lost[departed.channels != ring.channels_of(departed.column)].sum()),
             ideal=float(state.sum() + lost.sum()) / ring.channels,
             channels=ring.channels,
@@ -146,9 +168,9 @@ def _departed(current: Partitioner, tracked: pa.Array) -> ExplicitMap:
     return ExplicitMap(column.filter(pa.array(gone)), explicit.channels[gone])
 
 
-def _counts(frequencies: Frequencies, keys: pa.Array) -> Floats:
-    """The count of each of some keys, 0 where it is not listed; shape (keys,)."""
-    return frequencies.intervals(keys)[0].astype(np.float64)
+def _can_be_balanced(load: Load, of_keys: Floats) -> bool:
+    """Whether placing some keys makes a difference to a load."""
+    return bool(of_keys.any()) if isinstance(load, Measured) else load is not ResourceFunction.CONSTANT
 
 
 def _among(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:
@@ -163,7 +185,7 @@ def _residual(counted: Counted, tracked: pa.Array, resources: Resources, ring: P
     untracked = np.ones(len(placed), np.bool_)
     untracked[: population.listed] = ~_among(population.frequencies.keys, tracked)
     of = {
-        function: np.bincount(placed, np.where(untracked, population.loads(function), 0.0), minlength=ring.channels)
-        for function in set(resources.functions)
+        load: np.bincount(placed, np.where(untracked, population.loads(load), 0.0), minlength=ring.channels)
+        for load in set(resources.loads)
     }
-    return np.stack([of[function] for function in resources.functions])
+    return np.stack([of[load] for load in resources.loads])

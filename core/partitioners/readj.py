@@ -21,10 +21,11 @@ _LOGARITHM = int(Weighing.LOGARITHM)
 def readj(problem: Problem) -> Channels:
     """Apply the move or swap of most gain, of those that lower rho, until none does; int32, shape (keys,).
 
-    The gain is the fall of the utility, from the mapping as it stands, over the difference of the two counts. It may be
-    negative, since any readjustment that lowers rho is taken. Keys start where they are, or where the ring sends them
-    if that channel is gone, and what that moves is owed for good. Gains within a relative 1e-12 of the most tie: of
-    (channel, other channel, key, other key) the first wins, and a move goes before the swaps of its key.
+    The gain is the fall of the utility, from the mapping as it stands, over the difference of the two counts, or, where
+    a resource was measured, over the largest share of a load that changes channels. It may be negative, since any
+    readjustment that lowers rho is taken. Keys start where they are, or where the ring sends them if that channel is
+    gone, and what that moves is owed for good. Gains within a relative 1e-12 of the most tie: of (channel, other
+    channel, key, other key) the first wins, and a move goes before the swaps of its key.
 
     The pseudo-code stops looking at the first readjustment that does not lower rho, where its comment goes on to the
     next, and takes the fall from the utility of the last candidate that it kept; for the latter see `readj_printed`.
@@ -47,18 +48,21 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
     channel_of = np.array(problem.start if channel_of is None else channel_of, np.int32)
     if balance.root == 0 or problem.channels == 1:
         return channel_of
-    loads = np.zeros((2, len(channel_of)))
-    loads[: len(balance.loads)] = balance.loads
+    powers = [*balance.powers.tolist(), 0, 0]
     away = problem.state[channel_of != problem.home]
     most_moves = np.iinfo(np.int64).max if problem.moves is None else problem.moves
     _readjust(
         _Step(
-            problem.counts,
-            loads,
+            problem.weights,
+            balance.loads,
+            balance.units,
+            bool(problem.resources.sources),
+            bool((np.diff(balance.loads) <= 0).all()),
             problem.state,
             np.array(problem.home, np.int32),
-            int(balance.powers[0]),
-            int(balance.powers[-1]) if len(balance.powers) > 1 else 0,
+            powers[0],
+            powers[1],
+            powers[2],
             balance.root,
             balance.scale,
             1 / problem.ideal if problem.ideal > 0 else 0.0,
@@ -76,17 +80,18 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
 
 
 class _Step(NamedTuple):
-    """What stays as it is.
+    """What stays as it is: of one to three distinct loads; the powers of those that there are not are 0."""
 
-    `loads` has two rows, the second zero where all resources are of one function; then `power` of it is 0.
-    """
-
-    counts: Floats
+    weights: Floats
     loads: Floats
+    units: Floats  # what a unit of each load weighs, if that is how readjustments are weighed
+    by_units: bool
+    falling: bool  # whether keys stand by falling load in every row
     state: Floats
     home: Channels
     power: int
-    other_power: int  # one of the two powers is 1, the other 1 or 2
+    other_power: int
+    third_power: int  # of two or three powers at most one is 2, the others 1
     root: int
     scale: float
     per_state: float  # gamma of a unit of state
@@ -106,7 +111,7 @@ class _Mapping(NamedTuple):
     lowest: NDArray[np.int64]  # the three emptiest
     alone: NDArray[np.bool_]  # whether a channel alone is fullest or emptiest, by resource
     moves: NDArray[np.int64]  # how often each key was moved
-    counts: Floats  # of the members
+    weights: Floats  # of the members
     loads: Floats  # of the members
     returns: Floats  # state that migrates when a member is swapped between the two channels looked at
 
@@ -127,17 +132,17 @@ def _readjust(step: _Step, moves: NDArray[np.int64], owed: float, channels: int,
 
     A pinned key comes with as many moves as a key may make, so that nothing moves it.
     """
-    keys = len(channel_of)
+    keys, rows = len(channel_of), step.loads.shape[0]
     mapping = _Mapping(
         np.empty(keys, np.int64),
         np.empty(channels + 1, np.int64),
-        np.empty((2, channels)),
-        np.empty((2, 3), np.int64),
-        np.empty((2, 3), np.int64),
-        np.empty((2, channels), np.bool_),
+        np.empty((rows, channels)),
+        np.empty((rows, 3), np.int64),
+        np.empty((rows, 3), np.int64),
+        np.empty((rows, channels), np.bool_),
         moves,
         np.empty(keys),
-        np.empty((2, keys)),
+        np.empty((rows, keys)),
         np.empty(keys),
     )
     moved, utility, last_rho, last = owed, 0.0, np.inf, channel_of.copy()
@@ -152,7 +157,9 @@ def _readjust(step: _Step, moves: NDArray[np.int64], owed: float, channels: int,
             break
         last_rho, last[:] = rho, channel_of
         best = _Best(-np.inf, utility, -1, -1, -1)
-        at_end = mapping.alone[0] | mapping.alone[1]
+        at_end = mapping.alone[0].copy()
+        for k in range(1, rows):
+            at_end |= mapping.alone[k]
         for i in range(channels):
             for j in range(channels):
                 if i != j and (at_end[i] or at_end[j]):
@@ -180,8 +187,10 @@ def _migrates(step: _Step, key: int, source: int, target: int) -> float:
 def _best_between(step: _Step, mapping: _Mapping, i: int, j: int, rho: float, gamma: float, best: _Best) -> _Best:
     """The best so far, after every move from channel i to j and every swap between them."""
     members, ends = mapping.members, mapping.ends
-    two = step.other_power > 0
-    pair, other_pair = _pair(mapping, 0, i, j), _pair(mapping, 1, i, j)
+    two, three = step.other_power > 0, step.third_power > 0
+    pair = _pair(mapping, 0, i, j)
+    other_pair = _pair(mapping, 1, i, j) if two else pair
+    third_pair = _pair(mapping, 2, i, j) if three else pair
     for b in range(ends[j], ends[j + 1]):
         mapping.returns[b] = _migrates(step, members[b], j, i) * step.per_state
     for a in range(ends[i], ends[i + 1]):
@@ -189,18 +198,27 @@ def _best_between(step: _Step, mapping: _Mapping, i: int, j: int, rho: float, ga
         if mapping.moves[d1] >= step.most_moves:
             continue
         goes = _migrates(step, d1, i, j) * step.per_state
-        begin, end = _partners(mapping, step.loads, d1, i, j)
+        begin, end = _partners(step, mapping, d1, i, j)
         # The move, then the swaps; a swap is met from both of its ends, and counts only at the first.
         for b in range(begin - 1, end if step.as_printed or i < j else begin):
             swaps = b >= begin
-            size = abs(mapping.counts[a] - mapping.counts[b]) if swaps else mapping.counts[a]
+            size = abs(mapping.weights[a] - mapping.weights[b]) if swaps else mapping.weights[a]
             flows = mapping.loads[0, a] - mapping.loads[0, b] if swaps else mapping.loads[0, a]
-            share, other_share = _share(pair, flows), 0.0
+            share, other_share, third_share = _share(pair, flows), 0.0, 0.0
             bound = share
+            if step.by_units:
+                size = abs(flows) * step.units[0]
             if two:
                 flows = mapping.loads[1, a] - mapping.loads[1, b] if swaps else mapping.loads[1, a]
                 other_share = _share(other_pair, flows)
-                bound = _fall_at_most(step, share, other_share)
+                if step.by_units:
+                    size = max(size, abs(flows) * step.units[1])
+                if three:
+                    flows = mapping.loads[2, a] - mapping.loads[2, b] if swaps else mapping.loads[2, a]
+                    third_share = _share(third_pair, flows)
+                    if step.by_units:
+                        size = max(size, abs(flows) * step.units[2])
+                bound = _fall_at_most(step, share, other_share, third_share)
             if bound <= _TIE or (swaps and mapping.moves[members[b]] >= step.most_moves):
                 continue
             weight, more = _weights(gamma, goes + mapping.returns[b] if swaps else goes, step.weighing)
@@ -208,7 +226,7 @@ def _best_between(step: _Step, mapping: _Mapping, i: int, j: int, rho: float, ga
             if better - worse <= best.gain * size:
                 continue
             if two:
-                fall = _fall(step, share, other_share)
+                fall = _fall(step, share, other_share, third_share)
                 if fall <= _TIE:
                     continue
                 better, worse = _change(step, rho, fall, weight, more, best.utility)
@@ -262,9 +280,9 @@ def _share(pair: tuple[float, float, float, float, float], flows: float) -> floa
 
 
 @inlined
-def _fall_at_most(step: _Step, share: float, other_share: float) -> float:
-    """No less than the part by which rho falls when the two max - min fall by these, and cheaper; 0 if it does not."""
-    left = (1 - share) * (1 - other_share)
+def _fall_at_most(step: _Step, share: float, other_share: float, third_share: float) -> float:
+    """No less than the part by which rho falls when each max - min falls by these, and cheaper; 0 if it does not."""
+    left = (1 - share) * (1 - other_share) * (1 - third_share)
     if step.power == 2:
         left *= 1 - share
     elif step.other_power == 2:
@@ -276,9 +294,10 @@ def _fall_at_most(step: _Step, share: float, other_share: float) -> float:
 
 
 @inlined
-def _fall(step: _Step, share: float, other_share: float) -> float:
-    """The part by which rho falls when the two max - min fall by these."""
+def _fall(step: _Step, share: float, other_share: float, third_share: float) -> float:
+    """The part by which rho falls when each max - min falls by these."""
     logarithm = step.power * np.log1p(-share) + step.other_power * np.log1p(-other_share)
+    logarithm += step.third_power * np.log1p(-third_share)
     return float(-np.expm1(logarithm / step.root))
 
 
@@ -286,9 +305,9 @@ def _fall(step: _Step, share: float, other_share: float) -> float:
 def _rho(step: _Step, mapping: _Mapping) -> float:
     """Rho (Eqs. 19, 20) of the mapping."""
     rho = step.scale
-    for k, power in ((0, step.power), (1, step.other_power)):
-        total = mapping.on[k].sum()
+    for k, power in ((0, step.power), (1, step.other_power), (2, step.third_power)):
         if power:
+            total = mapping.on[k].sum()
             rho *= (_pair(mapping, k, 0, 0)[4] / total) ** (power / step.root) if total > 0 else 0.0
     return rho
 
@@ -301,15 +320,15 @@ def _take_stock(step: _Step, channel_of: Channels, mapping: _Mapping) -> None:
     mapping.on[:] = 0
     for key, channel in enumerate(channel_of):
         ends[channel + 1] += 1
-        mapping.on[0, channel] += step.loads[0, key]
-        mapping.on[1, channel] += step.loads[1, key]
+        for k in range(len(mapping.on)):
+            mapping.on[k, channel] += step.loads[k, key]
     for channel in range(1, len(ends)):
         ends[channel] += ends[channel - 1]
     places = ends[:-1].copy()
     for key, channel in enumerate(channel_of):
         place = places[channel]
         members[place] = key
-        mapping.counts[place] = step.counts[key]
+        mapping.weights[place] = step.weights[key]
         mapping.loads[:, place] = step.loads[:, key]
         places[channel] += 1
 
@@ -318,7 +337,7 @@ def _take_stock(step: _Step, channel_of: Channels, mapping: _Mapping) -> None:
 def _rank(mapping: _Mapping) -> None:
     """Find the three fullest and the three emptiest channels of each resource, -1 where there are fewer."""
     mapping.alone[:] = False
-    for k in range(2):
+    for k in range(len(mapping.on)):
         on, highest, lowest = mapping.on[k], mapping.highest[k], mapping.lowest[k]
         highest[:], lowest[:] = -1, -1
         for channel in range(len(on)):
@@ -341,17 +360,19 @@ def _insert(ranked: NDArray[np.int64], on: Floats, channel: int, sign: float) ->
 
 
 @inlined
-def _partners(mapping: _Mapping, loads: Floats, d1: int, i: int, j: int) -> tuple[int, int]:
+def _partners(step: _Step, mapping: _Mapping, d1: int, i: int, j: int) -> tuple[int, int]:
     """Where in `members` the keys of channel j are that may lower rho when swapped with d1 of channel i.
 
     For that, some resource must flow from the fuller of the two to the other, by less than they lie apart, and one of
-    them must be alone at an end. Such keys lie side by side, as keys stand by falling load.
+    them must be alone at an end. Such keys lie side by side if keys stand by falling load; if not, all are given.
     """
     begin, end = mapping.ends[j], mapping.ends[j + 1]
+    if not step.falling:
+        return begin, end
     first, last = end, begin
-    for k in range(2):
+    for k in range(len(mapping.on)):
         if mapping.alone[k, i] or mapping.alone[k, j]:
-            own, apart = loads[k, d1], mapping.on[k, i] - mapping.on[k, j]
+            own, apart = step.loads[k, d1], mapping.on[k, i] - mapping.on[k, j]
             below, above = (own, own - apart) if apart > 0 else (own - apart, own)
             first = min(first, _first_at_most(mapping.loads, k, begin, end, below, False))
             last = max(last, _first_at_most(mapping.loads, k, begin, end, above, True))

@@ -23,7 +23,7 @@ from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.partitioners.rendezvous import Rendezvous
 from adapt.core.partitioners.spark import SparkPartitioner
 from adapt.core.partitioners.uniform import UniformPartitioner
-from adapt.core.resources.functions import ResourceFunction
+from adapt.core.resources.functions import Load
 from adapt.core.resources.population import Counted
 from adapt.core.stream import Key
 
@@ -79,13 +79,13 @@ SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
 
 
 class FromCounts(Protocol):
-    """Chooses the explicit map of a scheme from counted keys, over a ring, by what a count loads onto a channel."""
+    """Chooses the explicit map of a scheme from counted keys, over a ring, by what a key loads onto a channel."""
 
     def __call__(
         self,
         counted: Counted,
         ring: ConsistentHash,
-        weigh: ResourceFunction,
+        weigh: Load,
         *,
         constraints: Constraints | None = None,
     ) -> HybridPartitioner:
@@ -135,7 +135,7 @@ def make_partitioner(
 def follow(
     scheme: Scheme,
     counted: Counted,
-    weigh: ResourceFunction,
+    weigh: Load,
     parts: Parts,
     current: Partitioner | None = None,
     constraints: Constraints | None = None,
@@ -148,7 +148,7 @@ def follow(
     Args:
         scheme: How keys are placed.
         counted: The counted keys.
-        weigh: What a count loads onto a channel.
+        weigh: What a key loads onto a channel.
         parts: What the partitioner is made of; of an explicit map, nothing yet.
         current: The partitioner in force.
         constraints: What the placement must keep to, in a scheme that can.

@@ -46,7 +46,8 @@ def _freed(balance: Balance, channel_of: Channels, channels: int, free: NDArray[
             for other in np.argsort(-sign * load, kind="stable"):
                 donor, receiver = (other, tied[0]) if sign > 0 else (tied[0], other)
                 spare = free & (channel_of == donor) & (loads <= (load[donor] - load[receiver]) / 2)
-                for key in np.flatnonzero(spare)[:1]:
+                if spare.any():
+                    key = np.argmax(np.where(spare, loads, -1.0))
                     freed = channel_of.copy()
                     freed[key] = receiver
                     after = _channel_loads(balance, freed, channels)

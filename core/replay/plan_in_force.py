@@ -8,6 +8,7 @@ from adapt.core.partitioners.build import Recipe, build_partitioner
 from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.partitioners.registry import make_partitioner
 from adapt.core.resources.functions import Floats
+from adapt.core.resources.key_loads import listed_loads
 from adapt.core.resources.loads import channel_loads
 from adapt.core.resources.metrics import Metrics, measure
 from adapt.core.resources.migration import Migration, migration
@@ -55,7 +56,7 @@ class PlanInForce:
         self._partitioner = build_partitioner(frequencies, self._recipe, channels, self._partitioner)
         self.build_s = self._clock() - started if self._clock else None
         after = self._partitioner.channels_of(frequencies.keys)
-        self._change = migration(before, after, self._recipe.resources.state.of(frequencies.count_low), channels)
+        self._change = migration(before, after, listed_loads(frequencies, self._recipe.resources.state), channels)
 
 
 def _charged(metrics: Metrics, change: Migration | None) -> Metrics:

@@ -1,15 +1,15 @@
-"""Resource functions C, L, Q and the three resources that they weigh."""
+"""What keys load onto the three resources: functions C, L, Q of their counts, or columns that were measured."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adapt.core.errors import UsageError
+from adapt.core.errors import UsageError, did_you_mean
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -37,18 +37,38 @@ class ResourceFunction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
-    """How state, computation and network grow with a key's count, and how unevenly they may lie.
+class Measured:
+    """A load that is no function of a count, but was measured: the sum of a column over the rows of each key.
 
     Attributes:
-        functions: beta_s, beta_c, beta_n: state, computation, network.
+        source: The name of the column among those of the counted keys.
+    """
+
+    source: str
+
+
+Load: TypeAlias = ResourceFunction | Measured
+"""What a key loads onto its channel."""
+
+RESOURCES = ("state", "computation", "network")
+"""The three resources, in the order of their letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What keys load onto state, computation and network, and how unevenly that may lie.
+
+    Attributes:
+        functions: beta_s, beta_c, beta_n: how state, computation and network grow with a key's count.
         tolerance: alpha of each, the tolerated load of the fullest channel over the emptiest; finite, >= 1.
         sigma: Part of the tolerated imbalance left to the untracked keys, in (0, 1] (section 4.1.4).
+        measured: The column that each was measured by, in place of its function; None where it was not.
     """
 
     functions: tuple[ResourceFunction, ResourceFunction, ResourceFunction] = (ResourceFunction.LINEAR,) * 3
     tolerance: tuple[float, float, float] = (1.2, 1.2, 1.2)
     sigma: float = 0.1
+    measured: tuple[str | None, str | None, str | None] = (None, None, None)
 
     def __post_init__(self) -> None:
         for alpha in self.tolerance:
@@ -65,14 +85,19 @@ class Resources:
 
     @classmethod
     def parse(
-        cls, letters: str = "LLL", tolerance: float | Sequence[float] | str = 1.2, sigma: float = 0.1
+        cls,
+        letters: str = "LLL",
+        tolerance: float | Sequence[float] | str = 1.2,
+        sigma: float = 0.1,
+        measure: Sequence[str] = (),
     ) -> "Resources":
-        """Resources as a user writes them: "LCL", 1.2 or "1.2,1.5,1.2".
+        """Resources as a user writes them: "LCL", 1.2 or "1.2,1.5,1.2", ["state=bytes,computation=cost"].
 
         Raises:
-            UsageError: not three letters of C, L, Q; not one or three tolerances from 1 up; sigma not in (0, 1].
+            UsageError: not three letters of C, L, Q; not one or three tolerances from 1 up; sigma not in (0, 1]; or
+                what is measured is not RESOURCE=COLUMN.
         """
-        return cls(_functions(letters), _tolerances(tolerance), sigma)
+        return cls(_functions(letters), _tolerances(tolerance), sigma, _measured(measure))
 
     @property
     def letters(self) -> str:
@@ -80,14 +105,39 @@ class Resources:
         return "".join(self.functions)
 
     @property
-    def state(self) -> ResourceFunction:
-        """beta_s, which also prices migration."""
-        return self.functions[0]
+    def loads(self) -> tuple[Load, Load, Load]:
+        """What a key loads onto state, computation and network: what was measured, else a function of its count."""
+        state, computation, network = (
+            function if source is None else Measured(source)
+            for function, source in zip(self.functions, self.measured, strict=True)
+        )
+        return state, computation, network
 
     @property
-    def network(self) -> ResourceFunction:
-        """beta_n, by which `imbalance` and the floors are measured."""
-        return self.functions[2]
+    def state(self) -> Load:
+        """The load on state, which also prices migration."""
+        return self.loads[0]
+
+    @property
+    def network(self) -> Load:
+        """The load on the network, by which `imbalance` and the floors are measured."""
+        return self.loads[2]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns that resources were measured by, each once; none where all are functions of counts."""
+        return tuple(dict.fromkeys(source for source in self.measured if source is not None))
+
+    @property
+    def by_count(self) -> "Resources":
+        """The same with nothing measured: every load as its letter has it from the count."""
+        return replace(self, measured=(None, None, None))
+
+    def as_data(self) -> dict[str, Any]:
+        """Letters, tolerances and what was measured, as JSON data."""
+        told: dict[str, Any] = {"resources": self.letters, "tolerance": list(self.tolerance)}
+        measured = {name: source for name, source in zip(RESOURCES, self.measured, strict=True) if source is not None}
+        return told | ({"measured": measured} if measured else {})
 
 
 def _functions(letters: str) -> tuple[ResourceFunction, ResourceFunction, ResourceFunction]:
@@ -98,6 +148,23 @@ def _functions(letters: str) -> tuple[ResourceFunction, ResourceFunction, Resour
             f"resources {letters!r} are not three letters of C, L, Q: state, computation, network; e.g. LLL"
         )
     return found[0], found[1], found[2]
+
+
+def _measured(given: Sequence[str]) -> tuple[str | None, str | None, str | None]:
+    """The column of each resource, from texts like "state=bytes,computation=cost"."""
+    found: dict[str, str] = {}
+    for part in (part.strip() for text in given for part in text.split(",")):
+        resource, equals, source = (side.strip() for side in part.partition("="))
+        if not (resource and equals and source):
+            raise UsageError(f"measure {part!r} is not RESOURCE=COLUMN, e.g. state=bytes")
+        if resource not in RESOURCES:
+            raise UsageError(f"measure {part!r}: {resource!r} is no resource{did_you_mean(resource, RESOURCES)}")
+        if found.setdefault(resource, source) != source:
+            raise UsageError(
+                f"measure {part!r}: {resource} is measured by {found[resource]!r} already; give one column"
+            )
+    state, computation, network = (found.get(name) for name in RESOURCES)
+    return state, computation, network
 
 
 def _tolerances(given: float | Sequence[float] | str) -> tuple[float, float, float]:

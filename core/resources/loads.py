@@ -16,14 +16,16 @@ def channel_loads(placed: Channels, counted: Counted, resources: Resources, chan
     Args:
         placed: The channel of each key of the population, shape (keys,): of each listed key if the counts are exact.
         counted: The counted keys.
-        resources: The functions that weigh them.
+        resources: The functions of their counts, or the columns measured, that load the channels.
         channels: N.
+
+    Raises:
+        UsageError: a load was not measured.
 
     Source: partitioning functions, section 3.1.
     """
     population = Population.of(counted)
     of = {
-        function: np.bincount(placed, weights=population.loads(function), minlength=channels)
-        for function in set(resources.functions)
+        load: np.bincount(placed, weights=population.loads(load), minlength=channels) for load in set(resources.loads)
     }
-    return np.stack([of[function] for function in resources.functions])
+    return np.stack([of[load] for load in resources.loads])

@@ -10,6 +10,7 @@ from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.resources.floors import imbalance_floor, r_floor, r_floor_pair
 from adapt.core.resources.functions import Floats, Resources
 from adapt.core.resources.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
+from adapt.core.resources.key_loads import listed_loads
 from adapt.core.resources.loads import channel_loads
 from adapt.core.resources.migration import Migration, migration
 from adapt.core.resources.population import Counted, Population
@@ -39,7 +40,7 @@ class Metrics:
         m: Relative migration cost (Eq. 12); 1 is the state of an average channel.
         b_times_1_plus_m: The paper's joint objective (Eq. 13); lower is better.
         migrated_keys: Keys whose channel changed.
-        migrated_state: Their state, in units of the state function of a count (Eq. 9).
+        migrated_state: Their state, in units of the state function of a count (Eq. 9), or as it was measured.
         empty_channels: Channels without any load.
         explicit_keys: Keys that are mapped one by one.
     """
@@ -76,7 +77,7 @@ METRIC_COLUMNS = (
     Column("m", Kind.RATIO, about="migrated state over that of an average channel"),
     Column("b(1+m)", Kind.RATIO, about="balance and migration together; lower is better"),
     Column("migrated_keys", Kind.COUNT, about="keys whose channel changed"),
-    Column("migrated_state", Kind.NUMBER, about="their state, in units of the state function of a count"),
+    Column("migrated_state", Kind.NUMBER, about="their state: that function of a count, or what was measured"),
     Column("empty_channels", Kind.COUNT, about="channels without any load"),
     Column("explicit_keys", Kind.COUNT, about="keys mapped one by one"),
 )
@@ -190,6 +191,6 @@ def _pair_floor(
     """`r_floor_pair`, with what the ring puts on each channel measured: all but the listed keys that are explicit."""
     listed = population.frequencies
     tracked = explicit.rows_of(listed.keys) >= 0
-    weights = resources.network.of(listed.count_low)[tracked]
+    weights = listed_loads(listed, resources.network)[tracked]
     placed_explicitly = np.bincount(placed[: population.listed][tracked], weights=weights, minlength=len(network))
-    return r_floor_pair(weights, np.maximum(network - placed_explicitly, 0.0))
+    return r_floor_pair(np.sort(weights)[::-1], np.maximum(network - placed_explicitly, 0.0))

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.resources.functions import Floats, ResourceFunction
+from adapt.core.resources.functions import Floats, Load, Measured
+from adapt.core.resources.key_loads import listed_loads
 from adapt.core.resources.stand_ins import stand_in_keys
 from adapt.core.stream import Weight
 
@@ -28,7 +29,8 @@ class Population:
 
     Equal weights are a decision of ours: the unlisted keys of a Zipf stream really fall by a power of their rank, but
     stand-ins that do so, being other keys than the real ones, add more noise of their own than they mend. What a lossy
-    counter missed of its listed keys is in the sum too, and so is spread with it.
+    counter missed of its listed keys is in the sum too, and so is spread with it. Of a measured column, the stand-ins
+    share evenly what is on unlisted keys.
 
     Attributes:
         frequencies: What was counted.
@@ -63,16 +65,27 @@ class Population:
         """How many keys each key is, shape (keys,): a stand-in may be several, whole or not; None if each is 1."""
         return self._with_stand_ins(np.ones(self.listed), self._each) if self._each > 1 else None
 
-    def loads(self, function: ResourceFunction) -> Floats:
-        """beta of each key, a stand-in's times the keys that it is; shape (keys,)."""
-        return self._with_stand_ins(function.of(self.frequencies.count_low), self._each * self._unlisted_load(function))
+    def loads(self, load: Load) -> Floats:
+        """The load of each key, a stand-in's times the keys that it is; shape (keys,).
 
-    def heaviest(self, function: ResourceFunction, most: int) -> Floats:
-        """beta of the heaviest keys, falling, each by itself; all of them or `most`."""
-        listed = function.of(self.frequencies.count_low[:most])
+        Raises:
+            UsageError: it was not measured.
+        """
+        return self._with_stand_ins(listed_loads(self.frequencies, load), self._each * self._unlisted_load(load))
+
+    def heaviest(self, load: Load, most: int) -> Floats:
+        """The load of the heaviest keys, falling, each by itself; all of them or `most`.
+
+        Raises:
+            UsageError: it was not measured.
+        """
+        if isinstance(load, Measured):
+            listed = np.sort(listed_loads(self.frequencies, load))[::-1][:most]
+        else:
+            listed = load.of(self.frequencies.count_low[:most])
         if not self.unlisted:
             return listed
-        others = np.full(min(self.unlisted, most), self._unlisted_load(function))
+        others = np.full(min(self.unlisted, most), self._unlisted_load(load))
         return np.sort(np.concatenate((listed, others)))[::-1][:most]
 
     @property
@@ -81,8 +94,11 @@ class Population:
         stand_ins = len(self.keys) - self.listed
         return self.unlisted / stand_ins if stand_ins else 1.0
 
-    def _unlisted_load(self, function: ResourceFunction) -> float:
-        return float(function.of(self.unlisted_weight))
+    def _unlisted_load(self, load: Load) -> float:
+        """The load of one key that is not listed."""
+        if isinstance(load, Measured):
+            return self.frequencies.column(load.source).unlisted / self.unlisted if self.unlisted else 0.0
+        return float(load.of(self.unlisted_weight))
 
     def _with_stand_ins(self, listed: Floats, stand_in: float) -> Floats:
         """The value of each listed key, then that of the stand-ins."""
@@ -100,19 +116,21 @@ def _unlisted(frequencies: Frequencies) -> tuple[int, float]:
 
     Their number is the estimate of the distinct keys less the listed ones, within what is certain: no unlisted key
     weighs more than `complete_above`, and where rows are counted none weighs less than 1. Where the weight that is left
-    is all that was missed of listed keys, it still goes to a stand-in, as the counts do not say whose it is.
+    is all that was missed of listed keys, it still goes to a stand-in, as the counts do not say whose it is. Where a
+    column adds up to more than on the listed keys, there is at least one that is not listed.
     """
     if frequencies.epsilon == 0:
         return 0, 0.0
     weight = frequencies.total - float(frequencies.count_low.sum())
     # Costs that are added in another order give another last digit; such a crumb is nobody's weight.
     weight = weight if weight > 1e-9 * frequencies.total else 0.0
-    if frequencies.complete_above == 0 and weight == 0:
+    measured = any(column.unlisted > 0 for column in frequencies.measured)
+    if frequencies.complete_above == 0 and weight == 0 and not measured:
         return 0, 0.0
     estimated = max(frequencies.distinct - len(frequencies.keys), 0)
     if frequencies.weight is Weight.COUNT and np.issubdtype(frequencies.count_low.dtype, np.integer):
         estimated = min(estimated, int(weight))
-    return max(estimated, _fewest(weight, frequencies.complete_above)), weight
+    return max(estimated, _fewest(weight, frequencies.complete_above), int(measured)), weight
 
 
 def _fewest(weight: float, most_each: float) -> int:

@@ -101,11 +101,15 @@ def compare_splitting(
         hash: Places keys.
 
     Raises:
-        UsageError: no channel count or way is given, or a number is out of its range.
+        UsageError: no channel count or way is given, a number is out of its range, or a resource was measured.
     """
     if not channels or not splittings:
         raise UsageError("a comparison needs at least one way of splitting and one channel count")
     weighed = resources or Resources()
+    if weighed.sources:
+        raise UsageError(
+            f"key splitting is judged by functions of counts; leave out what is measured: {weighed.sources[0]}"
+        )
     return SplitComparison(
         tuple(
             _row(split(messages, way, count, choices=choices, sources=sources, hash=hash), messages, weighed)
@@ -131,7 +135,7 @@ def _row(done: Split, messages: Messages, resources: Resources) -> SplitRow:
     loads = split_loads(done, resources)
     ratios = [max_over_min(load) for load in loads]
     whole = np.bincount(messages.rows, weights=messages.weights, minlength=len(messages.keys))
-    keys = np.sort(resources.network.of(whole[whole > 0]))[::-1]
+    keys = np.sort(resources.functions[2].of(whole[whole > 0]))[::-1]
     total = float(keys.sum())
     sent = len(messages.rows)
     data = {
