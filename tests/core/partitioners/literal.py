@@ -35,25 +35,40 @@ UTILITY = {
 }
 
 
+def exactly(number):
+    """A float as a number that adds up without rounding."""
+    return int(number) if number == int(number) else Decimal(number)
+
+
 class Step:
     """The problem's data, and the equations over a partial explicit map `H`, from key (a row) to channel."""
 
     def __init__(self, problem):
-        self.f = [int(count) for count in problem.counts]
         self.N = problem.channels
         self.old = problem.home.tolist()
         self.start = problem.start.tolist()
-        self.beta = [[int(load) for load in row] for row in problem.loads]
-        self.beta_s = [int(state) for state in problem.state]
+        self.beta = [[exactly(load) for load in row] for row in problem.loads]
+        self.beta_s = [exactly(state) for state in problem.state]
+        self.units = [Decimal(unit) for unit in problem.units.tolist()]
+        self.counts = [int(count) for count in problem.counts]
+        self.measured = bool(problem.resources.sources)
+        self.f = [self.moved(d, None) for d in range(len(self.counts))]
         self.theta = [Decimal(theta) for theta in problem.theta.tolist()]
-        self.m = int(problem.owed)
-        self.ideal = Decimal(self.m_all(problem)) / self.N
+        self.m = exactly(problem.owed)
+        self.ideal = Decimal(problem.ideal) if self.measured else Decimal(self.m_all(problem)) / self.N
         self.U = UTILITY[problem.utility.value]
         self.limit = problem.moves
         self.pinned = {d: i for d, i in enumerate(problem.pinned.tolist()) if i >= 0}
 
     def m_all(self, problem):
         return round(problem.ideal * problem.channels)
+
+    def moved(self, d1, d2):
+        """f(d1) - f(d2) without its sign; or, where loads were measured, the largest share that changes channels."""
+        if not self.measured:
+            return abs(self.counts[d1] - (0 if d2 is None else self.counts[d2]))
+        flows = [beta[d1] - (0 if d2 is None else beta[d2]) for beta in self.beta]
+        return max((abs(flow) * unit for flow, unit in zip(flows, self.units, strict=True)), default=Decimal(0))
 
     def rho(self, H):
         """Eqs. 19 and 20; constant resources are left out, and a resource without load is balanced."""
@@ -160,7 +175,7 @@ def literal_readj(problem, printed=False):
                     if a >= rho * (1 - TIE):
                         continue
                     u_new = step.U(a, step.gamma(m + migrates(step, *w)))
-                    g_new = (u - u_new) / abs(step.f[d1] - (0 if d2 is None else step.f[d2]))
+                    g_new = (u - u_new) / step.moved(d1, d2)
                     kept.append((-g_new, w))
                     if printed and (v is None or g_new - g > TIE * max(abs(g), abs(g_new))):
                         v, g, u = w, g_new, u_new
@@ -181,4 +196,4 @@ LITERAL = {
     "readj": literal_readj,
     "readj-printed": partial(literal_readj, printed=True),
 }
-"""Each takes a problem of whole counts and returns the channel of each key."""
+"""Each takes a problem of whole counts, with loads of any kind, and returns the channel of each key."""

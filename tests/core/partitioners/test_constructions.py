@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
+from adapt.core.frequencies.frequencies import MeasuredColumn
+from adapt.core.partitioners.balance import Balance
 from adapt.core.partitioners.consistent import ConsistentHash
 from adapt.core.partitioners.construct import CONSTRUCTIONS
 from adapt.core.partitioners.hybrid import HybridPartitioner
@@ -24,8 +26,11 @@ UTILITIES = list(UtilityName)
 of_the_paper = pytest.mark.parametrize("construction", [Construction(name) for name in LITERAL])
 
 
-def random_problem(seed: int, most_keys: int, most_channels: int, most_count: int) -> Problem:
-    """A step of any kind: growing, shrinking or neither; keys new, kept, departed and gone; many equal counts."""
+def random_problem(seed: int, most_keys: int, most_channels: int, most_count: int, columns: int = 0) -> Problem:
+    """A step of any kind: growing, shrinking or neither; keys new, kept, departed and gone; many equal counts.
+
+    Of its resources some are measured by one of so many columns, if there are any.
+    """
     random = np.random.default_rng(seed)
     keys = int(random.integers(1, most_keys + 1))
     before, after = random.integers(1, most_channels + 1, 2).tolist()
@@ -37,6 +42,11 @@ def random_problem(seed: int, most_keys: int, most_channels: int, most_count: in
     resources = Resources.parse(str(random.choice(LETTERS)), random.choice([1.1, 1.2, 2, 3], 3).tolist())
     utility = UTILITIES[int(random.integers(len(UTILITIES)))]
     moves = int(random.integers(1, 4)) if random.random() < 0.2 else None
+    if columns:
+        measured = tuple(column_of(random, f"column {at}", keys, most_count) for at in range(columns))
+        counted = replace(counted, measured=measured)
+        sources = [None, *(f"column {at}" for at in range(columns)), "count"]
+        resources = replace(resources, measured=tuple(sources[int(random.integers(columns + 2))] for _ in range(3)))
     return Problem.of(current, ConsistentHash(after, 5), counted, tracked, resources, utility, moves)
 
 
@@ -59,6 +69,39 @@ def test_the_mapping_with_pinned_keys_is_that_of_the_literal_form(construction):
         placed = CONSTRUCTIONS[construction](problem)
         assert placed.tolist() == LITERAL[construction](problem), f"seed {seed}"
         assert (placed == pinned)[pinned >= 0].all()
+
+
+def column_of(random, name: str, keys: int, most: int) -> MeasuredColumn:
+    """Whole numbers or fractions of two, many of them equal, some nothing; other keys may have some too."""
+    values = random.integers(0, int(random.choice([2, 9, most])) + 1, keys) / random.choice([1.0, 8.0])
+    return MeasuredColumn(name, values, float(values.sum() + random.integers(0, 2) * 50))
+
+
+@of_the_paper
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_the_mapping_of_measured_loads_is_that_of_the_literal_form(construction, columns):
+    distinct = 0
+    for seed in range(400):
+        problem = random_problem(seed, most_keys=10, most_channels=5, most_count=99, columns=columns)
+        distinct = max(distinct, len(Balance.of(problem).loads))
+        assert CONSTRUCTIONS[construction](problem).tolist() == LITERAL[construction](problem), f"seed {seed}"
+    assert distinct == 3
+
+
+@pytest.mark.parametrize("construction", CONSTRUCTIONS)
+@pytest.mark.parametrize("letters", ["LLL", "LCL", "CCC"])
+def test_a_measured_load_that_is_the_count_has_the_mapping_of_a_linear_one(construction, letters):
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        counts = random.integers(0, 99, 20)
+        counted = frequencies_of(KeyCounts(pa.array(range(20)), counts, int(counts.sum())))
+        counted = replace(counted, measured=(MeasuredColumn("tuples", counted.count_low.astype(float), counted.total),))
+        before, after = ConsistentHash(int(random.integers(1, 6)), 5), ConsistentHash(int(random.integers(2, 6)), 5)
+        linear = Resources.parse(letters)
+        measured = replace(linear, measured=tuple("tuples" if letter == "L" else None for letter in letters))
+        one, other = (Problem.of(before, after, counted, counted.keys, each) for each in (linear, measured))
+        assert other.keys.equals(one.keys)
+        assert build(construction, other) == build(construction, one)
 
 
 @of_the_paper
