@@ -56,6 +56,17 @@ ResourcesOption: TypeAlias = Annotated[
         rich_help_panel=EXPERT_PANEL,
     ),
 ]
+MeasureOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        metavar="RESOURCE=COLUMN",
+        help="Measure state, computation or network by a column, not by its letter: count, cost or bytes of a trace,"
+        " a heading of a CSV; repeatable.",
+        rich_help_panel=EXPERT_PANEL,
+        show_default=False,
+    ),
+]
 ToleranceOption: TypeAlias = Annotated[
     str,
     typer.Option(

@@ -1,5 +1,6 @@
 """Counted keys from whatever names them: a trace (counted on Spark, once), an artefact of counts, or a CSV."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from adapt.traces.artefacts.frequencies import read_counts, read_frequencies, wr
 from adapt.traces.artefacts.manifest import Provenance, file_sha256, hash_of, program_versions, read_manifest
 from adapt.traces.artefacts.trace import Trace, open_trace
 from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.progress import Progress, silent
 from adapt.traces.readable import readable
@@ -42,6 +44,7 @@ def counted(
     counting: Counting | None = None,
     *,
     key_type: KeyType | None = None,
+    measure: Sequence[str] = (),
     spark_options: SparkOptions | None = None,
     progress: Progress = silent,
 ) -> Counted:
@@ -53,11 +56,13 @@ def counted(
         path: What names them.
         counting: How a trace is counted; lossily if nothing is said.
         key_type: How the keys of a CSV are to be read; text if not given.
+        measure: Columns to be known of each key beside its count: of a trace `count`, `cost` and `bytes`, of a CSV the
+            headings of further columns, of an artefact those that it holds.
         spark_options: Where Spark runs.
         progress: Told the tasks done.
 
     Raises:
-        UsageError: an option does not go with the input.
+        UsageError: an option does not go with the input, or it has no such column.
         BadInput: the input is none of these, or damaged.
     """
     how = counting or Counting()
@@ -66,7 +71,7 @@ def counted(
             _refuse_options(how, f"the counts of {path} are what they are")
             sha256 = file_sha256(path)
             source = {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256}
-            return Counted(read_counts(path, key_type or KeyType.STRING), sha256, source)
+            return Counted(read_counts(path, key_type or KeyType.STRING, measure), sha256, source)
         if not path.exists():
             raise BadInput(f"{path} does not exist; give a trace, counted keys, or a CSV of key,count")
     manifest = read_manifest(path)
@@ -74,7 +79,7 @@ def counted(
     if key_type is not None:
         raise UsageError(f"--key-type goes with a CSV of counts; {path} knows the type of its keys")
     if manifest.kind == "trace":
-        frequencies = _kept_or_counted(open_trace(path), how, spark_options, progress)
+        frequencies = _kept_or_counted(open_trace(path), how, tuple(measure), spark_options, progress)
         return Counted(frequencies, manifest.content_hash, source)
     if manifest.kind == "frequencies":
         frequencies, _ = read_frequencies(path)
@@ -82,6 +87,7 @@ def counted(
             raise UsageError(
                 f"--weight {how.weight}: {path} was counted by {frequencies.weight}; count the trace again"
             )
+        _refuse_unmeasured(frequencies, measure, path)
         _refuse_options(replace(how, weight=None), f"{path} is counted already; count the trace again for other counts")
         trace_hash = next((str(item["content_hash"]) for item in manifest.made.inputs if "content_hash" in item), None)
         return Counted(frequencies, trace_hash or manifest.content_hash, source)
@@ -98,9 +104,18 @@ def _refuse_options(how: Counting, why: str) -> None:
             raise UsageError(f"--{option} goes with a trace; {why}")
 
 
-def _what_decides(trace: Trace, how: Counting) -> dict[str, Any]:
+def _refuse_unmeasured(frequencies: Frequencies, measure: Sequence[str], path: Path) -> None:
+    for source in measure:
+        try:
+            frequencies.column(source)
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}; count the trace again with --measure {source}") from error
+
+
+def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[str, Any]:
     """All that two counts of a trace may differ by."""
     return {
+        **({"measured": sorted(measure)} if measure else {}),
         "version": program_versions()["adapt-streams"],
         "method": how.method.value,
         "epsilon": how.epsilon_on(trace),
@@ -111,16 +126,24 @@ def _what_decides(trace: Trace, how: Counting) -> dict[str, Any]:
 
 
 def _kept_or_counted(
-    trace: Trace, how: Counting, spark_options: SparkOptions | None, progress: Progress
+    trace: Trace, how: Counting, measure: Sequence[str], spark_options: SparkOptions | None, progress: Progress
 ) -> Frequencies:
-    """The counts kept from an earlier run; otherwise the trace is counted, and the counts kept if they can be."""
-    name = hash_of([trace.manifest.content_hash, _what_decides(trace, how)])
+    """The counts kept from an earlier run; otherwise the trace is counted, and the counts kept if they can be.
+
+    Counts with measured columns are kept beside those without, on which they build.
+    """
+    check_measurable(trace, measure)
+    name = hash_of([trace.manifest.content_hash, _what_decides(trace, how, measure)])
     kept = trace.path.absolute().parent / CACHE / f"{name[:32]}.freq"
     with suppress(BadInput):  # nothing kept, or damaged
         frequencies, manifest = read_frequencies(kept)
         if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
             return frequencies
-    frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
+    if measure:
+        counted = _kept_or_counted(trace, how, (), spark_options, progress)
+        frequencies = with_columns(trace, counted, measure, spark_options=spark_options, progress=progress)
+    else:
+        frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
     made = Provenance(
         "adapt.traces.counted.counted",
         how.parameters(frequencies),

@@ -10,6 +10,7 @@ from adapt.core.errors import UsageError
 from adapt.core.frequencies.frequencies import Counts, Frequencies
 from adapt.core.resources.functions import Load, ResourceFunction, Resources
 from adapt.core.resources.key_loads import largest_shares
+from adapt.core.stream import Weight
 
 COARSEST = 1e-3
 """The largest error that is derived."""
@@ -104,6 +105,27 @@ def counted_sentence(frequencies: Frequencies, resources: Resources, channels: i
     if channels > 1 and share > threshold(frequencies, resources, channels):
         return f"{lossy}, but lighter keys than that should be tracked; count exactly, or with a smaller epsilon"
     return f"{lossy}, and made-up keys stand in for the rest"
+
+
+def measured_sentences(frequencies: Frequencies, resources: Resources, channels: int) -> list[str]:
+    """For each column that resources are measured by and that is partly on unlisted keys, how much is, in a sentence.
+
+    A counter that lists the keys that come often may miss one that comes seldom and is heavy as measured.
+    """
+    told = []
+    for source in resources.sources:
+        column = frequencies.column(source)
+        if frequencies.exact or column.unlisted == 0:
+            continue
+        share = column.unlisted / column.total
+        sentence = f"{source}: {share:.2%} is on keys that are not listed, and shared out evenly among made-up keys"
+        alphas = [alpha for each, alpha in zip(resources.measured, resources.tolerance, strict=True) if each == source]
+        if share >= min(_room(resources, alpha, channels) for alpha in alphas):
+            sentence += f"; one heavy in {source} but light in {frequencies.weight} would be missed: count exactly" + (
+                f", or with --weight {source}" if source in list(Weight) else ""
+            )
+        told.append(sentence)
+    return told
 
 
 def reaches(frequencies: Frequencies, delta: float) -> NDArray[np.bool_]:

@@ -1,6 +1,11 @@
-"""Frequencies on disk: key, count_low, count_high in Parquet, and the rest in the manifest; or a CSV of `key,count`."""
+"""Frequencies on disk: key, count_low, count_high in Parquet, and the rest in the manifest; or a CSV of `key,count`.
+
+A column that was measured is called `measured_` and its name.
+"""
 
 import csv
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
-from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.frequencies import Frequencies, MeasuredColumn
 from adapt.core.hashing.columns import one_array
 from adapt.core.partitioners.key_text import key_to_text, keys_from_texts
 from adapt.core.stream import KeyType, Weight
@@ -29,6 +34,7 @@ from adapt.traces.artefacts.whole import whole_folder
 
 FILE = "frequencies.parquet"
 COLUMNS = ("key", "count_low", "count_high")
+_MEASURED = "measured_"
 
 
 def write_frequencies(frequencies: Frequencies, out: Path, made: Provenance, *, force: bool = False) -> Manifest:
@@ -42,6 +48,7 @@ def write_frequencies(frequencies: Frequencies, out: Path, made: Provenance, *, 
             "key": frequencies.keys,
             "count_low": pa.array(frequencies.count_low),
             "count_high": pa.array(frequencies.count_high),
+            **{f"{_MEASURED}{column.source}": pa.array(column.values) for column in frequencies.measured},
         }
     )
     facts = _facts(frequencies)
@@ -62,8 +69,9 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
     manifest = read_manifest(path, "frequencies")
     if check_all:
         verify(path, manifest)
-    table = _read_table(path, manifest)
     facts = manifest.summary
+    totals: dict[str, float] = facts.get("measured", {})
+    table = _read_table(path, manifest, [*COLUMNS, *(f"{_MEASURED}{source}" for source in totals)])
     frequencies = Frequencies(
         keys=one_array(table["key"]),
         count_low=table["count_low"].to_numpy(),
@@ -74,28 +82,41 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
         epsilon=facts["epsilon"],
         complete_above=facts["complete_above"],
         distinct=facts["distinct"],
+        measured=tuple(
+            MeasuredColumn(source, table[f"{_MEASURED}{source}"].to_numpy(), total) for source, total in totals.items()
+        ),
     )
     return frequencies, manifest
 
 
-def _read_table(path: Path, manifest: Manifest) -> pa.Table:
+def _read_table(path: Path, manifest: Manifest, columns: Sequence[str]) -> pa.Table:
     """The columns, read like the parts of a trace: the footer and every page checked."""
     pieces = [piece for block in blocks_of(path, manifest.files) for piece in block.pieces]
-    batches = list(read_pieces(pieces, COLUMNS))
+    batches = list(read_pieces(pieces, columns))
     try:
         return pa.Table.from_batches(batches, None if batches else pq.read_schema(path / FILE))
     except (OSError, pa.ArrowException) as error:
         raise BadInput(f"{path / FILE} is damaged ({str(error).splitlines()[0]}); count the trace again") from error
 
 
-def read_counts(path: Path, key_type: KeyType = KeyType.STRING) -> Frequencies:
+def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequence[str] = ()) -> Frequencies:
     """Frequencies from a CSV of `key,count`, with or without that header line.
 
+    Further columns have headings after those two, by which they can be asked for; others are passed over.
+
+    Args:
+        path: The CSV.
+        key_type: How its keys are read.
+        sources: The headings of the columns that were measured; `count` is one too.
+
     Raises:
-        BadInput: a row has not two fields, a count that is no number from 0 up, or a key that came before; the sentence
-            names the line.
+        UsageError: there is no column of such a heading.
+        BadInput: a row has not as many fields as the header (two without one), a count or another number asked for that
+            is no number from 0 up, or a key that came before; the sentence names the line.
     """
-    counts: list[float] = []
+    headings = ["key", "count"]
+    places: list[int] = []
+    numbers: list[list[float]] = []
     seen: dict[str, int] = {}
     line = 0
     try:
@@ -103,34 +124,69 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING) -> Frequencies:
             rows = csv.reader(file, strict=True)
             for row in rows:
                 line = rows.line_num
-                if not row or (not counts and [cell.strip().lower() for cell in row] == ["key", "count"]):
+                if not row:
                     continue
-                if len(row) != 2:
-                    raise BadInput(f"{path} line {line}: {len(row)} fields where key,count are expected")
-                key, count = row[0], _count(row[1])
-                if count is None:
-                    raise BadInput(f"{path} line {line}: the count {row[1]!r} is not a number from 0 up")
+                if not places:
+                    first = [cell.strip() for cell in row]
+                    is_header = [cell.lower() for cell in first[:2]] == headings
+                    headings = ["key", "count", *first[2:]] if is_header else headings
+                    places = [1, *(_place(path, source, headings) for source in sources)]
+                    if is_header:
+                        continue
+                if len(row) != len(headings):
+                    raise BadInput(f"{path} line {line}: {len(row)} fields where {','.join(headings)} are expected")
+                key = row[0]
                 if key in seen:
                     raise BadInput(f"{path} line {line}: key {key!r} came on line {seen[key]} already; add the two up")
                 seen[key] = line
-                counts.append(count)
+                numbers.append([_number(path, line, headings[place], row[place]) for place in places])
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is no CSV in UTF-8: {error.reason} somewhere after line {line}") from error
     except csv.Error as error:
         raise BadInput(f"{path} line {line + 1}: {error}") from error
-    if not counts:
+    if not numbers:
         raise BadInput(f"{path}: the input has no rows; a line is key,count")
     column = _keys_of(path, seen, key_type)
-    array: Any = np.array(counts)
+    array = np.array(numbers)
     with np.errstate(over="ignore"):
-        total = float(array.sum())
-    if not np.isfinite(total):
-        raise BadInput(f"{path}: the counts add up to more than a number can hold; give them in a larger unit")
-    if np.all(array == np.floor(array)) and np.all(array < 2**53):
-        array = array.astype(np.int64)
-    return frequencies_of(KeyCounts(column, array, round(total)))
+        totals = array.sum(axis=0)
+    for place, total in zip(places, totals, strict=True):
+        if not np.isfinite(total):
+            raise BadInput(
+                f"{path}: the numbers of {headings[place]} add up to more than a number can hold; give them in a larger"
+                " unit"
+            )
+    counts: Any = array[:, 0]
+    if np.all(counts == np.floor(counts)) and np.all(counts < 2**53):
+        counts = counts.astype(np.int64)
+    frequencies = frequencies_of(KeyCounts(column, counts, round(float(totals[0]))))
+    order = np.argsort(frequencies.rows_of(column))
+    measured = [MeasuredColumn(s, array[order, at], float(totals[at])) for at, s in enumerate(sources, start=1)]
+    return replace(frequencies, measured=tuple(measured))
+
+
+def _place(path: Path, source: str, headings: list[str]) -> int:
+    """Where the column of a heading stands."""
+    found = [place for place, heading in enumerate(headings) if heading == source and place > 0]
+    if not found:
+        known = headings[1:]
+        raise UsageError(
+            f"{path} has no column {source!r} to measure by{did_you_mean(source, known)}; its first line is the header,"
+            " such as key,count,state_bytes"
+        )
+    if len(found) > 1:
+        raise BadInput(f"{path}: {len(found)} columns are called {source!r}; give each a heading of its own")
+    return found[0]
+
+
+def _number(path: Path, line: int, heading: str, text: str) -> float:
+    """A number of a row; the refusal names its line."""
+    number = _count(text)
+    if number is None:
+        raise BadInput(f"{path} line {line}: the {heading} {text!r} is not a number from 0 up")
+    return number
 
 
 def _keys_of(path: Path, lines: dict[str, int], key_type: KeyType) -> pa.Array:
@@ -171,4 +227,9 @@ def _facts(frequencies: Frequencies) -> dict[str, Any]:
         "epsilon": frequencies.epsilon,
         "complete_above": frequencies.complete_above,
         "distinct": frequencies.distinct,
+        **(
+            {"measured": {column.source: column.total for column in frequencies.measured}}
+            if frequencies.measured
+            else {}
+        ),
     }

@@ -1,0 +1,152 @@
+"""What columns of a trace add up to on listed keys, on Spark: one more pass, once it is known which keys are listed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.frequencies.exact import refuse_overflow
+from adapt.core.frequencies.frequencies import Counts, Frequencies, MeasuredColumn
+from adapt.core.stream import Weight
+from adapt.traces.artefacts.trace import Trace, TraceBlock, read_pieces
+from adapt.traces.counting.weights import WEIGHT_COLUMNS, added, weights_of
+from adapt.traces.progress import Progress, silent, watched
+from adapt.traces.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.tasks import in_tasks, shared_out
+
+_ROW, _BLOCK = "row", "block"
+_OTHERS = -1
+"""The row under which the keys that are not listed are added up."""
+
+
+def measurable(trace: Trace) -> tuple[Weight, ...]:
+    """What can be measured of a trace: its rows, and their costs and bytes where it has them."""
+    return tuple(weight for weight in Weight if WEIGHT_COLUMNS.get(weight, "key") in trace.columns)
+
+
+def check_measurable(trace: Trace, sources: Sequence[str]) -> tuple[Weight, ...]:
+    """The columns of these names.
+
+    Raises:
+        UsageError: the trace has no such column; the sentence has those that there are.
+    """
+    known = {weight.value: weight for weight in measurable(trace)}
+    for source in sources:
+        if source not in known:
+            hint = f"; ingest it with --{source} COLUMN" if source in list(Weight) else did_you_mean(source, known)
+            listed = f", only {', '.join(known)}" if source in list(Weight) else ""
+            raise UsageError(f"--measure {source}: {trace.path} has no {source} to measure{listed}{hint}")
+    return tuple(known[source] for source in sources)
+
+
+def with_columns(
+    trace: Trace,
+    frequencies: Frequencies,
+    sources: Sequence[str],
+    *,
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> Frequencies:
+    """Counted keys of a whole trace, with what some columns add up to on each; raises as `measure_columns` does."""
+    exact = [source for source in sources if source == frequencies.weight and frequencies.exact]
+    others = [source for source in sources if source not in exact]
+    columns = measure_columns(trace, frequencies.keys, others, spark_options=spark_options, progress=progress)
+    of = {column.source: column for column in (*columns, *(frequencies.column(source) for source in exact))}
+    return replace(frequencies, measured=tuple(of[source] for source in sorted(of)))
+
+
+def measure_columns(
+    trace: Trace,
+    keys: pa.Array,
+    sources: Sequence[str],
+    *,
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> tuple[MeasuredColumn, ...]:
+    """Add up columns of a trace for some of its keys, and for all others together.
+
+    Tasks hold one sum a listed key and column, whatever the trace. Whole numbers are added as such; costs are added row
+    by row within a block and then block by block in their order, so that the result is the same on any cluster.
+
+    Args:
+        trace: The stream.
+        keys: The listed keys, distinct; shape (keys,).
+        sources: The columns, by the names of `measurable`.
+
+    Returns:
+        A column for each source, its values in the order of the keys.
+
+    Raises:
+        UsageError: the trace has no such column.
+        BadInput: a part of the trace is damaged, a value is negative or no number, or they add up to more than an int64
+            holds.
+    """
+    columns = check_measurable(trace, sources)
+    blocks = trace.blocks()
+    if not blocks or not columns:
+        return tuple(MeasuredColumn(source, np.zeros(len(keys)), 0.0) for source in sources)
+    spark = spark_session(spark_options)
+
+    def work(index: int) -> Iterator[pa.RecordBatch]:
+        yield measure_block(blocks[index], keys, columns)
+
+    kinds = ", ".join(f"{column} {'double' if column is Weight.COST else 'bigint'}" for column in columns)
+    with spark_failures("measuring keys"), watched(spark, "measuring keys", progress):
+        summed = (
+            in_tasks(spark, shared_out(spark, len(blocks)), work, f"{_ROW} bigint, {_BLOCK} bigint, {kinds}")
+            .groupBy(_ROW)
+            .agg(*(added(column.value, _BLOCK, column).alias(column.value) for column in columns))
+            .toArrow()
+        )
+    rows = summed[_ROW].to_numpy()
+    return tuple(_column(trace, column, rows, summed[column.value], len(keys)) for column in columns)
+
+
+def measure_block(block: TraceBlock, keys: pa.Array, columns: Sequence[Weight]) -> pa.RecordBatch:
+    """The sums of one block, a row for each listed key that it has and one for all others, by row of the key."""
+    names = list(dict.fromkeys(["key", *(WEIGHT_COLUMNS[column] for column in columns if column is not Weight.COUNT)]))
+    sums = [_zeros(len(keys) + 1, column) for column in columns]
+    met = np.zeros(len(keys) + 1, np.bool_)
+    for batch in read_pieces(block.pieces, names):
+        encoded = pc.dictionary_encode(batch.column("key"), null_encoding="encode")
+        places = pc.index_in(encoded.dictionary.cast(keys.type), value_set=keys).fill_null(len(keys))
+        rows = places.to_numpy(zero_copy_only=False)[encoded.indices.to_numpy(zero_copy_only=False)]
+        met[rows] = True
+        for column, sum_of in zip(columns, sums, strict=True):
+            values = weights_of(batch, column)
+            if values is None:
+                sum_of += np.bincount(rows, minlength=len(sum_of))
+                continue
+            _check(values, column)
+            refuse_overflow(values, float(sum_of.sum(dtype=np.float64)))
+            np.add.at(sum_of, rows, values)
+    listed = np.flatnonzero(met)
+    row_of = np.where(listed < len(keys), listed, _OTHERS).astype(np.int64)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(row_of), pa.array(np.full(len(listed), block.index)), *(pa.array(each[listed]) for each in sums)],
+        names=[_ROW, _BLOCK, *(column.value for column in columns)],
+    )
+
+
+def _column(trace: Trace, column: Weight, rows: Counts, sums: pa.ChunkedArray, keys: int) -> MeasuredColumn:
+    if sums.null_count:
+        raise BadInput(f"{trace.path}: the {column} of one key add up to more than an int64 holds")
+    found = sums.to_numpy()
+    values = np.zeros(keys)
+    values[rows[rows != _OTHERS]] = found[rows != _OTHERS]
+    return MeasuredColumn(column.value, values, float(values.sum() + found[rows == _OTHERS].sum()))
+
+
+def _zeros(size: int, column: Weight) -> Counts:
+    return np.zeros(size, np.float64) if column is Weight.COST else np.zeros(size, np.int64)
+
+
+def _check(values: Counts, column: Weight) -> None:
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        raise BadInput(
+            f"a row has a {column} of {values[wrong[0]]:g}, but what is measured is a finite number from 0 up"
+        )
