@@ -90,7 +90,7 @@ TrackOption: TypeAlias = Annotated[
     typer.Option(
         "--track",
         metavar="K",
-        help="Track the K heaviest keys, not those that reach delta.",
+        help="Track the K heaviest keys; if left out, those that reach delta, and 1000 at least where level is used.",
         rich_help_panel=EXPERT_PANEL,
     ),
 ]
@@ -113,6 +113,17 @@ MaxParallelismOption: TypeAlias = Annotated[
         "--max-parallelism",
         metavar="N",
         help="Key groups of schemes that have them; Flink's default if left out.",
+        rich_help_panel=EXPERT_PANEL,
+        show_default=False,
+    ),
+]
+MovesOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--moves",
+        metavar="C",
+        min=1,
+        help="How often readj may move each key; as often as it likes if left out.",
         rich_help_panel=EXPERT_PANEL,
         show_default=False,
     ),

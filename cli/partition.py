@@ -1,6 +1,7 @@
 """`adapt partition`: count keys, build plans, compare them, route by them."""
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ from adapt.cli.options import (
     HashOption,
     MasterOption,
     MaxParallelismOption,
+    MovesOption,
     ResourcesOption,
     SigmaOption,
     ToleranceOption,
@@ -33,16 +35,17 @@ from adapt.cli.options import (
 )
 from adapt.cli.output import Format, FormatOption, for_people, narrate, narrate_written, show, written_out
 from adapt.cli.stages import stages
-from adapt.core.errors import UsageError
+from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.frequencies.names import CountMethod
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import (
+    DEFAULT_CONSTRUCTION,
     DEFAULT_CONSTRUCTIONS,
-    DEFAULT_SCHEMES,
     Construction,
     Scheme,
     UtilityName,
 )
+from adapt.core.partitioners.splitting.names import Splitting
 from adapt.core.stream import KeyType, Weight
 
 if TYPE_CHECKING:
@@ -141,6 +144,7 @@ def count(
 
     Example: adapt partition count web.trace -o web.freq
     """
+    from adapt.core.frequencies.tracking import SERVED
     from adapt.core.lengths import Length
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.frequencies import write_frequencies
@@ -157,7 +161,7 @@ def count(
             epsilon,
             channels,
             Resources.parse(resources, tolerance, sigma),
-            track,
+            SERVED if track is None else track,
             support,
             sliding(window, counters),
             weight,
@@ -188,7 +192,7 @@ def build(
     scheme: Annotated[Scheme, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
     construction: Annotated[
         Construction, typer.Option("--construction", help="How heavy keys are placed.")
-    ] = Construction.SCAN,
+    ] = DEFAULT_CONSTRUCTION,
     previous: Annotated[
         Path | None, typer.Option("--from", metavar="PLAN", help="The plan in force, which the new one follows.")
     ] = None,
@@ -200,8 +204,21 @@ def build(
     utility: UtilityOption = UtilityName.APM,
     track: TrackOption = None,
     hash: HashOption = HashName.MURMUR3,
+    moves: MovesOption = None,
     max_parallelism: MaxParallelismOption = None,
     key_type: KeyTypeOption = None,
+    optimum: Annotated[
+        float | None,
+        typer.Option(
+            "--optimum",
+            metavar="SECONDS",
+            min=0.0,
+            help="Search so long for the exact optimum, to compare with; for 5,000 pairs of a key and a channel or"
+            " fewer (see --track).",
+            rich_help_panel=EXPERT_PANEL,
+            show_default=False,
+        ),
+    ] = None,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
     master: MasterOption = "local[*]",
@@ -212,7 +229,7 @@ def build(
     Example: adapt partition build web.trace --channels 8 -o web.plan
     """
     from adapt.core.frequencies.tracking import counted_sentence
-    from adapt.core.partitioners.build import build_plan
+    from adapt.core.partitioners.build import Recipe, build_plan
     from adapt.core.partitioners.plan import plan_to_data
     from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
     from adapt.core.resources.functions import Resources
@@ -246,15 +263,23 @@ def build(
         track=track,
         previous=before,
         hash=hash,
+        moves=moves,
         max_parallelism=max_parallelism,
         trace=keys.fingerprint,
     )
+    against = []
+    if optimum is not None:
+        from adapt.core.partitioners.optimum import plan_against_optimum
+
+        recipe = Recipe(scheme, construction, weighed, utility, track, hash, moves=moves)
+        against = [plan_against_optimum(plan, keys.frequencies, recipe, before, optimum)]
     if out is not None:
         inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
         write_plan(plan, out, Provenance(command_line(), dict(plan.parameters), inputs), force=force)
         narrate_written(out)
     long = (for_people(table, format) for table in (load_table(plan), explicit_keys_table(plan)))
-    show([plan_table(plan), *long], format, plan_to_data(plan))
+    document = plan_to_data(plan) | ({"optimum": against[0].records()} if against else {})
+    show([plan_table(plan), *against, *long], format, document)
 
 
 @app.command(cls=Command)
@@ -266,10 +291,12 @@ def compare(
         typer.Option("--out", "-o", metavar="DIR", help="Keeps the table, and a plan a scheme for the last count."),
     ] = None,
     schemes: Annotated[
-        list[Scheme] | None,
+        list[str] | None,
         typer.Option(
             "--scheme",
-            help="Only this scheme; repeatable. Uniform, consistent and hybrid if left out.",
+            help="Only this scheme: one of those of build, or pkg, d-choices, w-choices, which split keys; repeatable."
+            " If left out, uniform, consistent, hybrid, and pkg and w-choices where whole keys cannot be even.",
+            metavar="SCHEME",
             show_default=False,
         ),
     ] = None,
@@ -287,6 +314,7 @@ def compare(
     utility: UtilityOption = UtilityName.APM,
     track: TrackOption = None,
     hash: HashOption = HashName.MURMUR3,
+    moves: MovesOption = None,
     max_parallelism: MaxParallelismOption = None,
     key_type: KeyTypeOption = None,
     format: FormatOption = Format.TABLE,
@@ -302,8 +330,10 @@ def compare(
     """
     from time import perf_counter
 
+    from adapt.core.frequencies.tables import heaviest_key
     from adapt.core.frequencies.tracking import counted_sentence
     from adapt.core.partitioners.compare import compare_schemes
+    from adapt.core.report.verdict import verdict
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.comparisons import write_comparison
     from adapt.traces.artefacts.manifest import Provenance
@@ -326,12 +356,13 @@ def compare(
         comparison = compare_schemes(
             keys.frequencies,
             counts,
-            schemes=tuple(dict.fromkeys(schemes)) if schemes else DEFAULT_SCHEMES,
+            schemes=[named_scheme(name) for name in dict.fromkeys(schemes)] if schemes else None,
             constructions=tuple(dict.fromkeys(constructions)) if constructions else DEFAULT_CONSTRUCTIONS,
             resources=weighed,
             utility=utility,
             track=track,
             hash=hash,
+            moves=moves,
             max_parallelism=max_parallelism,
             trace=keys.fingerprint,
             clock=perf_counter,
@@ -353,7 +384,43 @@ def compare(
             comparison, keys.frequencies, out, Provenance(command_line(), parameters, [keys.source]), force=force
         )
         narrate_written(out)
-    show(comparison.table(), format, {**comparison.as_data(), **keys.frequencies.as_counted()})
+    table = comparison.table()
+    found = verdict(table, weighed.tolerance[2], heaviest_key(keys.frequencies))
+    document = {**comparison.as_data(), "verdict": found and found.as_data(), **keys.frequencies.as_counted()}
+    show(replace(table, note=f"{found.sentence} {table.note}") if found else table, format, document)
+
+
+@app.command(cls=Command)
+def tolerance(
+    channels: Annotated[int, typer.Option("--channels", metavar="N", help="Parallel channels.")] = 10,
+    utilisation: Annotated[
+        float | None,
+        typer.Option(
+            "--utilisation",
+            metavar="U",
+            help="No channel is to be utilised less than this, from 0 to 1, when one is full.",
+            show_default=False,
+        ),
+    ] = None,
+    total: Annotated[
+        float | None,
+        typer.Option("--total", metavar="X", help="What all channels need together, e.g. 10 (GB).", show_default=False),
+    ] = None,
+    capacity: Annotated[
+        float | None,
+        typer.Option("--capacity", metavar="Y", help="What one channel has, in the same unit.", show_default=False),
+    ] = None,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Suggest a tolerance, from a utilisation to keep or from what a channel can hold.
+
+    Example: adapt partition tolerance --channels 4 --total 10 --capacity 3
+    """
+    from adapt.core.resources.tolerance import suggested_tolerances
+
+    check_channels(channels)
+    suggested = suggested_tolerances(channels, utilisation=utilisation, total=total, capacity=capacity)
+    show(suggested, format, {"schema": "adapt.tolerance/1", "tolerances": suggested.records()})
 
 
 @app.command(cls=Command)
@@ -437,11 +504,25 @@ def diff(
     show([difference.table(), *long], format, difference.as_data())
 
 
+def named_scheme(name: str) -> Scheme | Splitting:
+    """The scheme or the way of splitting keys of a name that was typed.
+
+    Raises:
+        UsageError: there is none.
+    """
+    known: dict[str, Scheme | Splitting] = {choice.value: choice for kind in (Splitting, Scheme) for choice in kind}
+    if name not in known:
+        raise UsageError(f"there is no scheme {name!r}{did_you_mean(name, known)}")
+    return known[name]
+
+
 def counting(
     exact: bool, channels: int, resources: "Resources", track: int | None, weight: Weight | None
 ) -> "Counting":
     """How a trace is to be counted for a command that builds plans from it."""
+    from adapt.core.frequencies.tracking import SERVED
     from adapt.traces.counting.count import Counting
 
     method = CountMethod.EXACT if exact else CountMethod.LOSSY
-    return Counting(method, channels=channels, resources=resources, track=track, weight=weight)
+    served = SERVED if track is None else track
+    return Counting(method, channels=channels, resources=resources, track=served, weight=weight)

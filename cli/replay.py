@@ -23,7 +23,7 @@ from adapt.cli.output import Format, FormatOption, for_people, narrate_written, 
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.names import Construction, Scheme, UtilityName
+from adapt.core.partitioners.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
 
 app = typer.Typer(
     cls=Group, help="Drive a trace through a mechanism and see what happens over time.", no_args_is_help=True
@@ -50,7 +50,7 @@ def repartition(
     scheme: Annotated[Scheme, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
     construction: Annotated[
         Construction, typer.Option("--construction", help="How heavy keys are placed.")
-    ] = Construction.SCAN,
+    ] = DEFAULT_CONSTRUCTION,
     weight: WeightOption = None,
     resources: ResourcesOption = "LLL",
     tolerance: ToleranceOption = "1.2",

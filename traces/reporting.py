@@ -21,6 +21,7 @@ from adapt.core.report.charts import (
 )
 from adapt.core.report.page import Page, Section
 from adapt.core.report.values import human
+from adapt.core.report.verdict import verdict
 from adapt.core.resources.functions import Resources
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts.comparisons import read_comparison
@@ -156,18 +157,10 @@ def _frequencies(path: Path, manifest: Manifest) -> Reported:
 
 
 def _comparison(path: Path, manifest: Manifest) -> Reported:
-    table = read_comparison(path).table
-    last = max((row for row in table.records()), key=lambda row: row["channels"] or 0)["channels"]
-    final = [row for row in table.records() if row["channels"] == last and row["imbalance"] is not None]
-    sentences = []
-    if final:
-        best = min(final, key=lambda row: float(row["imbalance"] or 0))
-        sentences.append(
-            f"Over {last} channels {_named(best)} spreads the load best: its fullest channel carries"
-            f" {_shown(best['imbalance'], Kind.RATIO)} times the mean; no placement of whole keys can do better than"
-            f" {_shown(best['imbalance_floor'], Kind.RATIO)}."
-        )
-    return _reported(path, manifest, sentences, [table], comparison(table))
+    stored = read_comparison(path)
+    limit = float(manifest.made.parameters.get("tolerance", Resources().tolerance)[-1])
+    found = verdict(stored.table, limit, str(stored.frequencies.get("heaviest", "")))
+    return _reported(path, manifest, [found.sentence] if found else [], [stored.table], comparison(stored.table))
 
 
 def _run(path: Path, manifest: Manifest) -> Reported:
@@ -243,10 +236,6 @@ def _reported(
     return Reported(
         path.name, manifest.kind, manifest.content_hash, tuple(sentences), tuple(tables), tuple(charts), made
     )
-
-
-def _named(row: Mapping[str, Any]) -> str:
-    return f"{row['scheme']} ({row['construction']})" if row["construction"] else str(row["scheme"])
 
 
 def _shown(cell: Any, kind: Kind) -> str:

@@ -19,6 +19,12 @@ MOST_KEYS = 10_000
 """A table lists no more keys; there may be a billion, and who needs all reads the artefact."""
 
 
+def heaviest_key(frequencies: Frequencies) -> str:
+    """The heaviest listed key as it is shown; empty if none is listed."""
+    key = frequencies.keys[0].as_py() if len(frequencies.keys) else ""
+    return NULL_KEY if key is None else key_to_text(key)
+
+
 def counts_table(frequencies: Frequencies) -> Table:
     """What was counted and how well, in one row."""
     kind = _kind(frequencies.weight)

@@ -18,8 +18,13 @@ COARSEST = 1e-3
 FINEST = 1e-9
 """The smallest that is: a tolerance of 1 leaves untracked keys no room at all."""
 
+SERVED = 1000
+"""Counts are to serve plans that track so many keys, if nothing is said: those of the level construction."""
 
-def tracked_keys(frequencies: Frequencies, resources: Resources, channels: int, track: int | None = None) -> pa.Array:
+
+def tracked_keys(
+    frequencies: Frequencies, resources: Resources, channels: int, track: int | None = None, least: int = 0
+) -> pa.Array:
     """D_p: the keys to place explicitly, by falling count, then key bytes.
 
     Exact counts give the keys with f >= delta; lossy counts every key whose upper bound reaches delta, so that none
@@ -33,6 +38,7 @@ def tracked_keys(frequencies: Frequencies, resources: Resources, channels: int, 
         channels: N.
         track: Take this many of the heaviest keys instead of those that reach delta: of those with the largest share
             of a load, where a resource was measured.
+        least: Beside those that reach delta take heaviest keys until there are so many; nothing where `track` is given.
 
     Raises:
         UsageError: `track` is negative, or a load was not measured.
@@ -54,6 +60,7 @@ def tracked_keys(frequencies: Frequencies, resources: Resources, channels: int, 
         if source is not None:
             column = frequencies.column(source)
             reached |= (column.values > 0) & (column.values >= _room(resources, alpha, channels) * column.total)
+    reached[:least] = True
     return frequencies.keys.filter(pa.array(reached))
 
 
@@ -84,7 +91,7 @@ def epsilon_for(resources: Resources, channels: int, domain: int, track: int | N
         resources: Functions, tolerances and sigma, which set delta.
         channels: The most channels that the counts are to serve.
         domain: The number of distinct keys, or an estimate.
-        track: That many keys are to be tracked instead: a tenth of an even share among them at most.
+        track: That many keys are to be tracked too: a tenth of an even share among them at most.
 
     Source: partitioning functions, section 4.1.2 and decisions 18 and 26.
     """

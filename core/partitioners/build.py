@@ -12,10 +12,10 @@ from adapt.core.frequencies.tracking import tracked_keys
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioners.constraints import Constraints, limits_nothing, refuse_unhonoured
-from adapt.core.partitioners.construct import CONSTRUCTIONS
+from adapt.core.partitioners.construct import CONSTRUCTIONS, LEAST_TRACKED
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.names import ENGINE_SCHEMES, Construction, Scheme, UtilityName
+from adapt.core.partitioners.names import DEFAULT_CONSTRUCTION, ENGINE_SCHEMES, Construction, Scheme, UtilityName
 from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.partitioners.plan import Plan
 from adapt.core.partitioners.problem import Problem, explicit_map
@@ -35,7 +35,8 @@ class Recipe:
         construction: How the hybrid scheme chooses explicit channels; other schemes have none to choose.
         resources: Loads, tolerances, sigma.
         utility: How balance and migration are combined.
-        track: Place this many of the heaviest keys explicitly, instead of those that reach delta.
+        track: Place this many of the heaviest keys explicitly, instead of those that reach delta and, where the
+            construction tracks a number at least (`LEAST_TRACKED`), so many.
         hash: Places keys, and replicas on a ring.
         replicas: Of each channel on a ring.
         moves: How often a construction that moves keys about may move each; None, as often as it likes.
@@ -46,7 +47,7 @@ class Recipe:
     """
 
     scheme: Scheme
-    construction: Construction = Construction.SCAN
+    construction: Construction = DEFAULT_CONSTRUCTION
     resources: Resources = field(default_factory=Resources)
     utility: UtilityName = UtilityName.APM
     track: int | None = None
@@ -90,13 +91,14 @@ def build_plan(
     scheme: Scheme,
     channels: int,
     *,
-    construction: Construction = Construction.SCAN,
+    construction: Construction = DEFAULT_CONSTRUCTION,
     resources: Resources | None = None,
     utility: UtilityName = UtilityName.APM,
     track: int | None = None,
     previous: Plan | None = None,
     hash: HashName = HashName.MURMUR3,
     replicas: int = DEFAULT_REPLICAS,
+    moves: int | None = None,
     max_parallelism: int | None = None,
     track_keys: pa.Array | None = None,
     constraints: Constraints | None = None,
@@ -115,10 +117,11 @@ def build_plan(
         construction: How the hybrid scheme chooses explicit channels.
         resources: Load functions, tolerances, sigma; "LLL", 1.2 and 0.1 if not given.
         utility: How balance and migration are combined.
-        track: Place this many of the heaviest keys explicitly, instead of those that reach delta.
+        track: Place this many of the heaviest keys explicitly; as in `Recipe` if not given.
         previous: The plan in force, of any scheme and channel count.
         hash: Places keys, and replicas on a ring.
         replicas: Of each channel on a ring.
+        moves: How often a construction that moves keys about may move each; as often as it likes if not given.
         max_parallelism: The key groups of a scheme that has them; if not given, those of `previous` or Flink's default.
         track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
         constraints: What the placement must keep to; nothing if not given.
@@ -138,6 +141,7 @@ def build_plan(
         track,
         hash,
         replicas,
+        moves,
         max_parallelism=max_parallelism,
         track_keys=track_keys,
         constraints=constraints or Constraints(),
@@ -172,14 +176,24 @@ def build_partitioner(
     if recipe.scheme is not Scheme.HYBRID:
         parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
         return follow(recipe.scheme, counted, recipe.resources.network, parts, current, constraints)
+    problem = problem_of(counted, recipe, channels, current)
+    ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
+    placed = ExplicitMap(problem.keys, CONSTRUCTIONS[recipe.construction](problem))
+    return HybridPartitioner(placed.over(constraints.pinned), ring)
+
+
+def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None) -> Problem:
+    """What a construction of the recipe is given for a channel count, following `current` if there is one.
+
+    Raises:
+        UsageError: as `build_partitioner` does.
+    """
     ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
     frequencies = counted.frequencies if isinstance(counted, Population) else counted
     tracked = _tracked(frequencies, recipe, channels)
-    problem = Problem.of(
-        current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.moves, constraints
+    return Problem.of(
+        current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.moves, recipe.constraints
     )
-    placed = ExplicitMap(problem.keys, CONSTRUCTIONS[recipe.construction](problem))
-    return HybridPartitioner(placed.over(constraints.pinned), ring)
 
 
 def describe(
@@ -228,7 +242,8 @@ def _tracked(frequencies: Frequencies, recipe: Recipe, channels: int) -> pa.Arra
     if recipe.track_keys is not None and channels > 1:
         tracked = recipe.track_keys.cast(frequencies.keys.type)
     else:
-        tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.track)
+        least = LEAST_TRACKED.get(recipe.construction, 0)
+        tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.track, least)
     pinned = recipe.constraints.pinned.column
     if recipe.track_keys is None and not len(pinned):
         return tracked

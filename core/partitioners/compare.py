@@ -1,9 +1,10 @@
 """Comparing schemes: each built again and again over a chain of channel counts, every step from the one before."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from adapt.core.errors import UsageError
@@ -20,6 +21,10 @@ from adapt.core.partitioners.names import (
     UtilityName,
 )
 from adapt.core.partitioners.plan import Plan
+from adapt.core.partitioners.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
+from adapt.core.partitioners.splitting.messages import Messages
+from adapt.core.partitioners.splitting.names import REMEDIES, Splitting
+from adapt.core.partitioners.splitting.split import split
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.resources.population import Population
@@ -27,6 +32,9 @@ from adapt.core.table import Column, Kind, Table
 
 SCHEMA = "adapt.comparison/1"
 """The format of a comparison as data."""
+
+MESSAGES = 1_000_000
+"""Messages that stand for the counted keys where keys are split, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +46,22 @@ class ComparisonRow:
         construction: How explicit channels were chosen; None in a scheme without them.
         channels: N of this step.
         metrics: What was measured; migration is from the step before, and None in the first.
-        build_s: How long building took, without measuring; None if no clock was given.
+        build_s: How long building took, without measuring; None if no clock was given, or where keys are split.
+        merge: What it costs that keys are split.
     """
 
-    scheme: Scheme
+    scheme: Scheme | Splitting
     construction: Construction | None
     channels: int
     metrics: Metrics
     build_s: float | None
+    merge: MergeCost = WHOLE
 
     def as_data(self) -> dict[str, Any]:
         """The row as JSON data."""
         construction = None if self.construction is None else self.construction.value
         named = {"scheme": self.scheme.value, "construction": construction, "channels": self.channels}
-        return named | self.metrics.as_data() | {"build_s": self.build_s}
+        return named | self.metrics.as_data() | asdict(self.merge) | {"build_s": self.build_s}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +70,18 @@ class Comparison:
 
     Attributes:
         rows: By scheme and construction, then in the order of the chain.
-        plans: One a chain, for the last channel count.
+        plans: One a chain, for the last channel count; none of split keys, which no plan can hold.
     """
 
     rows: tuple[ComparisonRow, ...]
     plans: tuple[Plan, ...]
 
     def table(self) -> Table:
-        """The rows, each ratio beside its floors."""
-        rows = [[row.as_data()[column.name] for column in COLUMNS] for row in self.rows]
-        return Table.of("Schemes compared", COLUMNS, rows, note=NOTE)
+        """The rows, each ratio beside its floors; what splitting costs, if keys are split anywhere."""
+        splits = any(row.merge is not WHOLE for row in self.rows)
+        columns = [column for column in COLUMNS if splits or column not in MERGE_COLUMNS]
+        rows = [[row.as_data()[column.name] for column in columns] for row in self.rows]
+        return Table.of("Schemes compared", columns, rows, note=f"{NOTE} {SPLIT_NOTE}" if splits else NOTE)
 
     def as_data(self) -> dict[str, Any]:
         """The comparison as JSON data."""
@@ -85,11 +97,16 @@ NOTE = (
     " a lower r_n than r_floor; none with the same tracked keys over the same ring a lower r_n than r_floor_pair."
 )
 
+SPLIT_NOTE = (
+    "Floors are those of whole keys, which splitting may pass; merge_tuples are for one merge of the whole stream."
+)
+
 COLUMNS = (
     Column("scheme"),
     Column("construction"),
     Column("channels", Kind.COUNT),
     *METRIC_COLUMNS,
+    *MERGE_COLUMNS,
     Column("build_s", Kind.SECONDS, "s", about="time to build"),
 )
 
@@ -98,13 +115,14 @@ def compare_schemes(
     frequencies: Frequencies,
     channels: Sequence[int],
     *,
-    schemes: Sequence[Scheme] = DEFAULT_SCHEMES,
+    schemes: Sequence[Scheme | Splitting] | None = None,
     constructions: Sequence[Construction] = DEFAULT_CONSTRUCTIONS,
     resources: Resources | None = None,
     utility: UtilityName = UtilityName.APM,
     track: int | None = None,
     hash: HashName = HashName.MURMUR3,
     replicas: int = DEFAULT_REPLICAS,
+    moves: int | None = None,
     max_parallelism: int | None = None,
     track_keys: pa.Array | None = None,
     constraints: Constraints | None = None,
@@ -119,13 +137,15 @@ def compare_schemes(
     Args:
         frequencies: The counted keys.
         channels: The channel counts in the order in which they follow each other; growing, shrinking or staying.
-        schemes: What to compare; the other schemes are there to be asked for.
+        schemes: What to compare, ways of splitting keys among it. If not given, `DEFAULT_SCHEMES`, and where no
+            placement of whole keys can keep the network tolerance at some channel count, `REMEDIES` too.
         constructions: The ways to choose explicit channels, each a chain of its own.
         resources: Load functions, tolerances, sigma; "LLL", 1.2 and 0.1 if not given.
         utility: How balance and migration are combined.
-        track: Place this many of the heaviest keys explicitly, instead of those that reach delta.
+        track: Place this many of the heaviest keys explicitly; as in `Recipe` if not given.
         hash: Places keys, and replicas on a ring.
         replicas: Of each channel on a ring.
+        moves: How often a construction that moves keys about may move each; as often as it likes if not given.
         max_parallelism: The key groups of schemes that have them; if not given, those of the first step by Flink's
             default, as long as the channels fit in them.
         track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
@@ -139,7 +159,7 @@ def compare_schemes(
             than what must migrate.
         BadInput: a pinned key is not among those counted.
     """
-    if not channels or not schemes:
+    if not channels or (schemes is not None and not schemes):
         raise UsageError("a comparison needs at least one scheme and one channel count")
     limits = constraints or Constraints()
     _check_chain(limits, channels)
@@ -147,7 +167,10 @@ def compare_schemes(
     population, weighed = Population.of(frequencies), resources or Resources()
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
-    for scheme in schemes:
+    asked = DEFAULT_SCHEMES if schemes is None else schemes
+    for scheme in asked:
+        if isinstance(scheme, Splitting):
+            continue
         for construction in constructions if scheme is Scheme.HYBRID else (Construction.SCAN,):
             recipe = Recipe(
                 scheme,
@@ -157,6 +180,7 @@ def compare_schemes(
                 track,
                 hash,
                 replicas,
+                moves,
                 max_parallelism=max_parallelism,
                 track_keys=track_keys,
                 constraints=limits,
@@ -164,7 +188,31 @@ def compare_schemes(
             for built, build_s in _chain(population, recipe, channels, trace, clock):
                 rows.append(_row(built, build_s))
             plans.append(built.plan)
-    return Comparison(tuple(rows), tuple(plans))
+    floors = [row.metrics.imbalance_floor or 0.0 for row in rows]
+    too_heavy = max(floors, default=0.0) > weighed.tolerance[2]
+    remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not limits.given else ()
+    splittings = [scheme for scheme in (*asked, *remedies) if isinstance(scheme, Splitting)]
+    if splittings and limits.given:
+        raise UsageError(f"{splittings[0]} splits keys and keeps to no constraints: leave it out, or the constraints")
+    return Comparison((*rows, *_split_rows(population, splittings, channels, weighed, hash)), tuple(plans))
+
+
+def _split_rows(
+    population: Population,
+    splittings: Sequence[Splitting],
+    channels: Sequence[int],
+    resources: Resources,
+    hash: HashName,
+) -> Iterator[ComparisonRow]:
+    """Every way of splitting at every channel count, on the same messages."""
+    if not splittings:
+        return
+    messages = Messages.of_counts(population, np.random.default_rng(0), MESSAGES)
+    for splitting in splittings:
+        for count in channels:
+            done = split(messages, splitting, count, hash=hash)
+            metrics = measure_split(done, messages, resources)
+            yield ComparisonRow(splitting, None, count, metrics, None, merge_cost(done))
 
 
 def _check_chain(constraints: Constraints, channels: Sequence[int]) -> None:

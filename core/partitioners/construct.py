@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol
 
+from adapt.core.frequencies.tracking import SERVED
 from adapt.core.partitioners.level import level
 from adapt.core.partitioners.names import Construction
 from adapt.core.partitioners.partitioner import Channels
@@ -32,3 +33,7 @@ CONSTRUCTIONS: Mapping[Construction, Construct] = MappingProxyType(
         Construction.LEVEL: level,
     }
 )
+
+LEAST_TRACKED: Mapping[Construction, int] = MappingProxyType({Construction.LEVEL: SERVED})
+"""How many keys a construction tracks at least, as many as there are, if nothing is said; the others, those alone that
+reach delta. The level construction costs little for a key, and comes nearer to even with each."""

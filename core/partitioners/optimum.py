@@ -7,9 +7,13 @@ from enum import StrEnum
 import numpy as np
 
 from adapt.core.errors import UsageError
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.build import Recipe, problem_of
 from adapt.core.partitioners.even import evenly
+from adapt.core.partitioners.names import Scheme
 from adapt.core.partitioners.optimum_program import Effort, EndedBy, Program
 from adapt.core.partitioners.partitioner import Channels
+from adapt.core.partitioners.plan import Plan
 from adapt.core.partitioners.problem import Problem
 from adapt.core.resources.floors import imbalance_floor, r_floor_pair
 from adapt.core.resources.functions import Floats
@@ -163,6 +167,28 @@ def optimum_table(
             over = [None if ratio is None else ratio / tolerance for ratio in ratios]
             rows.append(["b", *over, best.proved, best.ended_by.value])
     return Table.of("Against the optimum", _COLUMNS, rows, note=_NOTE)
+
+
+def plan_against_optimum(
+    plan: Plan, frequencies: Frequencies, recipe: Recipe, previous: Plan | None = None, seconds: float = SECONDS
+) -> Table:
+    """A plan of the hybrid scheme beside the optimum and the floor (`optimum_table`).
+
+    Args:
+        plan: What is judged.
+        frequencies: The counted keys that it was built from.
+        recipe: What it was built by.
+        previous: The plan that it follows.
+        seconds: As in `optimum`, for each objective.
+
+    Raises:
+        UsageError: the plan is of another scheme, or as in `optimum`.
+    """
+    if plan.scheme is not Scheme.HYBRID:
+        raise UsageError(f"the optimum is searched for keys that are placed one by one; scheme {plan.scheme} has none")
+    current = None if previous is None else previous.partitioner()
+    problem = problem_of(frequencies, recipe, plan.channels, current)
+    return optimum_table(problem, plan.partitioner().channels_of(problem.keys), seconds=seconds)
 
 
 _COLUMNS = (

@@ -12,6 +12,7 @@ import pytest
 from adapt.cli.output import MOST_ROWS
 from adapt.core.partitioners.names import DEFAULT_CONSTRUCTIONS
 from adapt.core.partitioners.partitioner import Partitioner
+from adapt.core.partitioners.splitting.names import REMEDIES
 from adapt.core.resources.metrics import Metrics
 from adapt.traces import routing
 from adapt.traces.artefacts.plans import read_plan
@@ -53,14 +54,49 @@ def test_compare_prints_one_document_with_every_field(adapt, here):
     compared = document(said)
     assert compared["schema"] == "adapt.comparison/1"
     chains = [("uniform", None), ("consistent", None), *(("hybrid", name) for name in DEFAULT_CONSTRUCTIONS)]
+    chains += [(way.value, None) for way in REMEDIES]  # the heaviest key is too much for a tenth of the load
     assert [(row["scheme"], row["construction"], row["channels"]) for row in compared["rows"]] == [
         (*chain, channels) for chain in chains for channels in range(1, 11)
     ]
+    assert compared["verdict"]["class"] == "needs key splitting"
     for row in compared["rows"]:
         assert {"scheme", "construction", "channels", "build_s", *METRICS} <= row.keys()
-        assert row["imbalance"] >= row["imbalance_floor"] >= 1
+        assert row["imbalance"] >= (1 if row["merge_tuples"] else row["imbalance_floor"]) >= 1
     assert "299 keys" in said.err
     assert adapt.done("-q", "partition", "compare", "counts.csv", "--channels", "2").err == ""
+
+
+def test_compare_takes_schemes_that_split_keys_and_refuses_unknown_ones(adapt, here):
+    line = ("partition", "compare", "counts.csv", "--channels", "4", "--scheme", "d-choices", "--scheme", "uniform")
+    assert {row["scheme"] for row in document(adapt.done(*line, "--format", "json"))["rows"]} == {
+        "d-choices",
+        "uniform",
+    }
+    said = adapt.refused(2, "partition", "compare", "counts.csv", "--channels", "4", "--scheme", "jmp")
+    assert "did you mean 'jump'? (there are: bounded," in said
+
+
+def test_the_optimum_stands_beside_the_plan(adapt, here):
+    line = ("partition", "build", "counts.csv", "--channels", 3, "--track", 6, "--optimum", 5, "--format", "json")
+    rows = {row["objective"]: row for row in document(adapt.done(*line))["optimum"]}
+    assert rows["imbalance"]["floor"] <= rows["imbalance"]["optimum"] <= rows["imbalance"]["placed"]
+    assert rows["imbalance"]["proved"]
+    said = adapt.refused(2, "partition", "build", "counts.csv", "--channels", 30, "--optimum", 5)
+    assert "track 166 keys or fewer" in said
+
+
+def test_a_limit_of_moves_is_kept_and_recorded(adapt, here):
+    line = ("partition", "build", "counts.csv", "--channels", 3, "--construction", "readj", "--format", "json")
+    assert document(adapt.done(*line, "--moves", 1))["parameters"]["moves"] == 1
+    assert adapt.refused(2, *line, "--moves", 0)
+
+
+def test_a_tolerance_is_suggested_without_counting_anything(adapt):
+    line = ("partition", "tolerance", "--channels", 4, "--total", 10, "--capacity", 3, "--format", "json")
+    suggested = document(adapt.done(*line))
+    assert suggested["schema"] == "adapt.tolerance/1"
+    assert suggested["tolerances"][0]["tolerance"] == pytest.approx(9 / 7)
+    assert "give --utilisation" in adapt.refused(2, "partition", "tolerance")
 
 
 @pytest.mark.parametrize("command", ["build", "compare"])

@@ -7,6 +7,7 @@ from typing import Any
 
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.tables import heaviest_key
 from adapt.core.partitioners.compare import SCHEMA, Comparison
 from adapt.core.partitioners.plan import Plan
 from adapt.core.table import Table
@@ -121,5 +122,6 @@ def _facts(frequencies: Frequencies) -> dict[str, Any]:
         "rows": frequencies.rows,
         "total": frequencies.total,
         "distinct": frequencies.distinct,
+        "heaviest": heaviest_key(frequencies),
         "epsilon": frequencies.epsilon,
     }

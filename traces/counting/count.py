@@ -8,7 +8,7 @@ from adapt.core.frequencies.frequencies import Frequencies, check_support
 from adapt.core.frequencies.lossy import check_epsilon
 from adapt.core.frequencies.names import CountMethod
 from adapt.core.frequencies.sliding import SlidingWindow
-from adapt.core.frequencies.tracking import epsilon_for
+from adapt.core.frequencies.tracking import SERVED, epsilon_for
 from adapt.core.resources.functions import Resources
 from adapt.core.stream import Weight
 from adapt.traces.artefacts.trace import Trace
@@ -29,7 +29,7 @@ class Counting:
         epsilon: The error of a lossy counter as a share of the total; None derives it from the three below.
         channels: The most channels that the counts are to serve.
         resources: What keys are tracked by.
-        track: How many keys are to be tracked, if that is fixed.
+        track: How many keys are to be tracked; None, no more than reach delta.
         support: List only keys that may have this share or more; None lists all that are known.
         window: What a sliding counter holds.
         weight: What a row weighs; None is cost where the trace has costs, else 1.
@@ -42,7 +42,7 @@ class Counting:
     epsilon: float | None = None
     channels: int = DEFAULT_CHANNELS
     resources: Resources = field(default_factory=Resources)
-    track: int | None = None
+    track: int | None = SERVED
     support: float | None = None
     window: SlidingWindow | None = None
     weight: Weight | None = None

@@ -17,3 +17,7 @@ class Splitting(StrEnum):
 
     W_CHOICES = "w-choices"
     """Every channel for heavy keys, two for the others."""
+
+
+REMEDIES = (Splitting.PKG, Splitting.W_CHOICES)
+"""What is shown beside placements where no placement of whole keys can be even: the usual way, and the best."""

@@ -7,7 +7,7 @@ import pytest
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tracking import tracked_keys
+from adapt.core.frequencies.tracking import SERVED, tracked_keys
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.build import Recipe, build_partitioner, build_plan
 from adapt.core.partitioners.consistent import ConsistentHash
@@ -43,9 +43,10 @@ def test_a_plan_places_keys_as_it_foretells(scheme, frequencies):
 def test_only_the_hybrid_scheme_has_explicit_keys_and_a_construction():
     hybrid, ring = build_plan(TEXTS, Scheme.HYBRID, 6), build_plan(TEXTS, Scheme.CONSISTENT, 6)
     assert len(hybrid.explicit) > 0
-    assert set(hybrid.explicit) == set(tracked_keys(TEXTS, Resources(), 6).to_pylist())
+    assert set(hybrid.explicit) == set(tracked_keys(TEXTS, Resources(), 6, least=SERVED).to_pylist())
+    assert len(hybrid.explicit) == SERVED
     assert hybrid.metrics["explicit_keys"] == len(hybrid.explicit)
-    assert (hybrid.construction, ring.construction, len(ring.explicit)) == (Construction.SCAN, None, 0)
+    assert (hybrid.construction, ring.construction, len(ring.explicit)) == (Construction.LEVEL, None, 0)
     assert (ring.metrics["explicit_keys"], ring.metrics["r_floor_pair"]) == (0, None)
 
 
@@ -68,7 +69,7 @@ def test_without_a_previous_plan_the_construction_starts_from_hashing_alone():
 
 def test_the_construction_sees_the_plan_in_force_and_the_keys_that_it_tracked():
     before = build_plan(TEXTS, Scheme.HYBRID, 5, track=40).partitioner()
-    recipe = Recipe(Scheme.HYBRID, utility=UtilityName.ATM, track=10)
+    recipe = Recipe(Scheme.HYBRID, Construction.SCAN, utility=UtilityName.ATM, track=10)
     built = build_partitioner(TEXTS, recipe, 6, before)
     heaviest = TEXTS.keys[:10]
     problem = Problem.of(before, ConsistentHash(6), TEXTS, heaviest, Resources(), UtilityName.ATM)

@@ -14,20 +14,25 @@ from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.partitioners.build import build_plan
 from adapt.core.partitioners.compare import COLUMNS, compare_schemes
 from adapt.core.partitioners.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
+from adapt.core.partitioners.splitting.measure import MERGE_COLUMNS
+from adapt.core.partitioners.splitting.names import REMEDIES, Splitting
 from adapt.core.resources import population
 from adapt.core.resources.metrics import Metrics, published_name
 from adapt.core.resources.stand_ins import stand_in_keys
+
+PAPERS = (Construction.SCAN, Construction.REDIST, Construction.READJ)
 
 COUNTS = 10**6 // np.arange(1, 2001)
 STREAM = frequencies_of(KeyCounts(pa.array([f"key{at}" for at in range(2000)]), COUNTS, int(COUNTS.sum())))
 
 
 def test_each_chain_is_plans_built_one_from_the_other():
-    compared = compare_schemes(STREAM, [1, 4, 3], constructions=[Construction.SCAN], trace="abc")
+    construction = [Construction.SCAN]
+    compared = compare_schemes(STREAM, [1, 4, 3], schemes=DEFAULT_SCHEMES, constructions=construction, trace="abc")
     for scheme, last in zip(DEFAULT_SCHEMES, compared.plans, strict=True):
         plan = None
         for channels, row in zip([1, 4, 3], (row for row in compared.rows if row.scheme is scheme), strict=True):
-            plan = build_plan(STREAM, scheme, channels, previous=plan, trace="abc")
+            plan = build_plan(STREAM, scheme, channels, construction=Construction.SCAN, previous=plan, trace="abc")
             assert (row.channels, row.metrics.as_data()) == (channels, plan.metrics)
         assert last == plan
 
@@ -61,19 +66,41 @@ def test_data_has_a_row_a_step_with_every_metric_by_name():
     assert (first["scheme"], first["construction"], first["channels"], first["m"]) == ("consistent", None, 2, None)
     assert second["m"] > 0
     metrics = {published_name(field.name) for field in fields(Metrics)}
-    assert set(first) == {"scheme", "construction", "channels", "build_s"} | metrics
+    named = {"scheme", "construction", "channels", "channels_per_key", "merge_tuples", "build_s"}
+    assert set(first) == named | metrics
+    assert (first["channels_per_key"], first["merge_tuples"]) == (1.0, 0)
 
 
 def test_the_table_shows_every_number_with_floors_beside_ratios():
-    compared = compare_schemes(STREAM, [2, 3])
+    compared = compare_schemes(STREAM, [2, 3], schemes=(*DEFAULT_SCHEMES, Splitting.PKG))
     table = compared.table()
     names = [column.name for column in COLUMNS]
     assert set(names) == set(compared.rows[0].as_data())
     assert names.index("imbalance_floor") == names.index("imbalance") + 1
     assert names.index("r_floor") == names.index("r_n") + 1
-    assert table.values("channels") == [2, 3] * (2 + len(DEFAULT_CONSTRUCTIONS))
+    assert table.values("channels") == [2, 3] * (3 + len(DEFAULT_CONSTRUCTIONS))
     assert table.records() == compared.as_data()["rows"]
     assert "imbalance_floor" in compared._repr_html_()
+
+
+def test_splitting_is_added_where_no_placement_of_whole_keys_keeps_the_tolerance():
+    skewed = frequencies_of(KeyCounts(pa.array(["hot", *map(str, range(99))]), np.array([900] + [10] * 99), 1890))
+    added = [row for row in compare_schemes(skewed, [2, 4]).rows if isinstance(row.scheme, Splitting)]
+    assert [(row.scheme, row.channels) for row in added] == [(way, count) for way in REMEDIES for count in (2, 4)]
+    assert all(row.metrics.m is None and row.build_s is None for row in added)
+    assert added[-1].merge.merge_tuples > 0
+    assert added[-1].metrics.imbalance < added[-1].metrics.imbalance_floor
+    for rows in (compare_schemes(skewed, [2]).rows, compare_schemes(skewed, [4], schemes=[Scheme.UNIFORM]).rows):
+        assert not any(isinstance(row.scheme, Splitting) for row in rows)
+
+
+def test_only_whole_keys_have_plans_and_columns_of_merging_show_where_keys_are_split():
+    compared = compare_schemes(STREAM, [3], schemes=[Splitting.PKG, Scheme.UNIFORM])
+    assert [plan.scheme for plan in compared.plans] == [Scheme.UNIFORM]
+    names = {column.name for column in MERGE_COLUMNS}
+    assert names <= {column.name for column in compared.table().columns}
+    whole = compare_schemes(STREAM, [3], schemes=[Scheme.UNIFORM])
+    assert not names & {column.name for column in whole.table().columns}
 
 
 def test_an_empty_chain_is_refused():
@@ -108,7 +135,8 @@ def zipf_stream(z: float, seed: int, keys: int = 200_000) -> Frequencies:
 
 
 @pytest.mark.parametrize("z", [0.8, 1.0, 1.2])
-def test_lossy_counts_foretell_what_exact_counts_do(z):
+@pytest.mark.parametrize(("above", "constructions"), [(1.76e-4, PAPERS), (1e-5, (Construction.LEVEL,))])
+def test_lossy_counts_foretell_what_exact_counts_do(z, above, constructions):
     """Stand-ins are other keys than the real ones: they share their noise, not their places.
 
     The load of a channel varies, over the places of its light keys, by the root of their summed squares over N. Each
@@ -118,8 +146,11 @@ def test_lossy_counts_foretell_what_exact_counts_do(z):
     off = {}
     for seed in range(8):
         stream = zipf_stream(z, seed)
-        lossy = light_keys_unlisted(stream)
-        for exact, told in zip(*(compare_schemes(counts, [5, 10]).rows for counts in (stream, lossy)), strict=True):
+        lossy = light_keys_unlisted(stream, above)
+        both = (compare_schemes(counts, [5, 10], constructions=constructions).rows for counts in (stream, lossy))
+        for exact, told in zip(*both, strict=True):
+            if isinstance(exact.scheme, Splitting):
+                continue
             light = stream.count_low[len(lossy.keys) :] / stream.total
             noise = 4 * np.sqrt((light @ light + light.sum() ** 2 / len(light)) * exact.channels)
             fullest = exact.metrics.imbalance

@@ -1,0 +1,97 @@
+"""What splitting keys loads, replicates and merges, under the names by which partitioners are judged."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.partitioners.splitting.messages import Messages
+from adapt.core.partitioners.splitting.split import Split
+from adapt.core.resources.floors import imbalance_floor, r_floor
+from adapt.core.resources.functions import Floats, Resources
+from adapt.core.resources.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
+from adapt.core.resources.metrics import Metrics
+from adapt.core.table import Column, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCost:
+    """What it costs that a key is on several channels.
+
+    Attributes:
+        channels_per_key: Channels that hold state of a key, on average over keys and periods; None without messages.
+        merge_tuples: Partial results to be merged: one a key, channel beyond its first, and period.
+
+    Source: design, section 5.
+    """
+
+    channels_per_key: float | None
+    merge_tuples: int
+
+
+WHOLE = MergeCost(1.0, 0)
+"""Of schemes that keep keys whole."""
+
+MERGE_COLUMNS = (
+    Column("channels_per_key", Kind.RATIO, about="channels with state of a key, on average"),
+    Column("merge_tuples", Kind.COUNT, about="partial results to merge: one a key and channel beyond its first"),
+)
+"""How `MergeCost` is shown."""
+
+
+def merge_cost(done: Split) -> MergeCost:
+    """What a split costs in merging."""
+    return MergeCost(done.channels_per_key, done.merge_tuples)
+
+
+def split_loads(done: Split, resources: Resources) -> Floats:
+    """L_k(i) of every channel, shape (3, channels): beta of what each key sent there, if it sent anything.
+
+    A constant function counts the keys on a channel, so that a split key counts on each of its channels.
+    """
+    used = done.weights > 0
+    owners, weights = done.places.channels[used], done.weights[used]
+    return np.stack(
+        [np.bincount(owners, weights=function.of(weights), minlength=done.channels) for function in resources.functions]
+    )
+
+
+def measure_split(done: Split, messages: Messages, resources: Resources) -> Metrics:
+    """Judge a split as partitioners are judged; the floors are those of whole keys, which splitting may pass.
+
+    Loads are without the merge tuples, which go to whoever merges; each channel that has met a key holds a part of its
+    state. There is no migration: keys are not kept anywhere.
+
+    Args:
+        done: Where the messages went.
+        messages: The messages.
+        resources: Functions and tolerances.
+
+    Raises:
+        UsageError: a resource was measured.
+    """
+    if resources.sources:
+        raise UsageError(
+            f"key splitting is judged by functions of counts; leave out what is measured: {resources.sources[0]}"
+        )
+    loads = split_loads(done, resources)
+    ratios = [max_over_min(load) for load in loads]
+    whole = np.bincount(messages.rows, weights=messages.weights, minlength=len(messages.keys))
+    keys = np.sort(resources.functions[2].of(whole[whole > 0]))[::-1]
+    total = float(keys.sum())
+    return Metrics(
+        imbalance=max_over_mean(loads[2]),
+        imbalance_floor=imbalance_floor(float(keys[0]), total, done.channels) if len(keys) else None,
+        r_s=ratios[0],
+        r_c=ratios[1],
+        r_n=ratios[2],
+        r_floor=r_floor(keys[: done.channels], total, done.channels),
+        r_floor_pair=None,
+        b=relative_imbalance(ratios, resources.tolerance),
+        m=None,
+        b_times_1_plus_m=None,
+        migrated_keys=None,
+        migrated_state=None,
+        empty_channels=empty_channels(loads[2]),
+        explicit_keys=0,
+    )
