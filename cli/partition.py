@@ -144,7 +144,6 @@ def count(
 
     Example: adapt partition count web.trace -o web.freq
     """
-    from adapt.core.frequencies.tracking import SERVED
     from adapt.core.lengths import Length
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.frequencies import write_frequencies
@@ -161,7 +160,7 @@ def count(
             epsilon,
             channels,
             Resources.parse(resources, tolerance, sigma),
-            SERVED if track is None else track,
+            track,
             support,
             sliding(window, counters),
             weight,
@@ -520,9 +519,7 @@ def counting(
     exact: bool, channels: int, resources: "Resources", track: int | None, weight: Weight | None
 ) -> "Counting":
     """How a trace is to be counted for a command that builds plans from it."""
-    from adapt.core.frequencies.tracking import SERVED
     from adapt.traces.counting.count import Counting
 
     method = CountMethod.EXACT if exact else CountMethod.LOSSY
-    served = SERVED if track is None else track
-    return Counting(method, channels=channels, resources=resources, track=served, weight=weight)
+    return Counting(method, channels=channels, resources=resources, track=track, weight=weight)

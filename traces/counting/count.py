@@ -29,7 +29,8 @@ class Counting:
         epsilon: The error of a lossy counter as a share of the total; None derives it from the three below.
         channels: The most channels that the counts are to serve.
         resources: What keys are tracked by.
-        track: How many keys are to be tracked; None, no more than reach delta.
+        track: How many keys are to be tracked beside those that reach delta; None, `SERVED`, or none of a window, which
+            may be too short for so small an error.
         support: List only keys that may have this share or more; None lists all that are known.
         window: What a sliding counter holds.
         weight: What a row weighs; None is cost where the trace has costs, else 1.
@@ -42,7 +43,7 @@ class Counting:
     epsilon: float | None = None
     channels: int = DEFAULT_CHANNELS
     resources: Resources = field(default_factory=Resources)
-    track: int | None = SERVED
+    track: int | None = None
     support: float | None = None
     window: SlidingWindow | None = None
     weight: Weight | None = None
@@ -61,9 +62,9 @@ class Counting:
         """The error with which a trace is counted: the one that was given, or what serves its channels; 0 if exact."""
         if self.method is CountMethod.EXACT:
             return 0.0
-        return self.epsilon or epsilon_for(
-            self.resources, self.channels, int(trace.profile["distinct_keys"]), self.track
-        )
+        served = SERVED if self.window is None else None
+        track = served if self.track is None else self.track
+        return self.epsilon or epsilon_for(self.resources, self.channels, int(trace.profile["distinct_keys"]), track)
 
     def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
         """What a manifest records of it."""
