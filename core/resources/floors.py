@@ -7,34 +7,57 @@ only splitting keys can.
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from adapt.core.resources.functions import Floats
 
 
-def imbalance_floor(heaviest: float, total: float, channels: int) -> float | None:
-    """The least max/mean load: the heaviest key sits somewhere, whole. max(1, N f1); None without any load."""
-    return max(1.0, channels * heaviest / total) if total > 0 else None
+def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: Floats | None = None) -> float | None:
+    """The least max/mean load: the heaviest key sits somewhere, whole. max(1, N f1); None without any load.
+
+    Args:
+        heavy: Loads of the heaviest keys, falling; the heaviest one suffices where all channels are alike.
+        total: The load of all keys.
+        channels: N.
+        capacities: Of each channel, where they differ, shape (channels,): loads are then utilisations, the mean that of
+            all capacity together.
+    """
+    if total <= 0:
+        return None
+    each = np.ones(channels) if capacities is None else capacities
+    return max(1.0, float(each.sum()) * _least_peak(np.atleast_1d(np.asarray(heavy, np.float64)), each) / total)
 
 
-def r_floor(heavy: Floats, total: float, channels: int) -> float | None:
+def r_floor(heavy: Floats, total: float, channels: int, capacities: Floats | None = None) -> float | None:
     """The least max/min load over all placements of whole keys; None where a channel must stay empty.
 
     The k heaviest keys fill at most k channels, so some other channel has at most an even part of what is left:
-    max/min >= f1 (N - k) / (1 - f1 - ... - fk) for every k, and the largest of these is the bound.
+    max/min >= f1 (N - k) / (1 - f1 - ... - fk) for every k, and the largest of these is the bound. Where channels
+    differ in capacity, these k are that of the heaviest key, which takes the one for which the bound is least, and the
+    largest others.
 
     Args:
         heavy: Loads of the heaviest keys, falling; the N - 1 heaviest suffice.
         total: The load of all keys.
         channels: N.
+        capacities: Of each channel, where they differ, shape (channels,): loads are then utilisations.
     """
+    if not len(heavy):
+        return None
+    each = np.ones(channels) if capacities is None else capacities
     sticking = heavy[: channels - 1]
     left = total - np.concatenate(([0.0], np.cumsum(sticking)))
-    level = float((left / (channels - np.arange(len(left)))).min())
-    # Subtracting can leave a crumb where nothing is left; a channel lighter than that is empty.
-    return _over(float(heavy[0]), level, total) if len(heavy) else None
+    peak = _least_peak(heavy, each)
+    bounds = []
+    for home in np.unique(each):
+        others = np.cumsum(np.sort(_without(each, home)))  # of the smallest
+        room = np.concatenate(([each.sum()], others[::-1]))[: len(left)]
+        # Subtracting can leave a crumb where nothing is left; a channel lighter than that is empty.
+        bounds.append(_over(max(float(heavy[0] / home), peak), float((left / room).min()), total))
+    return min((bound for bound in bounds if bound is not None), default=None)
 
 
-def r_floor_pair(tracked: Floats, residual: Floats) -> float | None:
+def r_floor_pair(tracked: Floats, residual: Floats, capacities: Floats | None = None) -> float | None:
     """The least max/min load when only the tracked keys may be placed and the rest lies where the ring puts it.
 
     With the heaviest key on a given channel, k keys that stick out fill at most the k channels that lack most, and
@@ -44,36 +67,58 @@ def r_floor_pair(tracked: Floats, residual: Floats) -> float | None:
     Args:
         tracked: Loads of the tracked keys, falling.
         residual: Load of the untracked keys of each channel, shape (channels,).
+        capacities: Of each channel, where they differ, shape (channels,): loads are then utilisations.
 
     Returns:
         The bound; None where a channel must stay empty.
     """
     total = float(tracked.sum() + residual.sum())
+    each = np.ones(len(residual)) if capacities is None else capacities
+    fullest = float((residual / each).max())
     if not len(tracked):
-        return _over(float(residual.max()), float(residual.min()), total)
-    everywhere = _water_level(np.sort(residual), float(tracked.sum()))
-    bounds = [
-        _over(
-            max(float(tracked[0] + home), float(residual.max())),
-            min(everywhere, _level_beside(tracked, _without(residual, float(home)))),
-            total,
-        )
-        for home in np.unique(residual)
-    ]
-    known = [bound for bound in bounds if bound is not None]
-    return min(known) if known else None
+        return _over(fullest, float((residual / each).min()), total)
+    everywhere = _water_level(residual, each, float(tracked.sum()))
+    channels = np.unique(np.stack((residual, each)), axis=1)  # of channels that are alike, one
+    peaks = np.maximum((tracked[0] + channels[0]) / channels[1], max(fullest, _least_peak(tracked, each)))
+    best: float | None = None
+    for at in np.argsort(peaks, kind="stable"):
+        highest = float(peaks[at])
+        if best is not None and highest >= best * everywhere:
+            break  # no home left is better, since no level is higher
+        home = int(np.flatnonzero((residual == channels[0, at]) & (each == channels[1, at]))[0])
+        beside = _level_beside(tracked, np.delete(residual, home), np.delete(each, home))
+        bound = _over(highest, min(everywhere, beside), total)
+        best = bound if best is None or (bound is not None and bound < best) else best
+    return best
 
 
-def _level_beside(tracked: Floats, others: Floats) -> float:
+def _least_peak(heavy: Floats, capacities: Floats) -> float:
+    """What the most utilised channel has at least, by the keys that stick out.
+
+    If one of the j heaviest keys is on none of the k largest channels, its channel has at least fj over the capacity of
+    the next one; if none is, those k have at least the sum of the j over theirs. The best j is sought for each k; k = 0
+    is the heaviest key on the largest channel.
+    """
+    if not len(heavy):
+        return 0.0
+    falling = np.sort(capacities)[::-1]
+    together, together_capacity = np.cumsum(heavy), np.cumsum(falling)
+    peak = float(heavy[0] / falling[0])
+    for k in np.flatnonzero(np.diff(falling)) + 1:
+        beyond, within = heavy / falling[k], together / together_capacity[k - 1]
+        peak = max(peak, float(np.minimum(beyond, within).max()))
+    return peak
+
+
+def _level_beside(tracked: Floats, others: Floats, capacities: Floats) -> float:
     """The highest level that the tracked keys can give to every one of `others`, if the first key is elsewhere.
 
     Each number of sticking keys gives a bound; the search ends at the first that does not lower it.
     """
-    rising = np.sort(others)
     left = float(tracked.sum() - tracked[0])
     level = math.inf
-    for key in range(1, len(rising) + 1):
-        bound = _water_level(rising[key - 1 :], left)
+    for key in range(1, len(others) + 1):
+        bound = _level_but_for(others, capacities, left, key - 1)
         if bound >= level:
             break
         level = bound
@@ -81,9 +126,31 @@ def _level_beside(tracked: Floats, others: Floats) -> float:
     return level
 
 
-def _water_level(rising: Floats, water: float) -> float:
-    """The level that `water` reaches over a floor of the given heights, lowest first."""
-    levels = (water + np.cumsum(rising)) / np.arange(1, len(rising) + 1)
+def _level_but_for(residual: Floats, capacities: Floats, water: float, sticking: int) -> float:
+    """The highest level that `water` can give to all channels but `sticking` ones, whichever these are.
+
+    Where they are those that lack most up to a level, and the water gives that level to the rest, it is the highest.
+    """
+    level = _water_level(*_but_for(-residual / capacities, residual, capacities, sticking), water)
+    while sticking:
+        lacking = np.maximum(level * capacities - residual, 0.0)
+        higher = _water_level(*_but_for(lacking, residual, capacities, sticking), water)
+        if higher <= level * (1 + _ROUNDING):
+            break
+        level = higher
+    return level
+
+
+def _but_for(score: Floats, residual: Floats, capacities: Floats, sticking: int) -> tuple[Floats, Floats]:
+    """Residual and capacity of all channels but those of highest score."""
+    kept = np.argsort(-score, kind="stable")[sticking:]
+    return residual[kept], capacities[kept]
+
+
+def _water_level(residual: Floats, capacities: Floats, water: float) -> float:
+    """The level that `water` reaches over channels as wide as their capacities, on a floor of what they have."""
+    rising = np.argsort(residual / capacities, kind="stable")
+    levels = (water + np.cumsum(residual[rising])) / np.cumsum(capacities[rising])
     return float(levels.min())
 
 
@@ -95,3 +162,7 @@ def _without(values: Floats, value: float) -> Floats:
 def _over(highest: float, lowest: float, total: float) -> float | None:
     """At least 1; None if `lowest` is nothing but what is left of `total` by rounding."""
     return max(1.0, highest / lowest) if lowest > 1e-14 * total else None
+
+
+_ROUNDING = 1e-12
+"""A level within this part of another is the same."""

@@ -17,10 +17,17 @@ def max_over_min(load: Floats) -> float | None:
     return float(load.max()) / lightest if lightest > 0 else None
 
 
-def max_over_mean(load: Floats) -> float | None:
-    """`imbalance`: the fullest channel over the average one, so 1.3 means 30 % too much; None without any load."""
+def max_over_mean(load: Floats, capacities: Floats | None = None) -> float | None:
+    """`imbalance`: the fullest channel over the average one, so 1.3 means 30 % too much; None without any load.
+
+    Where channels differ in capacity, it is the most utilised channel over the utilisation of all capacity together.
+    """
     total = float(load.sum())
-    return float(load.max()) * len(load) / total if total > 0 else None
+    if total <= 0:
+        return None
+    if capacities is None:
+        return float(load.max()) * len(load) / total
+    return float((load / capacities).max()) * float(capacities.sum()) / total
 
 
 def relative_imbalance(ratios: Sequence[float | None], tolerance: Sequence[float]) -> float | None:

@@ -27,9 +27,19 @@ def all_loads(keys, residual):
         yield loads
 
 
-def least_ratio(keys, residual):
+def least_ratio(keys, residual, capacities=None):
     """The least max/min over every placement; None if one channel is empty in all of them."""
-    return min((max(loads) / min(loads) for loads in all_loads(keys, residual) if min(loads) > 0), default=None)
+    each = capacities or [1] * len(residual)
+    utilised = ([load / own for load, own in zip(loads, each, strict=True)] for loads in all_loads(keys, residual))
+    return min((max(used) / min(used) for used in utilised if min(used) > 0), default=None)
+
+
+@st.composite
+def unequal(draw):
+    """Residuals, and a capacity for each channel."""
+    residual = draw(residuals)
+    capacity = st.integers(1, 6) | st.floats(0.1, 10)
+    return residual, draw(st.lists(capacity, min_size=len(residual), max_size=len(residual)))
 
 
 @given(weights, st.integers(1, 4))
@@ -57,6 +67,58 @@ def test_minding_the_ring_never_lowers_the_floor(keys, residual):
     pair = r_floor_pair(falling(keys), np.array(residual, dtype=np.float64))
     free = r_floor(falling(keys + rest), sum(keys) + sum(rest), len(residual))
     assert pair is None or (free is not None and free * ROUNDING <= pair)
+
+
+class TestCapacities:
+    @given(weights, unequal())
+    def test_no_placement_has_less_imbalance_than_the_floor(self, keys, channels):
+        _, capacities = channels
+        n = len(capacities)
+        floor = imbalance_floor(falling(keys), sum(keys), n, np.array(capacities, np.float64))
+        mean = sum(keys) / sum(capacities)
+        least = min(
+            max(load / own for load, own in zip(loads, capacities, strict=True)) / mean
+            for loads in all_loads(keys, [0] * n)
+        )
+        assert 1 <= floor
+        assert floor * ROUNDING <= least
+
+    @given(weights, unequal())
+    def test_no_placement_has_a_lower_ratio_than_r_floor(self, keys, channels):
+        _, capacities = channels
+        n = len(capacities)
+        floor = r_floor(falling(keys), sum(keys), n, np.array(capacities, np.float64))
+        least = least_ratio(keys, [0] * n, capacities)
+        assert least is None or (floor is not None and floor >= 1 and floor * ROUNDING <= least)
+
+    @given(weights | st.just([]), unequal())
+    def test_no_placement_of_the_tracked_keys_has_a_lower_ratio_than_r_floor_pair(self, keys, channels):
+        residual, capacities = channels
+        floor = r_floor_pair(falling(keys), np.array(residual, np.float64), np.array(capacities, np.float64))
+        least = least_ratio(keys, residual, capacities)
+        assert least is None or (floor is not None and floor >= 1 and floor * ROUNDING <= least)
+
+    @given(weights, residuals, st.floats(0.1, 10))
+    def test_equal_capacities_are_as_good_as_none(self, keys, residual, capacity):
+        loads, rest, n, total = falling(keys), np.array(residual, np.float64), len(residual), sum(keys)
+        today = (imbalance_floor(loads, total, n), r_floor(loads, total, n), r_floor_pair(loads, rest))
+        for each, rounding in ((np.ones(n), 0), (np.full(n, capacity), 1e-9)):
+            floors = (
+                imbalance_floor(loads, total, n, each),
+                r_floor(loads, total, n, each),
+                r_floor_pair(loads, rest, each),
+            )
+            for floor, before in zip(floors, today, strict=True):
+                assert floor == (before if before is None else pytest.approx(before, rel=rounding, abs=0))
+
+    def test_the_heaviest_key_is_at_home_on_the_largest_channel(self):
+        assert imbalance_floor(falling([6, 2, 2, 2]), 12, 3, np.array([2.0, 1.0, 1.0])) == 1
+        assert r_floor(falling([6, 3, 3]), 12, 3, np.array([2.0, 1.0, 1.0])) == 1
+        assert r_floor_pair(falling([6, 2]), np.array([0.0, 1.0, 3.0]), np.array([2.0, 1.0, 1.0])) == 1
+
+    def test_two_heavy_keys_find_one_large_channel_only(self):
+        """Of utilisation: 6 on the small channel, or 12 / 4 on the large one, where all of it could have 12 / 6."""
+        assert imbalance_floor(falling([6, 6]), 12, 3, np.array([4.0, 1.0, 1.0])) == 3 / 2
 
 
 def test_a_key_of_half_the_stream_cannot_be_balanced_over_four_channels():
