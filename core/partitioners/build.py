@@ -218,7 +218,7 @@ def describe(
     frequencies = population.frequencies
     placed = partitioner.channels_of(population.keys)
     loads = channel_loads(placed, population, recipe.resources, partitioner.channels)
-    metrics = measure(partitioner, population, recipe.resources, placed, loads, before)
+    metrics = measure(partitioner, population, recipe.resources, placed, loads, before, recipe.constraints.unequal)
     plan = Plan(
         scheme=recipe.scheme,
         channels=partitioner.channels,

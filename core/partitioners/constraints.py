@@ -81,8 +81,8 @@ class Constraints:
     """What a placement must keep to; nothing, if nothing is given.
 
     Attributes:
-        capacities: What each channel can carry of every resource, in relation to the others, shape (N,); None, all
-            the same. Each is finite and above 0.
+        capacities: What each channel can carry of every resource, in relation to the others, shape (N,), N > 0; None,
+            all the same. Each is finite and above 0.
         pinned: Keys that have a fixed channel. They are mapped explicitly, however light, and nothing moves them.
         max_migration: The most state that may migrate in a step; None, any.
     """
@@ -94,6 +94,8 @@ class Constraints:
     def __post_init__(self) -> None:
         """Any mapping will do for `pinned`."""
         object.__setattr__(self, "pinned", ExplicitMap.of(self.pinned))
+        if self.capacities is not None and not self.capacities:
+            raise UsageError("no capacity is given: give one for each channel, such as 1,1,2 for 3")
         for capacity in self.capacities or ():
             if not (math.isfinite(capacity) and capacity > 0):
                 raise UsageError(f"a channel cannot have capacity {capacity:g}: give a number above 0 for each")
@@ -124,13 +126,13 @@ class Constraints:
         return recorded
 
     def relative(self, channels: int) -> Floats:
-        """The capacity of each channel over that of the average one, shape (channels,): exactly 1 if all are equal.
+        """The capacity of each channel over that of the average one, shape (channels,): exactly 1 if all are equal."""
+        return np.ones(channels) if self.unequal is None else self.unequal
 
-        Raises:
-            UsageError: there are capacities, but not one for each channel.
-        """
-        check_capacities(self.capacities, channels)
-        return relative_capacities(self.capacities, channels)
+    @property
+    def unequal(self) -> Floats | None:
+        """The capacities over their mean, shape (N,); None if they are all the same."""
+        return unequal_capacities(self.capacities)
 
     def pins_of(self, keys: pa.Array) -> Channels:
         """The fixed channel of each key, -1 where it has none; shape (keys,)."""
@@ -177,10 +179,27 @@ def check_capacities(capacities: Sequence[float] | None, channels: int) -> None:
         raise UsageError(f"{numbers} given for {channels} channels: give one for each, such as 1,1,2 for 3")
 
 
-def relative_capacities(capacities: Sequence[float] | None, channels: int) -> Floats:
-    """Capacities over their mean, shape (channels,): exactly 1 if there are none, or all are equal."""
+def recorded_capacities(parameters: Mapping[str, Any], channels: int) -> tuple[float, ...] | None:
+    """The capacities that a plan records among its parameters, one a channel; None if it records none.
+
+    Raises:
+        BadInput: they are not one number above 0 for each channel.
+    """
+    recorded = parameters.get("capacities")
+    if recorded is None:
+        return None
+    try:
+        capacities = tuple(float(each) for each in recorded)
+        Constraints(capacities).check_channels(channels)
+    except (TypeError, ValueError, UsageError) as error:
+        raise BadInput(f"plan field 'parameters.capacities': {error}") from error
+    return capacities
+
+
+def unequal_capacities(capacities: Sequence[float] | None) -> Floats | None:
+    """Capacities over their mean, shape (N,); None if there are none, or they are all the same."""
     if capacities is None or min(capacities) == max(capacities):
-        return np.ones(channels)
+        return None
     given = np.array(capacities, np.float64) / max(capacities)
     return np.asarray(given / given.mean())
 

@@ -49,6 +49,7 @@ def level(problem: Problem) -> Channels:
         _level(
             np.ascontiguousarray(loads[:, free]),
             np.ascontiguousarray(problem.residual()[rows] + pinned, np.float64),
+            problem.capacities,
             np.array([problem.functions.count(function) / 3 for function in functions]),
             levelled,
         )
@@ -57,21 +58,21 @@ def level(problem: Problem) -> Channels:
 
 
 @compiled
-def _level(loads: Floats, residual: Floats, exponents: Floats, channel_of: Channels) -> None:
+def _level(loads: Floats, residual: Floats, capacities: Floats, exponents: Floats, channel_of: Channels) -> None:
     """Level again and again, in `channel_of`, as long as that lowers b; the steeper function is the first."""
     functions, keys = loads.shape
     channels = residual.shape[1]
     tried, best = np.empty_like(channel_of), np.empty_like(channel_of)
-    stands = _log_b(loads, residual, exponents, channel_of)
+    stands = _log_b(loads, residual, capacities, exponents, channel_of)
     while True:
         reached = np.inf
         heavy = keys if functions == 1 else 0
         while True:
             tried[:] = channel_of
-            _spread(loads[0], residual[0], 0, heavy, tried)
+            _spread(loads[0], residual[0], capacities, 0, heavy, tried)
             if functions > 1:
-                _spread(loads[1], residual[1], heavy, keys, tried)
-            log_b = _log_b(loads, residual, exponents, tried)
+                _spread(loads[1], residual[1], capacities, heavy, keys, tried)
+            log_b = _log_b(loads, residual, capacities, exponents, tried)
             if log_b < reached:
                 reached = log_b
                 best[:] = tried
@@ -85,41 +86,58 @@ def _level(loads: Floats, residual: Floats, exponents: Floats, channel_of: Chann
 
 
 @inlined
-def _log_b(loads: Floats, residual: Floats, exponents: Floats, channel_of: Channels) -> float:
+def _log_b(loads: Floats, residual: Floats, capacities: Floats, exponents: Floats, channel_of: Channels) -> float:
     """The logarithm of b (Eq. 11), but for tolerances and constant resources."""
     log_b = 0.0
     for k in range(len(loads)):
         on = residual[k].copy()
         for key in range(len(channel_of)):
             on[channel_of[key]] += loads[k, key]
+        least = _NEXT_TO_NOTHING * (on.sum() / capacities.sum())
+        on /= capacities
         if on.max() > 0:
-            log_b += exponents[k] * np.log(on.max() / max(on.min(), _NEXT_TO_NOTHING * on.mean()))
+            log_b += exponents[k] * np.log(on.max() / max(on.min(), least))
     return log_b
 
 
 @inlined
-def _spread(loads: Floats, residual: Floats, first: int, last: int, channel_of: Channels) -> None:
+def _spread(loads: Floats, residual: Floats, capacities: Floats, first: int, last: int, channel_of: Channels) -> None:
     """Level the keys from `first` to `last`, on top of the untracked load and of the keys before them."""
     full = residual.copy()
     for key in range(last):
         full[channel_of[key]] += loads[key]
     given, on = np.empty(len(loads), np.bool_), np.empty_like(full)
     held = np.empty(len(full), np.int64)  # how many of the keys each channel keeps
-    level = _level_of(loads, full, first, last, channel_of, given, on, held)
-    _give(loads, full, first, last, channel_of, level, given, on, held)
-    _give_above(loads, residual, first, last, channel_of, level, given, on, held)
+    alike = (capacities == 1).all()
+    level = _level_of(loads, full, capacities, first, last, channel_of, given, on, held)
+    _give(loads, full, capacities, first, last, channel_of, level, given, on, held)
+    _give_above(loads, residual, capacities, first, last, channel_of, level, given, on, held)
     for key in range(first, last):
         if given[key]:
-            lightest = np.argmin(on)
+            lightest = _lightest(on, capacities, alike, loads[key])
             channel_of[key] = lightest
             on[lightest] += loads[key]
-    _repair(loads, first, last, channel_of, on)
+    _repair(loads, capacities, alike, first, last, channel_of, on)
+
+
+@inlined
+def _lightest(on: Floats, capacities: Floats, alike: bool, load: float) -> int:
+    """The channel that is least utilised with a load; the lowest of several."""
+    if alike:
+        return int(np.argmin(on))
+    least, lightest = np.inf, 0
+    for channel in range(len(on)):
+        utilised = (on[channel] + load) / capacities[channel]
+        if utilised < least:
+            least, lightest = utilised, channel
+    return lightest
 
 
 @inlined
 def _level_of(
     loads: Floats,
     full: Floats,
+    capacities: Floats,
     first: int,
     last: int,
     channel_of: Channels,
@@ -127,16 +145,16 @@ def _level_of(
     on: Floats,
     held: NDArray[np.int64],
 ) -> float:
-    """The level at which what is given away just fills the channels below it: the average, if no channel sticks out."""
+    """The utilisation to which what is given away just fills the channels below: the average, if none sticks out."""
     total = full.sum()
     low: float = 0.0
-    high: float = total / len(full)
+    high: float = total / capacities.sum()
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        _give(loads, full, first, last, channel_of, middle, given, on, held)
+        _give(loads, full, capacities, first, last, channel_of, middle, given, on, held)
         filled = 0.0
-        for load in on:
-            filled += max(load, middle)
+        for channel in range(len(on)):
+            filled += max(on[channel], middle * capacities[channel])
         if filled > total:
             high = middle
         else:
@@ -148,6 +166,7 @@ def _level_of(
 def _give(
     loads: Floats,
     full: Floats,
+    capacities: Floats,
     first: int,
     last: int,
     channel_of: Channels,
@@ -161,7 +180,7 @@ def _give(
     held[:] = 0
     for key in range(first, last):
         channel = channel_of[key]
-        given[key] = on[channel] - loads[key] >= level
+        given[key] = on[channel] - loads[key] >= level * capacities[channel]
         if given[key]:
             on[channel] -= loads[key]
         else:
@@ -172,6 +191,7 @@ def _give(
 def _give_above(
     loads: Floats,
     residual: Floats,
+    capacities: Floats,
     first: int,
     last: int,
     channel_of: Channels,
@@ -185,26 +205,42 @@ def _give_above(
     Below the ceiling that the heaviest key or the untracked load makes inevitable, they would migrate for nothing. So
     would a key that a channel has alone, as it would stick out elsewhere too.
     """
-    ceiling = max(level, residual.max(), loads[0] + residual.min())
+    heaviest = _lightest(residual, capacities, False, loads[0])
+    ceiling = max(level, (residual / capacities).max(), (loads[0] + residual[heaviest]) / capacities[heaviest])
     for key in range(last - 1, first - 1, -1):
         channel = channel_of[key]
-        above = on[channel] - level
-        if not given[key] and on[channel] > ceiling and held[channel] > 1 and loads[key] < 2 * above:
+        above = on[channel] - level * capacities[channel]
+        if (
+            not given[key]
+            and on[channel] > ceiling * capacities[channel]
+            and held[channel] > 1
+            and loads[key] < 2 * above
+        ):
             on[channel] -= loads[key]
             held[channel] -= 1
             given[key] = True
 
 
 @inlined
-def _repair(loads: Floats, first: int, last: int, channel_of: Channels, on: Floats) -> None:
-    """Move the key that evens out most, at most half the gap, to the least loaded channel; at most once a channel."""
+def _repair(
+    loads: Floats, capacities: Floats, alike: bool, first: int, last: int, channel_of: Channels, on: Floats
+) -> None:
+    """Move the key that evens out most, not past the giver, to the least utilised channel; at most once a channel.
+
+    What it evens out is half the fall of the sum of squared loads over capacities.
+    """
+    gap, width = np.empty(len(on)), np.empty(len(on))
     for _ in range(len(on)):
-        lightest = np.argmin(on)
+        lightest = _lightest(on, capacities, alike, 0.0)
+        for channel in range(len(on)):
+            gap[channel] = on[channel] / capacities[channel] - on[lightest] / capacities[lightest]
+            width[channel] = (1 / capacities[channel] + 1 / capacities[lightest]) / 2
         best, chosen = 0.0, -1
         for key in range(first, last):
-            gap = on[channel_of[key]] - on[lightest]
-            if loads[key] <= gap / 2 and loads[key] * (gap - loads[key]) > best:
-                best, chosen = loads[key] * (gap - loads[key]), key
+            giver = channel_of[key]
+            narrows = gap[giver] - loads[key] * width[giver]
+            if loads[key] * width[giver] <= gap[giver] / 2 and loads[key] * narrows > best:
+                best, chosen = loads[key] * narrows, key
         if chosen < 0:
             return
         on[channel_of[chosen]] -= loads[chosen]

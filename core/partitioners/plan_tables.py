@@ -1,11 +1,12 @@
 """A plan as tables."""
 
 from adapt.core.frequencies.tables import NULL_KEY
+from adapt.core.partitioners.constraints import recorded_capacities
 from adapt.core.partitioners.key_text import key_to_text
 from adapt.core.partitioners.names import ENGINE_SCHEMES
 from adapt.core.partitioners.plan import Plan
 from adapt.core.resources.metrics import METRIC_COLUMNS
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Cell, Column, Kind, Table
 
 
 def plan_table(plan: Plan) -> Table:
@@ -30,25 +31,38 @@ def plan_table(plan: Plan) -> Table:
 
 
 def load_table(plan: Plan) -> Table:
-    """The foreseen load of each channel, fullest first."""
-    columns = (
-        Column("channel", Kind.COUNT),
-        Column("network", Kind.NUMBER),
-        Column("share", Kind.SHARE, about="of the whole network load"),
-        Column("state", Kind.NUMBER),
-        Column("computation", Kind.NUMBER),
-    )
-    loads = plan.predicted_loads
+    """The foreseen load of each channel, fullest first; with capacities, the most utilised first."""
+    loads, capacities = plan.predicted_loads, recorded_capacities(plan.parameters, plan.channels)
+    columns = _LOAD_COLUMNS if capacities is None else (*_LOAD_COLUMNS, *_CAPACITY_COLUMNS)
     if not loads:
-        return Table.of("Foreseen load of each channel", columns, [])
+        return Table.of(_LOAD_TITLE, columns, [])
     network = loads["network"]
     total = sum(network)
-    order = sorted(range(plan.channels), key=lambda channel: (-network[channel], channel))
-    rows = [
-        (at, network[at], network[at] / total if total else None, loads["state"][at], loads["computation"][at])
-        for at in order
-    ]
-    return Table.of("Foreseen load of each channel", columns, rows)
+    used = network if capacities is None else [load / own for load, own in zip(network, capacities, strict=True)]
+    rows: list[tuple[Cell, ...]] = []
+    for at in sorted(range(plan.channels), key=lambda channel: (-used[channel], channel)):
+        share = network[at] / total if total else None
+        row = (at, network[at], share, loads["state"][at], loads["computation"][at])
+        if capacities is not None:
+            row += (capacities[at], used[at] * sum(capacities) / total if total else None)
+        rows.append(row)
+    return Table.of(_LOAD_TITLE, columns, rows)
+
+
+_LOAD_TITLE = "Foreseen load of each channel"
+
+_LOAD_COLUMNS = (
+    Column("channel", Kind.COUNT),
+    Column("network", Kind.NUMBER),
+    Column("share", Kind.SHARE, about="of the whole network load"),
+    Column("state", Kind.NUMBER),
+    Column("computation", Kind.NUMBER),
+)
+
+_CAPACITY_COLUMNS = (
+    Column("capacity", Kind.NUMBER, about="in relation to the others"),
+    Column("utilisation", Kind.RATIO, about="network load over capacity; 1 is that of all channels together"),
+)
 
 
 def explicit_keys_table(plan: Plan) -> Table:

@@ -54,6 +54,7 @@ class Problem:
         resources: All three loads and their tolerances.
         moves: How often a construction that moves keys about may move each (section 4.2.4); None, as often as it likes.
         pinned: The channel that each key must have, -1 for a free key; shape (keys,).
+        capacities: Of each channel, over that of the average one; shape (channels,).
         residual: Makes the load that the untracked keys put on each channel, under the next ring, by resource: shape
             (3, channels). Routes the whole population, so it is called only by a construction that looks at it.
 
@@ -78,6 +79,7 @@ class Problem:
     resources: Resources
     moves: int | None
     pinned: Channels
+    capacities: Floats
     residual: Callable[[], Floats]
 
     @property
@@ -117,6 +119,7 @@ class Problem:
             UsageError: a load was not measured.
         """
         frequencies = counted.frequencies if isinstance(counted, Population) else counted
+        limits = constraints or Constraints()
         rows = frequencies.rows_of(tracked)
         counts = loads_at(frequencies, rows, ResourceFunction.LINEAR)
         weights = counts
@@ -150,7 +153,8 @@ class Problem:
             utility=utility,
             resources=resources,
             moves=moves,
-            pinned=(constraints or Constraints()).pins_of(tracked),
+            pinned=limits.pins_of(tracked),
+            capacities=limits.relative(ring.channels),
             residual=partial(_residual, counted, tracked, resources, ring),
         )
 

@@ -27,6 +27,9 @@ class Metrics:
     With lossy counts, the keys that were not listed are stood in for by as many made-up keys of equal weight, which are
     routed as real keys are and are part of every number here (`Population`).
 
+    Where channels differ in capacity, a channel's load is its utilisation everywhere: load over relative capacity; and
+    the average one is the utilisation of all capacity together.
+
     Attributes:
         imbalance: Network load of the fullest channel over the average one.
         imbalance_floor: The least `imbalance` that any placement of whole keys can reach.
@@ -90,7 +93,11 @@ def published_name(field: str) -> str:
 
 
 def evaluate(
-    partitioner: Partitioner, counted: Counted, resources: Resources, previous: Partitioner | None = None
+    partitioner: Partitioner,
+    counted: Counted,
+    resources: Resources,
+    previous: Partitioner | None = None,
+    capacities: Floats | None = None,
 ) -> Metrics:
     """Measure a partitioner on a counted stream.
 
@@ -99,12 +106,13 @@ def evaluate(
         counted: The stream; keys that a lossy counter did not list are stood in for.
         resources: Functions and tolerances.
         previous: The partitioner before it; none, no migration.
+        capacities: Of each channel, shape (channels,), where they differ: balance is then of utilisations.
     """
     population = Population.of(counted)
     placed = partitioner.channels_of(population.keys)
     loads = channel_loads(placed, population, resources, partitioner.channels)
     before = None if previous is None else previous.channels_of(population.keys)
-    return measure(partitioner, population, resources, placed, loads, before)
+    return measure(partitioner, population, resources, placed, loads, before, capacities)
 
 
 def measure(
@@ -114,6 +122,7 @@ def measure(
     placed: Channels,
     loads: Floats,
     before: Channels | None = None,
+    capacities: Floats | None = None,
 ) -> Metrics:
     """As `evaluate`, where the keys are routed and the channels weighed already.
 
@@ -124,21 +133,25 @@ def measure(
         placed: The channel of each key of the population, shape (keys,).
         loads: The loads of the channels, shape (3, channels).
         before: The channel of each key of the population under the partitioner before, shape (keys,).
+        capacities: Of each channel, shape (channels,), where they differ.
     """
     population = Population.of(counted)
     channels = partitioner.channels
     explicit = partitioner.explicit if isinstance(partitioner, HybridPartitioner) else None
-    moved = None
+    moved = pair_floor = None
     if before is not None:
         moved = migration(before, placed, population.loads(resources.state), channels, population.represented)
+    if explicit is not None:
+        pair_floor = _pair_floor(explicit, population, placed, resources, loads[2], capacities)
     return metrics_of(
         loads,
         resources,
         total=float(population.loads(resources.network).sum()),
         heavy=population.heaviest(resources.network, channels),
-        pair_floor=None if explicit is None else _pair_floor(explicit, population, placed, resources, loads[2]),
+        pair_floor=pair_floor,
         explicit_keys=0 if explicit is None else len(explicit),
         moved=moved,
+        capacities=capacities,
     )
 
 
@@ -151,6 +164,7 @@ def metrics_of(
     pair_floor: float | None,
     explicit_keys: int,
     moved: Migration | None,
+    capacities: Floats | None = None,
 ) -> Metrics:
     """The metrics of channels that are weighed already, by whatever way.
 
@@ -162,18 +176,19 @@ def metrics_of(
         pair_floor: `r_floor_pair`.
         explicit_keys: Keys that are mapped one by one.
         moved: What changed from the partitioner before.
+        capacities: Of each channel, shape (channels,), where they differ: one and the same for all three resources.
     """
     channels, network = loads.shape[1], loads[2]
-    ratios = [max_over_min(load) for load in loads]
+    ratios = [max_over_min(load if capacities is None else load / capacities) for load in loads]
     b = relative_imbalance(ratios, resources.tolerance)
     m = None if moved is None else moved.relative
     return Metrics(
-        imbalance=max_over_mean(network),
-        imbalance_floor=imbalance_floor(float(heavy[0]), total, channels) if len(heavy) else None,
+        imbalance=max_over_mean(network, capacities),
+        imbalance_floor=imbalance_floor(heavy, total, channels, capacities) if len(heavy) else None,
         r_s=ratios[0],
         r_c=ratios[1],
         r_n=ratios[2],
-        r_floor=r_floor(heavy, total, channels),
+        r_floor=r_floor(heavy, total, channels, capacities),
         r_floor_pair=pair_floor,
         b=b,
         m=m,
@@ -186,11 +201,16 @@ def metrics_of(
 
 
 def _pair_floor(
-    explicit: ExplicitMap, population: Population, placed: Channels, resources: Resources, network: Floats
+    explicit: ExplicitMap,
+    population: Population,
+    placed: Channels,
+    resources: Resources,
+    network: Floats,
+    capacities: Floats | None,
 ) -> float | None:
     """`r_floor_pair`, with what the ring puts on each channel measured: all but the listed keys that are explicit."""
     listed = population.frequencies
     tracked = explicit.rows_of(listed.keys) >= 0
     weights = listed_loads(listed, resources.network)[tracked]
     placed_explicitly = np.bincount(placed[: population.listed][tracked], weights=weights, minlength=len(network))
-    return r_floor_pair(np.sort(weights)[::-1], np.maximum(network - placed_explicitly, 0.0))
+    return r_floor_pair(np.sort(weights)[::-1], np.maximum(network - placed_explicitly, 0.0), capacities)

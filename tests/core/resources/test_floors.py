@@ -80,7 +80,7 @@ class TestCapacities:
             max(load / own for load, own in zip(loads, capacities, strict=True)) / mean
             for loads in all_loads(keys, [0] * n)
         )
-        assert 1 <= floor
+        assert floor >= 1
         assert floor * ROUNDING <= least
 
     @given(weights, unequal())
