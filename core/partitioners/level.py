@@ -63,19 +63,21 @@ def _level(loads: Floats, residual: Floats, capacities: Floats, exponents: Float
     functions, keys = loads.shape
     channels = residual.shape[1]
     tried, best = np.empty_like(channel_of), np.empty_like(channel_of)
+    alike = (capacities == 1).all()
     stands = _log_b(loads, residual, capacities, exponents, channel_of)
     while True:
         reached = np.inf
         heavy = keys if functions == 1 else 0
         while True:
-            tried[:] = channel_of
-            _spread(loads[0], residual[0], capacities, 0, heavy, tried)
-            if functions > 1:
-                _spread(loads[1], residual[1], capacities, heavy, keys, tried)
-            log_b = _log_b(loads, residual, capacities, exponents, tried)
-            if log_b < reached:
-                reached = log_b
-                best[:] = tried
+            for uproot in range(1 if alike else 2):
+                tried[:] = channel_of
+                _spread(loads[0], residual[0], capacities, uproot == 1, 0, heavy, tried)
+                if functions > 1:
+                    _spread(loads[1], residual[1], capacities, uproot == 1, heavy, keys, tried)
+                log_b = _log_b(loads, residual, capacities, exponents, tried)
+                if log_b < reached:
+                    reached = log_b
+                    best[:] = tried
             if heavy == keys:
                 break
             heavy = min(keys, max(channels, 2 * heavy))
@@ -101,7 +103,9 @@ def _log_b(loads: Floats, residual: Floats, capacities: Floats, exponents: Float
 
 
 @inlined
-def _spread(loads: Floats, residual: Floats, capacities: Floats, first: int, last: int, channel_of: Channels) -> None:
+def _spread(
+    loads: Floats, residual: Floats, capacities: Floats, uproot: bool, first: int, last: int, channel_of: Channels
+) -> None:
     """Level the keys from `first` to `last`, on top of the untracked load and of the keys before them."""
     full = residual.copy()
     for key in range(last):
@@ -111,7 +115,7 @@ def _spread(loads: Floats, residual: Floats, capacities: Floats, first: int, las
     alike = (capacities == 1).all()
     level = _level_of(loads, full, capacities, first, last, channel_of, given, on, held)
     _give(loads, full, capacities, first, last, channel_of, level, given, on, held)
-    _give_above(loads, residual, capacities, first, last, channel_of, level, given, on, held)
+    _give_above(loads, residual, capacities, uproot, first, last, channel_of, level, given, on, held)
     for key in range(first, last):
         if given[key]:
             lightest = _lightest(on, capacities, alike, loads[key])
@@ -192,6 +196,7 @@ def _give_above(
     loads: Floats,
     residual: Floats,
     capacities: Floats,
+    uproot: bool,
     first: int,
     last: int,
     channel_of: Channels,
@@ -203,19 +208,18 @@ def _give_above(
     """Let channels that are fuller than any need be give light keys that bring them nearer to the level, if below it.
 
     Below the ceiling that the heaviest key or the untracked load makes inevitable, they would migrate for nothing. So
-    would a key that a channel has alone, as it would stick out elsewhere too.
+    would a key that a channel has alone, as it would stick out elsewhere too; but where channels differ in capacity it
+    might not, and with `uproot` each key that alone makes its channel fuller than any need be is given.
     """
     heaviest = _lightest(residual, capacities, False, loads[0])
     ceiling = max(level, (residual / capacities).max(), (loads[0] + residual[heaviest]) / capacities[heaviest])
     for key in range(last - 1, first - 1, -1):
         channel = channel_of[key]
         above = on[channel] - level * capacities[channel]
-        if (
-            not given[key]
-            and on[channel] > ceiling * capacities[channel]
-            and held[channel] > 1
-            and loads[key] < 2 * above
-        ):
+        if given[key] or on[channel] <= ceiling * capacities[channel]:
+            continue
+        nearer = held[channel] > 1 and loads[key] < 2 * above
+        if nearer or (uproot and residual[channel] + loads[key] > ceiling * capacities[channel]):
             on[channel] -= loads[key]
             held[channel] -= 1
             given[key] = True

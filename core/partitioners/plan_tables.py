@@ -42,10 +42,9 @@ def load_table(plan: Plan) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for at in sorted(range(plan.channels), key=lambda channel: (-used[channel], channel)):
         share = network[at] / total if total else None
-        row = (at, network[at], share, loads["state"][at], loads["computation"][at])
-        if capacities is not None:
-            row += (capacities[at], used[at] * sum(capacities) / total if total else None)
-        rows.append(row)
+        utilised = used[at] * sum(capacities or ()) / total if total else None
+        own = () if capacities is None else (capacities[at], utilised)
+        rows.append((at, network[at], share, loads["state"][at], loads["computation"][at], *own))
     return Table.of(_LOAD_TITLE, columns, rows)
 
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ from adapt.core.errors import UsageError
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.partitioners.bounded import TIGHT, USUAL, bounded
 from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.constraints import Constraints
 from adapt.core.resources.functions import ResourceFunction
 
 weights = st.lists(st.integers(0, 50), min_size=1, max_size=60)
@@ -44,6 +46,50 @@ def test_each_key_takes_the_first_channel_on_its_walk_on_which_it_fits(counts, c
         if channel != walk[0]:
             expected[key] = channel
     assert bounded(frequencies, ring, capacity=capacity).explicit == expected
+
+
+@given(
+    st.lists(st.integers(0, 50), min_size=1, max_size=30),
+    st.lists(st.integers(1, 5), min_size=1, max_size=6),
+    caps,
+    st.data(),
+)
+def test_by_capacity_each_key_walks_to_where_it_fits_after_the_pinned_ones(counts, each, capacity, data):
+    frequencies, ring = counted(counts), ConsistentHash(len(each), 7)
+    names = frequencies.keys.to_pylist()
+    pinned = data.draw(st.dictionaries(st.sampled_from(names), st.integers(0, ring.channels - 1)))
+    own = [ring.channels * Fraction(one, sum(each)) for one in each]
+    loads, expected = [0] * ring.channels, dict(pinned)
+    for key, count in zip(names, frequencies.count_low.tolist(), strict=True):
+        if key in pinned:
+            loads[pinned[key]] += count
+    homes = ring.replicas_of(frequencies.keys).tolist()
+    for key, count, home in zip(names, frequencies.count_low.tolist(), homes, strict=True):
+        if key in pinned:
+            continue
+        walk = np.roll(ring.owners, -home).tolist()
+        average = sum(counts) / ring.channels
+        fitting = [at for at in walk if loads[at] + count <= capacity * average * float(own[at]) * (1 + 1e-12)]
+        used = [(loads[at] + count) / own[at] for at in range(ring.channels)]
+        channel = (fitting or [at for at in walk if used[at] == min(used)])[0]
+        loads[channel] += count
+        if channel != walk[0]:
+            expected[key] = channel
+    assert (
+        bounded(frequencies, ring, capacity=capacity, constraints=Constraints(tuple(each), pinned)).explicit == expected
+    )
+
+
+@given(weights, st.lists(st.integers(1, 4), min_size=1, max_size=6), caps)
+def test_no_channel_is_above_its_part_of_the_cap_unless_a_key_is_too_heavy_for_the_smallest(counts, each, capacity):
+    frequencies, own = counted(counts), np.array(each) / np.mean(each)
+    average = sum(counts) / len(each)
+    loads = loads_of(
+        bounded(frequencies, ConsistentHash(len(each), 20), capacity=capacity, constraints=Constraints(tuple(each))),
+        frequencies,
+    )
+    if max(counts) <= (capacity - 1) * average * own.min():
+        assert (loads <= capacity * average * own * (1 + 1e-9)).all()
 
 
 @given(weights, st.integers(1, 7), caps)

@@ -1,5 +1,7 @@
 """Constraints: what is refused, what plans record, and pinned and named keys through every scheme that can."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,8 +12,11 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.partitioners.build import build_plan
-from adapt.core.partitioners.constraints import Constraints, MigrationLimit, pinned_keys
+from adapt.core.partitioners.compare import compare_schemes
+from adapt.core.partitioners.constraints import Constraint, Constraints, MigrationLimit, honours, pinned_keys
 from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.plan_tables import load_table
+from adapt.core.resources.functions import Resources
 from adapt.core.stream import KeyType
 
 COUNTS = 3000 // np.arange(1, 200)
@@ -150,3 +155,114 @@ class TestTrackedByName:
 
     def test_keys_that_a_lossy_counter_did_not_list_are_left_to_the_ring(self):
         assert set(build_plan(LOSSY, Scheme.HYBRID, 3, track_keys=pa.array(["k2", "nobody"])).explicit) == {"k2"}
+
+
+class TestUtilisation:
+    CAPACITIES = (1.0, 3.0, 2.0)
+
+    @pytest.mark.parametrize("letters", ["LLL", "CLQ"])
+    @pytest.mark.parametrize(
+        ("scheme", "construction"),
+        [
+            (Scheme.HYBRID, Construction.LEVEL),
+            (Scheme.BOUNDED, Construction.SCAN),
+            (Scheme.BOUNDED_TIGHT, Construction.SCAN),
+            (Scheme.GREEDY, Construction.SCAN),
+        ],
+    )
+    def test_metrics_and_tables_are_of_loads_over_capacities(self, scheme, construction, letters):
+        """Computed here from the plan's own placement, in plain fractions."""
+        resources, capacities = Resources.parse(letters), Constraints(capacities=self.CAPACITIES)
+        plan = build_plan(
+            STREAM, scheme, 3, construction=construction, resources=resources, track=150, constraints=capacities
+        )
+        placed = plan.partitioner().channels_of(STREAM.keys)
+        rows = [np.bincount(placed, function.of(STREAM.count_low), 3) for function in resources.functions]
+        used = np.array(rows) / self.CAPACITIES
+        ratios = [plan.metrics[name] for name in ("r_s", "r_c", "r_n")]
+        assert ratios == pytest.approx((used.max(axis=1) / used.min(axis=1)).tolist())
+        assert plan.metrics["imbalance"] == pytest.approx(used[2].max() / (rows[2].sum() / 6))
+        assert plan.metrics["imbalance"] >= plan.metrics["imbalance_floor"]
+        assert plan.metrics["r_n"] >= plan.metrics["r_floor"]
+        assert plan.parameters["capacities"] == [1.0, 3.0, 2.0]
+        table = load_table(plan)
+        assert table.values("capacity") == [self.CAPACITIES[channel] for channel in table.values("channel")]
+        assert table.values("utilisation") == pytest.approx(sorted(used[2] * 6 / rows[2].sum(), reverse=True))
+
+    def test_level_fills_channels_in_proportion_where_enough_is_tracked(self):
+        plan = build_plan(
+            STREAM,
+            Scheme.HYBRID,
+            3,
+            construction=Construction.LEVEL,
+            track=150,
+            constraints=Constraints(capacities=self.CAPACITIES),
+        )
+        assert plan.metrics["r_n"] < 1.01
+
+    def test_equal_capacities_give_the_plan_that_none_give(self):
+        for scheme in (Scheme.HYBRID, Scheme.BOUNDED, Scheme.GREEDY):
+            free, even = (
+                build_plan(STREAM, scheme, 3, construction=Construction.LEVEL, constraints=Constraints(capacities))
+                for capacities in (None, (0.1, 0.1, 0.1))
+            )
+            assert (free.explicit, free.metrics) == (even.explicit, even.metrics)
+
+    def test_a_recorded_capacity_that_is_none_is_refused_with_its_field(self):
+        plan = build_plan(STREAM, Scheme.HYBRID, 3)
+        for recorded in (["x", 1, 1], [1, 1], 5, [1, 1, 0]):
+            with pytest.raises(BadInput, match=r"plan field 'parameters.capacities'"):
+                load_table(replace(plan, parameters={"capacities": recorded}))
+
+
+EVERY = [
+    *((Scheme.HYBRID, construction) for construction in Construction),
+    *((scheme, Construction.SCAN) for scheme in Scheme if scheme is not Scheme.HYBRID),
+]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(("scheme", "construction"), EVERY)
+    @pytest.mark.parametrize("constraint", Constraint)
+    def test_what_is_not_honoured_is_refused_by_name_with_what_can(self, scheme, construction, constraint):
+        given = {
+            Constraint.CAPACITY: Constraints(capacities=(1, 2, 3)),
+            Constraint.PIN: Constraints(pinned={"k9": 1}),
+            Constraint.MAX_MIGRATION: Constraints(max_migration=MigrationLimit(3)),
+        }[constraint]
+        previous = build_plan(STREAM, scheme, 3, construction=construction)
+
+        def built():
+            return build_plan(STREAM, scheme, 3, construction=construction, previous=previous, constraints=given)
+
+        if honours(scheme, construction, given):
+            built()
+            return
+        name = f"construction {construction}" if scheme is Scheme.HYBRID else f"scheme {scheme}"
+        with pytest.raises(UsageError) as refusal:
+            built()
+        assert str(refusal.value).startswith(f"{name} cannot honour {constraint}; hybrid (")
+        assert "level" in str(refusal.value)
+
+    def test_the_refusal_has_every_scheme_that_can(self):
+        with pytest.raises(UsageError) as refusal:
+            build_plan(STREAM, Scheme.JUMP, 3, constraints=Constraints(pinned={"k9": 1}))
+        assert str(refusal.value) == (
+            "scheme jump cannot honour --pin; hybrid (scan, redist, readj, readj-printed, unlocked, level), bounded,"
+            " bounded-1.05 and greedy can"
+        )
+
+    def test_a_limit_to_migration_needs_a_plan_before_it(self):
+        limited = Constraints(max_migration=MigrationLimit(0.5))
+        with pytest.raises(
+            UsageError, match=r"--max-migration 0.5 limits nothing .* give the plan in force \(--from\)"
+        ):
+            build_plan(STREAM, Scheme.HYBRID, 3, construction=Construction.LEVEL, constraints=limited)
+        with pytest.raises(UsageError, match=r"--max-migration 0.5 limits nothing .* give two channel counts or more"):
+            compare_schemes(STREAM, [3], schemes=[Scheme.HYBRID], constraints=limited)
+
+    def test_constraints_fit_every_channel_count_of_a_comparison_or_it_is_refused_before_it_begins(self):
+        with pytest.raises(UsageError, match="2 capacities are given for 3 channels"):
+            compare_schemes(STREAM, [2, 3], schemes=[Scheme.GREEDY], constraints=Constraints(capacities=(1, 2)))
+        with pytest.raises(UsageError, match="key 'k1' is pinned to channel 2, but 2 channels run from 0 to 1"):
+            compare_schemes(STREAM, [4, 2], schemes=[Scheme.GREEDY], constraints=Constraints(pinned={"k1": 2}))

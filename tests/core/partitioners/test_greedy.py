@@ -1,3 +1,4 @@
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.constraints import Constraints
 from adapt.core.partitioners.greedy import greedy
 from adapt.core.resources.functions import ResourceFunction
 
@@ -45,6 +47,42 @@ def test_the_fullest_channel_is_within_graham_s_bound_of_the_least_possible(coun
         for placed in product(range(channels), repeat=len(counts))
     )
     assert fullest(counted(counts), channels) <= best * (4 / 3 - 1 / (3 * channels)) * (1 + 1e-12)
+
+
+@given(
+    st.lists(st.integers(0, 50), min_size=1, max_size=20),
+    st.lists(st.integers(1, 5), min_size=1, max_size=5),
+    st.data(),
+)
+def test_by_capacity_each_key_goes_where_the_utilisation_with_it_is_least_after_the_pinned_ones(counts, each, data):
+    frequencies, channels = counted(counts), len(each)
+    names = frequencies.keys.to_pylist()
+    pinned = data.draw(st.dictionaries(st.sampled_from(names), st.integers(0, channels - 1)))
+    loads, expected = [0] * channels, dict(pinned)
+    for key, count in zip(names, frequencies.count_low.tolist(), strict=True):
+        if key in pinned:
+            loads[pinned[key]] += count
+    for key, count in zip(names, frequencies.count_low.tolist(), strict=True):
+        if key not in pinned:
+            used = [Fraction(load + count, own) for load, own in zip(loads, each, strict=True)]
+            if len(set(each)) == 1:
+                used = loads
+            expected[key] = used.index(min(used))
+            loads[expected[key]] += count
+    built = greedy(frequencies, ConsistentHash(channels, 5), constraints=Constraints(tuple(each), pinned))
+    assert built.explicit == expected
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=7), st.lists(st.integers(1, 6), min_size=1, max_size=3))
+def test_the_most_utilised_channel_is_within_the_bound_for_uniform_machines(counts, each):
+    frequencies, channels = counted(counts), len(each)
+    best = min(
+        (np.bincount(placed, weights=counts, minlength=channels) / each).max()
+        for placed in product(range(channels), repeat=len(counts))
+    )
+    built = greedy(frequencies, ConsistentHash(channels, 5), constraints=Constraints(tuple(each)))
+    used = np.bincount(built.channels_of(frequencies.keys), frequencies.count_low, channels) / each
+    assert used.max() <= best * (2 - 2 / (channels + 1)) * (1 + 1e-12)
 
 
 def test_a_constant_load_spreads_keys_whatever_their_counts():

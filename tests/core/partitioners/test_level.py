@@ -37,6 +37,22 @@ def loads_of(problem, placed, function=ResourceFunction.LINEAR):
     return problem.residual()[row] + tracked
 
 
+def utilised(problem, placed):
+    """The whole load of each channel over its capacity."""
+    return loads_of(problem, placed) / problem.capacities
+
+
+@st.composite
+def constrained(draw, steps):
+    """A step in which channels may differ in capacity and keys may be pinned."""
+    problem = draw(steps)
+    keys, n = len(problem.counts), problem.channels
+    capacities = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)))
+    pins = draw(st.lists(st.integers(-3, n - 1), min_size=keys, max_size=keys))
+    pinned = np.maximum(np.array(pins, np.int32), -1)
+    return replace(problem, capacities=capacities / capacities.mean(), pinned=pinned)
+
+
 @st.composite
 def steps(draw, letters=st.text("CLQ", min_size=3, max_size=3)):
     """A step of any kind, growing or shrinking, with keys tracked and not, and many equal counts."""
@@ -112,18 +128,19 @@ def test_constant_resources_move_nothing():
 
 
 @settings(deadline=None)
-@given(steps())
+@given(steps() | constrained(steps()))
 def test_every_tracked_key_has_a_channel_in_range_and_nothing_given_is_changed(problem):
     home, counts = problem.home.copy(), problem.counts.copy()
     placed = level(problem)
     assert (placed.dtype, placed.shape) == (np.int32, problem.counts.shape)
     assert ((placed >= 0) & (placed < problem.channels)).all()
+    assert ((problem.pinned < 0) | (placed == problem.pinned)).all()
     assert (problem.home == home).all()
     assert (problem.counts == counts).all()
 
 
 @settings(deadline=None)
-@given(steps())
+@given(steps() | constrained(steps()))
 def test_levelling_again_moves_nothing(problem):
     placed = level(problem)
     assert level(problem).tolist() == placed.tolist()
@@ -151,31 +168,57 @@ def test_no_channel_is_fuller_than_with_scan_by_more_than_a_key(problem):
 
 
 @settings(deadline=None)
-@given(steps(LINEAR))
+@given(steps(LINEAR) | constrained(steps(LINEAR)))
 def test_the_ratio_is_never_below_its_floor(problem):
-    floor = r_floor_pair(problem.counts, problem.residual()[2])
-    loads = loads_of(problem, level(problem))
+    floor = r_floor_pair(problem.counts, problem.residual()[2], problem.capacities)
+    loads = utilised(problem, level(problem))
     assert loads.min() == 0 or (floor is not None and loads.max() / loads.min() >= floor * (1 - 1e-12))
 
 
 @settings(deadline=None)
-@given(steps(LINEAR))
+@given(steps(LINEAR) | constrained(steps(LINEAR)))
 def test_levelling_never_makes_the_ratio_worse(problem):
-    before, after = loads_of(problem, problem.start), loads_of(problem, level(problem))
-    assert after.max() * before.min() <= before.max() * after.min() or before.min() < 0.002 * before.mean()
+    before, after = utilised(problem, problem.start), utilised(problem, level(problem))
+    rounding, nothing = 1 + 1e-12, 0.002 * loads_of(problem, problem.start).mean()
+    assert after.max() * before.min() <= before.max() * after.min() * rounding or before.min() < nothing
 
 
-def test_small_steps_are_nearly_as_level_as_can_be():
+@settings(deadline=None)
+@given(constrained(steps()), st.lists(st.integers(1, 30), max_size=8))
+def test_a_pinned_key_is_as_good_as_untracked_load_on_its_channel(problem, counts):
+    free = problem.pinned < 0
+    rows = [function.of(problem.counts[~free]) for function in problem.resources.functions]
+    held = np.array([np.bincount(problem.pinned[~free], row, problem.channels) for row in rows])
+    residual = problem.residual() + held
+    left = {name: getattr(problem, name)[free] for name in ("counts", "home", "hashed", "state", "pinned")}
+    without = replace(problem, **left, loads=problem.loads[:, free], residual=lambda: residual)
+    assert level(without).tolist() == level(problem)[free].tolist()
+
+
+def test_channels_fill_in_proportion_to_their_capacity():
+    problem = step([6, 5, 4, 3, 3, 2, 1], home=[0] * 7, residual=[0, 0, 0])
+    placed = level(replace(problem, capacities=np.array([1.5, 0.75, 0.75])))
+    assert loads_of(problem, placed).tolist() == [12, 6, 6]
+
+
+def test_the_key_that_sticks_out_of_a_small_channel_does_not_out_of_a_large_one():
+    problem = step([12, 2, 2, 2, 2, 2, 2], home=[1, 1, 1, 0, 0, 2, 2], residual=[0, 0, 0])
+    placed = level(replace(problem, capacities=np.array([1.5, 0.75, 0.75])))
+    assert loads_of(problem, placed).tolist() == [12, 6, 6]
+
+
+@pytest.mark.parametrize("capacities", [[1, 1, 1], [1, 1, 2], [1, 2, 4]])
+def test_small_steps_are_nearly_as_level_as_can_be(capacities):
     """Against every placement of 6 keys on 3 channels: the mean of r over the least r, of 200 random steps."""
-    random = np.random.default_rng(0)
+    random, each = np.random.default_rng(0), np.array(capacities) / np.mean(capacities)
     every = np.array(list(product(range(3), repeat=6)))
     ratios = []
     for _ in range(200):
         counts = np.sort(random.integers(1, 100, 6))[::-1]
         residual = random.integers(20, 60, 3)
-        problem = step(counts, random.integers(0, 3, 6), residual)
-        loads = residual + (every[:, :, None] == np.arange(3)).transpose(0, 2, 1) @ problem.counts
-        reached = loads_of(problem, level(problem))
+        problem = replace(step(counts, random.integers(0, 3, 6), residual), capacities=each)
+        loads = (residual + (every[:, :, None] == np.arange(3)).transpose(0, 2, 1) @ problem.counts) / each
+        reached = utilised(problem, level(problem))
         ratios.append(reached.max() / reached.min() / (loads.max(axis=1) / loads.min(axis=1)).min())
     assert min(ratios) >= 1 - 1e-12
     assert np.mean(ratios) < 1.25
