@@ -29,6 +29,10 @@ def demo(
 
     Example: adapt demo
     """
+    from textwrap import fill
+
+    from adapt.core.report.verdict import verdict
+    from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.comparisons import read_comparison
     from adapt.traces.artefacts.disk import disk_failures
     from adapt.traces.artefacts.runs import read_run
@@ -54,9 +58,12 @@ def demo(
         f"Every scheme places those keys on 1 to {CHANNELS} channels. The last count, beside the best possible:",
         ["partition", "compare", trace, "--channels", f"1:{CHANNELS}", "--force", "-o", plans],
     )
-    compared = read_comparison(plans).table
+    stored = read_comparison(plans)
+    compared = stored.table
     columns = ("scheme", "construction", "imbalance", "imbalance_floor", "b", "m", "migrated_keys", "explicit_keys")
     _result([only(compared, columns, channels=CHANNELS)])
+    if found := verdict(compared, Resources().tolerance[2], str(stored.frequencies["heaviest"])):
+        print(fill(found.sentence, 80))
 
     _step(
         3,

@@ -74,16 +74,22 @@ def _judged(channels: int, whole: Sequence[Row], split: Sequence[Row], limit: fl
         sentence = f"{at} nothing needs to be done: hashing alone ({_named(hashed)}) has imbalance {_ratio(hashed)}."
         return Verdict(Cure.NONE_NEEDED, channels, sentence)
     if _imbalance(best) <= limit:
-        fall = f"from {_ratio(hashed)} ({_named(hashed)}) " if hashed is not None else ""
-        mapped = best["explicit_keys"]
-        how = f", {mapped:,} keys mapped one by one" if mapped else ""
-        sentence = f"{at} placement cures the skew: imbalance falls {fall}to {_ratio(best)} ({_named(best)}{how})."
-        return Verdict(Cure.PLACEMENT, channels, sentence)
+        return Verdict(Cure.PLACEMENT, channels, _placed(at, whole, hashed, limit))
     sentence = (
         f"{at} nothing compared here keeps within {limit:g}: the best is {_named(best)} with imbalance {_ratio(best)},"
         f" where whole keys could reach {floor:.3f}; track more keys (--track), or compare other schemes."
     )
     return Verdict(Cure.NOT_COMPARED, channels, sentence)
+
+
+def _placed(at: str, whole: Sequence[Row], hashed: Row | None, limit: float) -> str:
+    """What placement brings: the scheme that migrates least, of those within the limit."""
+    even = [row for row in whole if _imbalance(row) <= limit]
+    chosen = min(even, key=lambda row: (row["m"] or 0.0, _imbalance(row)))
+    fall = f"from {_ratio(hashed)} ({_named(hashed)}) " if hashed is not None else ""
+    mapped = f", {chosen['explicit_keys']:,} keys mapped one by one" if chosen["explicit_keys"] else ""
+    moved = f"; of those within {limit:g}, the one that migrates least" if chosen["m"] and len(even) > 1 else ""
+    return f"{at} placement cures the skew: imbalance falls {fall}to {_ratio(chosen)} ({_named(chosen)}{mapped}{moved})."
 
 
 def _beyond_placement(

@@ -1,7 +1,7 @@
 """What the constructions of our own reach where the paper's stop: Zipf z = 1 over 10^6 keys, N = 10, alpha = 1.2.
 
-A seed is another set of a million integer keys. The ring is that of the product, so its arcs are the same in all of
-them: at N = 10 its key counts alone lie 1.15 apart, which is part of every b with a constant resource.
+A seed is another set of a million integer keys and another ring (`rings`), since how far the arcs of one ring lie apart
+is part of every b with a constant resource: from 1.07 to 1.16 at N = 10, and 1.15 on the ring of the product.
 """
 
 from functools import lru_cache
@@ -17,6 +17,7 @@ from adapt.core.partitioners.names import Construction, Scheme
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import evaluate
+from tests.claims.rings import ring_of
 
 DOMAIN = 10**6
 SHARES = 1 / np.arange(1, DOMAIN + 1)
@@ -42,12 +43,13 @@ def last_two(counted: Frequencies, recipe: Recipe) -> tuple[Partitioner, Partiti
     return before, current
 
 
-@pytest.mark.parametrize(("track", "b_lll", "b_lcl"), [(1000, 1.00, 0.97), (5000, 0.90, 0.91)])
+@pytest.mark.parametrize(("track", "b_lll", "b_lcl"), [(1000, 1.02, 0.99), (5000, 0.91, 0.92)])
 def test_level_is_balanced_at_the_migration_of_consistent_hashing(track, b_lll, b_lcl):
     """The paper has b of 1.2 to 1.3 (LLL) and about 1.15 (LCL), at m of 1.23 to 1.34. Both have one mapping."""
     reached = {"LLL": [], "LCL": []}
     for seed in SEEDS:
-        before, partitioner = last_two(zipf(seed), Recipe(Scheme.HYBRID, Construction.LEVEL, track=track))
+        with ring_of(seed):
+            before, partitioner = last_two(zipf(seed), Recipe(Scheme.HYBRID, Construction.LEVEL, track=track))
         for letters, metrics in reached.items():
             metrics.append(evaluate(partitioner, zipf(seed), Resources.parse(letters), before))
     assert np.mean([metrics.b for metrics in reached["LLL"]]) <= b_lll
@@ -69,20 +71,17 @@ def test_level_reaches_the_floor_of_what_it_may_place():
 
 
 def test_unlocked_has_the_balance_of_redist_at_two_thirds_of_its_migration():
-    """LCL, sigma 0.008, 490 keys tracked. Readj is stopped by ties there: b 1.32 to 1.37.
-
-    The aim was b <= 1.03 at m <= 1.1. b is 1.05 over this ring, as it is for any construction that levels the tracked
-    keys alone (redist 1.04); over the ring of xxhash64, whose key counts lie 1.09 apart, it is 1.03 (redist 1.01).
-    """
+    """LCL, sigma 0.008, 490 keys tracked. Readj is stopped by ties there."""
     b, m = {}, {}
     resources = Resources.parse("LCL", 1.2, 0.008)
     for construction in (Construction.READJ, Construction.REDIST, Construction.UNLOCKED):
         recipe = Recipe(Scheme.HYBRID, construction, resources)
         metrics = []
-        for seed in range(2):
-            before, partitioner = last_two(zipf(seed, whole=True), recipe)
-            metrics.append(evaluate(partitioner, zipf(seed, whole=True), resources, before))
+        for seed in SEEDS:
+            with ring_of(seed):
+                before, partitioner = last_two(zipf(0, whole=True), recipe)
+            metrics.append(evaluate(partitioner, zipf(0, whole=True), resources, before))
         b[construction], m[construction] = np.mean([(each.b, each.m) for each in metrics], axis=0)
     assert b[Construction.READJ] > 1.2
-    assert b[Construction.UNLOCKED] <= 1.02 * b[Construction.REDIST]
+    assert b[Construction.UNLOCKED] <= min(1.03, 1.02 * b[Construction.REDIST])
     assert m[Construction.UNLOCKED] <= min(1.1, 0.75 * m[Construction.REDIST])

@@ -7,10 +7,8 @@ import numpy as np
 from adapt.core.errors import UsageError
 from adapt.core.partitioners.splitting.messages import Messages
 from adapt.core.partitioners.splitting.split import Split
-from adapt.core.resources.floors import imbalance_floor, r_floor
 from adapt.core.resources.functions import Floats, Resources
-from adapt.core.resources.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
-from adapt.core.resources.metrics import Metrics
+from adapt.core.resources.metrics import Metrics, metrics_of
 from adapt.core.table import Column, Kind
 
 
@@ -74,24 +72,14 @@ def measure_split(done: Split, messages: Messages, resources: Resources) -> Metr
         raise UsageError(
             f"key splitting is judged by functions of counts; leave out what is measured: {resources.sources[0]}"
         )
-    loads = split_loads(done, resources)
-    ratios = [max_over_min(load) for load in loads]
     whole = np.bincount(messages.rows, weights=messages.weights, minlength=len(messages.keys))
     keys = np.sort(resources.functions[2].of(whole[whole > 0]))[::-1]
-    total = float(keys.sum())
-    return Metrics(
-        imbalance=max_over_mean(loads[2]),
-        imbalance_floor=imbalance_floor(float(keys[0]), total, done.channels) if len(keys) else None,
-        r_s=ratios[0],
-        r_c=ratios[1],
-        r_n=ratios[2],
-        r_floor=r_floor(keys[: done.channels], total, done.channels),
-        r_floor_pair=None,
-        b=relative_imbalance(ratios, resources.tolerance),
-        m=None,
-        b_times_1_plus_m=None,
-        migrated_keys=None,
-        migrated_state=None,
-        empty_channels=empty_channels(loads[2]),
+    return metrics_of(
+        split_loads(done, resources),
+        resources,
+        total=float(keys.sum()),
+        heavy=keys[: done.channels],
+        pair_floor=None,
         explicit_keys=0,
+        moved=None,
     )
