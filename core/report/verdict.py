@@ -89,7 +89,8 @@ def _placed(at: str, whole: Sequence[Row], hashed: Row | None, limit: float) -> 
     fall = f"from {_ratio(hashed)} ({_named(hashed)}) " if hashed is not None else ""
     mapped = f", {chosen['explicit_keys']:,} keys mapped one by one" if chosen["explicit_keys"] else ""
     moved = f"; of those within {limit:g}, the one that migrates least" if chosen["m"] and len(even) > 1 else ""
-    return f"{at} placement cures the skew: imbalance falls {fall}to {_ratio(chosen)} ({_named(chosen)}{mapped}{moved})."
+    how = f"{_named(chosen)}{mapped}{moved}"
+    return f"{at} placement cures the skew: imbalance falls {fall}to {_ratio(chosen)} ({how})."
 
 
 def _beyond_placement(

@@ -17,7 +17,8 @@ from adapt.core.partitioners.names import Construction, Scheme
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import evaluate
-from tests.claims.rings import ring_of
+
+from .rings import ring_of
 
 DOMAIN = 10**6
 SHARES = 1 / np.arange(1, DOMAIN + 1)
