@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli.evaluate import evaluate
 from adapt.cli.help import Command, Group
 from adapt.cli.options import (
     EXPERT_PANEL,
@@ -501,6 +502,9 @@ def diff(
     difference = plan_difference(first, second, keys.frequencies, weighed)
     long = (for_people(table, format) for table in (difference.moves(), difference.heaviest))
     show([difference.table(), *long], format, difference.as_data())
+
+
+app.command(cls=Command)(evaluate)
 
 
 def named_scheme(name: str) -> Scheme | Splitting:

@@ -22,6 +22,7 @@ ORDER = (
     ["partition", "compare"],
     ["partition", "route"],
     ["partition", "diff"],
+    ["partition", "evaluate"],
     ["replay", "repartition"],
     ["report"],
 )

@@ -1,6 +1,7 @@
 """Counting the keys of a trace on Spark: summaries of blocks by rank, merged inside Spark."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,9 @@ from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, cho
 from adapt.traces.progress import Progress, silent, watched
 from adapt.traces.session import SparkOptions, spark_failures, spark_session
 from adapt.traces.tasks import in_tasks, shared_out
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def count_exactly(
@@ -37,31 +41,63 @@ def count_exactly(
     """
     chosen = chosen_weight(trace, weight)
     spark = spark_session(spark_options)
+    with spark_failures("counting keys"), watched(spark, "counting keys", progress):
+        summed = summed_keys(spark, trace, [chosen]).toArrow()
+    keys = summed["key"].combine_chunks()
+    if summed[chosen.value].null_count:
+        raise too_heavy(trace.path, chosen)
+    counts = summed[chosen.value].combine_chunks().to_numpy(zero_copy_only=False)
+    return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen)
+
+
+def summed_keys(
+    spark: "SparkSession", trace: Trace, weights: Sequence[Weight], partitions: int | None = None
+) -> "DataFrame":
+    """Every key of a trace with what it weighs, exactly; the weight of a key that is too much for an int64 is null.
+
+    Args:
+        spark: The session.
+        trace: The stream.
+        weights: What a row weighs, in one way or in several.
+        partitions: Among how many Spark shares out the keys; its own default if not given.
+
+    Returns:
+        Columns `key` and one for each weight, of its name.
+
+    Raises:
+        BadInput: the trace has no rows.
+    """
     blocks = trace.blocks()
     if not blocks:
-        raise BadInput(f"{trace.path} has no rows, so there are no keys to count")
+        raise no_keys(trace.path)
 
     def work(index: int) -> Iterator[pa.RecordBatch]:
-        counted = count_block(blocks[index], chosen)
-        yield pa.RecordBatch.from_arrays(
-            [counted.keys, pa.array(counted.counts), pa.array(np.full(len(counted.keys), index, np.int64))],
-            names=["key", "weight", "block"],
-        )
+        for weight in weights:
+            counted = count_block(blocks[index], weight)
+            nothing = np.zeros(len(counted.keys), np.int64)
+            sums = [counted.counts if each is weight else nothing.astype(_NUMPY[each]) for each in weights]
+            yield pa.RecordBatch.from_arrays(
+                [counted.keys, pa.array(nothing + index), *map(pa.array, sums)], names=["key", "block", *weights]
+            )
 
-    weight_kind = "double" if chosen is Weight.COST else "bigint"
-    with spark_failures("counting keys"), watched(spark, "counting keys", progress):
-        schema = f"key {SPARK_KEYS[trace.key_type]}, weight {weight_kind}, block bigint"
-        summed = (
-            in_tasks(spark, shared_out(spark, len(blocks)), work, schema)
-            .groupBy("key")
-            .agg(added("weight", "block", chosen).alias("weight"))
-            .toArrow()
-        )
-    keys = summed["key"].combine_chunks()
-    if summed["weight"].null_count:
-        raise BadInput(f"{trace.path}: the {chosen} of one key add up to more than an int64 holds")
-    counts = summed["weight"].combine_chunks().to_numpy(zero_copy_only=False)
-    return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen)
+    kinds = [f"{weight} {'double' if weight is Weight.COST else 'bigint'}" for weight in weights]
+    schema = f"key {SPARK_KEYS[trace.key_type]}, block bigint, {', '.join(kinds)}"
+    counted = in_tasks(spark, shared_out(spark, len(blocks)), work, schema)
+    together = counted if partitions is None else counted.repartition(partitions, "key")
+    return together.groupBy("key").agg(*(added(weight, "block", weight).alias(weight) for weight in weights))
+
+
+_NUMPY = {Weight.COUNT: np.int64, Weight.BYTES: np.int64, Weight.COST: np.float64}
+
+
+def no_keys(where: object) -> BadInput:
+    """What to raise where there is nothing to count."""
+    return BadInput(f"{where} has no rows, so there are no keys to count")
+
+
+def too_heavy(where: object, weight: str) -> BadInput:
+    """What to raise where the whole numbers that one key weighs are too much together."""
+    return BadInput(f"{where}: the {weight} of one key add up to more than an int64 holds")
 
 
 def count_block(block: TraceBlock, weight: Weight) -> KeyCounts:

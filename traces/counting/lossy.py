@@ -34,6 +34,8 @@ from adapt.core.frequencies.timeline import Pane, Timeline
 from adapt.core.hashing.columns import ARROW_TYPES
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.artefacts.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
+from adapt.traces.counting.exact import no_keys
+from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
 from adapt.traces.progress import Progress, silent, watched
 from adapt.traces.session import SparkOptions, carry_failures, spark_failures, spark_session
@@ -202,7 +204,7 @@ def count_frame(
         partial = columns.mapInArrow(run, _schema(key_type, weight))
         found = _reduced(partial, key_type, weight, int(2 / epsilon), frame.rdd.getNumPartitions())
     if not found:
-        raise BadInput("the frame has no rows, so there are no keys to count")
+        raise no_keys("the frame")
     return found[""].summary.frequencies(epsilon, weight)
 
 
@@ -315,7 +317,7 @@ def _on_spark(
 ) -> dict[str, _Found]:
     """The summary of each group over some blocks; each block is counted by itself with half the error."""
     if not blocks:
-        raise BadInput(f"{trace.path} has no rows, so there are no keys to count")
+        raise no_keys(trace.path)
     spark = spark_session(spark_options)
     # As many keys as there are rows between two purges fit anyway, so a short trace is counted exactly.
     short = sum(block.rows for block in blocks) <= FLUSH_ROWS
@@ -441,36 +443,11 @@ def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weigh
 
 def _frame_columns(frame: "DataFrame", key: str, weight: Weight, weigh_by: str | None) -> tuple["DataFrame", KeyType]:
     """The columns of keys and weights in the types in which they are counted."""
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as T
-
-    for name in (key, weigh_by):
-        if name is not None and name not in frame.columns:
-            raise UsageError(f"the frame has no column {name!r}; it has {', '.join(frame.columns)}")
-    kind = frame.schema[key].dataType
-    if isinstance(kind, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
-        key_type = KeyType.INT64
-    elif isinstance(kind, T.StringType):
-        key_type = KeyType.STRING
-    elif isinstance(kind, T.BinaryType):
-        key_type = KeyType.BINARY
-    else:
-        raise UsageError(f"column {key!r} is {kind.simpleString()}, but keys are text, binary or whole numbers")
-    columns = [F.col(_quoted(key)).cast(SPARK_KEYS[key_type]).alias(_KEY)]
+    keys, key_type = key_column(frame, key)
+    columns = [keys.alias(_KEY)]
     if weigh_by is not None:
-        weights = frame.schema[weigh_by].dataType
-        if not isinstance(weights, T.NumericType):
-            raise UsageError(f"column {weigh_by!r} is no number, so it weighs nothing")
-        if weight is Weight.BYTES and not isinstance(weights, T.IntegralType):
-            raise UsageError(f"column {weigh_by!r} is {weights.simpleString()}, but bytes are whole numbers")
-        number = "double" if weight is Weight.COST else "bigint"
-        columns.append(F.col(_quoted(weigh_by)).cast(number).alias(_COUNT))
+        columns.append(amount_column(frame, weigh_by, whole=weight is not Weight.COST)[0].alias(_COUNT))
     return frame.select(*columns), key_type
-
-
-def _quoted(column: str) -> str:
-    """A name as Spark takes it, which sees fields of structures in dots."""
-    return "`" + column.replace("`", "``") + "`"
 
 
 def _window_start(trace: Trace, window: SlidingWindow) -> int:
