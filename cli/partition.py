@@ -20,6 +20,7 @@ from adapt.cli.options import (
     HashOption,
     MasterOption,
     MaxParallelismOption,
+    MeasureOption,
     MovesOption,
     ResourcesOption,
     SigmaOption,
@@ -199,6 +200,7 @@ def build(
     weight: WeightOption = None,
     exact: ExactOption = False,
     resources: ResourcesOption = "LLL",
+    measure: MeasureOption = None,
     tolerance: ToleranceOption = "1.2",
     sigma: SigmaOption = 0.1,
     utility: UtilityOption = UtilityName.APM,
@@ -228,7 +230,7 @@ def build(
 
     Example: adapt partition build web.trace --channels 8 -o web.plan
     """
-    from adapt.core.frequencies.tracking import counted_sentence
+    from adapt.core.frequencies.tracking import counted_sentence, measured_sentences
     from adapt.core.partitioners.build import Recipe, build_plan
     from adapt.core.partitioners.plan import plan_to_data
     from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
@@ -239,7 +241,7 @@ def build(
     from adapt.traces.counted import counted
 
     check_channels(channels)
-    weighed = Resources.parse(resources, tolerance, sigma)
+    weighed = Resources.parse(resources, tolerance, sigma, measure or ())
     if out is not None:
         check_free(out, force=force)
     before = None if previous is None else read_plan(previous)
@@ -248,11 +250,14 @@ def build(
             source,
             counting(exact, channels, weighed, track, weight),
             key_type=key_type,
+            measure=weighed.sources,
             spark_options=spark_options(master, conf),
             progress=progress,
         )
     if not keys.frequencies.exact:
         narrate(counted_sentence(keys.frequencies, weighed, channels))
+    for sentence in measured_sentences(keys.frequencies, weighed, channels):
+        narrate(sentence)
     plan = build_plan(
         keys.frequencies,
         scheme,
@@ -309,6 +314,7 @@ def compare(
     weight: WeightOption = None,
     exact: ExactOption = False,
     resources: ResourcesOption = "LLL",
+    measure: MeasureOption = None,
     tolerance: ToleranceOption = "1.2",
     sigma: SigmaOption = 0.1,
     utility: UtilityOption = UtilityName.APM,
@@ -331,7 +337,7 @@ def compare(
     from time import perf_counter
 
     from adapt.core.frequencies.tables import heaviest_key
-    from adapt.core.frequencies.tracking import counted_sentence
+    from adapt.core.frequencies.tracking import counted_sentence, measured_sentences
     from adapt.core.partitioners.compare import compare_schemes
     from adapt.core.report.verdict import verdict
     from adapt.core.resources.functions import Resources
@@ -341,7 +347,7 @@ def compare(
     from adapt.traces.counted import counted
 
     counts = channel_counts(channels)
-    weighed = Resources.parse(resources, tolerance, sigma)
+    weighed = Resources.parse(resources, tolerance, sigma, measure or ())
     if out is not None:
         check_folder_free(out, force=force)
     with stages() as progress:
@@ -349,6 +355,7 @@ def compare(
             source,
             counting(exact, max(counts), weighed, track, weight),
             key_type=key_type,
+            measure=weighed.sources,
             spark_options=spark_options(master, conf),
             progress=progress,
         )
@@ -368,6 +375,8 @@ def compare(
             clock=perf_counter,
         )
     narrate(counted_sentence(keys.frequencies, weighed, max(counts)))
+    for sentence in measured_sentences(keys.frequencies, weighed, max(counts)):
+        narrate(sentence)
     if out is not None:
         parameters = {
             "channels": counts,
@@ -466,6 +475,7 @@ def diff(
     weight: WeightOption = None,
     exact: ExactOption = False,
     resources: ResourcesOption = "LLL",
+    measure: MeasureOption = None,
     tolerance: ToleranceOption = "1.2",
     key_type: KeyTypeOption = None,
     format: FormatOption = Format.TABLE,
@@ -478,14 +488,14 @@ def diff(
 
     Example: adapt partition diff old.plan new.plan web.freq
     """
-    from adapt.core.frequencies.tracking import counted_sentence
+    from adapt.core.frequencies.tracking import counted_sentence, measured_sentences
     from adapt.core.partitioners.difference import plan_difference
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.plans import read_plan
     from adapt.traces.counted import counted
     from adapt.traces.readable import readable
 
-    weighed = Resources.parse(resources, tolerance)
+    weighed = Resources.parse(resources, tolerance, measure=measure or ())
     first, second = read_plan(before), read_plan(after)
     with readable(source):
         is_csv = source.is_file()
@@ -494,11 +504,14 @@ def diff(
             source,
             counting(exact, max(first.channels, second.channels), weighed, None, weight),
             key_type=key_type or (first.key_type if is_csv else None),
+            measure=weighed.sources,
             spark_options=spark_options(master, conf),
             progress=progress,
         )
     if not keys.frequencies.exact:
         narrate(counted_sentence(keys.frequencies, weighed, second.channels))
+    for sentence in measured_sentences(keys.frequencies, weighed, second.channels):
+        narrate(sentence)
     difference = plan_difference(first, second, keys.frequencies, weighed)
     long = (for_people(table, format) for table in (difference.moves(), difference.heaviest))
     show([difference.table(), *long], format, difference.as_data())

@@ -147,6 +147,4 @@ def _zeros(size: int, column: Weight) -> Counts:
 def _check(values: Counts, column: Weight) -> None:
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):
-        raise BadInput(
-            f"a row has a {column} of {values[wrong[0]]:g}, but what is measured is a finite number from 0 up"
-        )
+        raise BadInput(f"a row has {column} {values[wrong[0]]:g}, but what is measured is a finite number from 0 up")

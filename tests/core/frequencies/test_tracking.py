@@ -1,6 +1,8 @@
 """Which keys are tracked, by hand and by the definition."""
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +12,16 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tracking import COARSEST, FINEST, epsilon_for, theta, threshold, tracked_keys
+from adapt.core.frequencies.frequencies import Frequencies, MeasuredColumn
+from adapt.core.frequencies.tracking import (
+    COARSEST,
+    FINEST,
+    epsilon_for,
+    measured_sentences,
+    theta,
+    threshold,
+    tracked_keys,
+)
 from adapt.core.resources.functions import Resources
 
 
@@ -149,3 +159,52 @@ def test_the_error_has_bounds():
     assert epsilon_for(LINEAR, 1, 10**6) == epsilon_for(LINEAR, 2, 10**6)
     assert epsilon_for(Resources.parse("LLL", 1.0, 0.1), 10, 10**6) == FINEST
     assert 0 < epsilon_for(QUADRATIC, 10, 0) <= COARSEST
+
+
+def measured(**of: tuple[int, int]) -> Frequencies:
+    """Exact counts and bytes by key."""
+    told = counted(**{key: count for key, (count, _) in of.items()})
+    values = np.array([of[key][1] for key in told.keys.to_pylist()], float)
+    return replace(told, measured=(MeasuredColumn("bytes", values, values.sum()),))
+
+
+def test_keys_that_are_heavy_as_measured_are_tracked_beside_those_that_come_often():
+    stream = measured(often=(900, 1), heavy=(1, 900), both=(90, 90), light=(9, 9))
+    by_bytes = Resources.parse("LLL", 1.5, 0.5, ["state=bytes"])
+    room = 0.5 * theta(1.5, 4) / 4
+    assert 90 / 1000 > room > 9 / 1000
+    assert tracked_keys(stream, Resources.parse("LLL", 1.5, 0.5), 4).to_pylist() == ["often", "both"]
+    assert tracked_keys(stream, by_bytes, 4).to_pylist() == ["often", "both", "heavy"]
+    only_bytes = replace(by_bytes, measured=("bytes",) * 3)
+    assert tracked_keys(stream, only_bytes, 4).to_pylist() == ["both", "heavy"]
+
+
+def test_so_many_keys_are_those_with_the_largest_share_of_a_load():
+    stream = measured(often=(600, 1), more=(300, 2), heavy=(1, 900), light=(99, 97))
+    by_bytes = Resources.parse(measure=["network=bytes"])
+    assert tracked_keys(stream, by_bytes, 4, track=2).to_pylist() == ["often", "heavy"]
+    assert tracked_keys(stream, by_bytes, 4, track=9).to_pylist() == stream.keys.to_pylist()
+
+
+def test_a_column_that_is_nothing_tracks_nothing():
+    stream = measured(a=(1, 0), b=(1, 0))
+    assert tracked_keys(stream, Resources.parse("CCC", measure=["state=bytes"]), 4).to_pylist() == []
+
+
+def test_counts_are_as_good_whatever_is_measured():
+    """Counting lossily must list the keys that are heavy in a column, so the letters set its error."""
+    by_bytes = Resources.parse(measure=["state=bytes", "computation=bytes", "network=bytes"])
+    assert epsilon_for(by_bytes, 10, 1000) == epsilon_for(Resources(), 10, 1000)
+
+
+def test_what_is_measured_on_unlisted_keys_is_told():
+    stream = measured(a=(60, 10), b=(20, 30))
+    lossy = replace(stream, total=100, epsilon=0.01, complete_above=1, distinct=40)
+    by_bytes = Resources.parse(measure=["state=bytes"])
+    told = partial(measured_sentences, resources=by_bytes, channels=4)
+    assert told(stream) == told(lossy) == []
+    (much,) = told(replace(lossy, measured=(MeasuredColumn("bytes", np.array([10.0, 30.0]), 80.0),)))
+    assert "bytes: 50.00% is on keys that are not listed" in much
+    assert "count exactly, or with --weight bytes" in much
+    (little,) = told(replace(lossy, measured=(MeasuredColumn("bytes", np.array([10.0, 30.0]), 40.01),)))
+    assert "--weight" not in little

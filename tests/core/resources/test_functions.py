@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.resources.functions import ResourceFunction, Resources
+from adapt.core.resources.functions import Measured, ResourceFunction, Resources
 
 
 def test_functions_of_a_count():
@@ -49,3 +49,46 @@ def test_other_tolerances_are_refused(tolerance):
 def test_sigma_outside_its_range_is_refused(sigma):
     with pytest.raises(UsageError, match=r"sigma .* not in \(0, 1\]"):
         Resources.parse("LLL", 1.2, sigma)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (["state=bytes"], ("bytes", None, None)),
+        (["state=bytes,computation=cost"], ("bytes", "cost", None)),
+        (["network = state_bytes", "state=count"], ("count", None, "state_bytes")),
+        (["state=bytes", "state=bytes"], ("bytes", None, None)),
+        ([], (None, None, None)),
+    ],
+)
+def test_resources_are_measured_by_columns(written, meant):
+    assert Resources.parse(measure=written).measured == meant
+
+
+def test_what_is_measured_takes_the_place_of_a_letter():
+    resources = Resources.parse("CQL", measure=["computation=cost"])
+    assert resources.loads == (ResourceFunction.CONSTANT, Measured("cost"), ResourceFunction.LINEAR)
+    assert resources.letters == "CQL"
+    assert resources.sources == ("cost",)
+    assert resources.by_count == Resources.parse("CQL")
+    assert resources.as_data() == {
+        "resources": "CQL",
+        "tolerance": [1.2, 1.2, 1.2],
+        "measured": {"computation": "cost"},
+    }
+    assert Resources.parse("CQL").as_data() == {"resources": "CQL", "tolerance": [1.2, 1.2, 1.2]}
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("bytes", "measure 'bytes' is not RESOURCE=COLUMN, e.g. state=bytes"),
+        ("state=", "measure 'state=' is not RESOURCE=COLUMN"),
+        ("", "measure '' is not RESOURCE=COLUMN"),
+        ("stat=bytes", r"'stat' is no resource; did you mean 'state'\? \(there are: computation, network, state\)"),
+        ("state=bytes,state=cost", "state is measured by 'bytes' already; give one column"),
+    ],
+)
+def test_other_measures_are_refused(written, told):
+    with pytest.raises(UsageError, match=told):
+        Resources.parse(measure=[written])
