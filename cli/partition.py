@@ -232,6 +232,7 @@ def build(
     """
     from adapt.core.frequencies.tracking import counted_sentence, measured_sentences
     from adapt.core.partitioners.build import Recipe, build_plan
+    from adapt.core.partitioners.model_error import model_error
     from adapt.core.partitioners.plan import plan_to_data
     from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
     from adapt.core.resources.functions import Resources
@@ -272,19 +273,20 @@ def build(
         max_parallelism=max_parallelism,
         trace=keys.fingerprint,
     )
+    recipe = Recipe(scheme, construction, weighed, utility, track, hash, moves=moves, max_parallelism=max_parallelism)
+    wrong = model_error(keys.frequencies, [recipe], channels, None if before is None else before.partitioner())
     against = []
     if optimum is not None:
         from adapt.core.partitioners.optimum import plan_against_optimum
 
-        recipe = Recipe(scheme, construction, weighed, utility, track, hash, moves=moves)
         against = [plan_against_optimum(plan, keys.frequencies, recipe, before, optimum)]
     if out is not None:
         inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
         write_plan(plan, out, Provenance(command_line(), dict(plan.parameters), inputs), force=force)
         narrate_written(out)
     long = (for_people(table, format) for table in (load_table(plan), explicit_keys_table(plan)))
-    document = plan_to_data(plan) | ({"optimum": against[0].records()} if against else {})
-    show([plan_table(plan), *against, *long], format, document)
+    document = plan_to_data(plan) | ({"optimum": against[0].records()} if against else {}) | wrong.as_data()
+    show([plan_table(plan), *wrong.tables(), *against, *long], format, document)
 
 
 @app.command(cls=Command)
@@ -338,7 +340,9 @@ def compare(
 
     from adapt.core.frequencies.tables import heaviest_key
     from adapt.core.frequencies.tracking import counted_sentence, measured_sentences
+    from adapt.core.partitioners.build import Recipe
     from adapt.core.partitioners.compare import compare_schemes
+    from adapt.core.partitioners.model_error import model_error
     from adapt.core.report.verdict import verdict
     from adapt.core.resources.functions import Resources
     from adapt.traces.artefacts.comparisons import write_comparison
@@ -374,6 +378,20 @@ def compare(
             trace=keys.fingerprint,
             clock=perf_counter,
         )
+        recipes = [
+            Recipe(
+                plan.scheme,
+                plan.construction or DEFAULT_CONSTRUCTION,
+                weighed,
+                utility,
+                track,
+                hash,
+                moves=moves,
+                max_parallelism=plan.max_parallelism,
+            )
+            for plan in comparison.plans
+        ]
+        wrong = model_error(keys.frequencies, recipes, counts[-1])
     narrate(counted_sentence(keys.frequencies, weighed, max(counts)))
     for sentence in measured_sentences(keys.frequencies, weighed, max(counts)):
         narrate(sentence)
@@ -381,8 +399,7 @@ def compare(
         parameters = {
             "channels": counts,
             **keys.frequencies.as_counted(),
-            "resources": weighed.letters,
-            "tolerance": list(weighed.tolerance),
+            **weighed.as_data(),
             "sigma": sigma,
             "utility": utility.value,
             "track": track,
@@ -394,9 +411,10 @@ def compare(
         )
         narrate_written(out)
     table = comparison.table()
-    found = verdict(table, weighed.tolerance[2], heaviest_key(keys.frequencies))
+    found = verdict(table, weighed.tolerance[2], heaviest_key(keys.frequencies, weighed.measured[2]))
     document = {**comparison.as_data(), "verdict": found and found.as_data(), **keys.frequencies.as_counted()}
-    show(replace(table, note=f"{found.sentence} {table.note}") if found else table, format, document)
+    compared = replace(table, note=f"{found.sentence} {table.note}") if found else table
+    show([compared, *wrong.tables()], format, document | wrong.as_data())
 
 
 @app.command(cls=Command)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 
 from adapt.core.frequencies.frequencies import Counts, Frequencies
@@ -19,9 +20,10 @@ MOST_KEYS = 10_000
 """A table lists no more keys; there may be a billion, and who needs all reads the artefact."""
 
 
-def heaviest_key(frequencies: Frequencies) -> str:
-    """The heaviest listed key as it is shown; empty if none is listed."""
-    key = frequencies.keys[0].as_py() if len(frequencies.keys) else ""
+def heaviest_key(frequencies: Frequencies, source: str | None = None) -> str:
+    """The heaviest listed key as it is shown, by count or by a column that was measured; empty if none is listed."""
+    row = int(np.argmax(frequencies.column(source).values)) if source and len(frequencies.keys) else 0
+    key = frequencies.keys[row].as_py() if len(frequencies.keys) else ""
     return NULL_KEY if key is None else key_to_text(key)
 
 

@@ -49,19 +49,23 @@ def tracked_keys(
         raise UsageError(f"{track} keys cannot be tracked: give 0 or more")
     if channels == 1 or frequencies.total == 0:
         return frequencies.keys[:0]
-    if track is not None and not resources.sources:
-        return frequencies.keys[:track]
     if track is not None:
-        heaviest = np.argsort(-largest_shares(frequencies, resources), kind="stable")[:track]
-        return frequencies.keys.take(pa.array(np.sort(heaviest)))
+        return frequencies.keys.take(pa.array(np.sort(_heaviest(frequencies, resources, track))))
     # With exact counts this is the head of the list; upper bounds need not fall as the counts do.
     reached = reaches(frequencies, threshold(frequencies, resources, channels))
     for source, alpha in zip(resources.measured, resources.tolerance, strict=True):
         if source is not None:
             column = frequencies.column(source)
             reached |= (column.values > 0) & (column.values >= _room(resources, alpha, channels) * column.total)
-    reached[:least] = True
+    reached[_heaviest(frequencies, resources, least)] = True
     return frequencies.keys.filter(pa.array(reached))
+
+
+def _heaviest(frequencies: Frequencies, resources: Resources, most: int) -> NDArray[np.int64]:
+    """The rows of the heaviest listed keys: by count, or by largest share of a load where a resource was measured."""
+    if not resources.sources:
+        return np.arange(min(most, len(frequencies.keys)))
+    return np.argsort(-largest_shares(frequencies, resources), kind="stable")[:most]
 
 
 def theta(alpha: float, channels: int) -> float:

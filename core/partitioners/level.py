@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
+from adapt.core.partitioners.balance import same_rows
 from adapt.core.partitioners.partitioner import Channels
 from adapt.core.partitioners.problem import Problem
-from adapt.core.resources.functions import Floats, ResourceFunction
+from adapt.core.resources.functions import Floats, Load, ResourceFunction
 
 _WORTH = 0.005
 """The part by which b must fall for anything to move: levelling again what is level moves nothing."""
@@ -30,6 +31,10 @@ def level(problem: Problem) -> Channels:
     and the lighter ones, whose squares hardly matter, fill up the linear load. How many count as heavy is tried: none,
     the number of channels, twice as many, and so on; the first with the least b wins.
 
+    Where resources were measured, keys that are heavy to one may be light to another. So the same is tried with any two
+    of the different loads and the mean of their shares: the heaviest keys in one are levelled by it, the others by the
+    other.
+
     Pinned keys lie where they are pinned, as untracked ones lie where the ring puts them.
 
     Unless b falls by half a percent nothing moves. Only balance is weighed: neither the problem's utility, nor its
@@ -40,47 +45,86 @@ def level(problem: Problem) -> Channels:
     partitioning functions, section 4.2, can reach. O(keys * channels).
     """
     channel_of, free = problem.start, problem.pinned < 0
-    functions = [f for f in (ResourceFunction.QUADRATIC, ResourceFunction.LINEAR) if f in problem.functions]
-    if functions and problem.channels > 1 and free.any():
-        rows = [problem.resources.functions.index(function) for function in functions]
-        loads = problem.loads[[problem.functions.index(function) for function in functions]]
+    if len(problem.functions) and problem.channels > 1 and free.any():
+        loads, residual, exponents = _distinct(problem)
         pinned = [np.bincount(problem.pinned[~free], load[~free], problem.channels) for load in loads]
+        loads, residual = np.ascontiguousarray(loads[:, free]), residual + pinned
+        pairs = [(0, len(loads) - 1)]
+        if problem.resources.sources and len(loads) > 1:
+            loads, residual = _with_mean(loads, residual, exponents)
+            pairs = [(one, other) for one in range(len(loads)) for other in range(len(loads)) if one != other]
         levelled = channel_of[free]
-        _level(
-            np.ascontiguousarray(loads[:, free]),
-            np.ascontiguousarray(problem.residual()[rows] + pinned, np.float64),
-            problem.capacities,
-            np.array([problem.functions.count(function) / 3 for function in functions]),
-            levelled,
-        )
+        _level(loads, residual, problem.capacities, exponents, np.array(pairs), levelled)
         channel_of[free] = levelled
     return channel_of
 
 
+def _distinct(problem: Problem) -> tuple[Floats, Floats, Floats]:
+    """The different loads of the keys, of the untracked ones on each channel, and how they count in the logarithm of b.
+
+    A quadratic load stands before all others, a linear one after them. Shapes (loads, keys), (loads, channels),
+    (loads,).
+    """
+    order: dict[Load, int] = {ResourceFunction.QUADRATIC: 0, ResourceFunction.LINEAR: 2}
+    functions = sorted(dict.fromkeys(problem.functions), key=lambda load: order.get(load, 1))
+    loads = problem.loads[[problem.functions.index(load) for load in functions]]
+    residual = problem.residual()[[problem.resources.loads.index(load) for load in functions]]
+    same = same_rows(np.concatenate((loads, residual), axis=1)) if problem.resources.sources else range(len(loads))
+    counts = np.array([problem.functions.count(load) for load in functions])
+    kept = sorted(set(same))
+    exponents = np.array([counts[[first == row for first in same]].sum() / 3 for row in kept])
+    return loads[kept], np.ascontiguousarray(residual[kept], np.float64), exponents
+
+
+def _with_mean(loads: Floats, residual: Floats, exponents: Floats) -> tuple[Floats, Floats]:
+    """Loads of keys and of channels, and below them the mean of their shares, as they count in b."""
+    wholes = loads.sum(axis=1) + residual.sum(axis=1)
+    shares = np.divide(exponents, wholes, out=np.zeros(len(wholes)), where=wholes > 0)
+    return np.vstack((loads, shares @ loads)), np.vstack((residual, shares @ residual))
+
+
 @compiled
-def _level(loads: Floats, residual: Floats, capacities: Floats, exponents: Floats, channel_of: Channels) -> None:
-    """Level again and again, in `channel_of`, as long as that lowers b; the steeper function is the first."""
-    functions, keys = loads.shape
+def _level(
+    loads: Floats,
+    residual: Floats,
+    capacities: Floats,
+    exponents: Floats,
+    pairs: NDArray[np.int64],
+    channel_of: Channels,
+) -> None:
+    """Level again and again, in `channel_of`, as long as that lowers b: the heaviest keys by one of two loads.
+
+    Loads beyond the exponents are only levelled by.
+    """
+    measured, keys = len(exponents), loads.shape[1]
     channels = residual.shape[1]
     tried, best = np.empty_like(channel_of), np.empty_like(channel_of)
-    alike = (capacities == 1).all()
-    stands = _log_b(loads, residual, capacities, exponents, channel_of)
+    ways = 1 if (capacities == 1).all() else 2  # without uprooting, and with it
+    stands = _log_b(loads[:measured], residual, capacities, exponents, channel_of)
     while True:
         reached = np.inf
-        heavy = keys if functions == 1 else 0
-        while True:
-            for uproot in range(1 if alike else 2):
-                tried[:] = channel_of
-                _spread(loads[0], residual[0], capacities, uproot == 1, 0, heavy, tried)
-                if functions > 1:
-                    _spread(loads[1], residual[1], capacities, uproot == 1, heavy, keys, tried)
-                log_b = _log_b(loads, residual, capacities, exponents, tried)
-                if log_b < reached:
-                    reached = log_b
-                    best[:] = tried
-            if heavy == keys:
-                break
-            heavy = min(keys, max(channels, 2 * heavy))
+        for pair in range(len(pairs)):
+            one, other = pairs[pair]
+            heavy = keys if one == other else 0
+            falling = np.argsort(-loads[one], kind="mergesort")
+            while True:
+                order = falling.copy()
+                light = order[heavy:]
+                order[heavy:] = light[np.argsort(-loads[other][light], kind="mergesort")]
+                first, second = loads[one][order], loads[other][order]
+                for way in range(ways):
+                    placed = channel_of[order]
+                    _spread(first, residual[one], capacities, way == 1, 0, heavy, placed)
+                    if heavy < keys:
+                        _spread(second, residual[other], capacities, way == 1, heavy, keys, placed)
+                    tried[order] = placed
+                    log_b = _log_b(loads[:measured], residual, capacities, exponents, tried)
+                    if log_b < reached:
+                        reached = log_b
+                        best[:] = tried
+                if heavy == keys:
+                    break
+                heavy = min(keys, max(channels, 2 * heavy))
         if not reached < stands - _WORTH:
             return
         stands = reached
@@ -211,8 +255,9 @@ def _give_above(
     would a key that a channel has alone, as it would stick out elsewhere too; but where channels differ in capacity it
     might not, and with `uproot` each key that alone makes its channel fuller than any need be is given.
     """
-    heaviest = _lightest(residual, capacities, False, loads[0])
-    ceiling = max(level, (residual / capacities).max(), (loads[0] + residual[heaviest]) / capacities[heaviest])
+    most = loads.max()
+    home = _lightest(residual, capacities, False, most)
+    ceiling = max(level, (residual / capacities).max(), (most + residual[home]) / capacities[home])
     for key in range(last - 1, first - 1, -1):
         channel = channel_of[key]
         above = on[channel] - level * capacities[channel]

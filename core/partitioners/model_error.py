@@ -59,7 +59,7 @@ def model_error(
     Raises:
         UsageError: as in building the plans; or a load was not measured.
     """
-    resources = recipes[0].resources
+    resources = recipes[0].resources if recipes else Resources()
     if not resources.sources:
         return ModelError(Table.of(_TITLE, _PLAN_COLUMNS, []), Table.of(_KEYS_TITLE, _KEY_COLUMNS, []))
     population = Population.of(counted)
