@@ -82,6 +82,15 @@ def count(
         list[str] | None,
         typer.Option("--key", metavar="KEY", help="Show this key's interval too; repeatable.", show_default=False),
     ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            metavar="COLUMN",
+            help="Add up count, cost or bytes for the listed keys too, to build plans by; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     over: Annotated[
         Over | None,
         typer.Option("--over", help="Also show hot keys over time, or count stream by stream.", show_default=False),
@@ -171,6 +180,7 @@ def count(
         over_time=over is Over.TIME,
         by_stream=over is Over.STREAM,
         pane=None if pane is None else Length.parse(pane, "pane"),
+        measure=tuple(dict.fromkeys(name.strip() for each in measure or () for name in each.split(","))),
     )
     if out is not None:
         check_folder_free(out, force=force)

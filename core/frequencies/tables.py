@@ -68,7 +68,7 @@ def _guarantee(frequencies: Frequencies) -> str:
 
 
 def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
-    """The heaviest keys, each with the interval that holds its true weight."""
+    """The heaviest keys, each with the interval that holds its true weight, and its share of what was measured."""
     kind = _kind(frequencies.weight)
     columns = (
         Column("rank", Kind.COUNT),
@@ -76,10 +76,13 @@ def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
         Column("count_low", kind, about="it weighs no less"),
         Column("count_high", kind, about="it weighs no more"),
         Column("share", Kind.SHARE, about="count_low over the total"),
+        *(Column(f"{column.source}_share", Kind.SHARE, about="as measured") for column in frequencies.measured),
     )
     keys = frequencies.keys.slice(0, most)
     low, high = frequencies.count_low[:most], frequencies.count_high[:most]
-    rows = [(at, *row) for at, row in enumerate(_interval_rows(frequencies, keys, low, high), start=1)]
+    shares = [(column.values[:most] / (column.total or 1.0)).tolist() for column in frequencies.measured]
+    intervals = _interval_rows(frequencies, keys, low, high)
+    rows = [(at + 1, *row, *(share[at] for share in shares)) for at, row in enumerate(intervals)]
     hidden = len(frequencies.keys) - len(rows)
     return Table.of("Heaviest keys", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")
 

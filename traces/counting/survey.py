@@ -17,6 +17,7 @@ from adapt.core.table import Table
 from adapt.traces.artefacts.trace import Trace
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.lossy import count_panes, count_streams
+from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.progress import Progress, silent
 from adapt.traces.session import SparkOptions
 
@@ -36,6 +37,7 @@ class Survey:
         over_time: Tell the life-lines of hot keys too.
         by_stream: Tell the keys of each stream too.
         pane: The step of time; None takes a round one, or the panes of the sliding window.
+        measure: Columns to add up for the listed keys too.
 
     Raises:
         UsageError: options that do not go together.
@@ -46,6 +48,7 @@ class Survey:
     over_time: bool = False
     by_stream: bool = False
     pane: Length | None = None
+    measure: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.over_time or self.by_stream) and self.counting.method is CountMethod.EXACT:
@@ -54,6 +57,8 @@ class Survey:
             raise UsageError("--over stream counts whole streams; leave out --window, or count over time")
         if self.pane is not None and (not self.over_time or self.counting.window is not None):
             raise UsageError("--pane goes with --over time, where no --window says how long panes are")
+        if self.measure and self.counting.window is not None:
+            raise UsageError("--measure adds up the whole trace; leave out --window")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class Surveyed:
         told: dict[str, Any] = {
             "schema": SCHEMA,
             **counts_table(self.frequencies).records()[0],
+            **self._measured(),
             "top_share": skew["top_share_high"],
             "useful_workers": skew["useful_workers"],
             "skew": {**skew, "verdict_in_words": self.skew.note},
@@ -94,6 +100,12 @@ class Surveyed:
         }
         extra = {"asked": self.asked, "over_time": self.over_time, "streams": self.streams}
         return told | {name: table.records() for name, table in extra.items() if table is not None}
+
+    def _measured(self) -> dict[str, Any]:
+        """What each column adds up to, and on keys that are not listed."""
+        columns = self.frequencies.measured
+        told = {column.source: {"total": column.total, "unlisted": column.unlisted} for column in columns}
+        return {"measured": told} if told else {}
 
     def _repr_html_(self) -> str:
         """All tables, for a notebook."""
@@ -111,6 +123,7 @@ def survey(
     """
     how = asked.counting
     keys = keys_from_texts(asked.keys, trace.key_type)
+    check_measurable(trace, asked.measure)
     timeline = None
     if asked.over_time:
         timeline = count_panes(
@@ -124,6 +137,8 @@ def survey(
         frequencies = _of_timeline(timeline, how)
     else:
         frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
+    if asked.measure:
+        frequencies = with_columns(trace, frequencies, asked.measure, spark_options=spark_options, progress=progress)
     streams = None
     if asked.by_stream:
         found = count_streams(
