@@ -15,11 +15,19 @@ from adapt.core.partitioners.constraints import Constraints, limits_nothing, ref
 from adapt.core.partitioners.construct import CONSTRUCTIONS, LEAST_TRACKED
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.names import DEFAULT_CONSTRUCTION, ENGINE_SCHEMES, Construction, Scheme, UtilityName
+from adapt.core.partitioners.names import (
+    DEFAULT_CONSTRUCTION,
+    ENGINE_SCHEMES,
+    TRACKING_SCHEMES,
+    Construction,
+    Scheme,
+    UtilityName,
+)
 from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.partitioners.plan import Plan
 from adapt.core.partitioners.problem import Problem, explicit_map
 from adapt.core.partitioners.registry import Parts, follow, max_parallelism_of
+from adapt.core.partitioners.weighted import weighted
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.loads import channel_loads
 from adapt.core.resources.metrics import Metrics, measure
@@ -60,13 +68,15 @@ class Recipe:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a plan records of this: what its numbers and, for the hybrid scheme, its mapping depend on."""
+        """What a plan records of this: what its numbers and, where keys are tracked, its mapping depend on."""
         weighed = self.resources.as_data() | self.constraints.parameters
+        if self.scheme not in TRACKING_SCHEMES:
+            return weighed
+        weighed |= {"sigma": self.resources.sigma, "track": self.track}
+        weighed |= {} if self.track_keys is None else {"track_keys": len(self.track_keys)}
         if self.scheme is not Scheme.HYBRID:
             return weighed
-        limits = {} if self.moves is None else {"moves": self.moves}
-        limits |= {} if self.track_keys is None else {"track_keys": len(self.track_keys)}
-        return weighed | {"sigma": self.resources.sigma, "utility": self.utility.value, "track": self.track} | limits
+        return weighed | {"utility": self.utility.value} | ({} if self.moves is None else {"moves": self.moves})
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +183,15 @@ def build_partitioner(
     constraints = recipe.constraints
     constraints.check_channels(channels)
     refuse_unhonoured(recipe.scheme, recipe.construction, constraints)
-    if recipe.scheme is not Scheme.HYBRID:
+    if recipe.scheme not in TRACKING_SCHEMES:
         parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
         return follow(recipe.scheme, counted, recipe.resources.network, parts, current, constraints)
-    problem = problem_of(counted, recipe, channels, current)
     ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
+    if recipe.scheme is Scheme.WEIGHTED:
+        frequencies = counted.frequencies if isinstance(counted, Population) else counted
+        tracked = _tracked(frequencies, recipe, channels)
+        return weighted(counted, tracked, ring, recipe.resources, current, constraints)
+    problem = problem_of(counted, recipe, channels, current)
     placed = ExplicitMap(problem.keys, CONSTRUCTIONS[recipe.construction](problem))
     return HybridPartitioner(placed.over(constraints.pinned), ring)
 
@@ -225,7 +239,7 @@ def describe(
         key_type=frequencies.key_type,
         construction=recipe.construction if recipe.scheme is Scheme.HYBRID else None,
         hash=recipe.hash,
-        replicas=recipe.replicas,
+        replicas=partitioner.ring.replicas if isinstance(partitioner, HybridPartitioner) else recipe.replicas,
         explicit=explicit_map(partitioner),
         max_parallelism=max_parallelism_of(partitioner),
         trace=trace,
@@ -242,7 +256,7 @@ def _tracked(frequencies: Frequencies, recipe: Recipe, channels: int) -> pa.Arra
     if recipe.track_keys is not None and channels > 1:
         tracked = recipe.track_keys.cast(frequencies.keys.type)
     else:
-        least = LEAST_TRACKED.get(recipe.construction, 0)
+        least = LEAST_TRACKED.get(recipe.construction, 0) if recipe.scheme is Scheme.HYBRID else 0
         tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.track, least)
     pinned = recipe.constraints.pinned.column
     if recipe.track_keys is None and not len(pinned):

@@ -15,7 +15,7 @@ from adapt.core.errors import BadInput, UsageError, near_miss
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.key_text import key_to_text, keys_from_texts
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.names import MAPPED_SCHEMES, Construction, Scheme
 from adapt.core.partitioners.partitioner import Channels
 from adapt.core.resources.functions import Floats
 
@@ -240,7 +240,7 @@ def pinned_keys(pins: Mapping[str, int], frequencies: Frequencies) -> ExplicitMa
 
 
 _PINNING = frozenset(Construction)
-_MAPPED = frozenset({Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY})
+_MAPPED = MAPPED_SCHEMES - {Scheme.HYBRID}
 
 HONOURED: Mapping[Constraint, tuple[frozenset[Construction], frozenset[Scheme]]] = MappingProxyType(
     {

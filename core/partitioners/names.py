@@ -23,6 +23,7 @@ class Scheme(StrEnum):
     BOUNDED = "bounded"
     BOUNDED_TIGHT = "bounded-1.05"
     GREEDY = "greedy"
+    WEIGHTED = "weighted"
 
 
 DEFAULT_SCHEMES = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID)
@@ -31,8 +32,11 @@ DEFAULT_SCHEMES = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID)
 ENGINE_SCHEMES = frozenset({Scheme.SPARK, Scheme.KAFKA, Scheme.FLINK})
 """Those of an engine, with the engine's own hash; the hash of a plan means nothing in them."""
 
-MAPPED_SCHEMES = frozenset({Scheme.HYBRID, Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY})
+MAPPED_SCHEMES = frozenset({Scheme.HYBRID, Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY, Scheme.WEIGHTED})
 """Those with an explicit map, over a ring for every other key."""
+
+TRACKING_SCHEMES = frozenset({Scheme.HYBRID, Scheme.WEIGHTED})
+"""Those of them that map the heavy keys alone, as many as are tracked."""
 
 RING_SCHEMES = MAPPED_SCHEMES | {Scheme.CONSISTENT}
 """Those with a ring; in the others the replicas of a plan mean nothing."""

@@ -74,6 +74,7 @@ SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
         Scheme.BOUNDED: _mapped,
         Scheme.BOUNDED_TIGHT: _mapped,
         Scheme.GREEDY: _mapped,
+        Scheme.WEIGHTED: _mapped,
     }
 )
 

@@ -77,7 +77,7 @@ def r_floor_pair(tracked: Floats, residual: Floats, capacities: Floats | None = 
     fullest = float((residual / each).max())
     if not len(tracked):
         return _over(fullest, float((residual / each).min()), total)
-    everywhere = _water_level(residual, each, float(tracked.sum()))
+    everywhere = water_level(residual, each, float(tracked.sum()))
     channels = np.unique(np.stack((residual, each)), axis=1)  # of channels that are alike, one
     peaks = np.maximum((tracked[0] + channels[0]) / channels[1], max(fullest, _least_peak(tracked, each)))
     best: float | None = None
@@ -131,10 +131,10 @@ def _level_but_for(residual: Floats, capacities: Floats, water: float, sticking:
 
     Where they are those that lack most up to a level, and the water gives that level to the rest, it is the highest.
     """
-    level = _water_level(*_but_for(-residual / capacities, residual, capacities, sticking), water)
+    level = water_level(*_but_for(-residual / capacities, residual, capacities, sticking), water)
     while sticking:
         lacking = np.maximum(level * capacities - residual, 0.0)
-        higher = _water_level(*_but_for(lacking, residual, capacities, sticking), water)
+        higher = water_level(*_but_for(lacking, residual, capacities, sticking), water)
         if higher <= level * (1 + _ROUNDING):
             break
         level = higher
@@ -147,7 +147,7 @@ def _but_for(score: Floats, residual: Floats, capacities: Floats, sticking: int)
     return residual[kept], capacities[kept]
 
 
-def _water_level(residual: Floats, capacities: Floats, water: float) -> float:
+def water_level(residual: Floats, capacities: Floats, water: float) -> float:
     """The level that `water` reaches over channels as wide as their capacities, on a floor of what they have."""
     rising = np.argsort(residual / capacities, kind="stable")
     levels = (water + np.cumsum(residual[rising])) / np.cumsum(capacities[rising])
