@@ -11,7 +11,7 @@ from adapt.core.partitioners.jump import JumpHash
 from adapt.core.partitioners.kafka import KafkaPartitioner
 from adapt.core.partitioners.key_groups import KeyGroups
 from adapt.core.partitioners.maglev import Maglev
-from adapt.core.partitioners.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
+from adapt.core.partitioners.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, TRACKING_SCHEMES, Scheme
 from adapt.core.partitioners.registry import FROM_COUNTS, SCHEMES, Parts, follow, make_partitioner, max_parallelism_of
 from adapt.core.partitioners.rendezvous import Rendezvous
 from adapt.core.partitioners.spark import SparkPartitioner
@@ -24,7 +24,7 @@ NOBODY = frequencies_of(KeyCounts(pa.array([], pa.string()), pa.array([], pa.int
 
 def test_every_scheme_is_made():
     assert list(SCHEMES) == list(Scheme)
-    assert {*FROM_COUNTS, Scheme.HYBRID} == MAPPED_SCHEMES
+    assert {*FROM_COUNTS, *TRACKING_SCHEMES} == MAPPED_SCHEMES
 
 
 def test_a_scheme_is_made_of_what_it_needs():
