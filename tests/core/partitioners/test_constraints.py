@@ -249,7 +249,7 @@ class TestRefusals:
             build_plan(STREAM, Scheme.JUMP, 3, constraints=Constraints(pinned={"k9": 1}))
         assert str(refusal.value) == (
             "scheme jump cannot honour --pin; hybrid (scan, redist, readj, readj-printed, unlocked, level), bounded,"
-            " bounded-1.05 and greedy can"
+            " bounded-1.05, greedy and weighted can"
         )
 
     def test_a_limit_to_migration_needs_a_plan_before_it(self):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
-from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.frequencies import Frequencies, MeasuredColumn
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.build import Recipe, build_partitioner, build_plan
 from adapt.core.partitioners.consistent import ConsistentHash
@@ -199,6 +201,33 @@ def test_pinned_keys_stay_and_the_ring_makes_room_for_them():
     assert plan.metrics["r_n"] <= 1.03
     alone = build_plan(ZIPF, Scheme.WEIGHTED, 1, constraints=Constraints(pinned=pins))
     assert dict(alone.explicit) == pins
+
+
+@pytest.mark.parametrize("capacities", [(1, 1, 1, 1, 1), (2, 1, 1, 1, 1), (1, 2, 3, 4, 5), (1, 1, 20, 1, 1)])
+def test_channels_are_filled_in_proportion_to_their_capacity(capacities):
+    recipe = Recipe(Scheme.WEIGHTED, constraints=Constraints(capacities=capacities))
+    built = build_partitioner(ZIPF, recipe, 5)
+    used = loads_of(built, ZIPF) / np.array(capacities)
+    assert used.max() / used.min() <= (1 + ROOM / 8) / (1 - ROOM / 8)
+    smaller = build_partitioner(ZIPF, Recipe(Scheme.WEIGHTED, constraints=Constraints(capacities=capacities[:4])), 4)
+    grown = build_partitioner(ZIPF, recipe, 5, smaller)
+    used = loads_of(grown, ZIPF) / np.array(capacities)
+    assert used.max() / used.min() <= 1.2
+
+
+def test_of_several_loads_the_one_that_most_resources_have_is_evened_out():
+    generator = np.random.default_rng(7)
+    plain = counted(generator.integers(1, 100, 20_000))
+    column = MeasuredColumn("bytes", np.exp(1.5 * generator.normal(size=20_000)), 1e9)
+    frequencies = replace(plain, measured=(replace(column, total=float(column.values.sum())),))
+
+    def ratios(measure):
+        recipe = Recipe(Scheme.WEIGHTED, resources=Resources.parse("CLL", measure=[measure]), track=0)
+        metrics = evaluate(build_partitioner(frequencies, recipe, 6), frequencies, recipe.resources)
+        return metrics.r_s, metrics.r_n
+
+    assert ratios("state=bytes")[1] <= 1.025 < ratios("state=bytes")[0]
+    assert ratios("state=bytes,computation=bytes")[0] <= 1.025 < ratios("state=bytes,computation=bytes")[1]
 
 
 def test_keys_that_a_counter_did_not_list_are_part_of_the_load():
