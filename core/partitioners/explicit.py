@@ -80,6 +80,11 @@ class ExplicitMap(Mapping[Key, int]):
         """The type of the keys; string if there are none and none was given."""
         return key_type_of(self.column.type)
 
+    @property
+    def of_null(self) -> int | None:
+        """The channel of the null key, if it has one."""
+        return int(self.channels[0]) if self.column.null_count else None
+
     def rows_of(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
         """The row of this map at which each of `keys` stands, or -1; null matches null. Shape (rows,).
 

@@ -13,8 +13,8 @@ from adapt.core.hashing.hashes import HASHES
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS, Replicas, alike
 from adapt.core.partitioners.explicit import ExplicitMap, refuse_out_of_range
+from adapt.core.partitioners.explicit_json import explicit_data, explicit_json
 from adapt.core.partitioners.key_groups import MOST_GROUPS, default_max_parallelism
-from adapt.core.partitioners.key_text import key_to_text
 from adapt.core.partitioners.names import (
     ENGINE_SCHEMES,
     GROUP_SCHEMES,
@@ -97,9 +97,11 @@ class Plan:
 
         Equal plans have equal hashes wherever and whenever they are made: neither times nor predictions count.
         """
-        decisive = {**_mapping_to_data(self), "parameters": self.parameters}
+        decisive = {**_mapping_to_data(self, {}), "parameters": self.parameters}
         canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        return sha256(canonical.encode()).hexdigest()
+        # The first is the field itself: the fields before it, in this order, hold no text of anybody's.
+        before, field_name, after = canonical.encode().partition(b'"explicit":')
+        return sha256(before + field_name + explicit_json(self.explicit) + after.removeprefix(b"{}")).hexdigest()
 
 
 def explicit_table(plan: Plan) -> pa.Table:
@@ -117,9 +119,9 @@ def plan_to_data(plan: Plan, *, with_explicit: bool = True) -> dict[str, Any]:
         plan: What to write.
         with_explicit: Without it `explicit` is null, for a reader that is given `explicit_table`.
     """
-    data = {"schema": SCHEMA, **_mapping_to_data(plan)}
+    data = {"schema": SCHEMA, **_mapping_to_data(plan, explicit_data(plan.explicit) if with_explicit else None)}
     if not with_explicit:
-        data |= {"explicit": None, "explicit_null": None}
+        data["explicit_null"] = None
     told = {"trace": plan.trace, "parent": plan.parent, "predicted_loads": dict(plan.predicted_loads)}
     return data | told | {"metrics": dict(plan.metrics), "parameters": dict(plan.parameters)}
 
@@ -164,8 +166,8 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
     )
 
 
-def _mapping_to_data(plan: Plan) -> dict[str, Any]:
-    """What decides the mapping, with the construction that chose it."""
+def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str, Any]:
+    """What decides the mapping, with the construction that chose it; the explicit map as it is given."""
     return {
         "scheme": plan.scheme.value,
         "construction": plan.construction and plan.construction.value,
@@ -174,8 +176,8 @@ def _mapping_to_data(plan: Plan) -> dict[str, Any]:
         "hash": _hash_to_data(plan),
         **_replicas_to_data(plan),
         **({"max_parallelism": plan.max_parallelism} if plan.scheme in GROUP_SCHEMES else {}),
-        "explicit": {key_to_text(key): channel for key, channel in plan.explicit.items() if key is not None},
-        "explicit_null": plan.explicit.get(None),
+        "explicit": explicit,
+        "explicit_null": plan.explicit.of_null,
     }
 
 

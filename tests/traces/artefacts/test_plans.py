@@ -3,6 +3,7 @@
 import json
 import os
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.frequencies.exact import count_keys, frequencies_of
 from adapt.core.partitioners.build import build_plan
+from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.names import Construction, Scheme
 from adapt.core.partitioners.plan import Plan
 from adapt.core.stream import KeyType
@@ -21,6 +23,9 @@ from adapt.traces.artefacts.plans import read_plan, read_plan_made, write_plan
 MADE = Provenance("adapt partition build a.trace", {"resources": "LLL"}, [{"name": "a.trace"}])
 STREAM = frequencies_of(count_keys(pa.array([f"k{at % (1 + at % 97)}" for at in range(5000)])))
 BUILT = build_plan(STREAM, Scheme.HYBRID, 4, track=20)
+
+
+LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz0123456789", np.uint8)
 
 
 def large(channels=7, keys=10_001):
@@ -75,6 +80,40 @@ def test_a_large_explicit_map_lies_in_a_file_beside_the_plan(tmp_path):
     assert (data["explicit"], data["explicit_file"]["name"]) == (None, side)
     assert read_plan(tmp_path / "a.plan") == plan
     assert read_plan(tmp_path / "a.plan").explicit[None] == 6
+
+
+def drawn_keys(kind, number):
+    """Distinct keys as long as they are to be, 16 bytes, that nothing can compress."""
+    random = np.random.default_rng(number)
+    if kind is KeyType.INT64:
+        return pa.array(np.unique(random.integers(-(2**63), 2**63 - 1, number)))
+    letters = np.arange(256, dtype=np.uint8) if kind is KeyType.BINARY else LETTERS
+    keys = pa.array([key.tobytes() for key in random.choice(letters, (number, 16))], pa.binary())
+    return keys if kind is KeyType.BINARY else keys.cast(pa.string())
+
+
+@pytest.mark.parametrize("kind", KeyType)
+def test_a_plan_takes_at_most_64_bytes_a_tracked_key_and_what_its_channels_take(tmp_path, kind):
+    """Keys of up to 16 bytes, text of which JSON escapes nothing; both files together."""
+    channels, sizes = 100, {}
+    for number in (0, 1_000, 100_000):
+        keys = drawn_keys(kind, number)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        loads = {name: [1 / 3] * channels for name in ("state", "computation", "network")}
+        plan = Plan(
+            Scheme.HYBRID,
+            channels,
+            kind,
+            Construction.LEVEL,
+            explicit=ExplicitMap(keys, np.arange(len(keys)) % channels),
+            predicted_loads=loads,
+        )
+        write_plan(plan, folder / "a.plan", MADE)
+        sizes[number] = sum(file.stat().st_size for file in folder.iterdir())
+    assert sizes[0] < 2_000 + 100 * channels
+    for number in (1_000, 100_000):
+        assert sizes[number] <= sizes[0] + 64 * number
 
 
 def test_a_map_of_ten_thousand_keys_still_stands_in_the_json(tmp_path):
