@@ -37,10 +37,10 @@ _AIM = 0.7
 """The part of the distance that is aimed at, since replicas are whole and keys have weight."""
 
 _GROWTH = 2
-"""No channel is given more replicas than so many times the most that one has,"""
+"""No channel is given more replicas in a step than so many times the most that one has."""
 
 _MOST = 8
-"""nor than so many times the number to begin with: a channel that needs more holds next to nothing else."""
+"""Nor more than so many times the number that channels begin with, so that numbers do not drift from step to step."""
 
 _ROUNDS = 40
 """Of estimating the numbers of replicas and measuring what they carry; mostly fewer than ten are needed."""
