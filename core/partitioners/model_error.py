@@ -65,7 +65,10 @@ def model_error(
     population = Population.of(counted)
     rows: list[list[Cell]] = []
     for recipe in recipes:
-        by_count = replace(recipe, resources=resources.by_count)
+        # A limit to migration is one from a plan in force.
+        limits = recipe.constraints if current else replace(recipe.constraints, max_migration=None)
+        by_count = replace(recipe, resources=resources.by_count, constraints=limits)
+        capacities = limits.relative(channels)
         partitioner = build_partitioner(population, by_count, channels, current)
         placed = partitioner.channels_of(population.keys)
         foretold = channel_loads(placed, population, resources.by_count, channels)
@@ -81,10 +84,10 @@ def model_error(
                         RESOURCES[at],
                         source,
                         resources.letters[at],
-                        max_over_mean(foretold[at]),
-                        max_over_mean(measured[at]),
-                        max_over_min(foretold[at]),
-                        max_over_min(measured[at]),
+                        max_over_mean(foretold[at], capacities),
+                        max_over_mean(measured[at], capacities),
+                        max_over_min(foretold[at] / capacities),
+                        max_over_min(measured[at] / capacities),
                     ]
                 )
     return ModelError(

@@ -103,6 +103,26 @@ def test_each_way_of_counting_is_kept_by_itself(trace, asked):
     assert asked == ways
 
 
+def columns(found) -> dict[str, tuple[list[float], float]]:
+    return {column.source: (column.values.tolist(), column.total) for column in found.frequencies.measured}
+
+
+def test_measured_columns_are_kept_beside_the_counts_on_which_they_build(trace, asked):
+    plain = counted(trace)
+    measured = counted(trace, measure=["count", "cost"])
+    assert len(asked) == 1
+    assert facts(measured) == facts(plain)
+    assert columns(measured)["count"][1] == ROWS
+    assert columns(measured)["cost"][1] == sum(at % 7 for at in range(ROWS))
+    assert columns(plain) == {}
+    assert len(kept(trace)) == 2
+    again = counted(trace, measure=["cost", "count"])
+    assert columns(again) == columns(measured)
+    assert len(kept(trace)) == 2
+    assert list(columns(counted(trace, measure=["cost"]))) == ["cost"]
+    assert len(asked) == 1
+
+
 def test_what_comes_to_the_same_error_is_the_same_count(trace, asked):
     derived = Counting(channels=20, resources=Resources())
     counted(trace, derived)
@@ -213,6 +233,20 @@ def test_ways_of_counting_are_refused_for_what_is_counted(artefact, csv, how, op
     for path in (artefact, csv):
         with pytest.raises(UsageError, match=rf"{option}\b.*{path.name}"):
             counted(path, how)
+
+
+def test_a_column_that_is_not_there_is_refused_by_name(trace, artefact, csv):
+    with pytest.raises(UsageError, match=r"t\.trace has no bytes to measure, only count, cost; ingest it with --bytes"):
+        counted(trace, measure=["bytes"])
+    with pytest.raises(UsageError, match=r"t\.freq: nothing was measured as 'count'.* count the trace again with"):
+        counted(artefact, measure=["count"])
+    with pytest.raises(UsageError, match=r"counts\.csv has no column 'bytes' to measure by"):
+        counted(csv, measure=["bytes"])
+
+
+def test_exact_counts_are_a_column_of_what_they_weigh(artefact, csv):
+    assert counted(artefact, measure=["cost"]).frequencies.column("cost").total > 0
+    assert counted(csv, measure=["count"]).frequencies.column("count").values.tolist() == [3, 1]
 
 
 def test_the_type_of_keys_is_refused_for_what_knows_it(trace, artefact):

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.errors import BadInput, EnvironmentFailure
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
-from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.frequencies import Frequencies, MeasuredColumn
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.artefacts.frequencies import FILE, read_counts, read_frequencies, write_frequencies
 from adapt.traces.artefacts.manifest import Provenance
@@ -55,6 +55,20 @@ def test_costs_and_bounds_are_read_back_to_the_last_bit(tmp_path):
     )
     write_frequencies(lossy, tmp_path / "f", MADE)
     assert same(read_frequencies(tmp_path / "f")[0], lossy)
+
+
+def test_measured_columns_are_read_back_and_are_part_of_the_content(tmp_path):
+    plain = counted(COLUMNS["string"])
+    columns = MeasuredColumn("bytes", np.array([0.1 + 0.2, 0, 5, 7]), 99.5), MeasuredColumn("count", np.ones(4), 4.0)
+    measured = replace(plain, measured=columns)
+    written = write_frequencies(measured, tmp_path / "f", MADE)
+    read, _ = read_frequencies(tmp_path / "f", check_all=True)
+    assert same(read, plain)
+    assert [(c.source, c.values.tolist(), c.total) for c in read.measured] == [
+        (c.source, c.values.tolist(), c.total) for c in columns
+    ]
+    assert written.content_hash != write_frequencies(plain, tmp_path / "plain", MADE).content_hash
+    assert read_frequencies(tmp_path / "plain")[0].measured == ()
 
 
 def test_no_keys_at_all_are_read_back(tmp_path):
@@ -137,6 +151,40 @@ def test_keys_may_hold_commas_quotes_and_line_ends(tmp_path):
         'say "no"',
         "a,b",
     ]
+
+
+def test_further_columns_are_measured_by_their_headings(tmp_path):
+    path = csv(tmp_path, "key,count,note,state bytes\nb,1,x,2.5\na,2,,0\n")
+    read = read_counts(path, sources=["state bytes", "count"])
+    assert read.keys.to_pylist() == ["a", "b"]
+    assert read.column("state bytes").values.tolist() == [0, 2.5]
+    assert (read.column("state bytes").total, read.column("count").values.tolist()) == (2.5, [2, 1])
+    assert read_counts(path).measured == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("key,count,x\na,1,2\nb,1\n", "line 3: 2 fields where key,count,x are expected"),
+        ("key,count,x\na,1,2\nb,1,-2\n", "line 3: the x '-2' is not a number from 0 up"),
+        ("key,count,x\n\na,1,much\n", "line 3: the x 'much' is not a number from 0 up"),
+        ("key,count,x\na,1,\n", "line 2: the x '' is not a number from 0 up"),
+        ("key,count,x\na,1,nan\n", "line 2: the x 'nan' is not a number from 0 up"),
+        ("key,count,x,x\na,1,1,1\n", "2 columns are called 'x'; give each a heading of its own"),
+        ("key,count,x\na,1,1e308\nb,1,1e308\n", "the numbers of x add up to more than a number can hold"),
+    ],
+)
+def test_a_bad_row_of_a_measured_column_is_refused_with_its_line(tmp_path, text, told):
+    with pytest.raises(BadInput) as refused:
+        read_counts(csv(tmp_path, text), sources=["x"])
+    assert told in str(refused.value)
+    assert "counts.csv" in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["a,1\n", "key,count,X\na,1,1\n", "a,1,2\n"])
+def test_a_column_that_has_no_such_heading_is_refused(tmp_path, text):
+    with pytest.raises(UsageError, match=r"no column 'x' to measure by.*first line is the header"):
+        read_counts(csv(tmp_path, text), sources=["x"])
 
 
 def test_counts_may_be_fractions(tmp_path):
