@@ -22,6 +22,13 @@ SERVED = 1000
 """Counts are to serve plans that track so many keys, if nothing is said: those of the level construction."""
 
 
+MOST_TRACKED = 10_000
+"""More keys than that are tracked only if so many reach delta, or are asked for."""
+
+_RING_NOISE = 1.05
+"""Untracked load on a channel, over an even part of it: what a ring of a thousand replicas may well leave there."""
+
+
 def tracked_keys(
     frequencies: Frequencies, resources: Resources, channels: int, track: int | None = None, least: int = 0
 ) -> pa.Array:
@@ -38,7 +45,9 @@ def tracked_keys(
         channels: N.
         track: Take this many of the heaviest keys instead of those that reach delta: of those with the largest share
             of a load, where a resource was measured.
-        least: Beside those that reach delta take heaviest keys until there are so many; nothing where `track` is given.
+        least: Beside those that reach delta take heaviest keys until there are so many, and up to `MOST_TRACKED` until
+            the channel of the heaviest key can keep the network tolerance, if it can at all; 0, or where `track` is
+            given, none.
 
     Raises:
         UsageError: `track` is negative, or a load was not measured.
@@ -57,7 +66,8 @@ def tracked_keys(
         if source is not None:
             column = frequencies.column(source)
             reached |= (column.values > 0) & (column.values >= _room(resources, alpha, channels) * column.total)
-    reached[_heaviest(frequencies, resources, least)] = True
+    if least:
+        reached[_heaviest(frequencies, resources, _enough(frequencies, resources, channels, least))] = True
     return frequencies.keys.filter(pa.array(reached))
 
 
@@ -66,6 +76,22 @@ def _heaviest(frequencies: Frequencies, resources: Resources, most: int) -> NDAr
     if not resources.sources:
         return np.arange(min(most, len(frequencies.keys)))
     return np.argsort(-largest_shares(frequencies, resources), kind="stable")[:most]
+
+
+def _enough(frequencies: Frequencies, resources: Resources, channels: int, least: int) -> int:
+    """How many keys to track so that what the ring adds to the heaviest is little enough; at least `least`.
+
+    The channel of the heaviest key has its share, f1, and about an even part of what is not tracked: over the mean,
+    N f1 + 1 - (f1 + f2 + ...).
+    """
+    if resources.sources or resources.functions[2] is not ResourceFunction.LINEAR or not len(frequencies.keys):
+        return least
+    shares = frequencies.count_low[:MOST_TRACKED] / frequencies.total
+    alone = channels * float(shares[0])
+    if alone > resources.tolerance[2]:
+        return least  # no placement can keep it
+    over_mean = alone + _RING_NOISE * (1 - np.cumsum(shares))
+    return max(least, min(int(np.count_nonzero(over_mean > resources.tolerance[2])) + 1, MOST_TRACKED))
 
 
 def theta(alpha: float, channels: int) -> float:

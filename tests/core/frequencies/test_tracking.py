@@ -16,6 +16,7 @@ from adapt.core.frequencies.frequencies import Frequencies, MeasuredColumn
 from adapt.core.frequencies.tracking import (
     COARSEST,
     FINEST,
+    MOST_TRACKED,
     epsilon_for,
     measured_sentences,
     theta,
@@ -208,3 +209,35 @@ def test_what_is_measured_on_unlisted_keys_is_told():
     assert "count exactly, or with --weight bytes" in much
     (little,) = told(replace(lossy, measured=(MeasuredColumn("bytes", np.array([10.0, 30.0]), 40.01),)))
     assert "--weight" not in little
+
+
+def zipf_counts(keys: int, z: float) -> Frequencies:
+    counts = np.maximum(np.rint(1e7 * np.arange(1, keys + 1) ** -z), 1).astype(np.int64)
+    return frequencies_of(KeyCounts(pa.array(range(keys)), counts, int(counts.sum())))
+
+
+def test_a_least_number_is_tracked_beside_those_that_reach_delta():
+    stream = zipf_counts(50_000, 0.8)
+    by_delta = tracked_keys(stream, Resources(), 10)
+    assert len(by_delta) < 1000
+    assert tracked_keys(stream, Resources(), 10, least=1000).equals(stream.keys[:1000])
+    assert tracked_keys(stream, Resources(), 10, least=5).equals(by_delta)
+    assert tracked_keys(stream, Resources(), 10, track=7, least=1000).equals(stream.keys[:7])
+    assert len(tracked_keys(stream, Resources(), 1, least=1000)) == 0
+
+
+@given(st.sampled_from([0.6, 0.8, 1.0, 1.1]), st.integers(2, 40))
+def test_more_are_tracked_only_as_far_as_the_heaviest_key_needs_company_that_is_placed(z, channels):
+    stream = zipf_counts(20_000, z)
+    tracked = len(tracked_keys(stream, Resources(), channels, least=100))
+    shares = stream.count_low / stream.total
+
+    def over_mean(keys):
+        return channels * shares[0] + 1.05 * (1 - shares[:keys].sum())
+
+    if channels * shares[0] > 1.2:
+        assert tracked == max(100, len(tracked_keys(stream, Resources(), channels)))
+    else:
+        assert over_mean(tracked) <= 1.2 or tracked == MOST_TRACKED
+        fewest = max(100, len(tracked_keys(stream, Resources(), channels)))
+        assert tracked == fewest or over_mean(tracked - 1) > 1.2

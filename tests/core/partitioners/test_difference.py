@@ -28,7 +28,7 @@ LOSSY: Frequencies = replace(
     epsilon=0.01,
     complete_above=float(COUNTS[LISTED]),
 )
-BEFORE, AFTER = (build_plan(STREAM, Scheme.HYBRID, channels) for channels in (5, 6))
+BEFORE, AFTER = (build_plan(STREAM, Scheme.HYBRID, channels, track=LISTED) for channels in (5, 6))
 
 
 @pytest.mark.parametrize("frequencies", [STREAM, LOSSY], ids=["exact", "lossy"])
