@@ -48,9 +48,11 @@ bench: .venv/.dev
 soak: .venv/.dev
 	ADAPT_SOAK=1 $(BIN)/python -m pytest
 
-# What the papers claim, held against this program.
+# What the papers claim, held against this program: as tests, then as a page under build/paper, which goes on where an
+# interrupted run ended. PAPER=--quick rehearses it; PAPER=--huge adds a domain of 100 million keys.
 paper: .venv/.dev
 	$(BIN)/python -m pytest tests/claims --verbose
+	$(BIN)/python -m paper $(PAPER)
 
 # New locks from pyproject.toml: hashes of every platform's files, no address of any index.
 lock: .venv/.dev

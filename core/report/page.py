@@ -27,12 +27,21 @@ _LONGEST_SENTENCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, what is to be known under it in sentences, and the charts and tables that show it."""
+    """A heading, what is to be known under it in sentences, and the charts and tables that show it.
+
+    Attributes:
+        heading: Also what it is called in the contents.
+        sentences: Paragraphs.
+        charts: Side by side.
+        tables: Below the charts.
+        open_rows: Tables of more rows are folded.
+    """
 
     heading: str
     sentences: Sequence[str] = ()
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
+    open_rows: int = _OPEN_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
                 "heading": _text(section.heading),
                 "sentences": [_text(sentence) for sentence in section.sentences],
                 "charts": charts,
-                "tables": [_table_view(table, caps) for table in section.tables],
+                "tables": [_table_view(table, caps, section.open_rows) for table in section.tables],
             }
         )
     made = [list(_flat(mapping))[: caps.made] for mapping in page.made[: caps.made]]
@@ -160,7 +169,7 @@ def _chart_view(
     }
 
 
-def _table_view(table: Table, caps: _Caps) -> dict[str, Any]:
+def _table_view(table: Table, caps: _Caps, open_rows: int = _OPEN_ROWS) -> dict[str, Any]:
     table = upright(table)
     kept = table.rows[: caps.rows]
     rows = [
@@ -186,7 +195,7 @@ def _table_view(table: Table, caps: _Caps) -> dict[str, Any]:
         "count": count(len(table.rows)),
         "more": count(len(table.rows) - len(kept)) if len(table.rows) > len(kept) else "",
         "is_broad": len(columns) > _MOST_STILL,
-        "is_long": len(table.rows) > _OPEN_ROWS,
+        "is_long": len(table.rows) > open_rows,
     }
 
 

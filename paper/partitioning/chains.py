@@ -5,16 +5,16 @@ Only tracked keys are placed by a construction. What all others load and migrate
 however large the domain, and its numbers are those of `compare_schemes`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tracking import tracked_keys
+from adapt.core.frequencies.tracking import epsilon_for, tracked_keys
 from adapt.core.partitioners.consistent import ConsistentHash
 from adapt.core.partitioners.construct import CONSTRUCTIONS
 from adapt.core.partitioners.explicit import ExplicitMap
@@ -28,8 +28,8 @@ from adapt.core.resources.imbalance import max_over_mean, max_over_min, relative
 from paper.partitioning.domain import Domain
 from paper.partitioning.hashing import LETTERS, Sums
 
-LISTED = 20_000
-"""The heaviest keys, among which the tracked ones are."""
+MOST_LISTED = 100_000
+"""The heaviest keys, at most, among which the tracked ones must be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,12 @@ def hashed_chain(sums: Sums, heaviest: Floats) -> list[Step]:
 
 
 def hybrid_chain(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> list[Step]:
-    """The steps of a hybrid scheme from one channel to `last`, one channel more at a time.
+    """The steps of a hybrid scheme from one channel to `last`, one channel more at a time; as `hybrid_steps`."""
+    return [step for _, step in hybrid_steps(domain, sums, recipe, last)]
+
+
+def hybrid_steps(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> Iterator[tuple[Problem, Step]]:
+    """What each construction of a chain is given, and the step that it makes.
 
     Args:
         domain: The keys; only the heaviest are made.
@@ -124,27 +129,43 @@ def hybrid_chain(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> list[
     Raises:
         UsageError: more keys are tracked than are looked at.
     """
-    listed = domain.heaviest(max(LISTED, recipe.track or 0), sums.total("L"))
-    placed, steps = _Placed.nowhere(listed), []
+    listed = domain.heaviest(_enough(domain, sums.total("L"), recipe, last), sums.total("L"))
+    placed = _Placed.nowhere(listed)
     current: HybridPartitioner | None = None
     for at in range(last):
-        ring = ConsistentHash(at + 1)
+        ring = _ring(at + 1)
         tracked = tracked_keys(listed, recipe.resources, ring.channels, recipe.track)
         if len(tracked) == len(listed.keys) < domain.keys:
             raise UsageError(f"all {len(tracked)} keys that are looked at are tracked: look at more, or raise sigma")
         hashed = ring.channels_of(listed.keys)
         before, placed = placed, _Placed(hashed, hashed, 0)
         residual = {letter: placed.without(len(tracked), sums, at, listed, letter) for letter in LETTERS}
-        problem = Problem.of(current or ring, ring, listed, tracked, recipe.resources, recipe.utility)
         rest = np.stack([residual[letter] for letter in recipe.letters])
-        chosen = CONSTRUCTIONS[recipe.construction](replace(problem, residual=partial(np.array, rest)))
+        problem = Problem.of(current or ring, ring, listed, tracked, recipe.resources, recipe.utility)
+        problem = replace(problem, residual=partial(np.array, rest))
+        chosen = CONSTRUCTIONS[recipe.construction](problem)
         current = HybridPartitioner(ExplicitMap(tracked, chosen), ring)
         placed = placed.with_explicit(chosen)
         loads = {letter: residual[letter] + placed.explicit_load(listed, letter, at + 1) for letter in LETTERS}
         moved = {letter: placed.moved_from(before, sums, at, listed, letter) for letter in LETTERS} if at else None
         counts = listed.count_low.astype(np.float64)
-        steps.append(_step(at + 1, loads, moved, counts, (counts[: len(tracked)], residual["L"])))
-    return steps
+        yield problem, _step(at + 1, loads, moved, counts, (counts[: len(tracked)], residual["L"]))
+
+
+@lru_cache(maxsize=128)
+def _ring(channels: int) -> ConsistentHash:
+    """The ring of so many channels, kept, since every chain asks for the same ones."""
+    return ConsistentHash(channels)
+
+
+def _enough(domain: Domain, total: float, recipe: Recipe, last: int) -> int:
+    """How many keys to list: all that may be tracked, or that the load of a quadratic resource is predicted from.
+
+    Those reach ten times the error of a lossy counter that would do, which is at most the least delta of the chain.
+    """
+    least = 10 * epsilon_for(recipe.resources, last, domain.keys)
+    reaching = int(np.count_nonzero(domain.counts(0, min(MOST_LISTED, domain.keys)) >= least * total))
+    return max(reaching, recipe.track or 0, last) + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,3 +132,10 @@ def test_no_page_is_larger_than_its_cap(sections, rows):
     html = render_page(page)
     assert len(html.encode()) <= MOST_BYTES
     assert "more rows" in html or "to keep the page small" in html
+
+
+def test_a_section_may_fold_its_tables_later():
+    table = keys_table([f"key{at}" for at in range(20)])
+    folded, shown = (render_page(Page("p", [Section("Keys", (), (), [table], *rows)])) for rows in ((), (20,)))
+    assert '<details class="long">' in folded
+    assert '<details class="long">' not in shown

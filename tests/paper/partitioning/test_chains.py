@@ -53,10 +53,10 @@ def test_a_hybrid_chain_has_the_numbers_of_a_comparison_of_every_key(constructio
 
 
 @pytest.mark.parametrize("construction", Construction)
-def test_so_it_has_where_most_keys_are_not_listed(construction, monkeypatch):
-    monkeypatch.setattr(chains, "LISTED", 1000)
+def test_so_it_has_where_most_keys_are_not_listed(construction):
     domain = Domain(100_000, 0.9, 1)
-    recipe = Recipe(construction, "LLL", sigma=0.05, utility=UtilityName.ATLM)
+    track = 1000 if construction is Construction.LEVEL else None
+    recipe = Recipe(construction, "LLL", sigma=0.05, utility=UtilityName.ATLM, track=track)
     steps = hybrid_chain(domain, sums_of(domain, Scheme.CONSISTENT, range(1, 6)), recipe, 5)
     compared = compare_schemes(
         domain.whole(),
@@ -65,6 +65,7 @@ def test_so_it_has_where_most_keys_are_not_listed(construction, monkeypatch):
         constructions=[construction],
         resources=recipe.resources,
         utility=recipe.utility,
+        track=track,
     )
     assert steps[-1].explicit_keys > 10
     for step, row in zip(steps, compared.rows, strict=True):
@@ -137,7 +138,7 @@ def test_blocks_cover_a_range_once(first, length, size):
 
 
 def test_tracking_more_keys_than_are_looked_at_is_refused(monkeypatch):
-    monkeypatch.setattr(chains, "LISTED", 10)
+    monkeypatch.setattr(chains, "MOST_LISTED", 10)
     domain = Domain(1000, 1.0, 0)
     with pytest.raises(UsageError, match="raise sigma"):
         hybrid_chain(domain, sums_of(domain, Scheme.CONSISTENT, range(1, 4)), Recipe(Construction.SCAN), 3)

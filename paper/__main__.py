@@ -1,0 +1,94 @@
+"""`python -m paper`: measure what the papers claim, and write one page of it."""
+
+import os
+import platform
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapt.core.errors import AdaptError
+from adapt.traces.session import SparkOptions, spark_session
+from paper.experiments import Kept, program_version
+from paper.page import write_page
+from paper.partitioning.contents import partitioning
+from paper.partitioning.scope import Scope
+from paper.spread import ROOT, measure_missing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MEASURED_BY = (
+    "core/frequencies",
+    "core/hashing",
+    "core/partitioners",
+    "core/resources",
+    "traces/artefacts",
+    "paper/partitioning",
+)
+"""The folders whose files decide what is measured."""
+
+NOT_BY = ("figures",)
+"""Folders within them that only decide what is shown."""
+
+_HUGE = (10**8, 5)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what is not known yet and write the page; the exit code."""
+    options = _parsed(arguments)
+    scope = Scope.quick() if options.quick else Scope()
+    if options.huge:
+        scope = replace(scope, domains=(*scope.domains, _HUGE))
+    papers = [partitioning(scope)]
+    kept = Kept(options.out / "runs", measuring_program())
+
+    def session() -> "SparkSession":
+        return spark_session(SparkOptions(options.master))
+
+    try:
+        for paper in papers:
+            measured = measure_missing(paper.experiments(), kept, session, _tell)
+            print(f"{paper.name}: {measured} experiments measured, the others were kept", file=sys.stderr)
+        shown = [(paper, paper.shown(kept)) for paper in papers]
+        print(write_page(options.out, shown, _made(), options.quick))
+    except AdaptError as error:
+        print(f"paper: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def measuring_program() -> str:
+    """A hash of all that decides what is measured."""
+    return program_version(ROOT, MEASURED_BY, NOT_BY)
+
+
+def _parsed(arguments: Sequence[str] | None) -> Namespace:
+    parser = ArgumentParser("paper", description="Measure what the papers claim, and write one page of it.")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "paper", help="folder of the page and of the runs")
+    parser.add_argument("--quick", action="store_true", help="a rehearsal: three seeds, 100,000 keys")
+    parser.add_argument("--huge", action="store_true", help="a domain of 100 million keys too, five seeds")
+    parser.add_argument("--master", default="local[*]", help="a Spark master")
+    return parser.parse_args(arguments)
+
+
+def _tell(label: str, done: int, total: int) -> None:
+    print(f"[{done}/{total}] {label}", file=sys.stderr, flush=True)
+
+
+def _made() -> dict[str, object]:
+    libraries = ("numpy", "numba", "pyarrow", "pyspark")
+    return {
+        "command": "python -m paper",
+        "python": platform.python_version(),
+        **{library: version(library) for library in libraries},
+        "adapt": version("adapt-streams"),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

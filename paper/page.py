@@ -1,0 +1,105 @@
+"""The page: verdicts first, then a section for every group of figures; and its numbers as JSON and CSV."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from adapt.core.report.page import Page, Section, render_page
+from adapt.core.report.values import plain
+from adapt.core.table import Table
+from adapt.traces.artefacts.whole import replace_whole
+from paper.claims import RULE, Judged
+from paper.report import Paper, Shown, claim_table, counted, overview
+
+SCHEMA = "adapt.paper/1"
+"""The format of the page as data."""
+
+
+def page_of(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], made: Mapping[str, Any], is_quick: bool) -> Page:
+    """The page of some papers: for each its verdicts, then its parts."""
+    sections: list[Section] = []
+    for paper, parts in papers:
+        sections.append(_verdicts(paper, parts, is_quick))
+        sections += [part.section for part in parts]
+    return Page("The papers, measured", sections, [dict(made), *({"paper": p.title, **p.made} for p, _ in papers)])
+
+
+def write_page(
+    folder: Path, papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], made: Mapping[str, Any], is_quick: bool
+) -> Path:
+    """Write the page, and its numbers beside it.
+
+    Args:
+        folder: Where `index.html`, `paper.json`, `claims.csv` and a folder of tables go.
+        papers: What is shown of each paper.
+        made: How it was made.
+        is_quick: Whether this was a rehearsal.
+
+    Returns:
+        The page.
+    """
+    page = page_of(papers, made, is_quick)
+    shown = [(paper.name, each) for paper, parts in papers for each in parts]
+    claims = [(name, judged) for name, each in shown for judged in each.claims]
+    tables = [(name, table) for name, each in shown for table in each.tables]
+    data = {
+        "schema": SCHEMA,
+        "is_quick": is_quick,
+        "made": page.made,
+        "claims": [{"paper": name, **_claim_data(judged)} for name, judged in claims],
+        "tables": [{"paper": name, "title": table.title, "rows": table.records()} for name, table in tables],
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_whole(folder / "index.html", render_page(page).encode())
+    replace_whole(folder / "paper.json", json.dumps(data, indent=1, allow_nan=False).encode())
+    replace_whole(folder / "claims.csv", _csv(claim_table("claims", [judged for _, judged in claims])).encode())
+    for number, (name, table) in enumerate(tables, 1):
+        path = folder / "tables" / f"{number:02}-{_slug(f'{name} {table.title}')}.csv"
+        path.parent.mkdir(exist_ok=True)
+        replace_whole(path, _csv(table).encode())
+    return folder / "index.html"
+
+
+def _verdicts(paper: Paper[Any], parts: Sequence[Shown], is_quick: bool) -> Section:
+    """How many claims hold, the rule, and every claim with number, interval and verdict."""
+    claims = [judged for part in parts for judged in part.claims]
+    rehearsal = "This is a rehearsal with few seeds and small domains: its verdicts are not those of the paper's sizes."
+    sentences = [
+        f"{paper.title}. Of {len(claims)} claims {counted(claims)}.",
+        *([rehearsal] if is_quick else []),
+        RULE,
+    ]
+    table = overview(f"All claims of {paper.name}", claims)
+    return Section(f"{paper.name}: claims and verdicts", sentences, (), [table], open_rows=len(claims))
+
+
+def _claim_data(judged: Judged) -> dict[str, Any]:
+    claim, ours = judged.claim, judged.ours
+    return {
+        "where": claim.source,
+        "claim": claim.text,
+        "reported": claim.reported,
+        "measure": claim.measure,
+        "mean": ours.mean,
+        "low": ours.low,
+        "high": ours.high,
+        "runs": ours.runs,
+        "verdict": judged.verdict.value,
+        "why": judged.why,
+    }
+
+
+def _csv(table: Table) -> str:
+    told = io.StringIO()
+    writer = csv.writer(told, lineterminator="\n")
+    writer.writerow(column.name for column in table.columns)
+    writer.writerows([plain(cell) for cell in row] for row in table.rows)
+    return told.getvalue()
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60]

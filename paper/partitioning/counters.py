@@ -1,0 +1,165 @@
+"""How many keys a lossy counter holds, and how well one builds from what it counted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.frequencies.lossy import LossyCounter, window_of
+from adapt.core.frequencies.tracking import epsilon_for, tracked_keys
+from adapt.core.frequencies.zipf import zipf_table
+from adapt.core.partitioners.build import Recipe as BuildRecipe
+from adapt.core.partitioners.build import build_partitioner
+from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.partitioner import Partitioner
+from adapt.core.resources.functions import Resources
+from adapt.core.resources.metrics import evaluate
+from paper.experiments import Data
+from paper.partitioning.domain import Domain
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSizes:
+    """The keys that a lossy counter holds, row by row as the paper prints it, before and after it is purged.
+
+    Attributes:
+        keys: |D|.
+        skew: z.
+        seed: Of the draws.
+        rows: Tuples that it sees.
+        epsilons: The error of each counter; the same tuples go to all.
+    """
+
+    alone: ClassVar[bool] = False
+    keys: int
+    skew: float
+    seed: int
+    rows: int
+    epsilons: tuple[float, ...]
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"{len(self.epsilons)} lossy counters, z = {self.skew:g}, seed {self.seed}"
+
+    @property
+    def needs(self) -> tuple["CounterSizes", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """For each counter the entries before and after a purge, on average over the second half of the purges."""
+        ranks = _drawn(self.keys, self.skew, self.seed, self.rows) - 1
+        return [list(purged_entries(ranks, self.keys, window_of(epsilon))) for epsilon in self.epsilons]
+
+
+def purged_entries(ranks: NDArray[np.int64], keys: int, window: int) -> tuple[float, float]:
+    """The keys held before and after a purge, on average over the second half of the purges; at least one of them.
+
+    Where the rows do not fill a window, the keys of all rows count as what is held before and after.
+
+    Args:
+        ranks: The rank of each tuple, from 0 to before `keys`; shape (rows,).
+        keys: |D|.
+        window: w = ceil(1/epsilon), the rows between purges.
+    """
+    held = entries_at_purges(ranks, keys, window)
+    if not len(held):
+        distinct = float(len(np.unique(ranks)))
+        return distinct, distinct
+    before, after = held[len(held) // 2 :].mean(axis=0)
+    return float(before), float(after)
+
+
+def entries_at_purges(ranks: NDArray[np.int64], keys: int, window: int) -> NDArray[np.int64]:
+    """The keys held before and after each purge; shape (purges, 2). Source: section 4.1.2, decision 18."""
+    held = np.zeros((len(ranks) // window, 2), np.int64)
+    _count(ranks, np.zeros(keys, np.int64), np.zeros(keys, np.int64), np.zeros(keys, np.int64), window, held)
+    return held
+
+
+@compiled
+def _count(
+    ranks: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    errors: NDArray[np.int64],
+    listed: NDArray[np.int64],
+    window: int,
+    held: NDArray[np.int64],
+) -> None:
+    entries = 0
+    for closed in range(len(held)):
+        for row in range(closed * window, (closed + 1) * window):
+            rank = ranks[row]
+            if counts[rank] == 0:
+                errors[rank] = closed
+                listed[entries] = rank
+                entries += 1
+            counts[rank] += 1
+        held[closed, 0] = entries
+        kept = 0
+        for at in range(entries):
+            rank = listed[at]
+            if counts[rank] + errors[rank] > closed + 1:
+                listed[kept] = rank
+                kept += 1
+            else:
+                counts[rank] = 0
+        entries = kept
+        held[closed, 1] = entries
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltFromLossy:
+    """The default construction over lossy counts, from one channel to `channels`, judged on the true frequencies.
+
+    Attributes:
+        keys: |D|; z = 1.
+        seed: Which keys they are, and of the draws.
+        channels: N.
+        rows: Tuples that were counted, for each measurement.
+    """
+
+    alone: ClassVar[bool] = False
+    keys: int
+    seed: int
+    channels: int
+    rows: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"readj from lossy counts, seed {self.seed}"
+
+    @property
+    def needs(self) -> tuple["BuiltFromLossy", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """For each number of rows: keys tracked, b (LCL) and m."""
+        domain, resources = Domain(self.keys, 1.0, self.seed), Resources.parse("LCL")
+        recipe = BuildRecipe(Scheme.HYBRID, Construction.READJ, resources)
+        epsilon, whole, found = epsilon_for(resources, self.channels, self.keys), domain.whole(), []
+        for rows in self.rows:
+            counter = LossyCounter(epsilon, pa.int64())
+            counter.update(pa.array(_drawn(self.keys, 1.0, self.seed, rows) - 1 + self.seed * self.keys))
+            counted = counter.summary().frequencies(epsilon)
+            before: Partitioner | None = None
+            after: Partitioner | None = None
+            for channels in range(1, self.channels + 1):
+                before, after = after, build_partitioner(counted, recipe, channels, after)
+            assert after is not None
+            metrics = evaluate(after, whole, resources, before)
+            tracked = len(tracked_keys(counted, resources, self.channels))
+            found.append({"rows": rows, "tracked": tracked, "b": metrics.b, "m": metrics.m})
+        return found
+
+
+def _drawn(keys: int, skew: float, seed: int, rows: int) -> NDArray[np.int64]:
+    """Independent draws, as ranks from 1."""
+    return zipf_table(keys, skew).ranks(np.random.default_rng(seed).random(rows))

@@ -1,0 +1,100 @@
+"""Other schemes on the same streams: those that must see every key, and those that split keys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from adapt.core.partitioners.build import Recipe, build_partitioner
+from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioners.splitting.measure import measure_split, merge_cost
+from adapt.core.partitioners.splitting.messages import Messages
+from adapt.core.partitioners.splitting.names import Splitting
+from adapt.core.partitioners.splitting.split import split
+from adapt.core.resources.functions import Resources
+from adapt.core.resources.metrics import evaluate
+from paper.experiments import Data
+from paper.partitioning.domain import Domain
+
+
+@dataclass(frozen=True, slots=True)
+class WholeMaps:
+    """A scheme that places every counted key by its count, built for a channel count and the one before.
+
+    Attributes:
+        keys: |D|; z = 1.
+        seed: Which keys they are.
+        scheme: The scheme.
+        channels: N of each measurement; m is from N - 1.
+    """
+
+    alone: ClassVar[bool] = False
+    keys: int
+    seed: int
+    scheme: Scheme
+    channels: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"{self.scheme}, {self.keys:,} keys, seed {self.seed}"
+
+    @property
+    def needs(self) -> tuple["WholeMaps", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """For each N: r, m and the entries of the explicit map."""
+        whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
+        recipe = Recipe(self.scheme)
+        for channels in self.channels:
+            before = build_partitioner(whole, recipe, channels - 1)
+            metrics = evaluate(build_partitioner(whole, recipe, channels, before), whole, Resources(), before)
+            found.append({"r": metrics.r_n, "m": metrics.m, "explicit_keys": metrics.explicit_keys})
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SplitKeys:
+    """Ways of splitting keys, on the messages of a stream in random order.
+
+    Attributes:
+        keys: |D|; z = 1.
+        seed: Which keys they are, and of the order.
+        messages: Messages at most.
+        channels: N of each measurement.
+    """
+
+    alone: ClassVar[bool] = False
+    keys: int
+    seed: int
+    messages: int
+    channels: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"key splitting, seed {self.seed}"
+
+    @property
+    def needs(self) -> tuple["SplitKeys", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """For each way and N: r, and the channels that a key is on."""
+        whole = Domain(self.keys, 1.0, self.seed).whole()
+        messages = Messages.of_counts(whole, np.random.default_rng(self.seed), self.messages)
+        found = {}
+        for way in SPLITTINGS:
+            for channels in self.channels:
+                done = split(messages, way, channels)
+                r = measure_split(done, messages, Resources()).r_n
+                found[f"{way} {channels}"] = {"r": r, "channels_per_key": merge_cost(done).channels_per_key}
+        return found
+
+
+SPLITTINGS = (Splitting.PKG, Splitting.D_CHOICES, Splitting.W_CHOICES)
+"""The ways that split keys."""

@@ -1,0 +1,164 @@
+"""How much is measured, and the experiments that several figures share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from adapt.core.partitioners.names import Construction, Scheme
+from paper.estimates import Estimate
+from paper.experiments import Results
+from paper.partitioning.chains import Recipe, Step
+from paper.partitioning.measured import ChainsBuilt, HashedParts, hashed_parts, hashed_steps
+
+PAPERS_OWN = (Construction.SCAN, Construction.REDIST, Construction.READJ)
+"""The paper's three constructions."""
+
+LEVEL = Recipe(Construction.LEVEL, track=1000)
+"""The construction past the paper that stands beside its three, with as many keys tracked as it is meant to have."""
+
+CHANNELS = 10
+"""N, where nothing else is said (Table 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How much is measured.
+
+    Attributes:
+        seeds: Seeds from 0.
+        keys: |D|, where nothing else is said.
+        most_channels: N of the longest chain, from 32.
+        skews: z, for all resource functions.
+        quadratic_skews: z, where computation is quadratic.
+        sigmas: Threshold scalers, where computation is constant or linear.
+        quadratic_sigmas: Those of them where it is quadratic too.
+        domains: |D| of the domains compared, with the seeds of each.
+        alphas: Tolerances, above 1.
+        rows: Tuples that the lossy counter sees.
+        timed_seeds: Seeds of what is timed.
+        mapped: Sizes of explicit maps whose plans are written.
+        is_quick: Whether this is a rehearsal.
+    """
+
+    seeds: int = 20
+    keys: int = 10**6
+    most_channels: int = 100
+    skews: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    quadratic_skews: tuple[float, ...] = (0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+    sigmas: tuple[float, ...] = (0.008, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.7, 1.0)
+    quadratic_sigmas: tuple[float, ...] = (0.008, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.7, 1.0)
+    domains: tuple[tuple[int, int], ...] = ((10**4, 20), (10**5, 20), (10**6, 20), (10**7, 20))
+    alphas: tuple[float, ...] = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 4.0)
+    rows: int = 2_000_000
+    timed_seeds: int = 5
+    mapped: tuple[int, ...] = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+    is_quick: bool = False
+
+    @classmethod
+    def quick(cls) -> "Scope":
+        """A rehearsal: three seeds, 100,000 keys, and of each range what the claims ask for."""
+        return cls(
+            seeds=3,
+            keys=10**5,
+            most_channels=32,
+            skews=(0.25, 0.5, 0.8, 1.0),
+            quadratic_skews=(0.25, 0.5),
+            sigmas=(0.008, 0.1, 0.25, 0.5),
+            quadratic_sigmas=(0.25, 0.5),
+            domains=((10**4, 3), (2 * 10**4, 3), (10**5, 3)),
+            alphas=(1.1, 4.0),
+            rows=200_000,
+            timed_seeds=1,
+            mapped=(100, 1000, 10_000),
+            is_quick=True,
+        )
+
+    def hashed(self, scheme: Scheme, seed: int, keys: int | None = None, skew: float = 1.0) -> tuple[HashedParts, ...]:
+        """The sums of a scheme that hashes all keys; on the usual domain for as many channels as a chain may have."""
+        keys = self.keys if keys is None else keys
+        is_usual = keys == self.keys and skew == 1.0
+        channels = tuple(range(1, (self.most_channels if is_usual else CHANNELS) + 1))
+        others = tuple(sorted({*self.skews, *self.quadratic_skews} - {1.0}))
+        return hashed_parts(keys, seed, (1.0,) if skew == 1.0 else others, scheme, channels)
+
+    def chains(
+        self,
+        recipes: tuple[Recipe, ...],
+        *,
+        keys: int | None = None,
+        skew: float = 1.0,
+        channels: int = CHANNELS,
+        seeds: int | None = None,
+    ) -> list[ChainsBuilt]:
+        """The chains of some recipes, one experiment a seed."""
+        keys = self.keys if keys is None else keys
+        return [
+            ChainsBuilt(keys, skew, seed, channels, recipes, self.hashed(Scheme.CONSISTENT, seed, keys, skew))
+            for seed in range(self.seeds if seeds is None else seeds)
+        ]
+
+
+def built(experiments: Sequence[ChainsBuilt], results: Results, recipe: Recipe) -> list[list[Step]]:
+    """The steps of one recipe's chain, for each seed."""
+    at = experiments[0].recipes.index(recipe)
+    return [[Step.from_data(row) for row in results[experiment][at]] for experiment in experiments]
+
+
+def hashed(
+    scope: Scope,
+    results: Results,
+    scheme: Scheme,
+    *,
+    keys: int | None = None,
+    skew: float = 1.0,
+    seeds: int | None = None,
+) -> list[list[Step]]:
+    """The steps of a scheme that hashes all keys, for each seed."""
+    steps = []
+    for seed in range(scope.seeds if seeds is None else seeds):
+        parts = scope.hashed(scheme, seed, keys, skew)
+        steps.append(hashed_steps(parts, [results[part] for part in parts], skew))
+    return steps
+
+
+Number = Callable[[Step], float | None]
+
+
+def at_channels(chains: Sequence[Sequence[Step]], channels: int, number: Number) -> list[float]:
+    """A number of the step to N channels, one a seed."""
+    found = [number(steps[channels - 1]) for steps in chains]
+    return [float("inf") if value is None else value for value in found]
+
+
+def b_of(letters: str, alpha: float = 1.2) -> Number:
+    """b for three resource functions."""
+    return lambda step: step.b(letters, alpha)
+
+
+def m_of(letter: str = "L") -> Number:
+    """m, where state is of this function."""
+    return lambda step: None if step.m is None else step.m[letter]
+
+
+def r_of(letter: str, alpha: float = 1.2) -> Number:
+    """b_k: r of one function over its tolerance."""
+
+    def relative(step: Step) -> float | None:
+        ratio = step.r[letter]
+        return None if ratio is None else ratio / alpha
+
+    return relative
+
+
+def estimate(values: Sequence[float]) -> Estimate | None:
+    """The mean over seeds; None where a number is not defined or infinite for one of them."""
+    return Estimate.of(values) if values and all(value < float("inf") for value in values) else None
+
+
+def ratios(values: Sequence[float], others: Sequence[float]) -> list[float]:
+    """One over the other, seed by seed."""
+    return [value / other for value, other in zip(values, others, strict=True)]
+
+
+def differences(values: Sequence[float], others: Sequence[float]) -> list[float]:
+    """One less the other, seed by seed."""
+    return [value - other for value, other in zip(values, others, strict=True)]

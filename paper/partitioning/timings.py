@@ -1,0 +1,331 @@
+"""How long constructions take, how large plans are: measured alone, in the process that asks."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any, ClassVar
+
+import mmh3
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.hashing.columns import ARROW_TYPES
+from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.construct import CONSTRUCTIONS
+from adapt.core.partitioners.explicit import ExplicitMap
+from adapt.core.partitioners.hybrid import HybridPartitioner
+from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.plan import Plan
+from adapt.core.partitioners.problem import Problem
+from adapt.core.resources.functions import Resources
+from adapt.core.stream import KeyType
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.artefacts.plans import write_plan
+from paper.beside import module_at
+from paper.experiments import Data
+from paper.partitioning.chains import Recipe, hybrid_steps
+from paper.partitioning.domain import BLOCK, Domain
+from paper.partitioning.measured import HashedParts, sums_of
+
+_ENOUGH_S = 1.0
+"""A step is timed until it has taken this long in all, but at most `_MOST` times."""
+_MOST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StepsTimed:
+    """The time of the last construction of a chain, for some recipes and channel counts.
+
+    Attributes:
+        keys: |D|.
+        skew: z.
+        seed: Which keys they are.
+        channels: N of each step that is timed.
+        recipes: How each chain is built.
+        hashed: The sums of the ring.
+    """
+
+    alone: ClassVar[bool] = True
+    keys: int
+    skew: float
+    seed: int
+    channels: tuple[int, ...]
+    recipes: tuple[Recipe, ...]
+    hashed: tuple[HashedParts, ...]
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"times of {len(self.recipes)} constructions, z = {self.skew:g}, seed {self.seed}"
+
+    @property
+    def needs(self) -> tuple[HashedParts, ...]:
+        """The sums of the ring."""
+        return self.hashed
+
+    def measure(self, given: Sequence[Data]) -> Data:
+        """For each recipe and N: seconds, and the keys tracked."""
+        sums, domain = sums_of(self.hashed, given, self.skew), Domain(self.keys, self.skew, self.seed)
+        found = []
+        for recipe in self.recipes:
+            steps = hybrid_steps(domain, sums, recipe, max(self.channels))
+            found.append(
+                [_timed(problem, recipe.construction) for problem, step in steps if step.channels in self.channels]
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Cold:
+    """A step from a ring of N - 1 channels to N, with some of the heaviest keys tracked.
+
+    Attributes:
+        construction: How they are placed.
+        tracked: How many.
+        channels: N.
+        replicas: Of each channel on the ring.
+        letters: Resource functions.
+    """
+
+    construction: Construction
+    tracked: int
+    channels: int
+    replicas: int = 1000
+    letters: str = "LLL"
+
+
+@dataclass(frozen=True, slots=True)
+class ColdTimed:
+    """The time of single steps that start from hashing alone; z = 1.
+
+    Attributes:
+        keys: |D|.
+        seed: Which keys they are.
+        steps: What is timed.
+    """
+
+    alone: ClassVar[bool] = True
+    keys: int
+    seed: int
+    steps: tuple[Cold, ...]
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"times of {len(self.steps)} cold steps, seed {self.seed}"
+
+    @property
+    def needs(self) -> tuple["ColdTimed", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """For each step: seconds, and the keys tracked."""
+        whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
+        for step in self.steps:
+            before, after = (ConsistentHash(channels, step.replicas) for channels in (step.channels - 1, step.channels))
+            problem = Problem.of(before, after, whole, whole.keys[: step.tracked], Resources.parse(step.letters))
+            found.append(_timed(problem, step.construction))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstLiteral:
+    """The compiled construction beside its literal form, on one step of a chain: times and whether mappings agree.
+
+    Attributes:
+        keys: |D|; z = 1.
+        seed: Which keys they are.
+        recipe: How the chain is built.
+        channels: N of the step.
+        hashed: The sums of the ring.
+    """
+
+    alone: ClassVar[bool] = True
+    keys: int
+    seed: int
+    recipe: Recipe
+    channels: int
+    hashed: tuple[HashedParts, ...]
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"literal {self.recipe.construction}, sigma {self.recipe.sigma:g}"
+
+    @property
+    def needs(self) -> tuple[HashedParts, ...]:
+        """The sums of the ring."""
+        return self.hashed
+
+    def measure(self, given: Sequence[Data]) -> Data:
+        """Seconds of both, the keys tracked, and whether the mappings are identical."""
+        sums, domain = sums_of(self.hashed, given, 1.0), Domain(self.keys, 1.0, self.seed)
+        *_, (problem, _) = hybrid_steps(domain, sums, self.recipe, self.channels)
+        timed = _timed(problem, self.recipe.construction)
+        literal: Callable[[Problem], list[int]] = module_at("tests/core/partitioners/literal.py").LITERAL[
+            self.recipe.construction.value
+        ]
+        began = perf_counter()
+        mapping = literal(problem)
+        took = perf_counter() - began
+        same = CONSTRUCTIONS[self.recipe.construction](problem).tolist() == mapping
+        return {**timed, "literal_s": took, "is_identical": same}
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingTimed:
+    """How fast string keys are routed through an explicit map before a ring, beside a loop of `mmh3` over a list.
+
+    Attributes:
+        rows: Keys routed.
+        explicit: Keys in the map.
+        channels: N of each measurement.
+    """
+
+    alone: ClassVar[bool] = True
+    rows: int
+    explicit: int
+    channels: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"routing {self.rows:,} keys"
+
+    @property
+    def needs(self) -> tuple["RoutingTimed", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """For each N: keys a second, ours and the loop's."""
+        keys = [f"user-{number}" for number in np.random.default_rng(0).zipf(1.2, self.rows) % 10**9]
+        column, some = pa.array(keys), keys[: self.rows // 10]
+        heavy = list(dict.fromkeys(keys))[: self.explicit]
+        found = []
+        for channels in self.channels:
+            mapped = ExplicitMap.of({key: at % channels for at, key in enumerate(heavy)})
+            partitioner = HybridPartitioner(mapped, ConsistentHash(channels))
+            ours = _best(partial(partitioner.channels_of, column))
+            loop = _best(partial(_loop, some, channels))
+            found.append({"keys_a_second": self.rows / ours, "loop_keys_a_second": len(some) / loop})
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSizes:
+    """The size of plan files against the keys that are mapped one by one.
+
+    Attributes:
+        mapped: How many these are.
+        channels: N.
+    """
+
+    alone: ClassVar[bool] = True
+    mapped: tuple[int, ...]
+    channels: int
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"sizes of {len(self.mapped)} plans"
+
+    @property
+    def needs(self) -> tuple["PlanSizes", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """For each size and type of key: bytes of the plan with what stands beside it."""
+        found = []
+        with tempfile.TemporaryDirectory() as folder:
+            for number in (0, *self.mapped):
+                for key_type, keys in _keys_of_types(number):
+                    path = Path(folder) / f"{number}-{key_type}.plan"
+                    owners = np.arange(number) % self.channels
+                    explicit = ExplicitMap(pa.array(keys, ARROW_TYPES[key_type]), owners)
+                    plan = Plan(Scheme.HYBRID, self.channels, key_type, Construction.LEVEL, explicit=explicit)
+                    write_plan(plan, path, Provenance("paper", {}, []))
+                    size = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
+                    found.append({"key_type": key_type.value, "mapped": number, "bytes": size})
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOfBlocks:
+    """The memory that adding up a domain takes, at its peak, in a process of its own.
+
+    Attributes:
+        keys: |D|.
+        blocks: How many blocks of it are looked at, for each measurement.
+    """
+
+    alone: ClassVar[bool] = True
+    keys: int
+    blocks: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"memory over {self.keys:,} keys"
+
+    @property
+    def needs(self) -> tuple["MemoryOfBlocks", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """For each number of blocks, rising: keys looked at until then, and the most bytes held at once until then."""
+        code = (
+            "import resource\n"
+            "from adapt.core.partitioners.names import Scheme\n"
+            "from paper.partitioning.hashing import hashed_sums\n"
+            f"for blocks in {self.blocks}:\n"
+            f"    hashed_sums({self.keys}, 0, [1.0], Scheme.CONSISTENT, range(1, 11), 0, blocks * {BLOCK})\n"
+            "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        )
+        root = Path(__file__).parent.parent.parent
+        told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+        return [
+            {"keys": blocks * BLOCK, "bytes": int(kilobytes) * 1024}
+            for blocks, kilobytes in zip(self.blocks, told.stdout.split(), strict=True)
+        ]
+
+
+def _timed(problem: Problem, construction: Construction) -> dict[str, Any]:
+    """Seconds of one construction, the best of some, and the keys that it places; what it asks for is made before."""
+    rest = problem.residual()
+    known = replace(problem, residual=lambda: rest.copy())
+    return {"tracked": len(problem.keys), "seconds": _best(lambda: CONSTRUCTIONS[construction](known))}
+
+
+def _best(work: Callable[[], Any]) -> float:
+    """The best time of some runs in seconds, after one that does not count unless it was long."""
+    first = _seconds(work)
+    if first > _ENOUGH_S:
+        return min(first, _seconds(work))
+    times: list[float] = []
+    while len(times) < _MOST and sum(times) < _ENOUGH_S:
+        times.append(_seconds(work))
+    return min(times)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    began = perf_counter()
+    work()
+    return perf_counter() - began
+
+
+def _loop(keys: Sequence[str], channels: int) -> list[int]:
+    return [mmh3.hash128(key, 0) % channels for key in keys]
+
+
+def _keys_of_types(number: int) -> Iterator[tuple[KeyType, list[Any]]]:
+    yield KeyType.INT64, [10**12 + 7919 * at for at in range(number)]
+    yield KeyType.STRING, [f"user-{10**10 + 7919 * at}" for at in range(number)]

@@ -1,0 +1,186 @@
+"""What a part of a paper comes to: its section of the page, the claims that it judges, and all its tables."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from adapt.core.report.chart import Chart
+from adapt.core.report.page import Section
+from adapt.core.report.values import number
+from adapt.core.table import Column, Kind, Table
+from paper.charts import REACH
+from paper.claims import Judged, Verdict
+from paper.estimates import Estimate
+from paper.experiments import Experiment, Results
+
+Scope = TypeVar("Scope")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A part of a paper, measured.
+
+    Attributes:
+        section: Charts, tables and sentences.
+        claims: What the paper claims there, judged.
+    """
+
+    section: Section
+    claims: tuple[Judged, ...] = ()
+
+    @property
+    def tables(self) -> list[Table]:
+        """Every table of the section once, those under its charts too."""
+        return list(
+            {id(table): table for table in (*(c.table for c in self.section.charts), *self.section.tables)}.values()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[Scope]):
+    """A group of figures: what must be measured for it, and how that is shown.
+
+    Attributes:
+        wanted: The experiments, for a scope.
+        shown: The part, from their results.
+    """
+
+    wanted: Callable[[Scope], Sequence[Experiment]]
+    shown: Callable[[Scope, Results], Shown]
+
+
+@dataclass(frozen=True, slots=True)
+class Paper(Generic[Scope]):
+    """A paper whose claims are measured.
+
+    Attributes:
+        name: Short, as it is spoken of.
+        title: As it was published.
+        scope: How much is measured.
+        parts: In the order of the page.
+        made: What to know of the runs, beside versions and machine.
+    """
+
+    name: str
+    title: str
+    scope: Scope
+    parts: Sequence[Part[Scope]]
+    made: Mapping[str, Any]
+
+    def experiments(self) -> list[Experiment]:
+        """All that must be measured."""
+        return [experiment for part in self.parts for experiment in part.wanted(self.scope)]
+
+    def shown(self, results: Results) -> list[Shown]:
+        """Every part."""
+        return [part.shown(self.scope, results) for part in self.parts]
+
+
+def averaged(columns: Sequence[Column]) -> list[Column]:
+    """Each column of means, followed by that of half its interval."""
+    return [
+        each
+        for column in columns
+        for each in (column, Column(column.name + REACH, column.kind, column.unit, "half the 95 % interval"))
+    ]
+
+
+def cells(*estimates: Estimate | None) -> list[float | None]:
+    """The cells of estimates, for columns made by `averaged`."""
+    return [cell for each in estimates for cell in ((None, None) if each is None else (each.mean, each.reach))]
+
+
+def section(
+    heading: str,
+    sentences: Sequence[str],
+    charts: Sequence[Chart],
+    tables: Sequence[Table],
+    claims: Iterable[Judged] = (),
+) -> Shown:
+    """A section whose tables begin with what came of its claims."""
+    held = tuple(claims)
+    told = [f"Of {len(held)} claims {counted(held)}."] if len(held) > 1 else [_said(each) for each in held]
+    verdicts = [claim_table(f"Claims on {heading}", held)] if len(held) > 1 else []
+    return Shown(Section(heading, (*sentences, *told), charts, (*verdicts, *tables), _OPEN_ROWS), held)
+
+
+_OPEN_ROWS = 30
+"""Tables of a section that are longer are shown folded."""
+
+_MARKS = {Verdict.HOLDS: "✓", Verdict.DIRECTION: "≈", Verdict.FAILS: "✗"}
+
+CLAIM_COLUMNS = (
+    Column("claim"),
+    Column("paper", about="the number that the paper reports"),
+    Column("ours", Kind.NUMBER, about="the mean over our seeds of what is measured"),
+    Column("low", Kind.NUMBER, about="lower end of the 95 % interval of the mean"),
+    Column("high", Kind.NUMBER, about="upper end of the 95 % interval of the mean"),
+    Column("runs", Kind.COUNT, about="seeds; 1 where nothing depends on them"),
+    Column("verdict"),
+    Column("measured", about="what our number is"),
+    Column("why", about="why it does not hold, or in its direction only"),
+)
+
+
+def claim_table(title: str, claims: Iterable[Judged]) -> Table:
+    """Claims with number, interval, verdict and reason."""
+    rows = [
+        (
+            each.claim.text,
+            each.claim.reported,
+            each.ours.mean,
+            each.ours.low,
+            each.ours.high,
+            each.ours.runs,
+            marked(each.verdict),
+            each.claim.measure,
+            each.why,
+        )
+        for each in claims
+    ]
+    return Table.of(title, CLAIM_COLUMNS, rows)
+
+
+def overview(title: str, claims: Iterable[Judged]) -> Table:
+    """Every claim in a line: number, interval and verdict."""
+    columns = (
+        Column("where"),
+        Column("claim"),
+        Column("paper"),
+        Column("ours", Kind.NUMBER),
+        Column("ours" + REACH, Kind.NUMBER),
+        Column("verdict"),
+    )
+    rows = [
+        (
+            each.claim.source,
+            each.claim.text,
+            each.claim.reported,
+            each.ours.mean,
+            each.ours.reach,
+            marked(each.verdict),
+        )
+        for each in claims
+    ]
+    return Table.of(title, columns, rows)
+
+
+def _said(judged: Judged) -> str:
+    """A single claim, in a sentence."""
+    claim = judged.claim
+    return f"{claim.text}, {claim.reported}: {judged.verdict} ({claim.measure} is {number(judged.ours.mean)})."
+
+
+def marked(verdict: Verdict) -> str:
+    """A verdict with a sign that is seen before it is read."""
+    return f"{_MARKS[verdict]} {verdict}"
+
+
+def counted(claims: Iterable[Judged]) -> str:
+    """How many claims have each verdict."""
+    held = [judged.verdict for judged in claims]
+    number = {verdict: held.count(verdict) for verdict in Verdict}
+    return (
+        f"{number[Verdict.HOLDS]} hold, {number[Verdict.DIRECTION]} hold in their direction only and"
+        f" {number[Verdict.FAILS]} do not hold"
+    )

@@ -1,0 +1,101 @@
+"""The rule by which claims are judged, and the intervals that it rests on."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper.claims import Claim, Range, Verdict, about, above, below, between, judged, printed, verdict
+from paper.estimates import Estimate
+
+samples = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
+
+
+def of(*values: float) -> Estimate:
+    return Estimate.of(values)
+
+
+def test_the_interval_of_the_mean_is_students():
+    # Five numbers: t(0.975, 4) = 2.776, standard deviation sqrt(2.5).
+    estimate = of(1, 2, 3, 4, 5)
+    assert (estimate.mean, estimate.runs) == (3, 5)
+    assert estimate.reach == pytest.approx(2.776 * math.sqrt(2.5 / 5), rel=1e-3)
+    assert (estimate.low, estimate.high) == (3 - estimate.reach, 3 + estimate.reach)
+
+
+def test_the_mean_of_five_other_runs_is_less_certain_than_ours():
+    estimate = of(*np.random.default_rng(0).normal(10, 1, 20))
+    low, high = estimate.of_others(5)
+    assert low < estimate.low < estimate.high < high
+    assert (high - low) / (estimate.high - estimate.low) == pytest.approx(math.sqrt((1 / 20 + 1 / 5) * 20))
+
+
+def test_a_single_run_is_certain():
+    assert (of(2.5).low, of(2.5).high, of(2.5).of_others(5)) == (2.5, 2.5, (2.5, 2.5))
+
+
+@given(samples)
+def test_the_mean_is_in_its_interval_and_that_in_the_one_of_fewer_runs(values):
+    estimate = Estimate.of(values)
+    low, high = estimate.of_others(1)
+    assert low <= estimate.low <= estimate.mean <= estimate.high <= high
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    random = np.random.default_rng(1)
+    covered = sum(
+        abs(Estimate.of(random.normal(0, 1, 20)).mean) <= e.reach
+        for e in (Estimate.of(random.normal(0, 1, 20)) for _ in range(1000))
+    )
+    assert 0.9 < covered / 1000 < 0.99
+
+
+def test_words_stand_for_ranges():
+    assert (printed("1.32").low, printed("1.32").high) == pytest.approx((1.315, 1.325))
+    assert (printed("22").low, printed("22").high) == (21.5, 22.5)
+    assert (about(50).low, about(50).high) == (40, 60)
+    assert (above(8).low, above(8).high) == (8, math.inf)
+    assert above(8).is_order
+    assert below(1).is_order
+    assert not between(1, 2).is_order
+
+
+@pytest.mark.parametrize(
+    ("claimed", "ours", "expected"),
+    [
+        # numbers: five of our runs together may well give 1.32
+        (printed("1.32"), of(1.2, 1.3, 1.4, 1.5), Verdict.HOLDS),
+        (printed("1.32"), of(1.5, 1.5, 1.5, 1.51), Verdict.FAILS),
+        (printed("1.5", departs=1), of(1.2, 1.21, 1.22), Verdict.DIRECTION),
+        (printed("1.5", departs=1), of(0.8, 0.81, 0.82), Verdict.FAILS),
+        (printed("0.5", departs=1), of(0.8, 0.81, 0.82), Verdict.DIRECTION),
+        (between(30, 40), of(33.0), Verdict.HOLDS),
+        (between(30, 40), of(41.0), Verdict.FAILS),
+        (between(0, 0), of(0.0), Verdict.HOLDS),
+        # orders: proved, leaning, refuted
+        (above(0), of(0.1, 0.2, 0.3), Verdict.DIRECTION),
+        (above(0), of(0.19, 0.2, 0.21), Verdict.HOLDS),
+        (above(0), of(-0.1, -0.2, 0.2), Verdict.FAILS),
+        (below(1), of(0.9, 0.91, 0.92), Verdict.HOLDS),
+        (below(1), of(0.9, 1.05), Verdict.DIRECTION),
+        (above(3), of(2.0, 2.01), Verdict.FAILS),
+        (above(3, departs=1), of(2.0, 2.01), Verdict.DIRECTION),
+    ],
+)
+def test_the_rule(claimed, ours, expected):
+    assert verdict(claimed, ours) is expected
+
+
+@given(samples, st.floats(-1e6, 1e6), st.floats(0, 1e6))
+def test_a_claim_of_our_own_mean_holds(values, low, width):
+    mean = Estimate.of(values).mean
+    assert verdict(Range(mean - width, mean + width), Estimate.of(values)) is Verdict.HOLDS
+    assert (verdict(above(low), Estimate.of(values)) is Verdict.FAILS) == (mean <= low)
+
+
+def test_a_reason_is_given_only_where_it_is_needed():
+    claim = Claim("Figure 0", "more", "> 1", above(1), "ratio", "because")
+    assert judged(claim, [2.0, 2.0]).why == ""
+    assert judged(claim, [0.5, 0.5]).why == "because"
