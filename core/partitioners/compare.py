@@ -94,7 +94,8 @@ class Comparison:
 
 NOTE = (
     "Each step migrates from the row above it. No placement of whole keys has less imbalance than imbalance_floor or"
-    " a lower r_n than r_floor; none with the same tracked keys over the same ring a lower r_n than r_floor_pair."
+    " a lower r_n than r_floor; none with the same tracked keys over the same ring a lower r_n than r_floor_pair"
+    " or a lower b than b_floor."
 )
 
 SPLIT_NOTE = (

@@ -8,7 +8,7 @@ from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.resources.floors import imbalance_floor, r_floor, r_floor_pair
-from adapt.core.resources.functions import Floats, Resources
+from adapt.core.resources.functions import Floats, ResourceFunction, Resources
 from adapt.core.resources.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
 from adapt.core.resources.key_loads import listed_loads
 from adapt.core.resources.loads import channel_loads
@@ -40,6 +40,8 @@ class Metrics:
         r_floor_pair: The least `r_n` with the explicit keys placed anywhere and the rest where the ring puts them;
             None in a scheme without explicit keys.
         b: Relative load imbalance (Eq. 11); 1 is the tolerated limit.
+        b_floor: No placement has a lower `b`, be it of whole keys or, where keys are explicit, of these over the ring:
+            from the floors of the resources that weigh keys as the network does, or by their square, and 1 of others.
         m: Relative migration cost (Eq. 12); 1 is the state of an average channel.
         b_times_1_plus_m: The paper's joint objective (Eq. 13); lower is better.
         migrated_keys: Keys whose channel changed.
@@ -56,6 +58,7 @@ class Metrics:
     r_floor: float | None
     r_floor_pair: float | None
     b: float | None
+    b_floor: float | None
     m: float | None
     b_times_1_plus_m: float | None
     migrated_keys: int | None
@@ -77,6 +80,7 @@ METRIC_COLUMNS = (
     Column("r_floor", Kind.RATIO, about="the least r_n that any placement of whole keys can reach"),
     Column("r_floor_pair", Kind.RATIO, about="the least r_n with these keys tracked and the rest hashed"),
     Column("b", Kind.RATIO, about="geometric mean of the ratios over their tolerances; 1 is tolerated"),
+    Column("b_floor", Kind.RATIO, about="the least b with these keys tracked and the rest hashed, or else at all"),
     Column("m", Kind.RATIO, about="migrated state over that of an average channel"),
     Column("b(1+m)", Kind.RATIO, about="balance and migration together; lower is better"),
     Column("migrated_keys", Kind.COUNT, about="keys whose channel changed"),
@@ -182,15 +186,18 @@ def metrics_of(
     ratios = [max_over_min(load if capacities is None else load / capacities) for load in loads]
     b = relative_imbalance(ratios, resources.tolerance)
     m = None if moved is None else moved.relative
+    floor = r_floor(heavy, total, channels, capacities)
+    floors = _floors(loads, resources, heavy, floor if pair_floor is None else pair_floor, capacities)
     return Metrics(
         imbalance=max_over_mean(network, capacities),
         imbalance_floor=imbalance_floor(heavy, total, channels, capacities) if len(heavy) else None,
         r_s=ratios[0],
         r_c=ratios[1],
         r_n=ratios[2],
-        r_floor=r_floor(heavy, total, channels, capacities),
+        r_floor=floor,
         r_floor_pair=pair_floor,
         b=b,
+        b_floor=relative_imbalance(floors, resources.tolerance),
         m=m,
         b_times_1_plus_m=None if b is None or m is None else b * (1 + m),
         migrated_keys=None if moved is None else moved.keys,
@@ -198,6 +205,21 @@ def metrics_of(
         empty_channels=empty_channels(network),
         explicit_keys=explicit_keys,
     )
+
+
+def _floors(
+    loads: Floats, resources: Resources, heavy: Floats, network: float | None, capacities: Floats | None
+) -> list[float | None]:
+    """A floor of r for each resource, that of the network being known."""
+    floors: list[float | None] = []
+    for load, weighed in zip(loads, resources.loads, strict=True):
+        if weighed == resources.network:
+            floors.append(network)
+        elif weighed is ResourceFunction.QUADRATIC and resources.network is ResourceFunction.LINEAR:
+            floors.append(r_floor(weighed.of(heavy), float(load.sum()), len(load), capacities))
+        else:
+            floors.append(1.0)
+    return floors
 
 
 def _pair_floor(

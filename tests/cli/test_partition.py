@@ -18,7 +18,7 @@ from adapt.traces import routing
 from adapt.traces.artefacts.plans import read_plan
 
 METRICS = (
-    "imbalance imbalance_floor r_s r_c r_n r_floor r_floor_pair b m b(1+m) migrated_keys migrated_state"
+    "imbalance imbalance_floor r_s r_c r_n r_floor r_floor_pair b b_floor m b(1+m) migrated_keys migrated_state"
     " explicit_keys empty_channels"
 ).split()
 

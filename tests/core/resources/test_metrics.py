@@ -1,10 +1,13 @@
 """The numbers by which a partitioner is judged, by hand on a tiny stream."""
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.frequencies.frequencies import Frequencies
@@ -45,6 +48,7 @@ def test_metrics_by_hand():
         "r_floor": 2,
         "r_floor_pair": None,
         "b": pytest.approx(2 / 1.5),
+        "b_floor": pytest.approx(4 ** (1 / 3) / 1.5),
         "m": 0.75,
         "b(1+m)": pytest.approx(2 / 1.5 * 1.75),
         "migrated_keys": 2,
@@ -99,6 +103,28 @@ LOSSY = Frequencies(
     pa.array(["a"]), np.array([60]), np.array([65]), total=120.0, rows=120, epsilon=0.05, complete_above=8, distinct=9
 )
 """One key of 60, and 8 unlisted ones of 7.5."""
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.integers(1, 50), min_size=2, max_size=5),
+    st.integers(2, 4),
+    st.text("CLQ", min_size=3, max_size=3),
+    st.integers(0, 3),
+)
+def test_no_placement_has_a_lower_b_than_the_floor(counts, channels, letters, tracked):
+    keys = [f"k{at}" for at in range(len(counts))]
+    stream = frequencies_of(KeyCounts(pa.array(keys), np.array(counts), sum(counts)))
+    resources = Resources.parse(letters, 1.3)
+    places = product(range(channels), repeat=len(keys))
+    whole = [evaluate(Listed(channels, dict(zip(keys, place, strict=True))), stream, resources) for place in places]
+    assert all(each.b_floor is None or each.b is None or each.b >= each.b_floor * (1 - 1e-12) for each in whole)
+    ring = ConsistentHash(channels, 10)
+    heaviest = stream.keys.to_pylist()[:tracked]
+    for place in product(range(channels), repeat=len(heaviest)):
+        placed = HybridPartitioner(dict(zip(heaviest, place, strict=True)), ring)
+        metrics = evaluate(placed, stream, resources)
+        assert metrics.b is None or metrics.b_floor is None or metrics.b >= metrics.b_floor * (1 - 1e-12)
 
 
 def test_stand_ins_load_channels_and_migrate_as_keys_do():
