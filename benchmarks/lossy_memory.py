@@ -8,11 +8,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from time import perf_counter
 
 import pyarrow as pa
+from memory import java_of, watched_workers
 
 from adapt.core.frequencies.lossy import FLUSH_ROWS, LossyCounter, most_entries
 from adapt.core.frequencies.tracking import epsilon_for
@@ -43,15 +43,10 @@ def main() -> int:
 
 def within_memory(trace: Trace) -> bool:
     """The peak of every worker while it counts."""
-    over = threading.Event()
-    peaks: dict[int, float] = {}
-    watcher = threading.Thread(target=watch, args=(peaks, over))
-    watcher.start()
-    start = perf_counter()
-    counted = count_lossy(trace, EPSILON, spark_options=SPARK)
-    took = perf_counter() - start
-    over.set()
-    watcher.join()
+    with watched_workers(java_of(spark_session(SPARK))) as peaks:
+        start = perf_counter()
+        counted = count_lossy(trace, EPSILON, spark_options=SPARK)
+        took = perf_counter() - start
     met = bool(peaks) and max(peaks.values()) < MOST_MIB
     told = ", ".join(f"{peak:,.0f}" for peak in sorted(peaks.values()))
     speed = f"{took:.1f} s ({trace.rows / took / 1e6:.1f} M rows/s)"
@@ -78,43 +73,6 @@ def within_theory(trace: Trace) -> bool:
         f" {'met' if entries <= bound else 'NOT MET'}; at most {buffer:,} keys in the buffer before one"
     )
     return entries <= bound
-
-
-def watch(peaks: dict[int, float], over: threading.Event) -> None:
-    """The peak memory of the workers, by process, until it is over."""
-    while not over.wait(0.05):
-        for worker in workers():
-            peak = field_of(worker, "VmHWM")
-            if peak is not None:
-                peaks[worker] = max(peaks.get(worker, 0.0), int(peak.split()[0]) / 1024)
-
-
-def workers() -> list[int]:
-    """Spark's Python workers: the children of its daemon."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            parent = field_of(int(entry.name), "PPid")
-            if parent is not None and "pyspark.daemon" in command_of(int(parent)):
-                found.append(int(entry.name))
-    return found
-
-
-def field_of(process: int, name: str) -> str | None:
-    """A line of what the system says of a process; None if it has gone."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return None
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{name}:")), None)
-
-
-def command_of(process: int) -> str:
-    """The command line of a process; empty if it has gone."""
-    try:
-        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
 
 
 if __name__ == "__main__":

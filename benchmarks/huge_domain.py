@@ -1,0 +1,73 @@
+"""Claim: two plans are measured on each of 100 M keys, and no process holds 1.5 GiB.
+
+Keys and their Zipf(1) counts are made on Spark, shuffled by key and added up as those of a file would be, then routed.
+The plans are built from the heaviest keys alone, as lossy counting would have told them, so what they foresee of the
+others is held against what is true. The memory is what the system says (VmHWM) of this process, of Spark's Java process
+with a heap of 1 GiB, and of every Python worker. ADAPT_BENCH_KEYS sets the keys (100 million).
+"""
+
+import os
+import sys
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+from memory import java_of, peak_mib, watched_workers
+
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.build import build_plan
+from adapt.core.partitioners.names import Scheme
+from adapt.traces.evaluating import evaluate_frame
+from adapt.traces.session import SparkOptions, spark_session
+
+KEYS = int(os.environ.get("ADAPT_BENCH_KEYS", 100_000_000))
+LISTED = 100_000
+HEAVIEST = 10 * KEYS
+"""The count of the first key; the last has 10."""
+MOST_MIB = 1536
+TASK_KEYS = 1 << 22
+SPARK = SparkOptions("local[2]", {"spark.driver.memory": "1g"})
+
+
+def main() -> int:
+    """Measure the plans and watch; 0 if no process held too much and every key was met."""
+    frequencies = heaviest()
+    first = build_plan(frequencies, Scheme.HYBRID, 10, track=1_000)
+    second = build_plan(frequencies, Scheme.HYBRID, 11, track=1_000, previous=first)
+    spark = spark_session(SPARK)
+    numbers = spark.range(1, KEYS + 1, 1, max(2, KEYS // TASK_KEYS))
+    rows = numbers.selectExpr("concat('k', id) as key", f"cast({HEAVIEST}L div id as bigint) as count")
+    with watched_workers(java_of(spark)) as workers:
+        start = perf_counter()
+        found = evaluate_frame([("N = 10", first), ("N = 11", second)], rows)
+        took = perf_counter() - start
+    java = peak_mib(java_of(spark)) or 0.0
+    peaks = {"this process": peak_mib(os.getpid()) or 0.0, "Java": java, "largest worker": max(workers.values())}
+    spark.stop()
+    met = max(peaks.values()) < MOST_MIB and found.keys == KEYS
+    told = ", ".join(f"{name} {peak:,.0f}" for name, peak in peaks.items())
+    print(
+        f"{found.keys:,} keys under two plans in {took:.0f} s ({KEYS / took / 1e6:.2f} M keys/s); peaks {told} MiB, to"
+        f" be under {MOST_MIB:,}: {'met' if met else 'NOT MET'}"
+    )
+    for row in found.foresight().records():
+        if row["metric"] in ("imbalance", "r_n", "b", "m", "migrated_keys"):
+            print(f"{row['plan']}: {row['metric']} foreseen {row['foreseen']:.6g}, measured {row['measured']:.6g}")
+    return 0 if met else 1
+
+
+def heaviest() -> Frequencies:
+    """The heaviest keys, and of the others what a lossy counter knows: how many there are, and what all weigh."""
+    counts = HEAVIEST // np.arange(1, LISTED + 1)
+    total = sum(
+        int((HEAVIEST // np.arange(at, min(at + TASK_KEYS, KEYS + 1))).sum()) for at in range(1, KEYS + 1, TASK_KEYS)
+    )
+    keys = pa.array([f"k{rank}" for rank in range(1, LISTED + 1)])
+    missed = HEAVIEST / (LISTED + 1)
+    return Frequencies(
+        keys, counts, counts, float(total), total, epsilon=missed / total, complete_above=missed, distinct=KEYS
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""The peak memory of processes, as the system tells it: this one, Spark's Java process, Spark's Python workers."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+
+@contextmanager
+def watched_workers(java: int) -> Iterator[dict[int, float]]:
+    """The peak memory in MiB of every Python worker of a Spark by process, filled in while the body runs.
+
+    Args:
+        java: Spark's Java process, since other programs may run a Spark of their own.
+    """
+    over = threading.Event()
+    peaks: dict[int, float] = {}
+    watcher = threading.Thread(target=_watch, args=(java, peaks, over))
+    watcher.start()
+    try:
+        yield peaks
+    finally:
+        over.set()
+        watcher.join()
+
+
+def peak_mib(process: int) -> float | None:
+    """The most memory that a process ever held, in MiB; None if it has gone."""
+    peak = _field_of(process, "VmHWM")
+    return None if peak is None else int(peak.split()[0]) / 1024
+
+
+def java_of(spark: SparkSession) -> int:
+    """The Java process of a Spark session that was started here."""
+    return int(spark.sparkContext._gateway.proc.pid)
+
+
+def _watch(java: int, peaks: dict[int, float], over: threading.Event) -> None:
+    while not over.wait(0.05):
+        for worker in _workers(java):
+            peak = peak_mib(worker)
+            if peak is not None:
+                peaks[worker] = max(peaks.get(worker, 0.0), peak)
+
+
+def _workers(java: int) -> list[int]:
+    """Spark's Python workers: the children of the daemons that Java has started."""
+    processes = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    parents = {process: int(_field_of(process, "PPid") or 0) for process in processes}
+    daemons = {each for each, parent in parents.items() if parent == java and "pyspark.daemon" in _command_of(each)}
+    return [each for each, parent in parents.items() if parent in daemons]
+
+
+def _field_of(process: int, name: str) -> str | None:
+    """A line of what the system says of a process; None if it has gone."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{name}:")), None)
+
+
+def _command_of(process: int) -> str:
+    """The command line of a process; empty if it has gone."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
