@@ -100,7 +100,7 @@ def section(
     """A section whose tables begin with what came of its claims."""
     held = tuple(claims)
     told = [f"Of {len(held)} claims {counted(held)}."] if len(held) > 1 else [_said(each) for each in held]
-    verdicts = [claim_table(f"Claims on {heading}", held)] if len(held) > 1 else []
+    verdicts = [claim_table(f"Claims: {heading}", held)] if len(held) > 1 else []
     return Shown(Section(heading, (*sentences, *told), charts, (*verdicts, *tables), _OPEN_ROWS), held)
 
 

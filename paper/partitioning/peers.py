@@ -57,6 +57,45 @@ class WholeMaps:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeChain:
+    """A scheme that looks at every counted key and follows the partitioner before, from one channel up.
+
+    Attributes:
+        keys: |D|; z = 1.
+        seed: Which keys they are.
+        scheme: The scheme.
+        channels: N of the last step.
+    """
+
+    alone: ClassVar[bool] = False
+    keys: int
+    seed: int
+    scheme: Scheme
+    channels: int
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"{self.scheme} to {self.channels} channels, {self.keys:,} keys, seed {self.seed}"
+
+    @property
+    def needs(self) -> tuple["WholeChain", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """For each N from 2: r, m and the entries of the explicit map."""
+        whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
+        recipe = Recipe(self.scheme)
+        current = build_partitioner(whole, recipe, 1)
+        for channels in range(2, self.channels + 1):
+            before, current = current, build_partitioner(whole, recipe, channels, current)
+            metrics = evaluate(current, whole, Resources(), before)
+            found.append({"r": metrics.r_n, "m": metrics.m, "explicit_keys": metrics.explicit_keys})
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class SplitKeys:
     """Ways of splitting keys, on the messages of a stream in random order.
 

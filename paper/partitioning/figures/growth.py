@@ -77,14 +77,14 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     charts = [
         lines(
-            "Plan files",
-            "Bytes of a plan by keys mapped one by one.",
+            "Bytes of a plan a tracked key",
+            f"The size of a plan file over the keys mapped one by one. Dashed: {_MOST_BYTES} bytes.",
             sizes,
             "tracked",
-            "file",
+            "bytes a key",
             "keys are",
             log_x=True,
-            log_y=True,
+            mark=_MOST_BYTES,
         ),
         lines(
             "Time by tracked keys",
@@ -107,8 +107,6 @@ def shown(scope: Scope, results: Results) -> Shown:
             log_y=True,
         ),
     ]
-    for at, table in ((1, by_keys), (2, by_channels)):
-        assert charts[at].table is table
     said = (
         "Eq. 7 asks for a function whose size does not follow the domain, Eq. 8 for a construction whose time is a"
         " polynomial of that size."

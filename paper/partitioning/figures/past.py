@@ -13,7 +13,7 @@ from paper.partitioning.figures.channels import RECIPES as LONG
 from paper.partitioning.figures.channels import long_chains
 from paper.partitioning.figures.grid import B, Chains, M, grid, label, lines
 from paper.partitioning.measured import HashedParts, hashed_parts, hashed_steps
-from paper.partitioning.peers import SPLITTINGS, SplitKeys, WholeMaps
+from paper.partitioning.peers import SPLITTINGS, SplitKeys, WholeChain, WholeMaps
 from paper.partitioning.scope import (
     CHANNELS,
     Scope,
@@ -44,6 +44,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
         *(part for scheme in _HASHED for seed in range(scope.seeds) for part in _hashed(scope, scheme, seed)),
         *(_map(scope, scheme, seed) for scheme in _MAPS for seed in range(scope.seeds)),
         *(_split(scope, seed) for seed in range(scope.seeds)),
+        *(_weighted(scope, seed) for seed in range(scope.seeds)),
     ]
 
 
@@ -118,6 +119,10 @@ def _split(scope: Scope, seed: int) -> SplitKeys:
     return SplitKeys(scope.keys, seed, scope.keys, _COUNTS)
 
 
+def _weighted(scope: Scope, seed: int) -> WholeChain:
+    return WholeChain(scope.keys, seed, Scheme.WEIGHTED, max(_COUNTS))
+
+
 def _over_floor(step: Step) -> float | None:
     ratio = step.r["L"]
     return None if ratio is None or step.r_floor_pair is None else ratio / step.r_floor_pair
@@ -150,6 +155,9 @@ def _peer_table(scope: Scope, results: Results, chains: Mapping[str, Chains]) ->
         found = [results[_map(scope, scheme, seed)] for seed in seeds]
         numbers = [[(each[at]["r"], each[at]["m"]) for each in found] for at in range(len(_COUNTS))]
         rows.append((scheme.value, *_both(numbers), None))
+    chained = [results[_weighted(scope, seed)] for seed in seeds]
+    numbers = [[(each[n - 2]["r"], each[n - 2]["m"]) for each in chained] for n in _COUNTS]
+    rows.append((Scheme.WEIGHTED.value, *_both(numbers), None))
     for way in SPLITTINGS:
         found = [[results[_split(scope, seed)][f"{way} {n}"] for seed in seeds] for n in _COUNTS]
         numbers = [[(each["r"], None) for each in of_n] for of_n in found]
@@ -202,6 +210,8 @@ def _claims(
         by_n = [at_channels(long, n, number) for n in every]
         return [sum(values) / len(values) for values in zip(*by_n, strict=True)]
 
+    weighted = [results[_weighted(scope, seed)] for seed in range(scope.seeds)]
+    few, many = _COUNTS
     ring_noise = "the key counts of this ring lie 1.15 apart, which no placement of the tracked keys changes"
     claims = [
         ours("level, 1,000 keys: b (LLL)", 1.02, "b", of(levels[1000], b_of("LLL"))),
@@ -228,6 +238,14 @@ def _claims(
             0.75,
             "m of unlocked over m of redist",
             ratios(of(unlocked, m_of("L")), of(redist, m_of("L"))),
+        ),
+        ours(f"weighted, tracking by delta: r at N = {few}", 1.05, "r", [steps[few - 2]["r"] for steps in weighted]),
+        ours(f"weighted, tracking by delta: r at N = {many}", 2.4, "r", [steps[many - 2]["r"] for steps in weighted]),
+        ours(
+            f"weighted, tracking by delta: m to N = {few}",
+            1.31,
+            f"m on average over N = 2 to {few}",
+            [sum(step["m"] for step in steps[: few - 1]) / (few - 1) for steps in weighted],
         ),
     ]
     return [judged(claim, values) for claim, values in claims]

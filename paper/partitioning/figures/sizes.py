@@ -169,14 +169,19 @@ def _lossy_table(scope: Scope, results: Results) -> Table:
 def _claims(
     scope: Scope, results: Results, entries: dict[tuple[float, float], tuple[Estimate, Estimate]]
 ) -> list[Judged]:
-    def place(letters: str, size: float) -> float:
-        """Where a size is between the least and the most entries: from 0 to 1 if it is between them."""
-        before, after = entries[1.0, _epsilon(scope, _Point(letters))]
-        return (size - after.mean) / (before.mean - after.mean)
+    def half_way(letters: str) -> list[float]:
+        """Keys held half-way between what a purge leaves and what the next one finds, seed by seed."""
+        epsilon = _epsilon(scope, _Point(letters))
+        held = [
+            results[each][each.epsilons.index(epsilon)]
+            for each in _counters(scope)
+            if each.skew == 1.0 and epsilon in each.epsilons
+        ]
+        return [(before + after) / 2 for before, after in held]
 
     def teeth(letters: str) -> str:
         before, after = entries[1.0, _epsilon(scope, _Point(letters))]
-        return f"ours goes from {after.mean:,.0f} after a purge to {before.mean:,.0f} before one"
+        return f"{after.mean:,.0f} after a purge and {before.mean:,.0f} before one"
 
     lossy = [results[experiment][-1] for experiment in _lossy(scope)]
     by_sigma = {sigma: _mapped(scope, _Point("LCL", sigma=sigma)) for sigma in scope.sigmas}
@@ -190,14 +195,14 @@ def _claims(
             (
                 Claim(
                     "Figure 9",
-                    f"The lossy counter holds about {size} keys ({letters})",
-                    f"about {size}",
-                    between(0, 1),
-                    f"where {size} lies between the entries after a purge (0) and before one (1); {teeth(letters)}",
+                    f"The lossy counter holds about {size:,} keys ({letters})",
+                    f"about {size:,}",
+                    about(size),
+                    f"keys held, half-way between {teeth(letters)}",
                 ),
-                [place(letters, number)],
+                half_way(letters),
             )
-            for letters, size, number in (("LCL", "2,500", 2500.0), ("LQL", "50,000", 50_000.0))
+            for letters, size in (("LCL", 2_500), ("LQL", 50_000))
         ),
         (
             Claim(

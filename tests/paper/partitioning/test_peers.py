@@ -1,0 +1,33 @@
+"""Other schemes as they are compared by the program itself."""
+
+import pytest
+
+from adapt.core.partitioners.compare import compare_schemes
+from adapt.core.partitioners.names import Scheme
+from paper.partitioning.domain import Domain
+from paper.partitioning.peers import SPLITTINGS, SplitKeys, WholeChain, WholeMaps
+
+KEYS = 3000
+
+
+@pytest.mark.parametrize("scheme", [Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY])
+def test_whole_maps_have_the_numbers_of_a_comparison(scheme):
+    found = WholeMaps(KEYS, 1, scheme, (4, 6)).measure([])
+    rows = compare_schemes(Domain(KEYS, 1.0, 1).whole(), range(3, 7), schemes=[scheme]).rows
+    for told, row in zip(found, (rows[1], rows[3]), strict=True):
+        assert told == {"r": row.metrics.r_n, "m": row.metrics.m, "explicit_keys": row.metrics.explicit_keys}
+
+
+def test_a_chain_that_follows_has_the_numbers_of_a_comparison():
+    found = WholeChain(KEYS, 1, Scheme.WEIGHTED, 5).measure([])
+    rows = compare_schemes(Domain(KEYS, 1.0, 1).whole(), range(1, 6), schemes=[Scheme.WEIGHTED]).rows
+    told = [{"r": row.metrics.r_n, "m": row.metrics.m, "explicit_keys": row.metrics.explicit_keys} for row in rows]
+    assert found == told[1:]
+
+
+def test_splitting_is_better_balanced_than_any_placement_and_has_keys_on_several_channels():
+    found = SplitKeys(KEYS, 0, 10_000, (8,)).measure([])
+    assert set(found) == {f"{way} 8" for way in SPLITTINGS}
+    for way in found.values():
+        assert 1 <= way["r"] < 1.2
+        assert 1 < way["channels_per_key"] <= 8
