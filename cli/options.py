@@ -128,6 +128,49 @@ MovesOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+CapacityOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--capacity",
+        metavar="X,X,...",
+        help="What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.",
+        rich_help_panel=EXPERT_PANEL,
+        show_default=False,
+    ),
+]
+PinOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pin",
+        metavar="KEY=CHANNEL",
+        help="Keep this key on this channel, whatever it weighs; repeatable.",
+        rich_help_panel=EXPERT_PANEL,
+        show_default=False,
+    ),
+]
+PinsOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--pins", metavar="FILE.csv", help="Pins as a CSV of key,channel.", rich_help_panel=EXPERT_PANEL),
+]
+MaxMigrationOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--max-migration",
+        metavar="X|P%",
+        help="Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
+        rich_help_panel=EXPERT_PANEL,
+        show_default=False,
+    ),
+]
+TrackKeysOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--track-keys",
+        metavar="FILE",
+        help="Track exactly the keys in this file, one a line.",
+        rich_help_panel=EXPERT_PANEL,
+    ),
+]
 TracePath: TypeAlias = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace made by `adapt ingest`.")]
 CountedPath: TypeAlias = Annotated[
     Path, typer.Argument(metavar="TRACE|FREQ|COUNTS.csv", help="A trace, counted keys, or a CSV of key,count.")

@@ -10,8 +10,10 @@ import typer
 
 from adapt.cli.evaluate import evaluate
 from adapt.cli.help import Command, Group
+from adapt.cli.limits import Limits
 from adapt.cli.options import (
     EXPERT_PANEL,
+    CapacityOption,
     ChannelsRangeOption,
     ConfOption,
     CountedPath,
@@ -19,13 +21,17 @@ from adapt.cli.options import (
     ForceOption,
     HashOption,
     MasterOption,
+    MaxMigrationOption,
     MaxParallelismOption,
     MeasureOption,
     MovesOption,
+    PinOption,
+    PinsOption,
     ResourcesOption,
     SigmaOption,
     ToleranceOption,
     TracePath,
+    TrackKeysOption,
     TrackOption,
     UtilityOption,
     WeightOption,
@@ -42,7 +48,6 @@ from adapt.core.frequencies.names import CountMethod
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import (
     DEFAULT_CONSTRUCTION,
-    DEFAULT_CONSTRUCTIONS,
     Construction,
     Scheme,
     UtilityName,
@@ -216,6 +221,11 @@ def build(
     utility: UtilityOption = UtilityName.APM,
     track: TrackOption = None,
     hash: HashOption = HashName.MURMUR3,
+    track_keys: TrackKeysOption = None,
+    capacity: CapacityOption = None,
+    pin: PinOption = None,
+    pins: PinsOption = None,
+    max_migration: MaxMigrationOption = None,
     moves: MovesOption = None,
     max_parallelism: MaxParallelismOption = None,
     key_type: KeyTypeOption = None,
@@ -253,6 +263,7 @@ def build(
 
     check_channels(channels)
     weighed = Resources.parse(resources, tolerance, sigma, measure or ())
+    limits = Limits.parse([channels], capacity, pin, pins, max_migration, track, track_keys)
     if out is not None:
         check_free(out, force=force)
     before = None if previous is None else read_plan(previous)
@@ -269,6 +280,7 @@ def build(
         narrate(counted_sentence(keys.frequencies, weighed, channels))
     for sentence in measured_sentences(keys.frequencies, weighed, channels):
         narrate(sentence)
+    constraints, named = limits.constraints(keys.frequencies), limits.track_keys(keys.frequencies)
     plan = build_plan(
         keys.frequencies,
         scheme,
@@ -281,9 +293,22 @@ def build(
         hash=hash,
         moves=moves,
         max_parallelism=max_parallelism,
+        track_keys=named,
+        constraints=constraints,
         trace=keys.fingerprint,
     )
-    recipe = Recipe(scheme, construction, weighed, utility, track, hash, moves=moves, max_parallelism=max_parallelism)
+    recipe = Recipe(
+        scheme,
+        construction,
+        weighed,
+        utility,
+        track,
+        hash,
+        moves=moves,
+        max_parallelism=max_parallelism,
+        track_keys=named,
+        constraints=constraints,
+    )
     wrong = model_error(keys.frequencies, [recipe], channels, None if before is None else before.partitioner())
     against = []
     if optimum is not None:
@@ -332,6 +357,11 @@ def compare(
     utility: UtilityOption = UtilityName.APM,
     track: TrackOption = None,
     hash: HashOption = HashName.MURMUR3,
+    track_keys: TrackKeysOption = None,
+    capacity: CapacityOption = None,
+    pin: PinOption = None,
+    pins: PinsOption = None,
+    max_migration: MaxMigrationOption = None,
     moves: MovesOption = None,
     max_parallelism: MaxParallelismOption = None,
     key_type: KeyTypeOption = None,
@@ -362,6 +392,7 @@ def compare(
 
     counts = channel_counts(channels)
     weighed = Resources.parse(resources, tolerance, sigma, measure or ())
+    limits = Limits.parse(counts, capacity, pin, pins, max_migration, track, track_keys)
     if out is not None:
         check_folder_free(out, force=force)
     with stages() as progress:
@@ -373,18 +404,21 @@ def compare(
             spark_options=spark_options(master, conf),
             progress=progress,
         )
+        constraints, named = limits.constraints(keys.frequencies), limits.track_keys(keys.frequencies)
         progress("comparing", 0, 0)
         comparison = compare_schemes(
             keys.frequencies,
             counts,
             schemes=[named_scheme(name) for name in dict.fromkeys(schemes)] if schemes else None,
-            constructions=tuple(dict.fromkeys(constructions)) if constructions else DEFAULT_CONSTRUCTIONS,
+            constructions=tuple(dict.fromkeys(constructions)) if constructions else None,
             resources=weighed,
             utility=utility,
             track=track,
             hash=hash,
             moves=moves,
             max_parallelism=max_parallelism,
+            track_keys=named,
+            constraints=constraints,
             trace=keys.fingerprint,
             clock=perf_counter,
         )
@@ -398,6 +432,8 @@ def compare(
                 hash,
                 moves=moves,
                 max_parallelism=plan.max_parallelism,
+                track_keys=named,
+                constraints=constraints,
             )
             for plan in comparison.plans
         ]
@@ -415,6 +451,8 @@ def compare(
             "track": track,
             "hash": hash.value,
             **({} if max_parallelism is None else {"max_parallelism": max_parallelism}),
+            **({} if named is None else {"track_keys": len(named)}),
+            **constraints.parameters,
         }
         write_comparison(
             comparison, keys.frequencies, out, Provenance(command_line(), parameters, [keys.source]), force=force

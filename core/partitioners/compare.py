@@ -12,7 +12,7 @@ from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.build import Built, Recipe, build_partitioner, describe
 from adapt.core.partitioners.consistent import DEFAULT_REPLICAS
-from adapt.core.partitioners.constraints import Constraints, limits_nothing
+from adapt.core.partitioners.constraints import Constraints, honours, limits_nothing, refuse_unhonoured
 from adapt.core.partitioners.names import (
     DEFAULT_CONSTRUCTIONS,
     DEFAULT_SCHEMES,
@@ -117,7 +117,7 @@ def compare_schemes(
     channels: Sequence[int],
     *,
     schemes: Sequence[Scheme | Splitting] | None = None,
-    constructions: Sequence[Construction] = DEFAULT_CONSTRUCTIONS,
+    constructions: Sequence[Construction] | None = None,
     resources: Resources | None = None,
     utility: UtilityName = UtilityName.APM,
     track: int | None = None,
@@ -140,7 +140,8 @@ def compare_schemes(
         channels: The channel counts in the order in which they follow each other; growing, shrinking or staying.
         schemes: What to compare, ways of splitting keys among it. If not given, `DEFAULT_SCHEMES`, and where no
             placement of whole keys can keep the network tolerance at some channel count, `REMEDIES` too.
-        constructions: The ways to choose explicit channels, each a chain of its own.
+        constructions: The ways to choose explicit channels, each a chain of its own; `DEFAULT_CONSTRUCTIONS` if not
+            given.
         resources: Load functions, tolerances, sigma; "LLL", 1.2 and 0.1 if not given.
         utility: How balance and migration are combined.
         track: Place this many of the heaviest keys explicitly; as in `Recipe` if not given.
@@ -150,7 +151,8 @@ def compare_schemes(
         max_parallelism: The key groups of schemes that have them; if not given, those of the first step by Flink's
             default, as long as the channels fit in them.
         track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
-        constraints: What every placement must keep to; a limit to migration holds from the second step on.
+        constraints: What every placement must keep to; a limit to migration holds from the second step on. Of what is
+            compared if nothing is said, only that which can keep to them is.
         trace: Fingerprint of the trace that was counted.
         clock: Seconds, for `build_s`.
 
@@ -168,33 +170,27 @@ def compare_schemes(
     population, weighed = Population.of(frequencies), resources or Resources()
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
-    asked = DEFAULT_SCHEMES if schemes is None else schemes
-    for scheme in asked:
-        if isinstance(scheme, Splitting):
-            continue
-        for construction in constructions if scheme is Scheme.HYBRID else (Construction.SCAN,):
-            recipe = Recipe(
-                scheme,
-                construction,
-                weighed,
-                utility,
-                track,
-                hash,
-                replicas,
-                moves,
-                max_parallelism=max_parallelism,
-                track_keys=track_keys,
-                constraints=limits,
-            )
-            for built, build_s in _chain(population, recipe, channels, trace, clock):
-                rows.append(_row(built, build_s))
-            plans.append(built.plan)
+    for scheme, construction in _chains_of(schemes, constructions, limits):
+        recipe = Recipe(
+            scheme,
+            construction,
+            weighed,
+            utility,
+            track,
+            hash,
+            replicas,
+            moves,
+            max_parallelism=max_parallelism,
+            track_keys=track_keys,
+            constraints=limits,
+        )
+        for built, build_s in _chain(population, recipe, channels, trace, clock):
+            rows.append(_row(built, build_s))
+        plans.append(built.plan)
     floors = [row.metrics.imbalance_floor or 0.0 for row in rows]
     too_heavy = max(floors, default=0.0) > weighed.tolerance[2]
     remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not limits.given else ()
-    splittings = [scheme for scheme in (*asked, *remedies) if isinstance(scheme, Splitting)]
-    if splittings and limits.given:
-        raise UsageError(f"{splittings[0]} splits keys and keeps to no constraints: leave it out, or the constraints")
+    splittings = [scheme for scheme in (*(schemes or ()), *remedies) if isinstance(scheme, Splitting)]
     return Comparison((*rows, *_split_rows(population, splittings, channels, weighed, hash)), tuple(plans))
 
 
@@ -222,6 +218,30 @@ def _check_chain(constraints: Constraints, channels: Sequence[int]) -> None:
         constraints.check_channels(count)
     if constraints.max_migration is not None and len(channels) == 1:
         raise UsageError(f"{limits_nothing(constraints.max_migration)}: give two channel counts or more")
+
+
+def _chains_of(
+    schemes: Sequence[Scheme | Splitting] | None, constructions: Sequence[Construction] | None, constraints: Constraints
+) -> list[tuple[Scheme, Construction]]:
+    """The chains of whole keys; those that nobody asked for by name are left out where they cannot keep to constraints.
+
+    Raises:
+        UsageError: one that was asked for cannot.
+    """
+    chains = []
+    for scheme in DEFAULT_SCHEMES if schemes is None else schemes:
+        own = (DEFAULT_CONSTRUCTIONS if constructions is None else constructions) if scheme is Scheme.HYBRID else _NONE
+        by_name = schemes is not None if scheme is not Scheme.HYBRID else constructions is not None
+        for construction in own:
+            if by_name:
+                refuse_unhonoured(scheme, construction, constraints)
+            if isinstance(scheme, Scheme) and honours(scheme, construction, constraints):
+                chains.append((scheme, construction))
+    return chains
+
+
+_NONE = (Construction.SCAN,)
+"""What stands for the construction of a scheme that has none to choose."""
 
 
 def _chain(

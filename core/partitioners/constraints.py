@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from adapt.core.errors import BadInput, UsageError, near_miss
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.partitioners.explicit import ExplicitMap
-from adapt.core.partitioners.key_text import key_to_text, keys_from_texts
+from adapt.core.partitioners.key_text import key_to_text
+from adapt.core.partitioners.named_keys import absence, absent_keys, beyond
 from adapt.core.partitioners.names import MAPPED_SCHEMES, Construction, Scheme
 from adapt.core.partitioners.partitioner import Channels
+from adapt.core.partitioners.splitting.names import Splitting
 from adapt.core.resources.functions import Floats
 
 MOST_CAPACITY_RATIO = 1e6
 """A channel of less than this part of another's capacity is none."""
-
-_NAMES_LOOKED_AT = 1000
-"""So many of the heaviest keys are looked at for one that may have been meant."""
 
 
 class Constraint(StrEnum):
@@ -67,6 +65,13 @@ class MigrationLimit:
     def state(self, total: float, channels: int) -> float:
         """The limit in units of state, where all keys have `total` on `channels` channels."""
         return self.amount * total if self.of_all else self.amount * total / channels
+
+    def at_least(self, state: float, total: float, channels: int) -> "MigrationLimit":
+        """The least limit of this kind that allows a state, rounded up to a thousandth, or to a hundredth of 1%."""
+        share = state / total if total > 0 else 0.0
+        if self.of_all:
+            return MigrationLimit(min(math.ceil(share * 1e4) / 1e4, 1.0), of_all=True)
+        return MigrationLimit(math.ceil(share * channels * 1e3) / 1e3)
 
     def __str__(self) -> str:
         """The text that `parse` reads."""
@@ -204,39 +209,9 @@ def unequal_capacities(capacities: Sequence[float] | None) -> Floats | None:
     return np.asarray(given / given.mean())
 
 
-def beyond(key: object, channel: int, channels: int) -> str:
-    """That a key cannot have a channel, in a sentence."""
-    return f"key {key!r} is pinned to channel {channel}, but {channels} channels run from 0 to {channels - 1}"
-
-
 def limits_nothing(limit: MigrationLimit) -> str:
     """That a limit has nothing to limit, in a sentence to be ended with what to do."""
     return f"{Constraint.MAX_MIGRATION} {limit} limits nothing without a plan before it, from which state could migrate"
-
-
-def absent_keys(keys: pa.Array, frequencies: Frequencies) -> pa.Array:
-    """Which of some keys were certainly not in the stream; none where the counter may have left keys out."""
-    if frequencies.complete_above > 0:
-        return keys[:0]
-    return keys.filter(pc.invert(pc.is_in(keys, value_set=frequencies.keys)))
-
-
-def absence(key: object, frequencies: Frequencies) -> str:
-    """That a key is not among the counted ones, with a near one among the heaviest, if there is one."""
-    if key is None:
-        return "null is not among the counted keys"
-    names = [key_to_text(known) for known in frequencies.keys[:_NAMES_LOOKED_AT].to_pylist() if known is not None]
-    text = key_to_text(key) if isinstance(key, str | int | bytes) else str(key)
-    return f"{text!r} is not among the {len(frequencies.keys):,} counted keys{near_miss(text, names)}"
-
-
-def pinned_keys(pins: Mapping[str, int], frequencies: Frequencies) -> ExplicitMap:
-    """Keys given as text with their channels, as keys of the type of those that were counted.
-
-    Raises:
-        BadInput: a text is no key of that type.
-    """
-    return ExplicitMap(keys_from_texts(pins, frequencies.key_type), list(pins.values()))
 
 
 _PINNING = frozenset(Construction)
@@ -252,13 +227,13 @@ HONOURED: Mapping[Constraint, tuple[frozenset[Construction], frozenset[Scheme]]]
 """By which constructions of the hybrid scheme, and by which other schemes, each constraint is honoured."""
 
 
-def honours(scheme: Scheme, construction: Construction, constraints: Constraints) -> bool:
+def honours(scheme: Scheme | Splitting, construction: Construction, constraints: Constraints) -> bool:
     """Whether a scheme (with this construction, if it is the hybrid one) keeps to all of the constraints."""
     return not _unhonoured(scheme, construction, constraints)
 
 
-def refuse_unhonoured(scheme: Scheme, construction: Construction, constraints: Constraints) -> None:
-    """Do nothing if a scheme keeps to all of the constraints.
+def refuse_unhonoured(scheme: Scheme | Splitting, construction: Construction, constraints: Constraints) -> None:
+    """Do nothing if a scheme keeps to all of the constraints; a way of splitting keys keeps to none.
 
     Raises:
         UsageError: it does not keep to one; the sentence has those that do.
@@ -268,7 +243,7 @@ def refuse_unhonoured(scheme: Scheme, construction: Construction, constraints: C
         raise UsageError(f"{named} cannot honour {constraint}; {_those_that_can(constraint)} can")
 
 
-def _unhonoured(scheme: Scheme, construction: Construction, constraints: Constraints) -> list[Constraint]:
+def _unhonoured(scheme: Scheme | Splitting, construction: Construction, constraints: Constraints) -> list[Constraint]:
     return [
         constraint
         for constraint in constraints.given

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
 from adapt.core.partitioners.balance import same_rows
+from adapt.core.partitioners.frugal import FrugalStep, within_budget
 from adapt.core.partitioners.partitioner import Channels
 from adapt.core.partitioners.problem import Problem
 from adapt.core.resources.functions import Floats, Load, ResourceFunction
@@ -35,7 +36,8 @@ def level(problem: Problem) -> Channels:
     of the different loads and the mean of their shares: the heaviest keys in one are levelled by it, the others by the
     other.
 
-    Pinned keys lie where they are pinned, as untracked ones lie where the ring puts them.
+    Pinned keys lie where they are pinned, as untracked ones lie where the ring puts them. Where migration is limited,
+    the keys are levelled as far as the limit allows (`within_budget`).
 
     Unless b falls by half a percent nothing moves. Only balance is weighed: neither the problem's utility, nor its
     limit of moves, which is for constructions that move a key again and again. Tolerances divide b by a constant and
@@ -44,17 +46,21 @@ def level(problem: Problem) -> Channels:
     Source: ours, after the finding that the ring's even spread of untracked keys bounds what the constructions of
     partitioning functions, section 4.2, can reach. O(keys * channels).
     """
+    budget = None if problem.budget is None else problem.budget()
     channel_of, free = problem.start, problem.pinned < 0
     if len(problem.functions) and problem.channels > 1 and free.any():
         loads, residual, exponents = _distinct(problem)
         pinned = [np.bincount(problem.pinned[~free], load[~free], problem.channels) for load in loads]
         loads, residual = np.ascontiguousarray(loads[:, free]), residual + pinned
+        step = FrugalStep(loads, residual, problem.capacities, exponents, problem.state[free], problem.home[free])
         pairs = [(0, len(loads) - 1)]
         if problem.resources.sources and len(loads) > 1:
             loads, residual = _with_mean(loads, residual, exponents)
             pairs = [(one, other) for one in range(len(loads)) for other in range(len(loads)) if one != other]
         levelled = channel_of[free]
         _level(loads, residual, problem.capacities, exponents, np.array(pairs), levelled)
+        if budget is not None:
+            levelled = within_budget(step, channel_of[free], levelled, budget)
         channel_of[free] = levelled
     return channel_of
 

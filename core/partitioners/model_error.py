@@ -65,8 +65,8 @@ def model_error(
     population = Population.of(counted)
     rows: list[list[Cell]] = []
     for recipe in recipes:
-        # A limit to migration is one from a plan in force.
-        limits = recipe.constraints if current else replace(recipe.constraints, max_migration=None)
+        # A limit is one to measured state; by counts alone, another state must migrate.
+        limits = replace(recipe.constraints, max_migration=None)
         by_count = replace(recipe, resources=resources.by_count, constraints=limits)
         capacities = limits.relative(channels)
         partitioner = build_partitioner(population, by_count, channels, current)

@@ -1,7 +1,7 @@
 """The best that any placement of the tracked keys can do: the yardstick of every construction."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -16,7 +16,6 @@ from adapt.core.partitioners.partitioner import Channels
 from adapt.core.partitioners.plan import Plan
 from adapt.core.partitioners.problem import Problem
 from adapt.core.resources.floors import imbalance_floor, r_floor_pair
-from adapt.core.resources.functions import Floats
 from adapt.core.resources.imbalance import max_over_mean, max_over_min
 from adapt.core.table import Cell, Column, Kind, Table
 
@@ -91,8 +90,8 @@ def optimum(
 ) -> Optimum:
     """Search for the placement of the tracked keys with the least objective.
 
-    The untracked keys lie where the next ring puts them. The same problem has the same answer every time, unless it
-    was ended by time.
+    The untracked keys lie where the next ring puts them, and pinned ones where they are pinned. Where channels differ
+    in capacity, loads are utilisations. The same problem has the same answer every time, unless it was ended by time.
 
     The fullest channel, and the difference of the fullest and the emptiest, are linear in the program that `Program`
     describes. Their ratio is lowered as Dinkelbach does: for a ratio a that is reached, the least max - a min is
@@ -104,8 +103,8 @@ def optimum(
         problem: The tracked keys, the channels, and where the keys are.
         objective: What to lower.
         start: A placement to begin with, shape (keys,); one that moves more than is allowed is not used.
-        most_moved: State that may migrate, with that which must: what is owed, and keys whose channel is gone. None,
-            any.
+        most_moved: State that may migrate, with that which must: what is owed, and keys that cannot stay where they
+            are. None, any, as far as the budget of the problem goes.
         nodes: Nodes of the search tree at most, of all searches for a ratio together.
         seconds: A backstop.
 
@@ -116,13 +115,20 @@ def optimum(
     Source: none for the program. Dinkelbach, On nonlinear fractional programming, Management Science 13, 1967.
     """
     _refuse_the_large(problem)
-    program = _program(problem, objective, most_moved)
-    starts = [problem.start, evenly(program.loads, program.residual)]
+    program, free = _program(problem, objective, most_moved), problem.pinned < 0
+    starts = [problem.start[free], evenly(program.loads, program.residual)]
     if start is not None:
-        starts.insert(0, _checked(start, problem))
-    effort = Effort(nodes, seconds)
+        starts.insert(0, _checked(start, problem)[free])
     best = min(filter(program.allows, starts), key=lambda placement: _order(objective, program, placement))
-    if not len(problem.keys) or problem.channels == 1 or program.total == 0:
+    found = _least(program, objective, best, Effort(nodes, seconds))
+    placement = problem.start
+    placement[free] = found.placement
+    return replace(found, placement=placement)
+
+
+def _least(program: Program, objective: Objective, best: Channels, effort: Effort) -> Optimum:
+    """The optimum of a program, and the placement of its keys; `best` is one that is allowed, to begin with."""
+    if not len(program.loads) or program.channels == 1 or program.total == 0:
         value = _value(objective, program, best)
         return Optimum(objective, best, value, value, EndedBy.PROOF)
     if objective is Objective.R_N:
@@ -159,8 +165,9 @@ def optimum_table(
     rows: list[list[Cell]] = []
     for objective in Objective:
         best = optimum(problem, objective, start=placement, most_moved=most_moved, nodes=nodes, seconds=seconds)
-        program = _program(problem, objective, None)
-        ratios = [_value(objective, program, placement), best.value, best.bound, best.gap, _floor(objective, program)]
+        program = _program(replace(problem, budget=None), objective, None)
+        judged = _value(objective, program, placement[problem.pinned < 0])
+        ratios = [judged, best.value, best.bound, best.gap, _floor(objective, program)]
         rows.append([objective.value, *ratios, best.proved, best.ended_by.value])
         if objective is Objective.R_N and len(set(problem.resources.loads)) == 1:
             tolerance = math.prod(problem.resources.tolerance) ** (1 / 3)
@@ -218,15 +225,25 @@ def _refuse_the_large(problem: Problem) -> None:
 
 
 def _program(problem: Problem, objective: Objective, most_moved: float | None) -> Program:
+    """The program of the free keys; pinned ones are as good as untracked load on their channels."""
+    free = problem.pinned < 0
     gone = problem.home >= problem.channels
-    must = problem.owed + float(problem.state[gone].sum())
+    must = problem.owed + float(problem.state[gone | (~free & (problem.pinned != problem.home))].sum())
     if most_moved is not None and most_moved < must:
         raise UsageError(
             f"a state of {most_moved:g} may migrate, but {must:g} must, whatever is chosen: allow that or more"
         )
+    budgets = [] if most_moved is None else [most_moved - must]
+    budgets += [] if problem.budget is None else [problem.budget()]
+    held = np.bincount(problem.pinned[~free], problem.network[~free], problem.channels)
     residual = np.zeros(problem.channels) if objective is Objective.SPREAD else problem.residual()[2]
     return Program(
-        problem.network, residual, problem.state, problem.home, None if most_moved is None else most_moved - must
+        problem.network[free],
+        residual + held,
+        problem.state[free],
+        problem.home[free],
+        min(budgets, default=None),
+        problem.capacities,
     )
 
 
@@ -239,25 +256,19 @@ def _checked(start: Channels, problem: Problem) -> Channels:
 
 
 def _value(objective: Objective, program: Program, placement: Channels) -> float | None:
-    loads = program.on_channels(placement)
+    used = program.on_channels(placement)
     match objective:
         case Objective.IMBALANCE:
-            return max_over_mean(loads)
+            return max_over_mean(used * program.capacities, program.capacities)
         case Objective.R_N:
-            return max_over_min(loads)
+            return max_over_min(used)
         case Objective.SPREAD:
-            return _spread(loads)
+            return float(np.ptp(used)) / program.average if program.total > 0 else 0.0
 
 
 def _order(objective: Objective, program: Program, placement: Channels) -> float:
     value = _value(objective, program, placement)
     return math.inf if value is None else value
-
-
-def _spread(loads: Floats) -> float:
-    """Fullest less emptiest over the average; 0 without any load."""
-    total = float(loads.sum())
-    return float(loads.max() - loads.min()) * len(loads) / total if total > 0 else 0.0
 
 
 def _least_ratio(program: Program, best: Channels, effort: Effort) -> Optimum:
@@ -297,9 +308,8 @@ def _floor(objective: Objective, program: Program) -> float | None:
     falling = np.sort(program.loads)[::-1]
     match objective:
         case Objective.IMBALANCE:
-            heaviest = float(falling[0]) if len(falling) else 0.0
-            return imbalance_floor(heaviest, program.total, len(program.residual))
+            return imbalance_floor(falling, program.total, program.channels, program.capacities)
         case Objective.R_N:
-            return r_floor_pair(falling, program.residual)
+            return r_floor_pair(falling, program.residual, program.capacities)
         case Objective.SPREAD:
             return None

@@ -9,6 +9,7 @@ import numpy as np
 
 from adapt.core.partitioners.alike import Alike
 from adapt.core.partitioners.partitioner import Channels
+from adapt.core.resources.floors import highest_level
 from adapt.core.resources.functions import Floats
 
 TOLERANCE = 1e-8
@@ -70,15 +71,17 @@ class Program:
     """All placements of some keys over channels that move no more state than is allowed.
 
     With y[g, c] the number of keys of group g on channel c, n_g keys in the group, each of load l_g and state s_g, and
-    residual R_c:
+    residual R_c and capacity C_c:
 
         sum over c of y[g, c] = n_g                          for every group
-        L <= R_c + sum over g of l_g y[g, c] <= U            for every channel
+        L C_c <= R_c + sum over g of l_g y[g, c] <= U C_c    for every channel
         sum over g of s_g y[g, home of g] >= what must stay  if moving is limited
 
-    Keys that are equal are one group, and channels of equal residual are alike (`Alike`); where moving is limited,
-    equal keys have one home too, and a home is like no other channel. U and L are bounded beforehand by what whole keys
-    allow (`least_highest`, `most_lowest`), which the linear relaxation, splitting keys, does not see.
+    U and L are the utilisations of the most and the least utilised channel: loads, where all capacities are 1. Keys
+    that are equal are one group, and channels of equal residual and capacity are alike (`Alike`); where moving is
+    limited, equal keys have one home too, and a home is like no other channel. U and L are bounded beforehand by
+    what whole keys allow (`least_highest`, `most_lowest`), which the linear relaxation, splitting keys, does not
+    see.
 
     Attributes:
         loads: Of each key, shape (keys,).
@@ -86,6 +89,7 @@ class Program:
         state: Of each key, shape (keys,).
         home: Where its state is; a number from `channels` up, nowhere that is left. Shape (keys,).
         most_moved: State that may leave a home that is left; None, any.
+        capacities: Of each channel, over that of the average one; shape (channels,).
 
     Source: none, the formulation is ours. It is solved by HiGHS (Huangfu and Hall, Parallelizing the dual revised
     simplex method, Mathematical Programming Computation 10, 2018), by one thread and with a fixed seed.
@@ -96,6 +100,7 @@ class Program:
     state: Floats
     home: Channels
     most_moved: float | None
+    capacities: Floats
 
     @property
     def channels(self) -> int:
@@ -109,34 +114,36 @@ class Program:
 
     @property
     def average(self) -> float:
-        """Load of the average channel."""
-        return self.total / self.channels
+        """Load of the average channel: what all are utilised together."""
+        return self.total / float(self.capacities.sum())
 
     @property
     def least_highest(self) -> float:
         """What the fullest channel has at least.
 
         The average; its residual; the heaviest key; and, as kN + 1 keys put k + 1 of them on some channel, the k + 1
-        lightest of the kN + 1 heaviest.
+        lightest of the kN + 1 heaviest. Where capacities differ, these may be on the largest.
         """
         falling, n = np.sort(self.loads)[::-1], self.channels
         together = [float(falling[k * n - k : k * n + 1].sum()) for k in range(math.ceil(len(falling) / n))]
-        lightest = float(self.residual.min())
-        return max(self.average, float(self.residual.max()), max(together, default=0.0) + lightest)
+        some = (max(together, default=0.0) + float(self.residual.min())) / float(self.capacities.max())
+        return max(self.average, float((self.residual / self.capacities).max()), some)
 
     @property
     def most_lowest(self) -> float:
         """What the emptiest channel has at most.
 
         The k heaviest keys fill at most k channels, and the others, were they water, could not lift all of the other
-        channels above its level: highest where the k are the channels with the least residual.
+        channels above its level: highest where the k are the channels that lack most.
         """
-        falling, rising = np.sort(self.loads)[::-1], np.sort(self.residual)
-        return min(_level(rising[k:], float(falling[k:].sum())) for k in range(self.channels))
+        falling = np.sort(self.loads)[::-1]
+        return min(
+            highest_level(self.residual, self.capacities, float(falling[k:].sum()), k) for k in range(self.channels)
+        )
 
     def on_channels(self, placement: Channels) -> Floats:
-        """The load of each channel, shape (channels,)."""
-        return self.residual + np.bincount(placement, self.loads, minlength=self.channels)
+        """The load of each channel over its capacity, shape (channels,)."""
+        return (self.residual + np.bincount(placement, self.loads, minlength=self.channels)) / self.capacities
 
     def allows(self, placement: Channels) -> bool:
         """Whether a placement moves no more state than it may."""
@@ -186,13 +193,15 @@ class Program:
         bound = on_highest * self.least_highest - on_lowest * self.most_lowest
         bound = max(bound, searched) if math.isfinite(searched) else bound
         loads = np.concatenate((self.loads, self.residual, [on_highest, on_lowest]))
-        whole = bool((loads == np.rint(loads)).all()) and 100 * slack < 0.1
+        whole = bool((loads == np.rint(loads)).all() and (self.capacities == 1).all()) and 100 * slack < 0.1
         return float(math.ceil(bound - 100 * slack)) if whole else bound
 
     def _alike(self) -> Alike:
+        described = np.stack((self.residual, self.capacities))
+        channels = np.unique(described, axis=1, return_inverse=True)[1].reshape(-1).astype(np.float64)
         if self.most_moved is None:
-            return Alike.of([self.loads], self.residual, np.empty(0, np.int32))
-        return Alike.of([self.loads, self.state, self.home.astype(np.float64)], self.residual, self.home)
+            return Alike.of([self.loads], channels, np.empty(0, np.int32))
+        return Alike.of([self.loads, self.state, self.home.astype(np.float64)], channels, self.home)
 
     def _model(self, alike: Alike, on_highest: float, on_lowest: float, scale: float) -> highspy.HighsLp:
         """The program as its solver takes it: columns y[g, c] by group, U, L; rows as above, those of U before L's."""
@@ -204,9 +213,9 @@ class Program:
         entries = [
             (cell // channels, cell, np.ones(cells)),
             (under_u + cell % channels, cell, -carried),
-            (under_u + channel, np.full(channels, cells), np.ones(channels)),
+            (under_u + channel, np.full(channels, cells), self.capacities),
             (over_l + cell % channels, cell, carried),
-            (over_l + channel, np.full(channels, cells + 1), -np.ones(channels)),
+            (over_l + channel, np.full(channels, cells + 1), -self.capacities),
         ]
         lower = [sizes, residual, -residual]
         upper = [sizes, np.full(2 * channels, highspy.kHighsInf)]
@@ -225,7 +234,7 @@ class Program:
         model.num_col_, model.num_row_ = cells + 2, stays + (self.most_moved is not None)
         model.col_cost_ = np.concatenate((np.zeros(cells), [on_highest, -on_lowest]))
         model.col_lower_ = np.concatenate((np.zeros(cells), [self.least_highest * scale, 0.0]))
-        most = np.array([self.total, self.most_lowest]) * scale
+        most = np.array([self.total / float(self.capacities.min()), self.most_lowest]) * scale
         model.col_upper_ = np.concatenate((alike.most.reshape(-1), most))
         model.row_lower_, model.row_upper_ = np.concatenate(lower), np.concatenate(upper)
         whole, real = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
@@ -260,8 +269,3 @@ def _solver(effort: Effort) -> highspy.Highs:
     for name, value in options.items():
         solver.setOptionValue(name, value)
     return solver
-
-
-def _level(rising: Floats, water: float) -> float:
-    """The level of water over a floor of these heights, lowest first."""
-    return float(((water + np.cumsum(rising)) / np.arange(1, len(rising) + 1)).min())

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adapt.core.errors import UsageError
 from adapt.core.frequencies.tracking import theta
-from adapt.core.partitioners.constraints import Constraints
+from adapt.core.partitioners.constraints import Constraint, Constraints, MigrationLimit
 from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.hybrid import HybridPartitioner
 from adapt.core.partitioners.names import UtilityName
@@ -22,6 +23,9 @@ from adapt.core.resources.population import Counted, Population
 _LEAST_THETA = 1e-6
 """An alpha of 1 tolerates nothing: theta is 0 and rho infinite. A millionth keeps channels comparable instead, with
 balance far above migration."""
+
+_ROUNDING = 1e-12
+"""Sums of the same states in another order differ by less than this part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class Problem:
         moves: How often a construction that moves keys about may move each (section 4.2.4); None, as often as it likes.
         pinned: The channel that each key must have, -1 for a free key; shape (keys,).
         capacities: Of each channel, over that of the average one; shape (channels,).
+        budget: Makes the state that may migrate by choice, beside what must; None, any. Routes the whole population,
+            and raises UsageError where more must migrate than may.
         residual: Makes the load that the untracked keys put on each channel, under the next ring, by resource: shape
             (3, channels). Routes the whole population, so it is called only by a construction that looks at it.
 
@@ -80,6 +86,7 @@ class Problem:
     moves: int | None
     pinned: Channels
     capacities: Floats
+    budget: Callable[[], float] | None
     residual: Callable[[], Floats]
 
     @property
@@ -130,7 +137,9 @@ class Problem:
         departed = _departed(current, tracked)
         lost = loads_at(frequencies, frequencies.rows_of(departed.column), resources.state)
         loads = [loads_at(frequencies, rows, load) for load in resources.loads]
-        state = loads[0]
+        state, home, pinned = loads[0], current.channels_of(tracked), limits.pins_of(tracked)
+        fixed = float(state[(home >= ring.channels) | ((pinned >= 0) & (pinned != home))].sum())
+        step = counted, tracked, resources, current, ring
         balanced = [k for k, load in enumerate(resources.loads) if _can_be_balanced(load, loads[k])]
         functions = tuple(resources.loads[k] for k in balanced)
         units = [share_of_unit(frequencies, load) if resources.sources else 0.0 for load in functions]
@@ -140,7 +149,7 @@ class Problem:
             counts=counts,
             weights=weights,
             units=np.array(units, np.float64),
-            home=current.channels_of(tracked),
+            home=home,
             hashed=ring.channels_of(tracked),
             functions=functions,
             loads=np.array([loads[k] for k in balanced]).reshape(len(balanced), len(counts)),
@@ -153,8 +162,9 @@ class Problem:
             utility=utility,
             resources=resources,
             moves=moves,
-            pinned=limits.pins_of(tracked),
+            pinned=pinned,
             capacities=limits.relative(ring.channels),
+            budget=None if limits.max_migration is None else partial(_budget, limits.max_migration, *step, fixed),
             residual=partial(_residual, counted, tracked, resources, ring),
         )
 
@@ -182,12 +192,52 @@ def _among(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(pc.is_in(keys, value_set=others).to_numpy(zero_copy_only=False))
 
 
+def _untracked(population: Population, tracked: pa.Array) -> NDArray[np.bool_]:
+    """Which keys of a population are not tracked, shape (keys,)."""
+    untracked = np.ones(len(population.keys), np.bool_)
+    untracked[: population.listed] = ~_among(population.frequencies.keys, tracked)
+    return untracked
+
+
+def _budget(
+    limit: MigrationLimit,
+    counted: Counted,
+    tracked: pa.Array,
+    resources: Resources,
+    current: Partitioner,
+    ring: Partitioner,
+    fixed: float,
+) -> float:
+    """What a limit leaves when all has migrated that must.
+
+    Args:
+        limit: The limit, to what the whole population migrates.
+        counted, tracked, resources, current, ring: As in `Problem.of`.
+        fixed: State of the tracked keys that cannot stay where they are.
+
+    Raises:
+        UsageError: more must migrate than may.
+    """
+    population = Population.of(counted)
+    state = population.loads(resources.state)
+    moves = current.channels_of(population.keys) != ring.channels_of(population.keys)
+    must = float(state[moves & _untracked(population, tracked)].sum()) + fixed
+    most = limit.state(float(state.sum()), ring.channels)
+    if must > most * (1 + _ROUNDING):
+        enough = limit.at_least(must, float(state.sum()), ring.channels)
+        raise UsageError(
+            f"{Constraint.MAX_MIGRATION} {limit} allows a state of {most:g} to migrate, but {must:g} must, whatever is"
+            " chosen: keys of removed channels, pinned keys that are elsewhere, and untracked keys that the next ring"
+            f" places elsewhere; allow {enough} or more, or track more keys"
+        )
+    return max(most - must, 0.0)
+
+
 def _residual(counted: Counted, tracked: pa.Array, resources: Resources, ring: Partitioner) -> Floats:
     """What all keys but the tracked ones load onto each channel; shape (3, channels)."""
     population = Population.of(counted)
     placed = ring.channels_of(population.keys)
-    untracked = np.ones(len(placed), np.bool_)
-    untracked[: population.listed] = ~_among(population.frequencies.keys, tracked)
+    untracked = _untracked(population, tracked)
     of = {
         load: np.bincount(placed, np.where(untracked, population.loads(load), 0.0), minlength=ring.channels)
         for load in set(resources.loads)

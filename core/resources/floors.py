@@ -118,7 +118,7 @@ def _level_beside(tracked: Floats, others: Floats, capacities: Floats) -> float:
     left = float(tracked.sum() - tracked[0])
     level = math.inf
     for key in range(1, len(others) + 1):
-        bound = _level_but_for(others, capacities, left, key - 1)
+        bound = highest_level(others, capacities, left, key - 1)
         if bound >= level:
             break
         level = bound
@@ -126,8 +126,14 @@ def _level_beside(tracked: Floats, others: Floats, capacities: Floats) -> float:
     return level
 
 
-def _level_but_for(residual: Floats, capacities: Floats, water: float, sticking: int) -> float:
+def highest_level(residual: Floats, capacities: Floats, water: float, sticking: int) -> float:
     """The highest level that `water` can give to all channels but `sticking` ones, whichever these are.
+
+    Args:
+        residual: What lies on each channel before, shape (channels,).
+        capacities: How wide each is, shape (channels,).
+        water: What is poured over them.
+        sticking: How many are left out, fewer than there are.
 
     Where they are those that lack most up to a level, and the water gives that level to the rest, it is the highest.
     """

@@ -13,11 +13,10 @@ from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.partitioners.build import build_plan
 from adapt.core.partitioners.compare import compare_schemes
-from adapt.core.partitioners.constraints import Constraint, Constraints, MigrationLimit, honours, pinned_keys
+from adapt.core.partitioners.constraints import Constraint, Constraints, MigrationLimit, honours
 from adapt.core.partitioners.names import Construction, Scheme
 from adapt.core.partitioners.plan_tables import load_table
 from adapt.core.resources.functions import Resources
-from adapt.core.stream import KeyType
 
 COUNTS = 3000 // np.arange(1, 200)
 STREAM = frequencies_of(KeyCounts(pa.array([f"k{n}" for n in range(1, 200)]), COUNTS, int(COUNTS.sum())))
@@ -116,7 +115,7 @@ class TestPins:
 
     @pytest.mark.parametrize("channels", [1, 2])
     def test_fewer_channels_than_a_pin_needs_are_refused_with_the_key(self, channels):
-        with pytest.raises(UsageError, match=rf"key 'k7' is pinned to channel 2, but {channels} channels run from 0"):
+        with pytest.raises(UsageError, match=r"key 'k7' is pinned to channel 2, but there (is|are) only channel"):
             build_plan(STREAM, Scheme.HYBRID, channels, constraints=Constraints(pinned={"k1": 0, "k7": 2}))
 
     def test_one_channel_has_the_pins_that_it_can_have(self):
@@ -132,13 +131,6 @@ class TestPins:
     def test_pins_of_another_type_are_refused(self):
         with pytest.raises(BadInput, match="the pinned keys are int64, but the counted keys are string"):
             build_plan(STREAM, Scheme.HYBRID, 2, constraints=Constraints(pinned={7: 1}))
-
-    def test_pins_given_as_text_are_keys_of_the_counted_type(self):
-        numbers = frequencies_of(KeyCounts(pa.array([7, 8]), np.array([2, 1]), 3))
-        pinned = pinned_keys({"8": 1}, numbers)
-        assert (dict(pinned), pinned.key_type) == ({8: 1}, KeyType.INT64)
-        with pytest.raises(BadInput, match="key 'x' is not an int64 in decimal"):
-            pinned_keys({"x": 1}, numbers)
 
 
 class TestTrackedByName:
@@ -264,5 +256,5 @@ class TestRefusals:
     def test_constraints_fit_every_channel_count_of_a_comparison_or_it_is_refused_before_it_begins(self):
         with pytest.raises(UsageError, match="2 capacities are given for 3 channels"):
             compare_schemes(STREAM, [2, 3], schemes=[Scheme.GREEDY], constraints=Constraints(capacities=(1, 2)))
-        with pytest.raises(UsageError, match="key 'k1' is pinned to channel 2, but 2 channels run from 0 to 1"):
+        with pytest.raises(UsageError, match="key 'k1' is pinned to channel 2, but there are only channels 0 to 1"):
             compare_schemes(STREAM, [4, 2], schemes=[Scheme.GREEDY], constraints=Constraints(pinned={"k1": 2}))

@@ -54,14 +54,29 @@ def random_problem(seed):
     return problem_of(counts, channels, residual, home, letters, float(random.integers(3)))
 
 
+def constrained(seed):
+    """A random problem with capacities, with pinned keys, or with both."""
+    problem, random = random_problem(seed), np.random.default_rng(seed)
+    keys, channels = len(problem.counts), problem.channels
+    pinned = np.where(random.random(keys) < 0.3, random.integers(0, channels, keys), -1).astype(np.int32)
+    capacities = random.integers(1, 5, channels) if seed % 3 else np.ones(channels)
+    return replace(
+        problem,
+        pinned=pinned if seed % 3 != 1 else problem.pinned,
+        capacities=capacities / capacities.mean(),
+    )
+
+
 def must_move(problem):
-    return problem.owed + problem.state[problem.home >= problem.channels].sum()
+    elsewhere = (problem.pinned >= 0) & (problem.pinned != problem.home)
+    return problem.owed + problem.state[(problem.home >= problem.channels) | elsewhere].sum()
 
 
 def least_of_all(problem, objective, most_moved=None):
     """The least objective over every placement, word for word; None if it is defined for none."""
     keys, channels = len(problem.keys), problem.channels
     placements = np.array(list(product(range(channels), repeat=keys)))
+    placements = placements[((problem.pinned < 0) | (placements == problem.pinned)).all(axis=1)]
     loads = np.stack(
         [(placements == c) @ problem.resources.network.of(problem.counts) for c in range(channels)], axis=1
     )
@@ -70,7 +85,8 @@ def least_of_all(problem, objective, most_moved=None):
     if most_moved is not None:
         moved = problem.owed + (placements != problem.home) @ problem.state
         loads = loads[moved <= most_moved + 1e-9]
-    highest, lowest, mean = loads.max(axis=1), loads.min(axis=1), loads.mean(axis=1)
+    used, mean = loads / problem.capacities, loads.sum(axis=1) / problem.capacities.sum()
+    highest, lowest = used.max(axis=1), used.min(axis=1)
     match objective:
         case Objective.IMBALANCE:
             return float((highest / mean).min())
@@ -82,10 +98,11 @@ def least_of_all(problem, objective, most_moved=None):
 
 
 @pytest.mark.parametrize("objective", Objective)
+@pytest.mark.parametrize("made", [random_problem, constrained])
 @pytest.mark.parametrize("first", range(0, 96, 24))
-def test_it_is_the_least_of_all_placements(objective, first):
+def test_it_is_the_least_of_all_placements(objective, made, first):
     for seed in range(first, first + 24):
-        problem = random_problem(seed)
+        problem = made(seed)
         best = optimum(problem, objective)
         least = least_of_all(problem, objective)
         assert best.value == (least if least is None else pytest.approx(least, rel=1e-9, abs=1e-9)), f"seed {seed}"
@@ -94,10 +111,11 @@ def test_it_is_the_least_of_all_placements(objective, first):
 
 
 @pytest.mark.parametrize("objective", Objective)
+@pytest.mark.parametrize("made", [random_problem, constrained])
 @pytest.mark.parametrize("first", range(0, 96, 24))
-def test_it_is_the_least_of_all_placements_that_move_no_more_than_they_may(objective, first):
+def test_it_is_the_least_of_all_placements_that_move_no_more_than_they_may(objective, made, first):
     for seed in range(first, first + 24):
-        problem = random_problem(seed)
+        problem = made(seed)
         most_moved = must_move(problem) + problem.state.sum() * [0, 0.2, 0.4, 0.7][seed // 4 % 4]
         best = optimum(problem, objective, most_moved=most_moved)
         least = least_of_all(problem, objective, most_moved)
@@ -105,6 +123,9 @@ def test_it_is_the_least_of_all_placements_that_move_no_more_than_they_may(objec
         assert best.ended_by is PROOF or best.value > 1000, f"seed {seed}"
         moved = problem.owed + problem.state[best.placement != problem.home].sum()
         assert moved <= most_moved * ROUNDING, f"seed {seed}"
+        assert ((problem.pinned < 0) | (best.placement == problem.pinned)).all()
+        budget = most_moved - must_move(problem)
+        assert optimum(replace(problem, budget=lambda left=budget: left), objective).value == best.value
 
 
 @pytest.mark.parametrize("objective", Objective)
@@ -132,8 +153,8 @@ def test_a_ratio_is_lowered_until_none_is_lower(monkeypatch):
 @pytest.mark.parametrize("nodes", [0, 1, 1000])
 def test_every_search_bounds_every_placement(weights, nodes):
     for seed in range(0, 60, 3):
-        problem = random_problem(seed)
-        program = Program(problem.counts, problem.residual()[2], problem.state, problem.home, None)
+        problem = constrained(seed) if seed % 2 else random_problem(seed)
+        program = Program(problem.counts, problem.residual()[2], problem.state, problem.home, None, problem.capacities)
         placements = np.array(list(product(range(problem.channels), repeat=len(problem.keys))), np.int32)
         loads = np.stack(
             [program.on_channels(placement) for placement in placements[:: max(len(placements) // 500, 1)]]
