@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adapt.cli.output import narrate
 from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,11 +71,17 @@ class Limits:
         """
         from dataclasses import replace
 
-        from adapt.core.partitioners.named_keys import pinned_keys
+        from adapt.core.partitioners.named_keys import pinned_keys, unlisted
 
-        return (
-            replace(self.without_keys, pinned=pinned_keys(self.pins, frequencies)) if self.pins else self.without_keys
-        )
+        if not self.pins:
+            return self.without_keys
+        pinned = pinned_keys(self.pins, frequencies)
+        light = unlisted(pinned.column, frequencies)
+        if light:
+            narrate(
+                f"{light:,} of {len(pinned):,} pinned keys are too light to be listed; what they weigh is not known"
+            )
+        return replace(self.without_keys, pinned=pinned)
 
     def track_keys(self, frequencies: "Frequencies") -> "pa.Array | None":
         """The keys to track, of the type of those that were counted; None, the heaviest.
@@ -82,9 +89,15 @@ class Limits:
         Raises:
             BadInput: one is no key of that type, or was not counted.
         """
-        from adapt.core.partitioners.named_keys import typed_keys
+        from adapt.core.partitioners.named_keys import typed_keys, unlisted
 
-        return None if self.track is None else typed_keys(self.track, frequencies)
+        if self.track is None:
+            return None
+        keys = typed_keys(self.track, frequencies)
+        light = unlisted(keys, frequencies)
+        if light:
+            narrate(f"{light:,} of {len(keys):,} keys to track are too light to be listed; they are left to hashing")
+        return keys
 
 
 def _capacities(text: str) -> tuple[float, ...]:

@@ -439,6 +439,8 @@ def compare(
         ]
         wrong = model_error(keys.frequencies, recipes, counts[-1])
     narrate(counted_sentence(keys.frequencies, weighed, max(counts)))
+    if constraints.given and not schemes:
+        narrate(f"compared is what can honour {' and '.join(constraints.given)}")
     for sentence in measured_sentences(keys.frequencies, weighed, max(counts)):
         narrate(sentence)
     if out is not None:

@@ -1,7 +1,7 @@
 """What a placement must keep to: channels of unequal capacity, keys with a fixed channel, a limit to migration."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -255,10 +255,6 @@ def _unhonoured(scheme: Scheme | Splitting, construction: Construction, constrai
 
 def _those_that_can(constraint: Constraint) -> str:
     constructions, schemes = HONOURED[constraint]
-    hybrid = f"{Scheme.HYBRID} ({_listed(each for each in Construction if each in constructions)})"
+    hybrid = f"{Scheme.HYBRID} ({', '.join(each for each in Construction if each in constructions)})"
     others = [scheme.value for scheme in Scheme if scheme in schemes]
     return hybrid if not others else f"{', '.join([hybrid, *others[:-1]])} and {others[-1]}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)

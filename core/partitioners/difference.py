@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from adapt.core.errors import BadInput
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.tables import MOST_KEYS, NULL_KEY
+from adapt.core.partitioners.constraints import recorded_capacities, unequal_capacities
 from adapt.core.partitioners.key_text import key_to_text
 from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.partitioners.plan import Plan
@@ -81,10 +82,10 @@ class Difference:
 
 
 def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resources: Resources) -> Difference:
-    """What moving from one plan to the other costs, over the counted keys.
+    """What moving from one plan to the other costs, over the counted keys; each measured by the capacities it records.
 
     Raises:
-        BadInput: a plan is for keys of another type than those that were counted.
+        BadInput: a plan is for keys of another type than those that were counted, or records capacities that are none.
     """
     for name, plan in (("first", before), ("second", after)):
         if plan.key_type is not frequencies.key_type:
@@ -103,8 +104,8 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
     state_moved = np.bincount(cell, weights=state[moved], minlength=size)
     bill = migration(was, is_now, state, after.channels, represented)
     return Difference(
-        _measured(old, population, resources, was),
-        _measured(new, population, resources, is_now, was),
+        _measured(before, old, population, resources, was),
+        _measured(after, new, population, resources, is_now, was),
         bill,
         np.rint(keys_moved).astype(np.int64).reshape(shape),
         state_moved.astype(np.float64).reshape(shape),
@@ -113,6 +114,7 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
 
 
 def _measured(
+    plan: Plan,
     partitioner: Partitioner,
     population: Population,
     resources: Resources,
@@ -120,7 +122,8 @@ def _measured(
     before: Channels | None = None,
 ) -> Metrics:
     loads = channel_loads(placed, population, resources, partitioner.channels)
-    return measure(partitioner, population, resources, placed, loads, before)
+    capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
+    return measure(partitioner, population, resources, placed, loads, before, capacities)
 
 
 def _heaviest(

@@ -98,6 +98,11 @@ def typed_keys(named: Sequence[NamedKey], frequencies: Frequencies) -> pa.Array:
     return keys
 
 
+def unlisted(keys: pa.Array, frequencies: Frequencies) -> int:
+    """How many of some keys are not among the counted ones."""
+    return len(keys) - int(pc.sum(pc.is_in(keys, value_set=frequencies.keys)).as_py() or 0)
+
+
 def _of_type(named: Sequence[NamedKey], frequencies: Frequencies) -> pa.Array:
     try:
         keys = keys_from_texts((key.text for key in named), frequencies.key_type)

@@ -17,6 +17,7 @@ from adapt.core.partitioners.constraints import Constraint, Constraints, Migrati
 from adapt.core.partitioners.names import Construction, Scheme
 from adapt.core.partitioners.plan_tables import load_table
 from adapt.core.resources.functions import Resources
+from adapt.core.resources.metrics import evaluate
 
 COUNTS = 3000 // np.arange(1, 200)
 STREAM = frequencies_of(KeyCounts(pa.array([f"k{n}" for n in range(1, 200)]), COUNTS, int(COUNTS.sum())))
@@ -25,7 +26,7 @@ LOSSY = Frequencies(
 )
 PINNING = [
     *((Scheme.HYBRID, construction) for construction in Construction),
-    *((scheme, Construction.SCAN) for scheme in (Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY)),
+    *((scheme, Construction.SCAN) for scheme in (Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY, Scheme.WEIGHTED)),
 ]
 every_pinning = pytest.mark.parametrize(("scheme", "construction"), PINNING)
 
@@ -152,7 +153,7 @@ class TestTrackedByName:
 class TestUtilisation:
     CAPACITIES = (1.0, 3.0, 2.0)
 
-    @pytest.mark.parametrize("letters", ["LLL", "CLQ"])
+    @pytest.mark.parametrize("letters", ["LLL", "QLL"])
     @pytest.mark.parametrize(
         ("scheme", "construction"),
         [
@@ -160,6 +161,7 @@ class TestUtilisation:
             (Scheme.BOUNDED, Construction.SCAN),
             (Scheme.BOUNDED_TIGHT, Construction.SCAN),
             (Scheme.GREEDY, Construction.SCAN),
+            (Scheme.WEIGHTED, Construction.SCAN),
         ],
     )
     def test_metrics_and_tables_are_of_loads_over_capacities(self, scheme, construction, letters):
@@ -220,7 +222,7 @@ class TestRefusals:
         given = {
             Constraint.CAPACITY: Constraints(capacities=(1, 2, 3)),
             Constraint.PIN: Constraints(pinned={"k9": 1}),
-            Constraint.MAX_MIGRATION: Constraints(max_migration=MigrationLimit(3)),
+            Constraint.MAX_MIGRATION: Constraints(max_migration=MigrationLimit(0.1)),
         }[constraint]
         previous = build_plan(STREAM, scheme, 3, construction=construction)
 
@@ -228,7 +230,14 @@ class TestRefusals:
             return build_plan(STREAM, scheme, 3, construction=construction, previous=previous, constraints=given)
 
         if honours(scheme, construction, given):
-            built()
+            plan = built()
+            capacities = given.relative(3)
+            used = [
+                evaluate(each.partitioner(), STREAM, Resources(), capacities=capacities) for each in (plan, previous)
+            ]
+            assert plan.explicit.get("k9") == 1 or constraint is not Constraint.PIN
+            assert plan.metrics["m"] <= 0.1 or constraint is not Constraint.MAX_MIGRATION
+            assert used[0].r_n < 0.6 * used[1].r_n or constraint is not Constraint.CAPACITY
             return
         name = f"construction {construction}" if scheme is Scheme.HYBRID else f"scheme {scheme}"
         with pytest.raises(UsageError) as refusal:

@@ -1,0 +1,67 @@
+"""Files of pins and of keys: what is read, and the line of what is not."""
+
+import pytest
+
+from adapt.core.errors import BadInput
+from adapt.core.partitioners.named_keys import NamedKey, Pin
+from adapt.traces.named_keys import read_key_list, read_pins
+
+
+@pytest.mark.parametrize("head", ["", "key,channel\n", "Key, Channel\n\n", "\ufeffkey,channel\n"])
+def test_pins_are_read_with_their_lines(tmp_path, head):
+    path = tmp_path / "pins.csv"
+    path.write_text(f'{head}a,3\n\n"b,""c""", 0\na,3\n,1\n')
+    first = head.count("\n") + 1
+    assert read_pins(path) == [
+        Pin(NamedKey("a", f"{path} line {first}"), 3),
+        Pin(NamedKey('b,"c"', f"{path} line {first + 2}"), 0),
+        Pin(NamedKey("", f"{path} line {first + 4}"), 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,1\nb\n", "line 2: 1 fields where key,channel are expected"),
+        ("a,1\nb,1,2\n", "line 2: 3 fields"),
+        ("key,channel\na,x\n", "line 2: the channel 'x' is not a whole number from 0 up"),
+        ("a,-1\n", "line 1: the channel '-1'"),
+        ("a,1.5\n", "line 1: the channel '1.5'"),
+        ("a,1\nb,2\na,2\n", "line 3: key 'a' is pinned to channel 2, but to 1 on line 1; remove one"),
+        ('a,1\n"b,2\n', "line 2"),
+        ("", "there are no pins in it; a line is key,channel"),
+        ("key,channel\n", "there are no pins"),
+    ],
+)
+def test_what_is_no_pin_is_refused_with_its_line(tmp_path, text, told):
+    path = tmp_path / "pins.csv"
+    path.write_text(text)
+    with pytest.raises(BadInput) as refusal:
+        read_pins(path)
+    assert str(refusal.value).startswith(f"{path}")
+    assert told in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["a\nb c\n\n", "a\r\nb c\r\n\r\n", "\ufeffa\nb c\n\n"])
+def test_keys_are_read_one_a_line(tmp_path, text):
+    path = tmp_path / "keys.txt"
+    path.write_bytes(text.encode())
+    assert read_key_list(path) == [NamedKey(key, f"{path} line {line}") for line, key in enumerate(["a", "b c", ""], 1)]
+
+
+def test_the_last_line_need_not_end(tmp_path):
+    path = tmp_path / "keys.txt"
+    path.write_text("a\nb")
+    assert [key.text for key in read_key_list(path)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("read", [read_pins, read_key_list])
+@pytest.mark.parametrize(
+    ("data", "told"), [(None, "cannot be read"), (b"a,1\nb,1\n\xff,1\n", "UTF-8"), (b"", "there are no")]
+)
+def test_what_cannot_be_read_is_refused(tmp_path, read, data, told):
+    path = tmp_path / "file"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(BadInput, match=told):
+        read(path)
