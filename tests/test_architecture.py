@@ -32,6 +32,7 @@ def test_imports_follow_the_flow_of_data(path: Path) -> None:
     for name in imports_of(path):
         top, _, rest = name.partition(".")
         assert top not in PARTS, f"{path}: import {name} would load the module twice; write adapt.{name}"
+        assert top != "paper", f"{path}: paper measures the program, and is no part of it"
         if top == "adapt":
             assert rest.split(".")[0] in MAY_IMPORT[part], f"{path}: {part} must not import {name}"
 
