@@ -12,10 +12,9 @@ from adapt.core.errors import AdaptError, BadInput
 from adapt.core.partitioners.key_text import keys_from_texts
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.stream import KeyType
+from adapt.traces.sources.format import BOM
 
 CHUNK_BYTES = 4 << 20
-
-_BOM = b"\xef\xbb\xbf"
 
 
 def routed_lines(lines: IO[bytes], partitioner: Partitioner, key_type: KeyType, name: str) -> Iterator[bytes]:
@@ -38,7 +37,7 @@ def routed_lines(lines: IO[bytes], partitioner: Partitioner, key_type: KeyType, 
             data, rest = data[:cut], data[cut:]
         if data and at_start:
             at_start = False
-            data = data.removeprefix(_BOM)
+            data = data.removeprefix(BOM)
         if data:
             texts = _texts(data, name, line)
             channels = partitioner.channels_of(_keys(texts, key_type, name, line))

@@ -14,7 +14,7 @@ windows of w units of weight.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import cast
 
@@ -64,12 +64,16 @@ class LossySummary:
         return len(self.keys)
 
     def cut(self, most: int) -> "LossySummary":
-        """The heaviest `most` keys; what is dropped raises `missed` to the most that it may weigh."""
+        """The `most` keys that may be heaviest; what is dropped raises `missed` to the most that it may weigh."""
         if len(self) <= most:
             return self
-        high = (self.counts[most:] + self.errors[most:]).max().item()
-        kept = (self.keys[:most], self.counts[:most], self.errors[:most])
-        return LossySummary(*kept, max(self.missed, high), self.total, self.rows, self.distinct)
+        high = self.counts + self.errors
+        order = key_order(self.keys, high)
+        kept = np.sort(order[:most])
+        missed = max(self.missed, high[order[most]].item())
+        return replace(
+            self, keys=self.keys.take(pa.array(kept)), counts=self.counts[kept], errors=self.errors[kept], missed=missed
+        )
 
     def frequencies(self, epsilon: float, weight: Weight = Weight.COUNT) -> Frequencies:
         """What a counter of error `epsilon` reports; the summary must have been made with it, or with less.

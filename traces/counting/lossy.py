@@ -26,7 +26,6 @@ from adapt.core.frequencies.lossy import (
     check_epsilon,
     summary_of,
 )
-from adapt.core.frequencies.order import key_order
 from adapt.core.frequencies.panes import Panes
 from adapt.core.frequencies.sketches import DistinctSketch
 from adapt.core.frequencies.sliding import SlidingWindow
@@ -432,12 +431,8 @@ def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weigh
     column = keys[_KEY].combine_chunks().cast(kind)
     counts = keys[_COUNT].combine_chunks().to_numpy(zero_copy_only=False)
     errors = np.maximum(missed - keys[_SPARED].combine_chunks().to_numpy(zero_copy_only=False), 0)
-    high = counts + errors
-    order = key_order(column, high)
-    listed, left_out = order[:most], order[most:]
-    missed = max([missed, *high[left_out].tolist()])
     rows = sum(part["rows"] for part in parts)
-    summary = summary_of(column.take(pa.array(listed)), counts[listed], errors[listed], missed, total, rows, distinct)
+    summary = summary_of(column, counts, errors, missed, total, rows, distinct).cut(most)
     return _Found(summary, parts[0]["first_us"], parts[-1]["last_us"])
 
 

@@ -3,7 +3,6 @@
 The cut depends on the bytes alone, so the same files give the same blocks on any cluster.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from adapt.core.errors import BadInput
 from adapt.traces.sources.containers import CHUNK_BYTES, unpacked
 from adapt.traces.sources.files import Container, SourceFile
-from adapt.traces.sources.format import NOT_UTF8, RecordFormat, is_utf8, text_of
+from adapt.traces.sources.format import BOM, NOT_UTF8, RecordFormat, is_utf8, refuse_utf16, text_of
 from adapt.traces.sources.records import Bytes, Records
 
 BLOCK_BYTES = 32 << 20
@@ -30,9 +29,6 @@ PLACE = ("_file", "_line", "_reason", "_text")
 
 PATH = "_path"
 """The column that holds a file's path, relative to the source argument."""
-
-_BOM = b"\xef\xbb\xbf"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +75,6 @@ def cut(file: int, source: SourceFile, form: RecordFormat) -> list[Block]:
     return blocks
 
 
-def sha256_of(path: str) -> str:
-    """The SHA-256 of a source file as it lies on the disk, in hex.
-
-    Raises:
-        BadInput: it cannot be read.
-    """
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
 def read_block(
     block: Block, form: RecordFormat, wanted: Sequence[str], *, with_text: bool = False
 ) -> Iterator[pa.RecordBatch]:
@@ -135,10 +118,8 @@ def _settled(stream: IO[bytes], block: Block, form: RecordFormat) -> Iterator[tu
         skipped = 0
         if at_start:
             at_start = False
-            if chunk.startswith(_UTF16):
-                raise BadInput(f"{block.source.label} is UTF-16 text; convert it with `iconv -f utf-16 -t utf-8`")
-            if chunk.startswith(_BOM):
-                skipped = len(_BOM)
+            refuse_utf16(chunk, block.source.label)
+            skipped = len(chunk) - len(chunk.removeprefix(BOM))
         data = np.frombuffer(rest + chunk[skipped:] if rest or skipped else chunk, np.uint8)
         records = form.records(data, at_end=at_end)
         if not at_end and len(data) - records.used > LONGEST_RECORD:

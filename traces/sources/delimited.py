@@ -8,10 +8,8 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from adapt.traces.sources.format import Parsed
+from adapt.traces.sources.format import BOM, Parsed
 from adapt.traces.sources.records import NEVER, OPEN_QUOTE, Bytes, Records, delimited_records
-
-BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)

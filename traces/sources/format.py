@@ -9,9 +9,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
+from adapt.core.errors import BadInput
 from adapt.traces.sources.records import Bytes, Places, Records
 
 NOT_UTF8 = "not UTF-8 text"
+
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark that UTF-8 text may begin with; no part of it."""
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 WHOLE_LINE = "_line_text"
 """The one column of a format whose lines Spark takes apart."""
@@ -46,6 +52,16 @@ class RecordFormat(Protocol):
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """The wanted columns of the records; all bytes in them are UTF-8."""
+
+
+def refuse_utf16(head: bytes, name: str) -> None:
+    """Do nothing unless a text begins as UTF-16 does.
+
+    Raises:
+        BadInput: it does.
+    """
+    if head.startswith(_UTF16):
+        raise BadInput(f"{name} is UTF-16 text; convert it with `iconv -f utf-16 -t utf-8`")
 
 
 def text_of(data: Bytes, records: Records) -> pa.Array:

@@ -15,13 +15,12 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.containers import head_of
 from adapt.traces.sources.delimited import Delimited
 from adapt.traces.sources.files import Container, SourceFile
-from adapt.traces.sources.format import RecordFormat
+from adapt.traces.sources.format import BOM, RecordFormat, refuse_utf16
 from adapt.traces.sources.json_lines import JsonLines
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.text import log_format, pattern_format
 
 HEAD_BYTES = 1 << 18
-_BOM = b"\xef\xbb\xbf"
 LOOKED_AT = 200
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
 
@@ -81,13 +80,12 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
     """
     head, name = b"", ""
     for file in files:
-        head, name = head_of(file, HEAD_BYTES).removeprefix(_BOM), file.label
+        head, name = head_of(file, HEAD_BYTES).removeprefix(BOM), file.label
         if head.strip():
             break
     if not head.strip():
         raise BadInput(f"{name}: the input is empty")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise BadInput(f"{name} is UTF-16 text; convert it with `iconv -f utf-16 -t utf-8`")
+    refuse_utf16(head, name)
     guesses: list[str] = []
     kind = options.format
     if kind is FormatName.AUTO:
@@ -111,7 +109,7 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
 def _lines(head: bytes, errors: Literal["replace", "surrogateescape"] = "replace") -> list[str]:
     """The first whole lines with their line ends, blank ones left out; `errors` says what stands for bad bytes."""
     lines = re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$", head.decode("utf-8", errors))
-    if len(head) >= HEAD_BYTES - len(_BOM) and len(lines) > 1:
+    if len(head) >= HEAD_BYTES - len(BOM) and len(lines) > 1:
         lines.pop()
     return [line for line in lines if line.strip()][:LOOKED_AT]
 

@@ -10,9 +10,11 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
 from adapt.traces.artefacts import disk
+from adapt.traces.artefacts.manifest import file_sha256
 from adapt.traces.progress import Progress, watched
+from adapt.traces.readable import readable
 from adapt.traces.session import literal_path, spark_failures
-from adapt.traces.sources.blocks import PATH, PLACE, Block, cut, read_block, reader_schema, sha256_of
+from adapt.traces.sources.blocks import PATH, PLACE, Block, cut, read_block, reader_schema
 from adapt.traces.sources.files import SourceFile
 from adapt.traces.sources.format import WHOLE_LINE, RecordFormat
 from adapt.traces.sources.json_lines import JsonLines, json_schema, with_json_fields
@@ -130,7 +132,9 @@ class Source:
 
         def look(at: int) -> Iterator[pa.RecordBatch]:
             blocks = [] if form is None else cut(at, files[at], form)
-            told = [at, sha256_of(files[at].path), [[block.offset, block.size, block.line] for block in blocks]]
+            with readable(files[at].path):
+                sha256 = file_sha256(Path(files[at].path))
+            told = [at, sha256, [[block.offset, block.size, block.line] for block in blocks]]
             yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
 
         tasks = grouped(range(len(files)), [file.size for file in files])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
 from adapt.traces.sources import blocks, containers
-from adapt.traces.sources.blocks import Block, cut, read_block, sha256_of
+from adapt.traces.sources.blocks import Block, cut, read_block
 from adapt.traces.sources.delimited import Delimited
 from adapt.traces.sources.files import source_files
 from adapt.traces.sources.text import pattern_format
@@ -142,19 +142,11 @@ def test_a_record_that_never_ends_is_refused_with_its_line(tmp_path, monkeypatch
         rows_of(file, PLAIN)
 
 
-def test_the_fingerprint_of_a_file_is_its_sha_256(tmp_path):
-    path = tmp_path / "empty"
-    path.write_bytes(b"")
-    assert sha256_of(str(path)).startswith("e3b0c44298fc1c14")
-
-
 def test_a_file_that_went_away_is_refused_by_name(tmp_path):
     file = file_of(tmp_path, b"a,b\n")
     (tmp_path / "source.csv").unlink()
     with pytest.raises(BadInput, match="cannot be read: No such file"):
         rows_of(file, PLAIN)
-    with pytest.raises(BadInput, match="cannot be read: No such file"):
-        sha256_of(file.path)
 
 
 def test_a_chunk_is_never_larger_than_a_block():
