@@ -27,6 +27,7 @@ from adapt.core.resources.functions import Floats, ResourceFunction, Resources
 from adapt.core.resources.imbalance import max_over_mean, max_over_min, relative_imbalance
 from paper.partitioning.domain import Domain
 from paper.partitioning.hashing import LETTERS, Sums
+from paper.partitioning.rings import ring_of
 
 MOST_LISTED = 100_000
 """The heaviest keys, at most, among which the tracked ones must be."""
@@ -133,7 +134,7 @@ def hybrid_steps(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> Itera
     placed = _Placed.nowhere(listed)
     current: HybridPartitioner | None = None
     for at in range(last):
-        ring = _ring(at + 1)
+        ring = _ring(at + 1, domain.seed)
         tracked = tracked_keys(listed, recipe.resources, ring.channels, recipe.track)
         if len(tracked) == len(listed.keys) < domain.keys:
             raise UsageError(f"all {len(tracked)} keys that are looked at are tracked: look at more, or raise sigma")
@@ -153,9 +154,10 @@ def hybrid_steps(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> Itera
 
 
 @lru_cache(maxsize=128)
-def _ring(channels: int) -> ConsistentHash:
-    """The ring of so many channels, kept, since every chain asks for the same ones."""
-    return ConsistentHash(channels)
+def _ring(channels: int, seed: int) -> ConsistentHash:
+    """The ring of so many channels and a seed, kept, since every chain asks for the same ones."""
+    with ring_of(seed):
+        return ConsistentHash(channels)
 
 
 def _enough(domain: Domain, total: float, recipe: Recipe, last: int) -> int:

@@ -20,6 +20,7 @@ from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import evaluate
 from paper.experiments import Data
 from paper.partitioning.domain import Domain
+from paper.partitioning.rings import ring_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +152,9 @@ class BuiltFromLossy:
             counted = counter.summary().frequencies(epsilon)
             before: Partitioner | None = None
             after: Partitioner | None = None
-            for channels in range(1, self.channels + 1):
-                before, after = after, build_partitioner(counted, recipe, channels, after)
+            with ring_of(self.seed):
+                for channels in range(1, self.channels + 1):
+                    before, after = after, build_partitioner(counted, recipe, channels, after)
             assert after is not None
             metrics = evaluate(after, whole, resources, before)
             tracked = len(tracked_keys(counted, resources, self.channels))

@@ -22,7 +22,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The keys of a Zipf stream; another seed is another set of keys, so other places on the ring.
+    """The keys of a Zipf stream; another seed is another set of keys, and goes with another ring (`ring_of`).
 
     Attributes:
         keys: |D|.

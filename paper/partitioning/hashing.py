@@ -16,6 +16,7 @@ from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.partitioners.registry import make_partitioner
 from adapt.core.resources.functions import Floats, ResourceFunction
 from paper.partitioning.domain import Domain, blocks
+from paper.partitioning.rings import ring_of
 
 LETTERS = tuple(function.value for function in ResourceFunction)
 
@@ -77,7 +78,7 @@ def hashed_sums(
 
     Args:
         keys: |D|.
-        seed: Which keys they are.
+        seed: Which keys they are, and which ring.
         skews: z of each domain.
         scheme: Any that needs no counts.
         channels: The channel counts, in the order in which they follow each other.
@@ -86,7 +87,8 @@ def hashed_sums(
         max_parallelism: The key groups of a scheme that has them.
     """
     domains = [Domain(keys, skew, seed) for skew in skews]
-    partitioners = [make_partitioner(scheme, count, max_parallelism=max_parallelism) for count in channels]
+    with ring_of(seed):
+        partitioners = [make_partitioner(scheme, count, max_parallelism=max_parallelism) for count in channels]
     found = [_nothing(channels) for _ in domains]
     for start, end in blocks(first, last):
         placed = _placed(partitioners, domains[0], start, end)

@@ -16,6 +16,7 @@ from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import evaluate
 from paper.experiments import Data
 from paper.partitioning.domain import Domain
+from paper.partitioning.rings import ring_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class WholeMaps:
 
     Attributes:
         keys: |D|; z = 1.
-        seed: Which keys they are.
+        seed: Which keys they are, and which ring.
         scheme: The scheme.
         channels: N of each measurement; m is from N - 1.
     """
@@ -50,8 +51,10 @@ class WholeMaps:
         whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
         recipe = Recipe(self.scheme)
         for channels in self.channels:
-            before = build_partitioner(whole, recipe, channels - 1)
-            metrics = evaluate(build_partitioner(whole, recipe, channels, before), whole, Resources(), before)
+            with ring_of(self.seed):
+                before = build_partitioner(whole, recipe, channels - 1)
+                after = build_partitioner(whole, recipe, channels, before)
+            metrics = evaluate(after, whole, Resources(), before)
             found.append({"r": metrics.r_n, "m": metrics.m, "explicit_keys": metrics.explicit_keys})
         return found
 
@@ -62,7 +65,7 @@ class WholeChain:
 
     Attributes:
         keys: |D|; z = 1.
-        seed: Which keys they are.
+        seed: Which keys they are, and which ring.
         scheme: The scheme.
         channels: N of the last step.
     """
@@ -87,9 +90,11 @@ class WholeChain:
         """For each N from 2: r, m and the entries of the explicit map."""
         whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
         recipe = Recipe(self.scheme)
-        current = build_partitioner(whole, recipe, 1)
+        with ring_of(self.seed):
+            current = build_partitioner(whole, recipe, 1)
         for channels in range(2, self.channels + 1):
-            before, current = current, build_partitioner(whole, recipe, channels, current)
+            with ring_of(self.seed):
+                before, current = current, build_partitioner(whole, recipe, channels, current)
             metrics = evaluate(current, whole, Resources(), before)
             found.append({"r": metrics.r_n, "m": metrics.m, "explicit_keys": metrics.explicit_keys})
         return found

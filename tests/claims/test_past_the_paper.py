@@ -1,7 +1,7 @@
 """What the constructions of our own reach where the paper's stop: Zipf z = 1 over 10^6 keys, N = 10, alpha = 1.2.
 
-A seed is another set of a million integer keys and another ring (`rings`), since how far the arcs of one ring lie apart
-is part of every b with a constant resource: from 1.07 to 1.16 at N = 10, and 1.15 on the ring of the product.
+A seed is another set of a million integer keys and another ring (`ring_of`), since how far the arcs of one ring lie
+apart is part of every b with a constant resource: from 1.07 to 1.16 at N = 10, and 1.15 on the ring of the product.
 """
 
 from functools import lru_cache
@@ -17,8 +17,7 @@ from adapt.core.partitioners.names import Construction, Scheme
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.resources.functions import Resources
 from adapt.core.resources.metrics import evaluate
-
-from .rings import ring_of
+from paper.partitioning.rings import ring_of
 
 DOMAIN = 10**6
 SHARES = 1 / np.arange(1, DOMAIN + 1)

@@ -15,11 +15,17 @@ from paper.partitioning import chains
 from paper.partitioning.chains import Recipe, Step, hashed_chain, hybrid_chain
 from paper.partitioning.domain import Domain, blocks
 from paper.partitioning.hashing import Sums, hashed_sums
+from paper.partitioning.rings import ring_of
 
 
 def sums_of(domain: Domain, scheme: Scheme, channels: range, first: int = 0, last: int | None = None) -> Sums:
     last = domain.keys if last is None else last
     return hashed_sums(domain.keys, domain.seed, [domain.skew], scheme, channels, first, last)[0]
+
+
+def compared_on(domain: Domain, channels: range, **asked):
+    with ring_of(domain.seed):
+        return compare_schemes(domain.whole(), channels, **asked)
 
 
 def agree(step: Step, metrics, resources: Resources) -> None:
@@ -39,8 +45,8 @@ def test_a_hybrid_chain_has_the_numbers_of_a_comparison_of_every_key(constructio
     domain = Domain(2000, 1.0, 3)
     recipe = Recipe(construction, letters, track=100 if construction is Construction.LEVEL else None)
     steps = hybrid_chain(domain, sums_of(domain, Scheme.CONSISTENT, range(1, 8)), recipe, 7)
-    compared = compare_schemes(
-        domain.whole(),
+    compared = compared_on(
+        domain,
         range(1, 8),
         schemes=[Scheme.HYBRID],
         constructions=[construction],
@@ -58,8 +64,8 @@ def test_so_it_has_where_most_keys_are_not_listed(construction):
     track = 1000 if construction is Construction.LEVEL else None
     recipe = Recipe(construction, "LLL", sigma=0.05, utility=UtilityName.ATLM, track=track)
     steps = hybrid_chain(domain, sums_of(domain, Scheme.CONSISTENT, range(1, 6)), recipe, 5)
-    compared = compare_schemes(
-        domain.whole(),
+    compared = compared_on(
+        domain,
         range(1, 6),
         schemes=[Scheme.HYBRID],
         constructions=[construction],
@@ -77,10 +83,10 @@ def test_so_it_has_where_most_keys_are_not_listed(construction):
 def test_a_scheme_that_hashes_all_keys_has_the_numbers_of_a_comparison(scheme):
     domain, resources = Domain(5000, 0.7, 2), Resources.parse("LQL")
     steps = hashed_chain(sums_of(domain, scheme, range(2, 6)), domain.counts(0, 5))
-    for step, row in zip(steps, compare_schemes(domain.whole(), range(2, 6), schemes=[scheme]).rows, strict=True):
+    for step, row in zip(steps, compared_on(domain, range(2, 6), schemes=[scheme]).rows, strict=True):
         assert step.channels == row.channels
         assert step.r["L"] == pytest.approx(row.metrics.r_n, rel=1e-9)
-    rows = compare_schemes(domain.whole(), range(2, 6), schemes=[scheme], resources=resources).rows
+    rows = compared_on(domain, range(2, 6), schemes=[scheme], resources=resources).rows
     for step, row in zip(steps, rows, strict=True):
         agree(step, row.metrics, resources)
 
