@@ -61,3 +61,18 @@ def test_what_cannot_be_evaluated_is_refused_with_the_remedy(adapt, here):
     assert "--weight goes with a trace" in adapt.refused(
         2, "partition", "evaluate", "two.plan", "counts.csv", "--weight", "count"
     )
+
+
+def test_measured_loads_are_those_of_the_first_plan_unless_resources_are_given(adapt, here):
+    (here / "sizes.csv").write_text("key,count,size\n" + "".join(f"k{n},{3000 // n},{n % 7}\n" for n in range(1, 300)))
+    adapt.done(*"partition build sizes.csv --channels 3 --measure state=size -o sizes.plan".split())
+    line = "partition evaluate sizes.plan sizes.csv --format json"
+    told = json.loads(adapt.done(*line.split()).out)
+    assert told["measured"] == {"state": "size"}
+    [plan] = told["plans"]
+    assert sum(plan["loads"]["state"]) == sum(n % 7 for n in range(1, 300))
+    assert plan["foreseen"]["r_s"] == pytest.approx(plan["measured"]["r_s"])
+    by_letters = json.loads(adapt.done(*line.split(), "--resources", "LLL").out)
+    assert "measured" not in by_letters
+    assert by_letters["plans"][0]["foreseen"] == {}
+    assert "no column 'size'" in adapt.refused(2, "partition", "evaluate", "sizes.plan", "counts.csv")
