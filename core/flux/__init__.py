@@ -1,0 +1,1 @@
+"""Flux: policies that move the partitions of a stage between its sites."""

@@ -1,0 +1,1 @@
+"""One partitioned stateful operator over sites, simulated tuple by tuple."""

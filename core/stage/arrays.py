@@ -1,0 +1,274 @@
+"""What the compiled part of the stage keeps: one array of records for each kind of thing.
+
+Records, and not a column a field, because the simulation jumps from thing to thing: one tuple, one connection, one
+partition at a time, each of which is then a single line of cache.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Records: TypeAlias = NDArray[Any]
+"""An array of records."""
+
+NONE = -1
+"""No tuple, partition or site: the end of a list."""
+
+IDLE, SERVING, IN_JOB, FREE = range(4)
+"""What a consumer does: wait for input, process a tuple, do a job, or nothing yet, being about to choose."""
+
+REACHED, ROWS_WANTED, QUIESCED, JOB_DONE, BACKLOG_DONE, SPILL_FULL = range(6)
+"""Why the compiled part returns: its time is reached; the source must give more rows; all pauses of a site are
+acknowledged; a job is done; the spilled input of a partition is processed; the place for spilled tuples is used up."""
+
+POOLED = np.dtype(
+    [
+        ("group", np.int32),
+        ("link", np.int32),  # the next tuple of its flow, or free place
+        ("number", np.int64),  # among the tuples of its producer, or what the source calls it
+        ("stamp", np.float64),  # when it was to arrive
+        ("cost", np.float64),  # seconds of CPU; negative, to be drawn
+    ]
+)
+"""A tuple that its producer holds."""
+
+QUEUED = np.dtype(
+    [
+        ("group", np.int32),
+        ("partition", np.int32),
+        ("number", np.int64),
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("at", np.float64),  # when it reaches the consumer's end
+    ]
+)
+"""A tuple in a connection."""
+
+SPILLED = np.dtype(
+    [
+        ("group", np.int32),
+        ("producer", np.int32),
+        ("number", np.int64),
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("taken", np.float64),  # when its consumer took it
+        ("link", np.int32),  # the next tuple of its partition, or free place
+    ],
+    align=True,
+)
+"""A tuple on disk."""
+
+SITE = np.dtype(
+    [
+        ("doing", np.int32),
+        ("poll", np.int32),  # the input to look at first
+        ("segment", np.int32),  # of the CPU, in force
+        ("segments_end", np.int32),
+        ("cursor", np.int32),  # in the table of service times
+        ("acks", np.int32),  # connections with an acknowledgement to come
+        ("quiesced", np.int32),  # whether the last acknowledgement was just read
+        ("backlog", np.int32),  # the partition whose spilled input is processed
+        ("job", np.int32),  # whether one is to begin
+        ("spilling", np.int32),  # whether the tuple at hand goes to the spill
+        ("job_cpu", np.float64),
+        ("job_io", np.float64),
+        ("debt", np.float64),  # CPU that the site's producer has used
+        ("taken", np.float64),  # when the tuple at hand was taken from its connection
+        ("since", np.float64),  # when the consumer began to wait, or to work
+        ("idle", np.float64),  # seconds of waiting, but for the wait that lasts
+        ("busy", np.float64),  # seconds of work on tuples and jobs, likewise
+        ("group", np.int32),  # the tuple at hand
+        ("partition", np.int32),
+        ("producer", np.int32),
+        ("processed", np.int64),
+        ("number", np.int64),
+        ("stamp", np.float64),
+        ("cost", np.float64),
+    ],
+    align=True,
+)
+
+PRODUCER = np.dtype(
+    [
+        ("random", np.uint64),
+        ("generated", np.int64),
+        ("row", np.int64),  # the next row
+        ("rows_end", np.int64),
+        ("free", np.int32),  # the first free place of the pool
+        ("held", np.int32),  # tuples in the pool
+        ("hungry", np.int32),  # whether it has room, and wants rows that are yet to be read
+        ("behind", np.float64),  # seconds with a row due and no room for it
+        ("behind_until", np.float64),
+        ("lag", np.float64),  # the longest from due to taken, since it was last read
+    ],
+    align=True,
+)
+
+CONNECTION = np.dtype(
+    [
+        ("first", np.int32),
+        ("count", np.int32),
+        ("turn", np.int32),  # the partition to send from next
+        ("ack", np.int32),  # tuples ahead of an acknowledgement
+    ]
+)
+
+FLOW = np.dtype(
+    [
+        ("head", np.int32),  # the tuples of one partition in the pool of one producer
+        ("tail", np.int32),
+        ("after", np.int32),  # the cyclic list of partitions that wait for one connection
+        ("before", np.int32),
+    ]
+)
+
+PARTITION = np.dtype(
+    [
+        ("owner", np.int32),
+        ("stalled", np.int32),
+        ("on_disk", np.int32),
+        ("in_flight", np.int32),  # sent, and not processed or spilled
+        ("spill_head", np.int32),
+        ("spill_tail", np.int32),
+        ("spilled", np.int64),
+        ("processed", np.int64),
+        ("digest", np.int64),  # of its answers in their order
+    ]
+)
+
+GROUP = np.dtype(
+    [
+        ("partition", np.int32),
+        ("alias", np.int32),
+        ("threshold", np.int64),  # of 2^32, below which a draw stays here
+    ]
+)
+
+WINDOW = np.dtype(
+    [
+        ("place", np.int64),  # of the next value
+        ("sum", np.int64),
+    ]
+)
+
+SEGMENT = np.dtype(
+    [
+        ("start", np.float64),
+        ("run", np.float64),  # seconds of CPU that the operator has in each cycle
+        ("burst", np.float64),  # seconds of each cycle that others take
+        ("speed", np.float64),
+    ]
+)
+
+ROW = np.dtype([("due", np.float64), ("cost", np.float64), ("number", np.int64), ("group", np.int32)])
+
+ENTRY = np.dtype(
+    [
+        ("at", np.float64),
+        ("site", np.int32),
+        ("producer", np.int32),
+        ("partition", np.int32),
+        ("group", np.int32),
+        ("number", np.int64),
+        ("answer", np.int64),
+    ]
+)
+"""A tuple that was processed: when and where, which it was, and its answer."""
+
+LATENCY = np.dtype([("count", np.int64), ("sum", np.float64), ("max", np.float64)])
+
+
+PAST = np.dtype([("value", np.int64)])
+BIN = np.dtype([("count", np.int64)])
+SERVICE = np.dtype([("seconds", np.float64)])
+DUE = np.dtype([("at", np.float64)])
+WINNER = np.dtype([("slot", np.int32)])
+
+_SIZES = (
+    "sites",
+    "partitions",
+    "groups",
+    "pool",  # tuples that a producer may hold
+    "credits",  # tuples that a connection may hold
+    "window",  # values that a group keeps; 0 computes no answers
+    "anywhere",  # whether a tuple may go to any site
+    "drawn",  # whether tuples are drawn, not given by rows
+    "slots",  # places for events, a power of two
+    "services",  # drawn service times, a power of two
+    "entries",  # places in the journal
+    "processed",
+    "hungry",  # producers that are
+    "spill_free",  # the first free place of the spill
+    "on_disk",  # partitions
+    "journalled",
+)
+_TIMES = (
+    "now",
+    "last",  # when a tuple was last processed
+    "horizon",  # no row that is still to come is due before
+    "latency",  # that a tuple is on its way
+    "produce",  # CPU to make a tuple
+    "spill",  # to write a tuple to the spill
+)
+
+KINDS = {
+    "site": SITE,
+    "producer": PRODUCER,
+    "connection": CONNECTION,  # by site, then producer
+    "queued": QUEUED,  # `credits` places for each connection, used in a ring
+    "flow": FLOW,  # by producer, then partition
+    "pooled": POOLED,  # `pool` places for each producer
+    "partition": PARTITION,
+    "group": GROUP,
+    "window": WINDOW,  # of each group
+    "past": PAST,  # the values in the window of each group
+    "segment": SEGMENT,
+    "row": ROW,  # those of each producer together, in order
+    "spilled": SPILLED,
+    "entry": ENTRY,
+    "latency": LATENCY,  # from taken to processed, from due to processed
+    "bin": BIN,  # of the first kind of latency, then of the second
+    "service": SERVICE,
+    "due": DUE,  # the next event of each site, then of each producer
+    "winner": WINNER,  # of the tournament over `due`: 1 is the earliest slot, the first of those that tie
+}
+"""What is kept in an array of its own, and of which records."""
+
+WORLD = np.dtype(
+    [(name, np.int64) for name in _SIZES]
+    + [(name, np.float64) for name in _TIMES]
+    + [(f"{name}_at", np.int64) for name in KINDS]
+)
+"""Sizes, costs, the time, and the address of every array."""
+
+World: TypeAlias = Any
+"""A record of kind `WORLD`."""
+
+
+class Arrays:
+    """All that the compiled part keeps, by the names of `KINDS`, and the one record of kind `WORLD` that finds it.
+
+    The record holds addresses, so an array is replaced only by `put`.
+    """
+
+    def __init__(self, **arrays: Records) -> None:
+        """Arrays by their names, all of `KINDS`; sizes and costs in the world are 0."""
+        self.worlds = np.zeros(1, WORLD)
+        self._arrays: dict[str, Records] = {}
+        for name in KINDS:
+            self.put(name, arrays[name])
+
+    @property
+    def world(self) -> World:
+        """The one record, to read and to change."""
+        return self.worlds[0]
+
+    def __getitem__(self, name: str) -> Records:
+        """The array of a name."""
+        return self._arrays[name]
+
+    def put(self, name: str, array: Records) -> None:
+        """Put an array in the place of one."""
+        self._arrays[name] = kept = np.ascontiguousarray(array, KINDS[name])
+        self.worlds[f"{name}_at"] = kept.ctypes.data

@@ -1,0 +1,80 @@
+"""What a controller is told, and what it asks for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One partition goes from one site to another."""
+
+    partition: int
+    donor: int
+    receiver: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observation:
+    """What the consumers report at the end of a collection.
+
+    Attributes:
+        collected_s: How long each site collected, shape (sites,).
+        idle_s: How long of that it waited for input, shape (sites,).
+        processed: Tuples of each partition in that time, shape (partitions,).
+        owners: The site of each partition, shape (partitions,).
+        state_bytes: The state of each partition, shape (partitions,).
+        on_disk: Which partitions are spilled, shape (partitions,).
+        available_bytes: Memory that each site may use for state, shape (sites,).
+    """
+
+    collected_s: NDArray[np.float64]
+    idle_s: NDArray[np.float64]
+    processed: NDArray[np.int64]
+    owners: NDArray[np.int32]
+    state_bytes: NDArray[np.int64]
+    on_disk: NDArray[np.bool_]
+    available_bytes: NDArray[np.float64]
+
+    @property
+    def sites(self) -> int:
+        """n."""
+        return len(self.collected_s)
+
+    @property
+    def utilization(self) -> NDArray[np.float64]:
+        """The share of the time in which each site was not waiting, (delta - idle) / delta; shape (sites,)."""
+        return np.asarray(1 - self.idle_s / self.collected_s)
+
+    @property
+    def processed_by_site(self) -> NDArray[np.int64]:
+        """N_i, shape (sites,)."""
+        return np.bincount(self.owners, self.processed, self.sites).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A collection and the moves that followed.
+
+    Attributes:
+        collection_s: How long statistics were collected.
+        moves: What was decided.
+        moving_s: How long it took to carry out; 0 where nothing was to move.
+    """
+
+    collection_s: float
+    moves: tuple[Move, ...]
+    moving_s: float
+
+
+class Controller(Protocol):
+    """Decides in rounds which partitions move."""
+
+    def collection_s(self, previous: Round | None) -> float:
+        """How long to collect after a round, or at the start."""
+
+    def plan(self, observed: Observation) -> Sequence[Move]:
+        """The moves of this round. A partition is named once, with its owner as the donor."""

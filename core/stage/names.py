@@ -1,0 +1,16 @@
+"""The names by which ways of routing are chosen; light enough for `--help`."""
+
+from enum import StrEnum
+
+
+class Router(StrEnum):
+    """How a producer's tuples find their consumer."""
+
+    EXCHANGE = "exchange"
+    """By content, one queue a connection: a producer that meets a full one waits, whatever room the others have."""
+
+    RIVER = "river"
+    """To any consumer, drawn by the room in its connection: what content-insensitive routing could reach."""
+
+    FLUX = "flux"
+    """By content, from a buffer that all partitions share: tuples for slow consumers wait, the others go on."""

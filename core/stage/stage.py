@@ -1,0 +1,190 @@
+"""A stage that runs: the compiled part, and what is done to it at set times or when it asks."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.stage.agenda import Action, Agenda
+from adapt.core.stage.arrays import IDLE, JOB_DONE, QUIESCED, REACHED, ROWS_WANTED, SERVING, Arrays
+from adapt.core.stage.arrivals import Feed, Rows, Source
+from adapt.core.stage.kernel import advance, pause, refill, restart, start, wake
+from adapt.core.stage.prepared import prepare
+from adapt.core.stage.settings import StageSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work of a consumer beside its tuples: seconds on its disk, then seconds of CPU, and what follows."""
+
+    io_s: float
+    cpu_s: float
+    done: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Where all tuples are that were ever generated."""
+
+    generated: int
+    processed: int
+    at_consumers: int
+    in_connections: int
+    in_pools: int
+    spilled: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether none is lost or doubled."""
+        return self.generated == (
+            self.processed + self.at_consumers + self.in_connections + self.in_pools + self.spilled
+        )
+
+
+class Stage:
+    """Time, tuples, and jobs of consumers; whoever adapts the stage does it through this."""
+
+    def __init__(self, settings: StageSettings, source: Source, journal: int = 0) -> None:
+        """A stage at time 0.
+
+        Args:
+            settings: What it is made of.
+            source: Where tuples come from.
+            journal: How many of the first tuples that are processed to write down.
+
+        Raises:
+            BadInput: a disturbance, the shares of groups or the first rows cannot be.
+        """
+        self.settings = settings
+        self.agenda = Agenda()
+        self.arrays: Arrays = prepare(settings, source, journal)
+        self.feed = Feed(source, settings.sites, len(settings.partition_of)) if isinstance(source, Rows) else None
+        self._jobs: list[deque[Job]] = [deque() for _ in range(settings.sites)]
+        self._unread: list[deque[Action]] = [deque() for _ in range(settings.sites)]
+        self._quiesced: dict[int, Action] = {}
+        self._answers: dict[int, Callable[[int], None]] = {
+            ROWS_WANTED: self._read_rows,
+            QUIESCED: self._all_acknowledged,
+            JOB_DONE: self._job_done,
+        }
+        start(self.arrays.worlds)
+
+    @property
+    def now_s(self) -> float:
+        """The time."""
+        return float(self.arrays.world["now"])
+
+    def after(self, delay_s: float, action: Action) -> None:
+        """Do something when a delay has passed."""
+        self.agenda.at(self.now_s + delay_s, action)
+
+    def run(self, until_s: float) -> None:
+        """Let everything happen until a time; what is on the agenda for that time is done."""
+        while True:
+            until = min(self.agenda.next_s, until_s)
+            why, which = advance(self.arrays.worlds, until)
+            if why != REACHED:
+                self._answers[why](which)
+            elif self.agenda.next_s <= until_s:
+                self.agenda.take()()
+            else:
+                return
+
+    def do(self, site: int, job: Job) -> None:
+        """Give a consumer a job, behind those that it has, before any more tuples."""
+        self._jobs[site].append(job)
+        if len(self._jobs[site]) == 1:
+            self._post(site)
+
+    def when_read(self, site: int, action: Action) -> None:
+        """Do something when a consumer reads its messages: now, or when it is through with its jobs.
+
+        What is left of a tuple is not waited for.
+        """
+        if self._jobs[site]:
+            self._unread[site].append(action)
+        else:
+            action()
+
+    def pause(self, site: int, partitions: list[int], quiesced: Action) -> None:
+        """Hold back the tuples of a site's partitions at all producers, which acknowledge behind what they have sent.
+
+        Args:
+            site: Their owner. Its last pause must have been acknowledged.
+            partitions: What to pause.
+            quiesced: Done when the site has read all acknowledgements, and processed what was ahead of them.
+        """
+        for partition in partitions:
+            pause(self.arrays.worlds, partition)
+        n = self.settings.sites
+        connections = self.arrays["connection"][site * n : (site + 1) * n]
+        connections["ack"] = connections["count"]
+        missing = int(np.count_nonzero(connections["count"]))
+        self.arrays["site"]["acks"][site] = missing
+        earliest = self.now_s + self.settings.network.latency_s
+        if missing == 0:
+            self.agenda.at(earliest, quiesced)
+        else:
+            self._quiesced[site] = lambda: self.agenda.at(max(earliest, self.now_s), quiesced)
+
+    def restart(self, partition: int, owner: int) -> None:
+        """Let all producers send a paused partition's tuples to its owner."""
+        restart(self.arrays.worlds, partition, owner)
+
+    def idle_s(self) -> NDArray[np.float64]:
+        """How long each consumer has waited for input since the start, shape (sites,)."""
+        sites = self.arrays["site"]
+        waiting = sites["doing"] == IDLE
+        return np.asarray(sites["idle"] + np.where(waiting, self.now_s - sites["since"], 0.0))
+
+    def arrived(self) -> int:
+        """Rows that are due by now, of a stream."""
+        assert self.feed is not None
+        return self.feed.arrived(self.now_s, self.arrays["row"], self.arrays["producer"])
+
+    @property
+    def drained(self) -> bool:
+        """Whether a stream has ended and all its rows are processed."""
+        if self.feed is None or not self.feed.ended:
+            return False
+        producers = self.arrays["producer"]
+        pulled = bool((producers["row"] == producers["rows_end"]).all())
+        return pulled and int(producers["generated"].sum()) == int(self.arrays.world["processed"])
+
+    def census(self) -> Census:
+        """Where all tuples are."""
+        sites = self.arrays["site"]
+        return Census(
+            generated=int(self.arrays["producer"]["generated"].sum()),
+            processed=int(self.arrays.world["processed"]),
+            at_consumers=int(np.count_nonzero(sites["doing"] == SERVING)),
+            in_connections=int(self.arrays["connection"]["count"].sum()),
+            in_pools=int(self.arrays["producer"]["held"].sum()),
+            spilled=int(self.arrays["partition"]["spilled"].sum()),
+        )
+
+    def _post(self, site: int) -> None:
+        """Put a consumer's next job before it."""
+        record = self.arrays["site"][site]
+        job = self._jobs[site][0]
+        record["job"], record["job_io"], record["job_cpu"] = 1, job.io_s, job.cpu_s
+        wake(self.arrays.worlds, site)
+
+    def _job_done(self, site: int) -> None:
+        job = self._jobs[site].popleft()
+        job.done()
+        if self._jobs[site] and self.arrays["site"]["job"][site] == 0:
+            self._post(site)
+        while self._unread[site] and not self._jobs[site]:
+            self._unread[site].popleft()()
+
+    def _all_acknowledged(self, site: int) -> None:
+        self._quiesced.pop(site)()
+
+    def _read_rows(self, _: int) -> None:
+        assert self.feed is not None
+        self.arrays.put("row", self.feed.more(self.arrays["row"], self.arrays["producer"]))
+        self.arrays.world["horizon"] = self.feed.horizon
+        refill(self.arrays.worlds)

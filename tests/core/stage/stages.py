@@ -1,0 +1,75 @@
+"""Random small stages for properties."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from adapt.core.stage.arrivals import Chunk, Drawn, Rows
+from adapt.core.stage.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.names import Router
+from adapt.core.stage.settings import Costs, Network, StageSettings
+
+
+@st.composite
+def disturbances(draw, sites):
+    """At most one of each site, some of them overlapping in time."""
+    found = []
+    for site in range(sites):
+        start = draw(st.floats(0, 0.02))
+        end = start + draw(st.floats(1e-4, 0.02))
+        match draw(st.sampled_from(["none", "load", "slow", "pause"])):
+            case "load":
+                found.append(ExternalLoad(site, start, end, burst_s=draw(st.floats(1e-5, 1e-3))))
+            case "slow":
+                found.append(SlowDown(site, start, end, draw(st.floats(0.1, 3))))
+            case "pause":
+                found.append(SlowDown(site, start, end, 0.0))
+    return tuple(found)
+
+
+@st.composite
+def stages(draw, routers=tuple(Router)):
+    """Settings with everything small, and answers over short windows."""
+    sites = draw(st.integers(2, 5))
+    partitions = draw(st.integers(1, 12))
+    groups = draw(st.integers(1, 30))
+    chance = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return StageSettings(
+        sites=sites,
+        owners=chance.integers(0, sites, partitions).astype(np.int32),
+        partition_of=chance.integers(0, partitions, groups).astype(np.int32),
+        router=draw(st.sampled_from(routers)),
+        buffer_tuples=draw(st.integers(1, 60)),
+        network=Network(latency_s=draw(st.floats(0, 3e-4)), connection_tuples=draw(st.integers(12, 30))),
+        costs=Costs(produce_s=draw(st.sampled_from([0.0, 5e-7, 2e-5]))),
+        state_tuples=chance.integers(0, 300, partitions),
+        window=draw(st.integers(1, 4)),
+        disturbances=draw(disturbances(sites)),
+        seed=draw(st.integers(0, 2**20)),
+    )
+
+
+def drawn(settings, zipf=0.0):
+    """A source whose groups have Zipf shares."""
+    return Drawn((1.0 + np.arange(len(settings.partition_of))) ** -zipf)
+
+
+def stream(settings, rows, span_s, seed, chunk=10**9, timed=True):
+    """Rows at random times, with random costs, in chunks of a size."""
+    chance = np.random.default_rng(seed)
+    due = np.sort(chance.uniform(0, span_s, rows))
+    groups = chance.integers(0, len(settings.partition_of), rows)
+    producers = chance.integers(0, settings.sites, rows)
+    cost = chance.uniform(1e-6, 1e-4, rows)
+
+    def chunks():
+        for first in range(0, rows, chunk):
+            part = slice(first, first + chunk)
+            yield Chunk(groups[part], producers[part], due[part] if timed else None, cost[part])
+
+    return Rows(chunks)
+
+
+def undisturbed(settings):
+    return replace(settings, disturbances=())
