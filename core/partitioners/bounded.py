@@ -20,7 +20,7 @@ TIGHT = 1.05
 """c of the tight variant: better balance, more entries and more migration."""
 
 _ROUNDING = 1e-12
-"""A load within this part of the cap keeps to it; sums of the same loads differ by less."""
+"""A load within this part of the cap keeps to it, and utilisations within it tie; sums differ by less."""
 
 
 def bounded(
@@ -108,4 +108,5 @@ def _is_emptier(filled: Floats, capacities: Floats, load: float, one: int, other
     """Whether a channel is less utilised than another when a load is put on it."""
     if capacities[one] == capacities[other]:
         return bool(filled[one] < filled[other])
-    return bool((filled[one] + load) / capacities[one] < (filled[other] + load) / capacities[other])
+    used, beside = (filled[one] + load) / capacities[one], (filled[other] + load) / capacities[other]
+    return bool(used < beside * (1 - _ROUNDING))

@@ -12,6 +12,9 @@ from adapt.core.partitioners.partitioner import Channels
 from adapt.core.resources.functions import Floats, Load, ResourceFunction
 from adapt.core.resources.population import Counted, Population
 
+_TIE = 1e-12
+"""Utilisations within this part of each other tie; those of channels of unequal capacity are rounded."""
+
 
 def greedy(
     counted: Counted,
@@ -81,12 +84,12 @@ def _place(loads: Floats, order: NDArray[np.int64], filled: Floats, heap: NDArra
 def _place_by_capacity(
     loads: Floats, order: NDArray[np.int64], filled: Floats, capacities: Floats, out: Channels
 ) -> None:
-    """Place keys in order, each where the utilisation with it is least."""
+    """Place keys in order, each where the utilisation with it is least; of several the lowest."""
     for key in order:
         least, channel = np.inf, 0
         for each in range(len(filled)):
             utilised = (filled[each] + loads[key]) / capacities[each]
-            if utilised < least:
+            if utilised < least * (1 - _TIE):
                 least, channel = utilised, each
         out[key] = channel
         filled[channel] += loads[key]

@@ -16,6 +16,9 @@ _WORTH = 0.005
 _NEXT_TO_NOTHING = 0.001
 """Of an average load: what an empty channel counts as, so that ratios stay finite and can be compared."""
 
+_TIE = 1e-12
+"""Utilisations within this part of each other tie; those of channels of unequal capacity are rounded."""
+
 _HALVINGS = 50
 """Of the search for the level, down to the last digits of a load."""
 
@@ -182,7 +185,7 @@ def _lightest(on: Floats, capacities: Floats, alike: bool, load: float) -> int:
     least, lightest = np.inf, 0
     for channel in range(len(on)):
         utilised = (on[channel] + load) / capacities[channel]
-        if utilised < least:
+        if utilised < least * (1 - _TIE):
             least, lightest = utilised, channel
     return lightest
 
