@@ -3,7 +3,7 @@
 import os
 import platform
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scope = Scope.quick() if options.quick else Scope()
     if options.huge:
         scope = replace(scope, domains=(*scope.domains, _HUGE))
+    if options.seeds:
+        scope = scope.with_seeds(options.seeds)
     papers = [partitioning(scope)]
     kept = Kept(options.out / "runs", measuring_program())
 
@@ -70,9 +72,17 @@ def _parsed(arguments: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser("paper", description="Measure what the papers claim, and write one page of it.")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "paper", help="folder of the page and of the runs")
     parser.add_argument("--quick", action="store_true", help="a rehearsal: three seeds, 100,000 keys")
+    parser.add_argument("--seeds", type=_seeds, help="so many seeds at most, 2 or more, for a first look at all of it")
     parser.add_argument("--huge", action="store_true", help="a domain of 100 million keys too, five seeds")
     parser.add_argument("--master", default="local[*]", help="a Spark master")
     return parser.parse_args(arguments)
+
+
+def _seeds(text: str) -> int:
+    """A number of seeds; one alone has no interval."""
+    if not text.isdecimal() or int(text) < 2:
+        raise ArgumentTypeError(f"{text!r} is not a number from 2 up")
+    return int(text)
 
 
 def _tell(label: str, done: int, total: int) -> None:

@@ -1,7 +1,7 @@
 """How much is measured, and the experiments that several figures share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapt.core.partitioners.names import Construction, Scheme
 from paper.estimates import Estimate
@@ -71,6 +71,11 @@ class Scope:
             mapped=(100, 1000, 10_000),
             is_quick=True,
         )
+
+    def with_seeds(self, most: int) -> "Scope":
+        """The same with so many seeds at most; what is measured for them is part of the whole."""
+        domains = tuple((keys, min(seeds, most)) for keys, seeds in self.domains)
+        return replace(self, seeds=min(self.seeds, most), domains=domains, timed_seeds=min(self.timed_seeds, most))
 
     def hashed(self, scheme: Scheme, seed: int, keys: int | None = None, skew: float = 1.0) -> tuple[HashedParts, ...]:
         """The sums of a scheme that hashes all keys; on the usual domain for as many channels as a chain may have."""

@@ -157,3 +157,16 @@ def test_a_second_run_measures_nothing(folder):
     kept = Kept(folder / "runs", measuring_program())
     assert measure_missing(partitioning(Scope.quick()).experiments(), kept, no_spark, no_progress) == 0
     assert len(list((folder / "runs").iterdir())) > 100
+
+
+def test_what_fewer_seeds_measure_is_a_part_of_the_whole():
+    few, all_of_them = (partitioning(scope).experiments() for scope in (Scope().with_seeds(4), Scope()))
+    assert set(few) <= set(all_of_them)
+    assert 4 * len(set(few)) < 2 * len(set(all_of_them))
+
+
+def test_one_seed_has_no_interval(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--seeds", "1"])
+    assert left.value.code == 2
+    assert "from 2 up" in capsys.readouterr().err
