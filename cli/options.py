@@ -132,7 +132,7 @@ CapacityOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--capacity",
-        metavar="X,X,...",
+        metavar="X,X,X",
         help="What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.",
         rich_help_panel=EXPERT_PANEL,
         show_default=False,

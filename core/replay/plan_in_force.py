@@ -38,7 +38,8 @@ class PlanInForce:
         resources, channels = self._recipe.resources, self._partitioner.channels
         placed = self._partitioner.channels_of(frequencies.keys)
         loads = channel_loads(placed, frequencies, resources, channels)
-        metrics = measure(self._partitioner, frequencies, resources, placed, loads)
+        capacities = self._recipe.constraints.unequal
+        metrics = measure(self._partitioner, frequencies, resources, placed, loads, capacities=capacities)
         self._routed = frequencies, placed
         return _charged(metrics, self._change), loads
 
