@@ -9,6 +9,7 @@ from functools import partial
 
 from adapt.core.errors import BadInput
 from adapt.core.stage.agenda import Action
+from adapt.core.stage.memory import Spilling
 from adapt.core.stage.moves import Move
 from adapt.core.stage.partition_state import PartitionState, States
 from adapt.core.stage.stage import Job, Stage
@@ -37,9 +38,10 @@ class Movement:
     to it. Every message takes as long as a packet.
     """
 
-    def __init__(self, stage: Stage) -> None:
-        """A stage on which nothing moves yet."""
+    def __init__(self, stage: Stage, spilling: Spilling | None = None) -> None:
+        """A stage on which nothing moves yet, and what keeps its memory, if that is limited."""
         self._stage = stage
+        self._spilling = spilling
         network = stage.settings.network
         self.network = StateNetwork(
             stage.agenda, lambda: stage.now_s, network.flow_bits_per_s, network.state_bits_per_s
@@ -108,6 +110,7 @@ class Movement:
         self._stage.after(self._message_s, lambda: self._stage.when_read(site, action))
 
     def _ask_to_pause(self, donor: int, batch: list[Moved], one_done: Action) -> None:
+        self._stage.announce_pause(donor)
         self._stage.after(self._message_s, lambda: self._pause(donor, batch, one_done))
 
     def _pause(self, donor: int, batch: list[Moved], one_done: Action) -> None:
@@ -120,7 +123,22 @@ class Movement:
         self._donating.discard(donor)
         for moved in batch:
             self._note(moved, "quiesced")
-            self._stage.do(donor, self._marshal(moved, partial(self._extract, moved, one_done)))
+            if self._spilling is None:
+                self._stage.do(donor, self._marshal(moved, partial(self._extract, moved, one_done)))
+            else:
+                self._spilling.give(donor, moved.move.partition, partial(self._give, moved, one_done))
+
+    def _give(self, moved: Moved, one_done: Action, through: Action) -> None:
+        """Take out a partition whose site keeps to a limit of memory."""
+        spilling, move = self._spilling, moved.move
+        assert spilling is not None
+
+        def extract() -> None:
+            self._extract(moved, one_done)
+            spilling.left(move.donor, move.partition)
+            through()
+
+        self._stage.do(move.donor, self._marshal(moved, extract))
 
     def _marshal(self, moved: Moved, done: Action) -> Job:
         """Taking a state out or putting it in."""
@@ -144,6 +162,8 @@ class Movement:
         self._note(moved, "installed")
         partition = moved.move.partition
         self._states.put(partition, self.on_the_wire.pop(partition))
+        if self._spilling is not None:
+            self._spilling.arrived(moved.move.receiver, partition)
         self._stage.after(self._message_s, lambda: self._restart(moved, one_done))
 
     def _restart(self, moved: Moved, one_done: Action) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.stage.memory import Spilling
 from adapt.core.stage.movement import Movement
 from adapt.core.stage.moves import Controller, Move, Observation, Round
 from adapt.core.stage.stage import Stage
@@ -20,7 +21,14 @@ class Rounds:
     the controller decides when it has all reports.
     """
 
-    def __init__(self, stage: Stage, movement: Movement, controller: Controller, idle_clock_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        movement: Movement,
+        controller: Controller,
+        idle_clock_s: float = 0.0,
+        spilling: Spilling | None = None,
+    ) -> None:
         """The first round begins now.
 
         Args:
@@ -28,8 +36,10 @@ class Rounds:
             movement: Carries out moves on it.
             controller: Decides.
             idle_clock_s: How finely waiting can be told: in whole multiples of this; 0, exactly.
+            spilling: What keeps memory, if it is limited.
         """
         self._stage = stage
+        self._spilling = spilling
         self._movement = movement
         self._controller = controller
         self._idle_clock_s = idle_clock_s
@@ -92,6 +102,7 @@ class Rounds:
         return np.asarray(self._stage.arrays["partition"]["owner"])
 
     def _observation(self) -> Observation:
+        n = self._stage.settings.sites
         return Observation(
             collected_s=self._collected_s.copy(),
             idle_s=self._idle_s.copy(),
@@ -99,5 +110,5 @@ class Rounds:
             owners=self._owners().copy(),
             state_bytes=self._sizes,
             on_disk=self._stage.arrays["partition"]["on_disk"] != 0,
-            available_bytes=np.full(self._stage.settings.sites, np.inf),
+            available_bytes=np.full(n, np.inf) if self._spilling is None else self._spilling.limits.copy(),
         )

@@ -52,6 +52,8 @@ class Interval:
         pools: Tuples held at the end by each producer, shape (sites,).
         connections: Tuples in the connections to each site at the end, shape (sites,).
         partitions: Partitions of each site at the end, shape (sites,).
+        on_disk: Partitions that are on disk at the end.
+        spilled: Tuples that are on disk at the end.
         source_queue: Rows that were due and not taken, at the end; None where tuples are not due at a time.
         lag_s: The longest that a row waited to be taken.
         behind: Share of the time, over producers, in which a row was waiting to be taken; counted when it is taken.
@@ -68,6 +70,8 @@ class Interval:
     pools: NDArray[np.int32]
     connections: NDArray[np.int64]
     partitions: NDArray[np.int64]
+    on_disk: int
+    spilled: int
     source_queue: int | None
     lag_s: float
     behind: float
@@ -114,6 +118,8 @@ class Series:
             pools=producers["held"].copy(),
             connections=arrays["connection"]["count"].reshape(n, n).sum(axis=1),
             partitions=np.bincount(arrays["partition"]["owner"], minlength=n),
+            on_disk=int(arrays.world["on_disk"]),
+            spilled=int(arrays["partition"]["spilled"].sum()),
             source_queue=stage.arrived() - generated if timed else None,
             lag_s=float(producers["lag"].max()),
             behind=(behind_s - self._behind_s) / lasted / n,
@@ -153,6 +159,8 @@ def interval_table(intervals: list[Interval]) -> Table:
         Column("utilization_min", Kind.SHARE, "", "of the idlest site"),
         Column("in_pools", Kind.COUNT, "tuples", "at the end of the interval"),
         Column("in_connections", Kind.COUNT, "tuples", "at the end of the interval"),
+        Column("on_disk", Kind.COUNT, "partitions", "at the end of the interval"),
+        Column("spilled", Kind.COUNT, "tuples", "on disk at the end of the interval"),
         Column("source_queue", Kind.COUNT, "rows", "due and not taken, at the end of the interval"),
         Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
         Column("behind", Kind.SHARE, "", "of the time in which a row waited to be taken"),
@@ -174,6 +182,8 @@ def interval_table(intervals: list[Interval]) -> Table:
             float(1 - one.idle.max()),
             int(one.pools.sum()),
             int(one.connections.sum()),
+            one.on_disk,
+            one.spilled,
             one.source_queue,
             one.lag_s,
             one.behind,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from adapt.core.errors import UsageError
 from adapt.core.stage.arrays import Records
 from adapt.core.stage.arrivals import Source
+from adapt.core.stage.memory import Memory, Spilling
 from adapt.core.stage.movement import STEPS, Moved, Movement
 from adapt.core.stage.moves import Controller, Round
 from adapt.core.stage.names import Router
@@ -71,6 +72,7 @@ def simulate(
     source: Source,
     duration_s: float | None = None,
     controller: Controller | None = None,
+    memory: Memory | None = None,
     *,
     interval_s: float = 1.0,
     idle_clock_s: float = 0.0,
@@ -83,6 +85,7 @@ def simulate(
         source: Where tuples come from.
         duration_s: Until then; if not given, until a stream has ended and all its tuples are processed.
         controller: Moves partitions; none do if not given.
+        memory: Limits it, and what does not fit goes to disk; without limit if not given.
         interval_s: How often to take down what the stage does.
         idle_clock_s: How finely a consumer can tell how long it has waited; 0, exactly.
         journal: How many of the first tuples that are processed to write down.
@@ -96,10 +99,13 @@ def simulate(
     stage = Stage(settings, source, journal)
     if duration_s is None and stage.feed is None:
         raise UsageError("drawn tuples have no end; give a duration")
-    if controller is not None and settings.router is Router.RIVER:
-        raise UsageError("River sends a tuple to any site, so partitions have no owner to move them from; use Flux")
-    movement = Movement(stage)
-    rounds = Rounds(stage, movement, controller, idle_clock_s) if controller is not None else None
+    if settings.router is Router.RIVER and (controller is not None or memory is not None):
+        raise UsageError(
+            "River sends a tuple to any site, so no partition is anywhere to be moved or spilled; use Flux"
+        )
+    spilling = Spilling(stage, memory) if memory is not None else None
+    movement = Movement(stage, spilling)
+    rounds = Rounds(stage, movement, controller, idle_clock_s, spilling) if controller is not None else None
     series = Series(stage)
     while True:
         end_s = (len(series.intervals) + 1) * interval_s

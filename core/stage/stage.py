@@ -8,7 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.stage.agenda import Action, Agenda
-from adapt.core.stage.arrays import IDLE, JOB_DONE, QUIESCED, REACHED, ROWS_WANTED, SERVING, Arrays
+from adapt.core.stage.arrays import (
+    BACKLOG_DONE,
+    IDLE,
+    JOB_DONE,
+    NONE,
+    QUIESCED,
+    REACHED,
+    ROWS_WANTED,
+    SERVING,
+    SPILL_FULL,
+    SPILLED,
+    Arrays,
+)
 from adapt.core.stage.arrivals import Feed, Rows, Source
 from adapt.core.stage.kernel import advance, pause, refill, restart, start, wake
 from adapt.core.stage.prepared import prepare
@@ -64,10 +76,15 @@ class Stage:
         self._jobs: list[deque[Job]] = [deque() for _ in range(settings.sites)]
         self._unread: list[deque[Action]] = [deque() for _ in range(settings.sites)]
         self._quiesced: dict[int, Action] = {}
+        self._pausing: dict[int, list[Action]] = {}
+        self.on_backlog_done: Callable[[int], None] = _no_backlog
+        """Told the site when the spilled input of a partition is processed."""
         self._answers: dict[int, Callable[[int], None]] = {
             ROWS_WANTED: self._read_rows,
             QUIESCED: self._all_acknowledged,
             JOB_DONE: self._job_done,
+            BACKLOG_DONE: lambda site: self.on_backlog_done(site),
+            SPILL_FULL: self._enlarge_spill,
         }
         start(self.arrays.worlds)
 
@@ -99,7 +116,7 @@ class Stage:
             self._post(site)
 
     def when_read(self, site: int, action: Action) -> None:
-        """Do something when a consumer reads its messages: now, or when it is through with its jobs.
+        """Do something when a consumer reads its messages: now, or when it is through with the job that it does.
 
         What is left of a tuple is not waited for.
         """
@@ -124,10 +141,35 @@ class Stage:
         missing = int(np.count_nonzero(connections["count"]))
         self.arrays["site"]["acks"][site] = missing
         earliest = self.now_s + self.settings.network.latency_s
+        self._pausing.setdefault(site, [])
+
+        def settle() -> None:
+            waiting = self._pausing.pop(site)
+            quiesced()
+            for action in waiting:
+                action()
+
         if missing == 0:
-            self.agenda.at(earliest, quiesced)
+            self.agenda.at(earliest, settle)
         else:
-            self._quiesced[site] = lambda: self.agenda.at(max(earliest, self.now_s), quiesced)
+            self._quiesced[site] = lambda: self.agenda.at(max(earliest, self.now_s), settle)
+
+    def announce_pause(self, site: int) -> None:
+        """A site is about to ask for a pause."""
+        self._pausing[site] = []
+
+    def settled(self, site: int) -> bool:
+        """Whether a site neither waits for acknowledgements nor is about to ask for them."""
+        return site not in self._pausing
+
+    def when_settled(self, site: int, action: Action) -> None:
+        """Do something after a site, which is not settled, has its acknowledgements."""
+        self._pausing[site].append(action)
+
+    def process_backlog(self, site: int, partition: int) -> None:
+        """Let a consumer process the spilled input of a partition, which is in memory, before any other input."""
+        self.arrays["site"]["backlog"][site] = partition
+        wake(self.arrays.worlds, site)
 
     def restart(self, partition: int, owner: int) -> None:
         """Let all producers send a paused partition's tuples to its owner."""
@@ -174,11 +216,21 @@ class Stage:
 
     def _job_done(self, site: int) -> None:
         job = self._jobs[site].popleft()
+        while self._unread[site]:
+            self._unread[site].popleft()()
         job.done()
         if self._jobs[site] and self.arrays["site"]["job"][site] == 0:
             self._post(site)
-        while self._unread[site] and not self._jobs[site]:
-            self._unread[site].popleft()()
+
+    def _enlarge_spill(self, _: int) -> None:
+        """Twice the place for spilled tuples."""
+        old = self.arrays["spilled"]
+        more = max(1024, len(old))
+        enlarged = np.concatenate([old, np.zeros(more, SPILLED)])
+        enlarged["link"][len(old) :] = np.arange(len(old) + 1, len(old) + more + 1)
+        enlarged["link"][-1] = NONE
+        self.arrays.put("spilled", enlarged)
+        self.arrays.world["spill_free"] = len(old)
 
     def _all_acknowledged(self, site: int) -> None:
         self._quiesced.pop(site)()
@@ -188,3 +240,7 @@ class Stage:
         self.arrays.put("row", self.feed.more(self.arrays["row"], self.arrays["producer"]))
         self.arrays.world["horizon"] = self.feed.horizon
         refill(self.arrays.worlds)
+
+
+def _no_backlog(site: int) -> None:
+    raise AssertionError(f"site {site} has processed spilled input, but spills nothing")

@@ -1,0 +1,19 @@
+"""The names by which policies of Flux are chosen; light enough for `--help`."""
+
+from enum import StrEnum
+
+
+class FluxPolicy(StrEnum):
+    """What moves partitions between sites."""
+
+    NONE = "none"
+    """Nothing: every partition stays where it is."""
+
+    LOAD = "load"
+    """As the paper has it: evens out utilization, one partition a pair of sites."""
+
+    MEMORY = "memory"
+    """As the paper has it: evens out memory to spare."""
+
+    HYBRID = "hybrid"
+    """As the paper has it: memory while anything is on disk, else load."""

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.errors import UsageError
+from adapt.core.flux.hybrid import HybridBalancing
+from adapt.core.flux.load import LoadBalancing
+from adapt.core.flux.memory import MemoryBalancing, excess_bytes, used_share
+from adapt.core.stage.moves import Move
+from tests.core.flux.observations import observations, observed
+
+
+def pressed(available, owners, sizes, on_disk=(), **changes):
+    flags = np.zeros(len(owners), bool)
+    flags[list(on_disk)] = True
+    idle = np.zeros(len(available))
+    return observed(
+        changes.pop("idle", idle),
+        owners,
+        changes.pop("processed", np.ones(len(owners))),
+        state_bytes=np.array(sizes),
+        available_bytes=np.array(available, float),
+        on_disk=flags,
+    )
+
+
+def test_the_site_short_of_memory_gives_to_the_one_with_most():
+    seen = pressed([5, 10, 20], [0, 0, 0, 1, 2], [3, 3, 2, 5, 3])
+    assert MemoryBalancing().plan(seen) == (Move(1, 0, 2),)
+
+
+def test_what_is_in_memory_goes_before_what_is_on_disk():
+    seen = pressed([5, 20], [0, 0, 0, 1], [3, 3, 2, 3], on_disk=[0, 1])
+    assert MemoryBalancing().plan(seen) == (Move(2, 0, 1),)
+
+
+def test_sites_that_use_like_shares_of_their_memory_rest():
+    assert MemoryBalancing().plan(pressed([10, 11], [0, 0, 1], [5, 4, 8])) == ()
+
+
+@given(observations(), st.integers(0, 2**20))
+def test_every_move_narrows_its_pair_and_names_its_sites_once(seen, seed):
+    chance = np.random.default_rng(seed)
+    seen = pressed(chance.integers(1, 50, seen.sites), seen.owners, chance.integers(0, 10, len(seen.owners)))
+    excess = excess_bytes(seen)
+    moves = MemoryBalancing().plan(seen)
+    named = [site for move in moves for site in (move.donor, move.receiver)]
+    assert len(named) == len(set(named))
+    for move in moves:
+        size = seen.state_bytes[move.partition]
+        before = excess[move.receiver] - excess[move.donor]
+        assert seen.owners[move.partition] == move.donor
+        assert before > 0
+        assert abs(before - 2 * size) < before
+        assert used_share(seen)[move.donor] >= 1.2 * used_share(seen)[move.receiver]
+
+
+@given(st.integers(2, 6), st.integers(1, 30), st.integers(0, 2**20))
+def test_under_constant_pressure_moves_end(sites, partitions, seed):
+    """Every move lowers the sum of squared excesses, so that none can come back."""
+    chance = np.random.default_rng(seed)
+    owners = chance.integers(0, sites, partitions)
+    sizes, available = chance.integers(1, 10, partitions), chance.integers(10, 60, sites)
+    for _ in range(20 * partitions):
+        moves = MemoryBalancing().plan(pressed(available, owners, sizes))
+        if not moves:
+            return
+        for move in moves:
+            owners[move.partition] = move.receiver
+    pytest.fail(f"moves never end, seed {seed}")
+
+
+def test_the_hybrid_minds_memory_while_anything_is_on_disk():
+    owners, sizes = [0, 0, 1], [4, 4, 2]
+    short = pressed([5, 20], owners, sizes, on_disk=[0], idle=[0.0, 0.8], processed=[30, 20, 10])
+    assert HybridBalancing().plan(short) == MemoryBalancing().plan(short) == (Move(1, 0, 1),)
+    roomy = pressed([50, 60], owners, sizes, idle=[0.0, 0.8], processed=[30, 20, 10])
+    assert HybridBalancing().plan(roomy) == LoadBalancing().plan(roomy) == (Move(0, 0, 1),)
+
+
+def test_the_hybrid_moves_load_only_to_where_there_is_room():
+    seen = pressed([50, 5], [0, 0, 1], [4, 4, 2], idle=[0.0, 0.8], processed=[30, 20, 10])
+    assert LoadBalancing().plan(seen) == (Move(0, 0, 1),)
+    assert HybridBalancing().plan(seen) == ()
+
+
+def test_an_imbalance_below_one_is_refused():
+    with pytest.raises(UsageError, match="1 or more"):
+        MemoryBalancing(0.5)

@@ -1,0 +1,26 @@
+import pytest
+
+from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.registry import POLICIES, controller_of
+from adapt.core.stage.arrivals import Drawn
+from adapt.core.stage.disturbances import ExternalLoad
+from adapt.core.stage.memory import Memory, MemoryChange
+from adapt.core.stage.settings import StageSettings, even_groups, even_owners
+from adapt.core.stage.simulate import simulate
+
+
+def test_every_policy_is_listed():
+    assert set(POLICIES) == set(FluxPolicy)
+    assert controller_of(FluxPolicy.NONE) is None
+
+
+@pytest.mark.parametrize("policy", FluxPolicy)
+def test_every_policy_adapts_a_stage_that_is_loaded_and_short_of_memory(policy):
+    of = StageSettings(
+        4, even_owners(4, 8), even_groups(64, 32), window=2, disturbances=(ExternalLoad(0, 0.1, 9.0),), buffer_tuples=64
+    )
+    memory = Memory(8e6, (MemoryChange(1, 0.5, 4e6),), quantum_s=0.02)
+    run = simulate(of, Drawn(), 1.5, controller_of(policy, 0.02), memory)
+    assert run.census.whole
+    assert bool(run.moves) == (policy is not FluxPolicy.NONE)
+    assert all(len(done.moves) <= of.sites // 2 for done in run.rounds)
