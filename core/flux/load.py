@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.moves import Move, Observation
@@ -36,15 +35,19 @@ class LoadBalancing:
             raise UsageError(f"a receiver's utilization of {self.max_receiver:g} is none; give one above 0, up to 1")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: each site gives or takes at most one partition.
+        """This round's moves: each site gives or takes at most one partition."""
+        moves = (self._first_that_evens(observed, *pair) for pair in self.worth_evening(observed))
+        return tuple(move for move in moves if move is not None)
 
-        Pairs are taken from both ends of the ranking towards its middle; the first that is not worth it ends the round.
-        Equal sites rank by their number, equal partitions too.
+    def worth_evening(self, observed: Observation) -> list[tuple[int, int]]:
+        """Donors and receivers, taken from both ends of the ranking towards its middle.
+
+        The first pair that is not worth it ends them. Equal sites rank by their number.
         """
-        utilization, total = observed.utilization, observed.processed_by_site
+        utilization = observed.utilization
         ranking = np.argsort(-utilization, kind="stable")
         mean = utilization.mean()
-        moves = []
+        pairs = []
         for at in range(observed.sites // 2):
             donor, receiver = int(ranking[at]), int(ranking[-1 - at])
             if (
@@ -53,26 +56,20 @@ class LoadBalancing:
                 or utilization[receiver] > self.max_receiver
             ):
                 break
-            move = self._first_that_evens(observed, donor, receiver, utilization, total)
-            if move is not None:
-                moves.append(move)
-        return tuple(moves)
+            pairs.append((donor, receiver))
+        return pairs
 
-    def _first_that_evens(
-        self,
-        observed: Observation,
-        donor: int,
-        receiver: int,
-        utilization: NDArray[np.float64],
-        total: NDArray[np.int64],
-    ) -> Move | None:
-        """The donor's heaviest partition that brings the two closer, unless it would fill the receiver."""
+    def _first_that_evens(self, observed: Observation, donor: int, receiver: int) -> Move | None:
+        """The donor's heaviest partition that brings the two closer, unless it would fill the receiver.
+
+        Equal partitions go by their number.
+        """
         owned = np.flatnonzero((observed.owners == donor) & (observed.processed > 0))
         owned = owned[np.argsort(-observed.processed[owned], kind="stable")]
         if len(owned) == 0:
             return None
-        tuples = observed.processed[owned]
-        gives, takes = utilization[donor], utilization[receiver]
+        tuples, total = observed.processed[owned], observed.processed_by_site
+        gives, takes = observed.utilization[donor], observed.utilization[receiver]
         gives_after = gives - gives * tuples / total[donor]
         takes_after = takes + (takes * tuples / total[receiver] if total[receiver] else np.zeros(len(tuples)))
         closer = np.flatnonzero(np.abs(gives_after - takes_after) < gives - takes)

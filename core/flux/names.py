@@ -17,3 +17,9 @@ class FluxPolicy(StrEnum):
 
     HYBRID = "hybrid"
     """As the paper has it: memory while anything is on disk, else load."""
+
+    LOAD_GUARDED = "load-guarded"
+    """Evens out utilization, and is not fooled by receivers that look idle."""
+
+    LOAD_SEVERAL = "load-several"
+    """The guarded one, a site giving as many partitions in a round as it has too many."""

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from adapt.core.flux.controller import MIN_COLLECTION_S, PacedController, Policy
+from adapt.core.flux.guarded import GuardedLoadBalancing
 from adapt.core.flux.hybrid import HybridBalancing
 from adapt.core.flux.load import LoadBalancing
 from adapt.core.flux.memory import MemoryBalancing
 from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.several import SeveralMoves
 from adapt.core.stage.moves import Controller
 
 POLICIES: Mapping[FluxPolicy, Callable[[], Policy] | None] = MappingProxyType(
@@ -16,6 +18,8 @@ POLICIES: Mapping[FluxPolicy, Callable[[], Policy] | None] = MappingProxyType(
         FluxPolicy.LOAD: LoadBalancing,
         FluxPolicy.MEMORY: MemoryBalancing,
         FluxPolicy.HYBRID: HybridBalancing,
+        FluxPolicy.LOAD_GUARDED: GuardedLoadBalancing,
+        FluxPolicy.LOAD_SEVERAL: SeveralMoves,
     }
 )
 

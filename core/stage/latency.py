@@ -19,12 +19,13 @@ def upper_edges() -> NDArray[np.float64]:
 _EDGES = upper_edges()
 
 
-def percentile(counts: NDArray[np.int64], share: float) -> float | None:
+def percentile(counts: NDArray[np.int64], share: float, first: int = 0) -> float | None:
     """The latency that `share` of the tuples do not exceed: the end of the bin in which it lies, so at most 1/32 above.
 
     Args:
-        counts: Tuples in each bin, shape (bins,).
+        counts: Tuples in consecutive bins, all that there are.
         share: In (0, 1].
+        first: The bin that `counts` begins with.
 
     Returns:
         Seconds; None where nothing was counted.
@@ -32,4 +33,4 @@ def percentile(counts: NDArray[np.int64], share: float) -> float | None:
     total = int(counts.sum())
     if total == 0:
         return None
-    return float(_EDGES[np.searchsorted(np.cumsum(counts), share * total)])
+    return float(_EDGES[first + np.searchsorted(np.cumsum(counts), share * total)])

@@ -35,7 +35,8 @@ class Rounds:
             stage: What is adapted.
             movement: Carries out moves on it.
             controller: Decides.
-            idle_clock_s: How finely waiting can be told: in whole multiples of this; 0, exactly.
+            idle_clock_s: A consumer without input sleeps in multiples of this and counts them as waiting; 0, it knows
+                exactly how long it has waited.
             spilling: What keeps memory, if it is limited.
         """
         self._stage = stage
@@ -79,7 +80,7 @@ class Rounds:
         self._collected_s[site] = self._stage.now_s - self._began_s[site]
         idle = self._stage.idle_s()[site] - self._idle_before[site]
         if self._idle_clock_s > 0:
-            idle = np.floor(idle / self._idle_clock_s) * self._idle_clock_s
+            idle = min(np.ceil(idle / self._idle_clock_s) * self._idle_clock_s, self._collected_s[site])
         self._idle_s[site] = idle
         self._processed[own] = self._stage.arrays["partition"]["processed"][own] - self._processed_before[own]
         self._missing -= 1

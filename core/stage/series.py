@@ -15,11 +15,13 @@ class Latencies:
     """Of the tuples processed in an interval.
 
     Attributes:
-        counts: Tuples in each bin, shape (bins,).
+        first: The first bin with a tuple.
+        counts: Tuples in each bin from there to the last that has any.
         sum_s: Of all.
         max_s: The longest.
     """
 
+    first: int
     counts: NDArray[np.int64]
     sum_s: float
     max_s: float
@@ -32,7 +34,7 @@ class Latencies:
 
     def share_below_s(self, share: float) -> float | None:
         """What `share` of them do not exceed, at most 1/32 too high; None where there are none."""
-        value = percentile(self.counts, share)
+        value = percentile(self.counts, share, self.first)
         return None if value is None else min(value, self.max_s)
 
 
@@ -132,13 +134,19 @@ class Series:
 
     def _latencies(self) -> tuple[Latencies, Latencies]:
         sums, bins = self._stage.arrays["latency"], self._stage.arrays["bin"]
-        counts = bins["count"].reshape(2, -1).copy()
-        both = [
-            Latencies(of_kind, float(record["sum"]), float(record["max"]))
-            for of_kind, record in zip(counts, sums, strict=True)
-        ]
+        operator, total = (
+            _latencies(counts, float(record["sum"]), float(record["max"]))
+            for counts, record in zip(bins["count"].reshape(2, -1), sums, strict=True)
+        )
         sums[:], bins[:] = 0, 0
-        return both[0], both[1]
+        return operator, total
+
+
+def _latencies(counts: NDArray[np.int64], sum_s: float, max_s: float) -> Latencies:
+    """Without the empty bins at both ends, since a long run has many intervals."""
+    filled = np.flatnonzero(counts)
+    first, last = (int(filled[0]), int(filled[-1])) if len(filled) else (0, -1)
+    return Latencies(first, counts[first : last + 1].copy(), sum_s, max_s)
 
 
 def interval_table(intervals: list[Interval]) -> Table:

@@ -87,7 +87,7 @@ def simulate(
         controller: Moves partitions; none do if not given.
         memory: Limits it, and what does not fit goes to disk; without limit if not given.
         interval_s: How often to take down what the stage does.
-        idle_clock_s: How finely a consumer can tell how long it has waited; 0, exactly.
+        idle_clock_s: Consumers can tell how long they have waited in whole multiples of this, rounded up; 0, exactly.
         journal: How many of the first tuples that are processed to write down.
 
     Raises:

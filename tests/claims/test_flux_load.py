@@ -11,6 +11,8 @@ import pytest
 
 from adapt.core.flux.controller import PacedController
 from adapt.core.flux.load import LoadBalancing
+from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.registry import controller_of
 from adapt.core.stage.arrivals import Drawn
 from adapt.core.stage.disturbances import ExternalLoad
 from adapt.core.stage.settings import StageSettings, even_groups, even_owners
@@ -72,3 +74,12 @@ def test_figure_7_the_stage_degrades_with_the_number_of_loaded_sites(count):
         reached.append(at_the_end(run, 5))
     bound = FULL * (SITES - count + count * KEPT) / SITES
     assert 0.88 * bound <= np.mean(reached) <= 1.01 * bound
+
+
+def test_several_moves_a_round_recover_sooner_than_one():
+    """Seconds below 85 % of the full rate, after the load on one site is felt."""
+    below = {}
+    for policy in (FluxPolicy.LOAD, FluxPolicy.LOAD_SEVERAL):
+        run = simulate(loaded([3], 5.0), Drawn(), 20, controller_of(policy, 0.05), interval_s=0.25)
+        below[policy] = sum(0.25 for one in run.intervals if one.throughput < 0.85 * FULL)
+    assert below[FluxPolicy.LOAD_SEVERAL] <= 0.6 * below[FluxPolicy.LOAD], below

@@ -1,0 +1,64 @@
+"""The guarded load policy with as many moves in a round as are wanted. Not in the paper."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.flux.guarded import GuardedLoadBalancing, loads_of
+from adapt.core.stage.moves import Move, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralMoves:
+    """The busiest site gives to the idlest, as predicted after the moves so far, until no pair is worth evening out.
+
+    The faithful policy moves one partition of a loaded site a round, so that its recovery takes a round for each.
+
+    Attributes:
+        guard: Its estimator and thresholds.
+    """
+
+    guard: GuardedLoadBalancing = field(default_factory=GuardedLoadBalancing)
+
+    def plan(self, observed: Observation) -> tuple[Move, ...]:
+        """This round's moves: a site gives, or takes, or neither. Equal sites rank by their number."""
+        pairs = self.guard.pairs
+        mean = float(observed.utilization.mean())
+        predicted = observed.utilization.copy()
+        gives, takes = predicted > mean, predicted < mean
+        offers = {int(site): list(zip(*loads_of(observed, int(site)), strict=True)) for site in np.flatnonzero(gives)}
+        moves = []
+        while gives.any() and takes.any():
+            donor, receiver = _highest(predicted, gives), _lowest(predicted, takes)
+            if predicted[donor] < max(mean, pairs.min_imbalance * predicted[receiver]):
+                break
+            ratio = self.guard.cost_ratio(observed, donor, receiver)
+            given = self._first_that_helps(offers[donor], predicted[donor], predicted[receiver], ratio)
+            if given is None:
+                gives[donor] = False
+                continue
+            partition, load = offers[donor].pop(given)
+            moves.append(Move(int(partition), donor, receiver))
+            predicted[donor] -= load
+            predicted[receiver] += load * ratio
+        return tuple(moves)
+
+    def _first_that_helps(
+        self, offers: list[tuple[int, float]], gives: float, takes: float, ratio: float
+    ) -> int | None:
+        """Where the first partition stands that brings the higher of two sites down enough."""
+        for at, (_, load) in enumerate(offers):
+            after = takes + load * ratio
+            gain = gives - max(gives - load, after)
+            if gain >= self.guard.min_gain * load and after <= self.guard.pairs.max_receiver:
+                return at
+        return None
+
+
+def _highest(values: NDArray[np.float64], among: NDArray[np.bool_]) -> int:
+    return int(np.argmax(np.where(among, values, -np.inf)))
+
+
+def _lowest(values: NDArray[np.float64], among: NDArray[np.bool_]) -> int:
+    return int(np.argmin(np.where(among, values, np.inf)))
