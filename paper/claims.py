@@ -11,12 +11,13 @@ PAPER_RUNS = 5
 """The runs that the partitioning paper averages over (section 5.1)."""
 
 RULE = (
-    "The rule. A claimed number holds if the range that its words stand for (1.32 is 1.315 to 1.325; of numbers called"
-    " about, around or near, a fifth more or less) meets the interval in which the mean of five of our runs lies with"
-    " 95 % probability, since the paper's numbers are means of five runs. A claimed order (more than 8; one above the"
-    " other) holds if the whole 95 % interval of our mean is on the claimed side. Otherwise, if our mean lies on the"
-    " claimed side of the point from which the claim departs (equality, of two things compared), the claim has the"
-    " direction only; and else it does not hold. Things compared are compared seed by seed."
+    "The rule. A claimed number holds if the range that its digits stand for (1.32 is 1.315 to 1.325; of sizes and"
+    " times called about or around, a fifth more or less) meets the interval in which the mean of five of our runs"
+    " lies with 95 % probability, since the paper's numbers are means of five runs; where the claim departs from a"
+    " point, as from equality of two things compared, our mean must be on the claimed side of it too. A claimed order"
+    " (more than 8; one above the other) holds if the whole 95 % interval of our mean is on the claimed side."
+    " Otherwise, if our mean is on that side, the claim has the direction only; and else it does not hold. Things"
+    " compared are compared seed by seed."
 )
 
 
@@ -74,7 +75,7 @@ def printed(number: str, departs: float | None = None) -> Range:
 
 
 def about(number: float, departs: float | None = None) -> Range:
-    """The range of a number called about, around or near: a fifth more or less."""
+    """The range of a size or a time called about or around: a fifth more or less."""
     return Range(0.8 * number, 1.2 * number, departs)
 
 
@@ -136,7 +137,11 @@ def judged(claim: Claim, values: Iterable[float]) -> Judged:
 
 def verdict(claimed: Range, ours: Estimate) -> Verdict:
     """The rule (`RULE`)."""
-    proved = claimed.holds(ours.low, ours.high)
-    if proved if claimed.is_order else claimed.meets(*ours.of_others(PAPER_RUNS)):
+    leans = claimed.has_direction(ours.mean)
+    if claimed.is_order:
+        holds = claimed.holds(ours.low, ours.high)
+    else:
+        holds = claimed.meets(*ours.of_others(PAPER_RUNS)) and (leans or claimed.departs is None)
+    if holds:
         return Verdict.HOLDS
-    return Verdict.DIRECTION if claimed.has_direction(ours.mean) else Verdict.FAILS
+    return Verdict.DIRECTION if leans else Verdict.FAILS

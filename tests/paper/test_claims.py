@@ -71,6 +71,9 @@ def test_words_stand_for_ranges():
         (printed("1.5", departs=1), of(1.2, 1.21, 1.22), Verdict.DIRECTION),
         (printed("1.5", departs=1), of(0.8, 0.81, 0.82), Verdict.FAILS),
         (printed("0.5", departs=1), of(0.8, 0.81, 0.82), Verdict.DIRECTION),
+        # so widely spread that five runs may give 1.5, but our mean is on the other side of what the claim departs from
+        (printed("1.5", departs=1), of(0.1, 0.9, 1.7), Verdict.FAILS),
+        (printed("1.5", departs=1), of(0.4, 1.1, 1.9), Verdict.HOLDS),
         (between(30, 40), of(33.0), Verdict.HOLDS),
         (between(30, 40), of(41.0), Verdict.FAILS),
         (between(0, 0), of(0.0), Verdict.HOLDS),

@@ -162,7 +162,7 @@ def _claims(of: Mapping[str, _BySigma]) -> list[Judged]:
                 "slightly lower",
                 above(0),
                 f"b of redist less b of readj, sigma {_USUAL:g}",
-                "the two are within the spread over seeds",
+                "the two differ by less than their spread over seeds",
             ),
             differences(b(_USUAL, "redist"), b(_USUAL, "readj")),
         ),

@@ -127,6 +127,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                     "rises",
                     above(0),
                     "m at z = 1 less m at z = 0.8",
+                    "the rise is smaller than its spread over seeds",
                 ),
                 differences(m(1.0, name), m(0.8, name)),
             )
@@ -166,6 +167,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                 "1.5",
                 between(1.45, 1.55, departs=1),
                 "b of consistent hashing over b of readj, z = 1",
+                "it is above, but by another part",
             ),
             ratios(b(lll, 1.0, "consistent", "LLL"), b(lll, 1.0, "readj", "LLL")),
         ),
@@ -197,6 +199,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                 "1.01 to 1.02",
                 between(1.005, 1.025, departs=1),
                 "b of readj over b of scan, on average over z",
+                "the difference is smaller than its spread over seeds",
             ),
             _mean([ratios(b(lql, skew, "readj", "LQL"), b(lql, skew, "scan", "LQL")) for skew in lql]),
         ),

@@ -133,6 +133,7 @@ def _claims(chains: dict[_Key, Chains]) -> list[Judged]:
                 "3",
                 between(2.5, 3.5, departs=1),
                 "the better b of U_ATM and U_ATLM over b of U_APM",
+                "it is better balanced, but by another factor",
             ),
             ratios(multiplied, b(redist, "LQL", apm)),
         ),
@@ -144,6 +145,7 @@ def _claims(chains: dict[_Key, Chains]) -> list[Judged]:
                     "35 to 40 %",
                     between(0.35, 0.40, departs=0),
                     "1 less the ratio of both m",
+                    "it is less, but by another part",
                 ),
                 [1 - ratio for ratio in ratios(m(redist, letters, atm), m(redist, letters, apm))],
             )
