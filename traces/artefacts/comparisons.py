@@ -1,7 +1,7 @@
 """Comparisons on disk: the rows as Parquet, and beside them the plan at the end of each chain."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.tables import heaviest_key
 from adapt.core.partitioners.compare import SCHEMA, Comparison
 from adapt.core.partitioners.plan import Plan
+from adapt.core.partitioners.splitting.measure import WHOLE
 from adapt.core.table import Table
 from adapt.traces.artefacts.manifest import (
     Manifest,
@@ -57,7 +58,7 @@ class StoredComparison:
 
     def as_data(self) -> dict[str, Any]:
         """The comparison as JSON data, as `Comparison.as_data` gave it."""
-        return {"schema": SCHEMA, "rows": self.table.records()}
+        return {"schema": SCHEMA, "rows": [asdict(WHOLE) | row for row in self.table.records()]}
 
     def _repr_html_(self) -> str:
         """The table, for a notebook."""
