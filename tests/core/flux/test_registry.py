@@ -1,5 +1,6 @@
 import pytest
 
+from adapt.core.flux.load import LoadBalancing
 from adapt.core.flux.names import FluxPolicy
 from adapt.core.flux.registry import POLICIES, controller_of
 from adapt.core.stage.arrivals import Drawn
@@ -27,3 +28,12 @@ def test_every_policy_adapts_a_stage_that_is_loaded_and_short_of_memory(policy):
         ends = [site for move in done.moves for site in (move.donor, move.receiver)]
         assert not {move.donor for move in done.moves} & {move.receiver for move in done.moves}
         assert len(ends) == len(set(ends)) or policy is FluxPolicy.LOAD_SEVERAL
+
+
+def test_thresholds_are_those_that_were_given():
+    pairs = LoadBalancing(min_imbalance=1.5, max_receiver=0.8)
+    policies = {name: POLICIES[name](pairs) for name in FluxPolicy if POLICIES[name]}
+    assert policies[FluxPolicy.LOAD] is pairs
+    assert policies[FluxPolicy.MEMORY].min_imbalance == policies[FluxPolicy.HYBRID].memory.min_imbalance == 1.5
+    assert policies[FluxPolicy.HYBRID].load is policies[FluxPolicy.LOAD_GUARDED].pairs is pairs
+    assert policies[FluxPolicy.LOAD_SEVERAL].guard.pairs is pairs
