@@ -10,7 +10,7 @@ demo: .venv/.run
 	$(BIN)/adapt demo --out adapt-demo
 
 test: .venv/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 check: format lint types test
 
@@ -46,7 +46,7 @@ bench: .venv/.dev
 
 # The long tier: many more random examples, many more kills.
 soak: .venv/.dev
-	ADAPT_SOAK=1 $(BIN)/python -m pytest
+	ADAPT_SOAK=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 # What the papers claim, held against this program: as tests, then as a page under build/paper, which goes on where an
 # interrupted run ended. PAPER=--quick rehearses it; PAPER=--huge adds a domain of 100 million keys.

@@ -19,6 +19,13 @@ settings.load_profile("soak" if os.environ.get("ADAPT_SOAK") else "unhurried")
 REPOSITORY = Path(__file__).parent.parent
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests are spread over processes, those on Spark share one, and each other file stays whole."""
+    for item in items:
+        uses_spark = "spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("spark" if uses_spark else str(item.path)))
+
+
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """The one Spark session of the test run."""
