@@ -1,0 +1,262 @@
+"""The stages of the Flux paper and what disturbs them, each by a function of its seed.
+
+32 sites. In the experiments on load each has 64 partitions of 800 KB, and an external process takes 57 % of a site's
+CPU; in those on memory each has 128 partitions of 6 MB in 1 GB, and a pressed site is left with 512 MB.
+
+Source: Flux, sections 4 to 6.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from adapt.core.stage.arrivals import Chunk, Drawn, Rows, Source
+from adapt.core.stage.disturbances import ExternalLoad
+from adapt.core.stage.memory import Memory, MemoryChange
+from adapt.core.stage.moves import Controller
+from adapt.core.stage.names import Router
+from adapt.core.stage.settings import Network, StageSettings, even_groups, even_owners
+from adapt.core.stage.simulate import Simulated, simulate
+
+SITES, GROUPS = 32, 16384
+PARTITIONS = 64 * SITES
+FULL = SITES / 45.5e-6
+"""Tuples a second of the undisturbed stage: each costs 45 us to process and 0.5 us to make."""
+
+KEPT = 75 / 175
+"""The share of its CPU that a loaded site keeps."""
+
+DISTURBED_S = 5.0
+"""When load comes and memory goes, where they do so within a run."""
+
+LOADED_SITE = 3
+"""Which site, where it is one."""
+
+COUNTS = (0, 1, 2, 4, 8, 16, 24, 32)
+"""How many sites Figure 7 disturbs."""
+
+MEMORY_BYTES, PRESSED_BYTES = 1e9, 512e6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scenario:
+    """A stage, its tuples and its memory, without a policy.
+
+    Attributes:
+        settings: What the stage is made of.
+        seconds: How long it runs.
+        source: Where tuples come from.
+        memory: Limits the state; without limit if not given.
+        idle_clock_s: In what steps consumers know how long they have waited; 0, exactly.
+    """
+
+    settings: StageSettings
+    seconds: float
+    source: Source = field(default_factory=Drawn)
+    memory: Memory | None = None
+    idle_clock_s: float = 0.0
+
+    def run(self, controller: Controller | None = None, interval_s: float = 1.0) -> Simulated:
+        """Simulate it; without a controller nothing moves."""
+        return simulate(
+            self.settings,
+            self.source,
+            self.seconds,
+            controller,
+            self.memory,
+            interval_s=interval_s,
+            idle_clock_s=self.idle_clock_s,
+        )
+
+
+def unloaded(seconds: float = 4.0, seed: int = 0) -> Scenario:
+    """The stage of the experiments on load, undisturbed."""
+    return Scenario(_stage(seed), seconds)
+
+
+def transient_skew(router: Router, space: int, seed: int = 0) -> Scenario:
+    """Figure 3: load visits each site for half a second.
+
+    Args:
+        router: Exchange or Flux.
+        space: Tuples that each producer has room for beside the two packets of a connection, 0 or more for Exchange.
+        seed: Of service times and drawn tuples.
+    """
+    stage = replace(_stage(seed), router=router)
+    if router is Router.EXCHANGE:
+        network = stage.network
+        network = Network(connection_tuples=network.connection_tuples + space // SITES)
+        stage = replace(stage, network=network)
+    else:
+        stage = replace(stage, buffer_tuples=space)
+    visits = tuple(ExternalLoad(site, site / 2, (site + 1) / 2) for site in range(SITES))
+    return Scenario(replace(stage, disturbances=visits), SITES / 2)
+
+
+def one_loaded(seconds: float = 25.0, seed: int = 0) -> Scenario:
+    """Figure 6: load comes to one site."""
+    return Scenario(_loaded(_stage(seed), [LOADED_SITE], DISTURBED_S), seconds)
+
+
+def several_loaded(count: int, seconds: float = 25.0, seed: int = 0) -> Scenario:
+    """Figure 7: so many sites are loaded from the start, drawn by the seed."""
+    return Scenario(_loaded(_stage(seed), _some(count, seed)), seconds)
+
+
+def few_hot(
+    loaded: int = 0,
+    seconds: float = 60.0,
+    seed: int = 0,
+    *,
+    hashed: bool = True,
+    idle_clock_s: float = 0.01,
+) -> Scenario:
+    """Figure 8: self-similar 80/20 over the groups; those sites are loaded from the start that own most of them.
+
+    The paper leaves open how groups lie in partitions and how waiting is measured.
+
+    Args:
+        loaded: How many sites are loaded, the hottest among them.
+        seconds: How long it runs.
+        seed: Of the stage, of how groups are hashed, and of which other sites are loaded.
+        hashed: Whether each partition has groups from everywhere; if not, partitions have consecutive groups.
+        idle_clock_s: In what steps consumers know how long they have waited.
+    """
+    shares = np.diff((np.arange(GROUPS + 1) / GROUPS) ** (np.log(0.8) / np.log(0.2)))
+    chance = np.random.default_rng(seed)
+    owners = chance.permutation(even_owners(SITES, PARTITIONS // SITES))
+    partition_of = (
+        chance.permutation(even_groups(GROUPS, PARTITIONS))
+        if hashed
+        else np.repeat(np.arange(PARTITIONS, dtype=np.int32), GROUPS // PARTITIONS)
+    )
+    hottest = int(owners[np.argmax(np.bincount(partition_of, shares))])
+    others = [site for site in chance.permutation(SITES).tolist() if site != hottest]
+    stage = StageSettings(SITES, owners, partition_of, seed=seed)
+    sites = [hottest, *others][:loaded]
+    return Scenario(_loaded(stage, sites), seconds, Drawn(shares), idle_clock_s=idle_clock_s)
+
+
+def pressed(count: int = 1, seconds: float = 75.0, seed: int = 0) -> Scenario:
+    """Figures 9 and 10, and the second experiment on memory: so many sites lose half of theirs.
+
+    One is `LOADED_SITE`; more are drawn by the seed.
+    """
+    sites = [LOADED_SITE] if count == 1 else _some(count, seed)
+    return Scenario(_large_state(seed), seconds, memory=_memory(sites))
+
+
+def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0) -> Scenario:
+    """Large state; load comes to some sites, and others lose half of their memory at the same time.
+
+    The paper leaves its experiments on mixed load to its unpublished long version.
+
+    Args:
+        loaded: How many sites are loaded.
+        short: How many other sites are short of memory.
+        seconds: How long it runs.
+        seed: Of the stage and of which sites they are.
+    """
+    sites = _some(loaded + short, seed)
+    stage = _loaded(_large_state(seed), sites[:loaded], DISTURBED_S)
+    return Scenario(stage, seconds, memory=_memory(sites[loaded:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A Zipf stream in which hot keys become cold and cold ones hot, one after another.
+
+    Attributes:
+        exponent: Of Zipf's law.
+        hot: How many of the first ranks pass from group to group.
+        held_s: How long each stays with one, at the full rate of the stage.
+    """
+
+    exponent: float = 0.7
+    hot: int = 64
+    held_s: float = 20.0
+
+    def stream(self, rows: int, seed: int) -> Rows:
+        """So many rows, as fast as they can be taken."""
+        return Rows(partial(self._chunks, rows, seed))
+
+    def _chunks(self, rows: int, seed: int, chunk: int = 2**18) -> Iterator[Chunk]:
+        ends = np.cumsum((1.0 + np.arange(GROUPS)) ** -self.exponent)
+        ends /= ends[-1]
+        chance = np.random.default_rng([seed, 0])
+        group_of = chance.permutation(GROUPS)
+        held = self.held_s * FULL
+        since = chance.random(self.hot)
+        holders = chance.integers(0, GROUPS, (self.hot, int(rows / held) + 2))
+        for first in range(0, rows, chunk):
+            size = min(chunk, rows - first)
+            chance = np.random.default_rng([seed, 1, first])
+            ranks = np.searchsorted(ends, chance.random(size), "right")
+            groups = group_of[ranks]
+            at = np.flatnonzero(ranks < self.hot)
+            groups[at] = holders[ranks[at], ((first + at) / held + since[ranks[at]]).astype(np.int64)]
+            yield Chunk(groups, chance.integers(0, SITES, size))
+
+
+def drifting(drift: Drift | None = None, seconds: float = 40.0, seed: int = 0) -> Scenario:
+    """Hot keys that drift: a policy has to go on moving, and one that has seen too little moves what is not hot."""
+    rows = (drift or Drift()).stream(int(1.05 * seconds * FULL), seed)
+    return Scenario(_stage(seed), seconds, rows, idle_clock_s=0.01)
+
+
+def capacity_bound(count: int) -> float:
+    """Tuples a second with all the CPU that is left, where so many sites are loaded."""
+    return FULL * (SITES - count + count * KEPT) / SITES
+
+
+def mean_rate(run: Simulated, from_s: float, to_s: float = np.inf) -> float:
+    """Tuples a second over the intervals between two times."""
+    within = [one for one in run.intervals if one.start_s >= from_s - 1e-9 and one.end_s <= to_s + 1e-9]
+    return sum(one.processed for one in within) / sum(one.end_s - one.start_s for one in within)
+
+
+def felt_s(run: Simulated, disturbed_s: float = DISTURBED_S, share: float = 0.95) -> float | None:
+    """When the first interval begins, after a disturbance, with less than a share of the full rate; None, never."""
+    low = (one.start_s for one in run.intervals if one.start_s >= disturbed_s and one.throughput < share * FULL)
+    return next(low, None)
+
+
+def seconds_below(run: Simulated, share: float, from_s: float = 0.0) -> float:
+    """How long, after a time, the stage has less than a share of its full rate."""
+    return sum(
+        one.end_s - one.start_s for one in run.intervals if one.start_s >= from_s and one.throughput < share * FULL
+    )
+
+
+def ping_pongs(run: Simulated) -> int:
+    """Moves that bring a partition back to a site that it has left before."""
+    left: set[tuple[int, int]] = set()
+    back = 0
+    for moved in run.moves:
+        move = moved.move
+        back += (move.partition, move.receiver) in left
+        left.add((move.partition, move.donor))
+    return back
+
+
+def _stage(seed: int) -> StageSettings:
+    return StageSettings(SITES, even_owners(SITES, PARTITIONS // SITES), even_groups(GROUPS, PARTITIONS), seed=seed)
+
+
+def _large_state(seed: int) -> StageSettings:
+    owners = even_owners(SITES, 128)
+    return StageSettings(SITES, owners, even_groups(GROUPS, len(owners)), state_tuples=75_000, seed=seed)
+
+
+def _loaded(stage: StageSettings, sites: Sequence[int], from_s: float = 0.0) -> StageSettings:
+    return replace(stage, disturbances=tuple(ExternalLoad(site, from_s, np.inf) for site in sites))
+
+
+def _memory(sites: Sequence[int]) -> Memory:
+    return Memory(MEMORY_BYTES, tuple(MemoryChange(site, DISTURBED_S, PRESSED_BYTES) for site in sites))
+
+
+def _some(count: int, seed: int) -> list[int]:
+    return [int(site) for site in np.random.default_rng(seed).choice(SITES, count, replace=False)]
