@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 MOST_BYTES = 2_000_000
-"""No page is larger; tables and then charts are cut, and said to be cut, until it fits."""
+"""No page is larger, if nothing else is said; tables and then charts are cut, and said to be cut, until it fits."""
+
+MOST_CHARTS = 40
+"""Charts drawn on a page, if nothing else is said."""
 
 _OPEN_ROWS = 12
 _MOST_STILL = 6
@@ -35,6 +38,7 @@ class Section:
         charts: Side by side.
         tables: Below the charts.
         open_rows: Tables of more rows are folded.
+        is_part: Whether it belongs to the last section before it that is no part; the contents show it so.
     """
 
     heading: str
@@ -42,6 +46,7 @@ class Section:
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
     open_rows: int = _OPEN_ROWS
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +69,34 @@ class _Caps:
     """How much of a page is kept."""
 
     rows: int
-    charts: int = 40
+    charts: int
     sections: int = 400
     made: int = 2_000
 
 
-_CAPS = (
-    *(_Caps(rows) for rows in (200, 100, 50, 20, 5)),
-    *(_Caps(5, charts) for charts in (24, 12, 4, 0)),
-    *(_Caps(5, 0, sections, made) for sections, made in ((200, 200), (50, 50), (10, 10), (1, 1))),
-)
+def _caps(most_charts: int) -> tuple[_Caps, ...]:
+    """What is tried in turn, until the page is small enough."""
+    return (
+        *(_Caps(rows, most_charts) for rows in (200, 100, 50, 20, 5)),
+        *(_Caps(5, charts) for charts in (24, 12, 4, 0)),
+        *(_Caps(5, 0, sections, made) for sections, made in ((200, 200), (50, 50), (10, 10), (1, 1))),
+    )
 
 
-def render_page(page: Page) -> str:
-    """The page as HTML; the same page always gives the same text, of at most 2 MB in UTF-8.
+def render_page(page: Page, most_bytes: int = MOST_BYTES, most_charts: int = MOST_CHARTS) -> str:
+    """The page as HTML; the same page always gives the same text, of at most `most_bytes` in UTF-8.
 
     Every text is escaped for HTML, and what would act instead of showing (control and direction characters) is
     written as an escape. A table shows its first 200 rows and says how many more there are, and the first
-    40 charts are drawn; if the page would be too large, tables show fewer rows, then charts are left out from the
-    end, then sections, and the page says so.
+    `most_charts` charts are drawn; if the page would be too large, tables show fewer rows, then charts are left out
+    from the end, then sections, and the page says so.
     """
     drawings = _Drawings()
     template = _template()
     html = ""
-    for caps in _CAPS:
+    for caps in _caps(most_charts):
         html = template.render(_view(page, caps, drawings))
-        if len(html.encode()) <= MOST_BYTES:
+        if len(html.encode()) <= most_bytes:
             break
     return html
 
@@ -141,6 +148,7 @@ def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
                 "sentences": [_text(sentence) for sentence in section.sentences],
                 "charts": charts,
                 "tables": [_table_view(table, caps, section.open_rows) for table in section.tables],
+                "is_part": section.is_part,
             }
         )
     made = [list(_flat(mapping))[: caps.made] for mapping in page.made[: caps.made]]
