@@ -1,7 +1,8 @@
 """The stages of the Flux paper and what disturbs them, each by a function of its seed.
 
-32 sites. In the experiments on load each has 64 partitions of 800 KB, and an external process takes 57 % of a site's
-CPU; in those on memory each has 128 partitions of 6 MB in 1 GB, and a pressed site is left with 512 MB.
+32 sites, or fewer for a rehearsal. In the experiments on load each has 64 partitions of 800 KB, and an external process
+takes 57 % of a site's CPU; in those on memory each has 128 partitions of 6 MB in 1 GB, and a pressed site is left with
+512 MB.
 
 Source: Flux, sections 4 to 6.
 """
@@ -9,6 +10,7 @@ Source: Flux, sections 4 to 6.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -21,9 +23,12 @@ from adapt.core.stage.settings import Network, StageSettings, even_groups, even_
 from adapt.core.stage.simulate import Simulated, simulate
 
 SITES, GROUPS = 32, 16384
-PARTITIONS = 64 * SITES
-FULL = SITES / 45.5e-6
-"""Tuples a second of the undisturbed stage: each costs 45 us to process and 0.5 us to make."""
+PARTITIONS_A_SITE, LARGE_PARTITIONS_A_SITE = 64, 128
+FULL_A_SITE = 1 / 45.5e-6
+"""Tuples a second of a site of the undisturbed stage: each costs 45 us to process and 0.5 us to make."""
+
+FULL = SITES * FULL_A_SITE
+"""Tuples a second of the undisturbed stage."""
 
 KEPT = 75 / 175
 """The share of its CPU that a loaded site keeps."""
@@ -71,44 +76,46 @@ class Scenario:
         )
 
 
-def unloaded(seconds: float = 4.0, seed: int = 0) -> Scenario:
+def unloaded(seconds: float = 4.0, seed: int = 0, sites: int = SITES) -> Scenario:
     """The stage of the experiments on load, undisturbed."""
-    return Scenario(_stage(seed), seconds)
+    return Scenario(_stage(seed, sites), seconds)
 
 
-def transient_skew(router: Router, space: int, seed: int = 0) -> Scenario:
+def transient_skew(router: Router, space: int, seed: int = 0, sites: int = SITES) -> Scenario:
     """Figure 3: load visits each site for half a second.
 
     Args:
         router: Exchange or Flux.
         space: Tuples that each producer has room for beside the two packets of a connection, 0 or more for Exchange.
         seed: Of service times and drawn tuples.
+        sites: n.
     """
-    stage = replace(_stage(seed), router=router)
+    stage = replace(_stage(seed, sites), router=router)
     if router is Router.EXCHANGE:
         network = stage.network
-        network = Network(connection_tuples=network.connection_tuples + space // SITES)
+        network = Network(connection_tuples=network.connection_tuples + space // sites)
         stage = replace(stage, network=network)
     else:
         stage = replace(stage, buffer_tuples=space)
-    visits = tuple(ExternalLoad(site, site / 2, (site + 1) / 2) for site in range(SITES))
-    return Scenario(replace(stage, disturbances=visits), SITES / 2)
+    visits = tuple(ExternalLoad(site, site / 2, (site + 1) / 2) for site in range(sites))
+    return Scenario(replace(stage, disturbances=visits), sites / 2)
 
 
-def one_loaded(seconds: float = 25.0, seed: int = 0) -> Scenario:
+def one_loaded(seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scenario:
     """Figure 6: load comes to one site."""
-    return Scenario(_loaded(_stage(seed), [LOADED_SITE], DISTURBED_S), seconds)
+    return Scenario(_loaded(_stage(seed, sites), [LOADED_SITE], DISTURBED_S), seconds)
 
 
-def several_loaded(count: int, seconds: float = 25.0, seed: int = 0) -> Scenario:
+def several_loaded(count: int, seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scenario:
     """Figure 7: so many sites are loaded from the start, drawn by the seed."""
-    return Scenario(_loaded(_stage(seed), _some(count, seed)), seconds)
+    return Scenario(_loaded(_stage(seed, sites), _some(count, sites, seed)), seconds)
 
 
 def few_hot(
     loaded: int = 0,
     seconds: float = 60.0,
     seed: int = 0,
+    sites: int = SITES,
     *,
     hashed: bool = True,
     idle_clock_s: float = 0.01,
@@ -121,34 +128,34 @@ def few_hot(
         loaded: How many sites are loaded, the hottest among them.
         seconds: How long it runs.
         seed: Of the stage, of how groups are hashed, and of which other sites are loaded.
+        sites: n.
         hashed: Whether each partition has groups from everywhere; if not, partitions have consecutive groups.
         idle_clock_s: In what steps consumers know how long they have waited.
     """
     shares = np.diff((np.arange(GROUPS + 1) / GROUPS) ** (np.log(0.8) / np.log(0.2)))
     chance = np.random.default_rng(seed)
-    owners = chance.permutation(even_owners(SITES, PARTITIONS // SITES))
+    owners = chance.permutation(even_owners(sites, PARTITIONS_A_SITE))
     partition_of = (
-        chance.permutation(even_groups(GROUPS, PARTITIONS))
+        chance.permutation(even_groups(GROUPS, len(owners)))
         if hashed
-        else np.repeat(np.arange(PARTITIONS, dtype=np.int32), GROUPS // PARTITIONS)
+        else np.asarray(np.arange(GROUPS) * len(owners) // GROUPS, np.int32)
     )
     hottest = int(owners[np.argmax(np.bincount(partition_of, shares))])
-    others = [site for site in chance.permutation(SITES).tolist() if site != hottest]
-    stage = StageSettings(SITES, owners, partition_of, seed=seed)
-    sites = [hottest, *others][:loaded]
-    return Scenario(_loaded(stage, sites), seconds, Drawn(shares), idle_clock_s=idle_clock_s)
+    others = [site for site in chance.permutation(sites).tolist() if site != hottest]
+    stage = StageSettings(sites, owners, partition_of, seed=seed)
+    return Scenario(_loaded(stage, [hottest, *others][:loaded]), seconds, Drawn(shares), idle_clock_s=idle_clock_s)
 
 
-def pressed(count: int = 1, seconds: float = 75.0, seed: int = 0) -> Scenario:
+def pressed(count: int = 1, seconds: float = 75.0, seed: int = 0, sites: int = SITES) -> Scenario:
     """Figures 9 and 10, and the second experiment on memory: so many sites lose half of theirs.
 
     One is `LOADED_SITE`; more are drawn by the seed.
     """
-    sites = [LOADED_SITE] if count == 1 else _some(count, seed)
-    return Scenario(_large_state(seed), seconds, memory=_memory(sites))
+    short = [LOADED_SITE] if count == 1 else _some(count, sites, seed)
+    return Scenario(_large_state(seed, sites), seconds, memory=_memory(short))
 
 
-def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0) -> Scenario:
+def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0, sites: int = SITES) -> Scenario:
     """Large state; load comes to some sites, and others lose half of their memory at the same time.
 
     The paper leaves its experiments on mixed load to its unpublished long version.
@@ -158,10 +165,11 @@ def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0)
         short: How many other sites are short of memory.
         seconds: How long it runs.
         seed: Of the stage and of which sites they are.
+        sites: n.
     """
-    sites = _some(loaded + short, seed)
-    stage = _loaded(_large_state(seed), sites[:loaded], DISTURBED_S)
-    return Scenario(stage, seconds, memory=_memory(sites[loaded:]))
+    chosen = _some(loaded + short, sites, seed)
+    stage = _loaded(_large_state(seed, sites), chosen[:loaded], DISTURBED_S)
+    return Scenario(stage, seconds, memory=_memory(chosen[loaded:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +186,16 @@ class Drift:
     hot: int = 64
     held_s: float = 20.0
 
-    def stream(self, rows: int, seed: int) -> Rows:
+    def stream(self, rows: int, seed: int, sites: int = SITES) -> Rows:
         """So many rows, as fast as they can be taken."""
-        return Rows(partial(self._chunks, rows, seed))
+        return Rows(partial(self._chunks, rows, seed, sites))
 
-    def _chunks(self, rows: int, seed: int, chunk: int = 2**18) -> Iterator[Chunk]:
+    def _chunks(self, rows: int, seed: int, sites: int, chunk: int = 2**18) -> Iterator[Chunk]:
         ends = np.cumsum((1.0 + np.arange(GROUPS)) ** -self.exponent)
         ends /= ends[-1]
         chance = np.random.default_rng([seed, 0])
         group_of = chance.permutation(GROUPS)
-        held = self.held_s * FULL
+        held = self.held_s * sites * FULL_A_SITE
         since = chance.random(self.hot)
         holders = chance.integers(0, GROUPS, (self.hot, int(rows / held) + 2))
         for first in range(0, rows, chunk):
@@ -197,36 +205,64 @@ class Drift:
             groups = group_of[ranks]
             at = np.flatnonzero(ranks < self.hot)
             groups[at] = holders[ranks[at], ((first + at) / held + since[ranks[at]]).astype(np.int64)]
-            yield Chunk(groups, chance.integers(0, SITES, size))
+            yield Chunk(groups, chance.integers(0, sites, size))
 
 
-def drifting(drift: Drift | None = None, seconds: float = 40.0, seed: int = 0) -> Scenario:
+def drifting(drift: Drift | None = None, seconds: float = 40.0, seed: int = 0, sites: int = SITES) -> Scenario:
     """Hot keys that drift: a policy has to go on moving, and one that has seen too little moves what is not hot."""
-    rows = (drift or Drift()).stream(int(1.05 * seconds * FULL), seed)
-    return Scenario(_stage(seed), seconds, rows, idle_clock_s=0.01)
+    rows = (drift or Drift()).stream(int(1.05 * seconds * sites * FULL_A_SITE), seed, sites)
+    return Scenario(_stage(seed, sites), seconds, rows, idle_clock_s=0.01)
 
 
-def capacity_bound(count: int) -> float:
+def capacity_bound(count: int, sites: int = SITES) -> float:
     """Tuples a second with all the CPU that is left, where so many sites are loaded."""
-    return FULL * (SITES - count + count * KEPT) / SITES
+    return FULL_A_SITE * (sites - count + count * KEPT)
 
 
-def mean_rate(run: Simulated, from_s: float, to_s: float = np.inf) -> float:
+class Interval(Protocol):
+    """What a run did from one time to another."""
+
+    @property
+    def start_s(self) -> float:
+        """From."""
+
+    @property
+    def end_s(self) -> float:
+        """To."""
+
+    @property
+    def processed(self) -> int:
+        """Tuples."""
+
+    @property
+    def throughput(self) -> float:
+        """Tuples a second."""
+
+
+class Run(Protocol):
+    """A run, or what was kept of it."""
+
+    @property
+    def intervals(self) -> Sequence[Interval]:
+        """In order, without a gap."""
+
+
+def mean_rate(run: Run, from_s: float, to_s: float = np.inf) -> float:
     """Tuples a second over the intervals between two times."""
     within = [one for one in run.intervals if one.start_s >= from_s - 1e-9 and one.end_s <= to_s + 1e-9]
     return sum(one.processed for one in within) / sum(one.end_s - one.start_s for one in within)
 
 
-def felt_s(run: Simulated, disturbed_s: float = DISTURBED_S, share: float = 0.95) -> float | None:
+def felt_s(run: Run, disturbed_s: float = DISTURBED_S, share: float = 0.95, full: float = FULL) -> float | None:
     """When the first interval begins, after a disturbance, with less than a share of the full rate; None, never."""
-    low = (one.start_s for one in run.intervals if one.start_s >= disturbed_s and one.throughput < share * FULL)
+    low = (one.start_s for one in run.intervals if one.start_s >= disturbed_s and one.throughput < share * full)
     return next(low, None)
 
 
-def seconds_below(run: Simulated, share: float, from_s: float = 0.0) -> float:
+def seconds_below(run: Run, share: float, from_s: float = 0.0, full: float = FULL) -> float:
     """How long, after a time, the stage has less than a share of its full rate."""
     return sum(
-        one.end_s - one.start_s for one in run.intervals if one.start_s >= from_s and one.throughput < share * FULL
+        one.end_s - one.start_s for one in run.intervals if one.start_s >= from_s and one.throughput < share * full
     )
 
 
@@ -241,13 +277,14 @@ def ping_pongs(run: Simulated) -> int:
     return back
 
 
-def _stage(seed: int) -> StageSettings:
-    return StageSettings(SITES, even_owners(SITES, PARTITIONS // SITES), even_groups(GROUPS, PARTITIONS), seed=seed)
+def _stage(seed: int, sites: int) -> StageSettings:
+    owners = even_owners(sites, PARTITIONS_A_SITE)
+    return StageSettings(sites, owners, even_groups(GROUPS, len(owners)), seed=seed)
 
 
-def _large_state(seed: int) -> StageSettings:
-    owners = even_owners(SITES, 128)
-    return StageSettings(SITES, owners, even_groups(GROUPS, len(owners)), state_tuples=75_000, seed=seed)
+def _large_state(seed: int, sites: int) -> StageSettings:
+    owners = even_owners(sites, LARGE_PARTITIONS_A_SITE)
+    return StageSettings(sites, owners, even_groups(GROUPS, len(owners)), state_tuples=75_000, seed=seed)
 
 
 def _loaded(stage: StageSettings, sites: Sequence[int], from_s: float = 0.0) -> StageSettings:
@@ -258,5 +295,5 @@ def _memory(sites: Sequence[int]) -> Memory:
     return Memory(MEMORY_BYTES, tuple(MemoryChange(site, DISTURBED_S, PRESSED_BYTES) for site in sites))
 
 
-def _some(count: int, seed: int) -> list[int]:
-    return [int(site) for site in np.random.default_rng(seed).choice(SITES, count, replace=False)]
+def _some(count: int, sites: int, seed: int) -> list[int]:
+    return [int(site) for site in np.random.default_rng(seed).choice(sites, count, replace=False)]
