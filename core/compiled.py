@@ -63,3 +63,25 @@ def _record_at(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noq
 
 
 record_at: Any = intrinsic(_record_at)
+
+
+def _fetch_ahead(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noqa: ARG001 (as above)
+    """In a kernel, ask for the record that `record_at` would give, so that it is in the cache when it is wanted.
+
+    A hint: it changes no result, whatever the number.
+    """
+    signature = types.void(types.int64, kind, types.int64)
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        first, index = arguments[0], arguments[2]
+        flag, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        prefetch = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        )
+        place = builder.inttoptr(builder.add(first, builder.mul(index, ir.Constant(first.type, kind.dtype.size))), byte)
+        builder.call(prefetch, [place, flag(0), flag(3), flag(1)])
+
+    return signature, generate
+
+
+fetch_ahead: Any = intrinsic(_fetch_ahead)

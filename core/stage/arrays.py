@@ -109,7 +109,8 @@ CONNECTION = np.dtype(
     [
         ("first", np.int32),
         ("count", np.int32),
-        ("turn", np.int32),  # the partition to send from next
+        ("turn", np.int32),  # the partition to send from next, the first of those that wait
+        ("last", np.int32),
         ("ack", np.int32),  # tuples ahead of an acknowledgement
     ]
 )
@@ -118,8 +119,7 @@ FLOW = np.dtype(
     [
         ("head", np.int32),  # the tuples of one partition in the pool of one producer
         ("tail", np.int32),
-        ("after", np.int32),  # the cyclic list of partitions that wait for one connection
-        ("before", np.int32),
+        ("after", np.int32),  # the next partition that waits for the same connection
     ]
 )
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.compiled import compiled, inlined, record_at
+from adapt.core.compiled import compiled, fetch_ahead, inlined, record_at
 from adapt.core.stage.arrays import (
     BACKLOG_DONE,
     BIN,
@@ -240,6 +240,28 @@ def _take(world: World, site_number: int, producer: int, now: float) -> None:
     elif world.anywhere and _producer(world, producer).held > 0:
         _forward_anywhere(world, producer, site_number, now)
         _fill(world, producer, now)
+    if world.pool > 1:
+        _expect_take(world, site_number)
+
+
+@inlined
+def _expect_take(world: World, site_number: int) -> None:
+    """Ask for what a consumer takes next but one, and for what is sent in the place of what it takes next.
+
+    By then many others have taken a tuple, so that this would have to come from memory; which it is, is known now.
+    """
+    producer = _site(world, site_number).poll
+    connection = _connection(world, site_number * world.sites + producer)
+    if connection.turn != NONE:
+        flow = _flow(world, producer * world.partitions + connection.turn)
+        fetch_ahead(world.pooled_at, POOLED, producer * world.pool + flow.head)
+    producer += 1
+    if producer == world.sites:
+        producer = 0
+    number = site_number * world.sites + producer
+    connection = _connection(world, number)
+    fetch_ahead(world.queued_at, QUEUED, number * world.credits + connection.first)
+    fetch_ahead(world.flow_at, FLOW, producer * world.partitions + connection.turn)
 
 
 @inlined
@@ -447,12 +469,27 @@ def _fill(world: World, producer_number: int, now: float) -> None:
         _route(world, producer_number, group, number, stamp, cost, now)
     if not world.drawn:
         _schedule(world, slot, np.inf)
+    elif world.pool > 1:
+        _expect_draw(world, producer_number)
+
+
+@inlined
+def _expect_draw(world: World, producer_number: int) -> None:
+    """Ask for the flow of the tuple that a producer draws next."""
+    bits = _mixed(_producer(world, producer_number).random + _GOLDEN)
+    partition = _group(world, _group_of(world, bits)).partition
+    fetch_ahead(world.flow_at, FLOW, producer_number * world.partitions + partition)
 
 
 @inlined
 def _draw(world: World, producer_number: int) -> Any:
-    """A group by its share, of the producer's own random numbers: splitmix64 and the alias table."""
-    bits = _bits(world, producer_number)
+    """A group by its share, of the producer's own random numbers."""
+    return _group_of(world, _bits(world, producer_number))
+
+
+@inlined
+def _group_of(world: World, bits: Any) -> Any:
+    """The group that random bits choose, by the alias table."""
     at: Any = np.int64(((bits >> np.uint64(32)) * np.uint64(world.groups)) >> np.uint64(32))
     group = _group(world, at)
     if np.int64(bits & _LOW) >= group.threshold:
@@ -462,9 +499,15 @@ def _draw(world: World, producer_number: int) -> Any:
 
 @inlined
 def _bits(world: World, producer_number: int) -> Any:
+    """The next random bits of a producer: splitmix64."""
     producer = _producer(world, producer_number)
     producer.random += _GOLDEN
-    bits = producer.random
+    return _mixed(producer.random)
+
+
+@inlined
+def _mixed(bits: Any) -> Any:
+    """Bits that look random, of a counter."""
     bits = (bits ^ (bits >> np.uint64(30))) * _MIX1
     bits = (bits ^ (bits >> np.uint64(27))) * _MIX2
     return bits ^ (bits >> np.uint64(31))
@@ -565,11 +608,10 @@ def _forward(world: World, producer_number: int, site: int, now: float) -> None:
     flow = _flow(world, producer_number * world.partitions + partition)
     place = flow.head
     held = _pooled(world, producer_number * world.pool + place)
-    if held.link == NONE:
-        _leave(world, producer_number, partition, site)
-    else:
-        connection.turn = flow.after
     flow.head = held.link
+    connection.turn = flow.after
+    if held.link != NONE:
+        _join(world, producer_number, partition, site)
     _send(world, producer_number, site, partition, place, now)
 
 
@@ -600,32 +642,31 @@ def _join(world: World, producer: int, partition: int, site: int) -> None:
     """A partition waits for a connection, behind all that wait already."""
     flows = producer * world.partitions
     connection = _connection(world, site * world.sites + producer)
-    joining = _flow(world, flows + partition)
+    _flow(world, flows + partition).after = NONE
     if connection.turn == NONE:
         connection.turn = partition
-        joining.after = partition
-        joining.before = partition
-        return
-    following = _flow(world, flows + connection.turn)
-    joining.after = connection.turn
-    joining.before = following.before
-    _flow(world, flows + following.before).after = partition
-    following.before = partition
+    else:
+        _flow(world, flows + connection.last).after = partition
+    connection.last = partition
 
 
 @inlined
 def _leave(world: World, producer: int, partition: int, site: int) -> None:
-    """A partition waits for a connection no longer."""
+    """A partition waits for a connection no longer, wherever it stands among those that do."""
     flows = producer * world.partitions
     connection = _connection(world, site * world.sites + producer)
-    leaving = _flow(world, flows + partition)
-    if leaving.after == partition:
-        connection.turn = NONE
-        return
-    if connection.turn == partition:
-        connection.turn = leaving.after
-    _flow(world, flows + leaving.before).after = leaving.after
-    _flow(world, flows + leaving.after).before = leaving.before
+    following = _flow(world, flows + partition).after
+    before: Any = np.int32(NONE)
+    at = connection.turn
+    while at != partition:
+        before = at
+        at = _flow(world, flows + at).after
+    if before == NONE:
+        connection.turn = following
+    else:
+        _flow(world, flows + before).after = following
+    if connection.last == partition:
+        connection.last = before
 
 
 @inlined

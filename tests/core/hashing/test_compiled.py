@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba.core import caching
 
-from adapt.core.compiled import compiled
+from adapt.core.compiled import compiled, fetch_ahead, record_at
 
 SCRIPT = """
 import pyarrow as pa
@@ -78,3 +78,15 @@ def test_processes_that_compile_at_once_agree(tmp_path, monkeypatch):
     printed = [process.communicate(timeout=120)[0] for process in started]
     assert printed[0].startswith("[[")
     assert len(set(printed)) == 1
+
+
+def test_asking_ahead_for_a_record_changes_nothing_even_where_there_is_none():
+    pair = np.dtype([("left", np.int64), ("right", np.int64)])
+
+    @numba.njit
+    def left_of(address, ahead):
+        fetch_ahead(address, pair, ahead)
+        return record_at(address, pair, 1).left
+
+    records = np.array([(1, 2), (3, 4)], pair)
+    assert [left_of(records.ctypes.data, ahead) for ahead in (0, 1, -1, 2**40)] == [3] * 4
