@@ -14,10 +14,10 @@ from adapt.core.stage.moves import Move, Observation
 class MemoryBalancing:
     """Evens out the memory that is to spare, e_i = available - the sizes of the partitions at i.
 
-    The paper leaves open which pairs rest. Here a pair does if its donor has more than the mean to spare, or if the
-    share of its memory that the donor uses is less than `min_imbalance` times that of the receiver; the first such pair
-    ends the round, as it does in the load policy. Of equal partitions the last moves, since a site short of memory
-    writes its first ones first.
+    The paper leaves open which pairs rest. Here a pair does if its donor has more than the mean to spare, or if all of
+    the donor fits and the share of its memory that it uses is less than `min_imbalance` times that of the receiver; the
+    first such pair ends the round, as it does in the load policy. Of equal partitions the last moves, since a site
+    short of memory writes its first ones first.
 
     Source: Flux, section 6.1.
 
@@ -39,7 +39,8 @@ class MemoryBalancing:
         moves = []
         for at in range(observed.sites // 2):
             donor, receiver = int(ranking[at]), int(ranking[-1 - at])
-            if excess[donor] > mean or in_use[donor] < self.min_imbalance * in_use[receiver]:
+            fits = excess[donor] >= 0
+            if excess[donor] > mean or (fits and in_use[donor] < self.min_imbalance * in_use[receiver]):
                 break
             gap = excess[receiver] - excess[donor]
             owned = np.flatnonzero((observed.owners == donor) & (observed.state_bytes > 0))
