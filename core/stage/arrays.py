@@ -15,8 +15,8 @@ Records: TypeAlias = NDArray[Any]
 NONE = -1
 """No tuple, partition or site: the end of a list."""
 
-IDLE, SERVING, IN_JOB, FREE = range(4)
-"""What a consumer does: wait for input, process a tuple, do a job, or nothing yet, being about to choose."""
+IDLE, SERVING, IN_JOB, FREE, DEAD = range(5)
+"""What a consumer does: wait for input, process a tuple, do a job, nothing yet, being about to choose, or nothing."""
 
 REACHED, ROWS_WANTED, QUIESCED, JOB_DONE, BACKLOG_DONE, SPILL_FULL = range(6)
 """Why the compiled part returns: its time is reached; the source must give more rows; all pauses of a site are
@@ -81,6 +81,7 @@ SITE = np.dtype(
         ("group", np.int32),  # the tuple at hand
         ("partition", np.int32),
         ("producer", np.int32),
+        ("mirrored", np.int32),  # whether the tuple at hand is for a twin
         ("processed", np.int64),
         ("number", np.int64),
         ("stamp", np.float64),
@@ -98,6 +99,7 @@ PRODUCER = np.dtype(
         ("free", np.int32),  # the first free place of the pool
         ("held", np.int32),  # tuples in the pool
         ("hungry", np.int32),  # whether it has room, and wants rows that are yet to be read
+        ("host", np.int32),  # the site whose CPU it uses; none while its input is read nowhere
         ("behind", np.float64),  # seconds with a row due and no room for it
         ("behind_until", np.float64),
         ("lag", np.float64),  # the longest from due to taken, since it was last read
@@ -136,6 +138,46 @@ PARTITION = np.dtype(
         ("digest", np.int64),  # of its answers in their order
     ]
 )
+
+PAIR = np.dtype(
+    [
+        ("twin", np.int32),  # the site of the second copy of a partition
+        ("answer_for", np.int32),  # whether its owner commits what a dead twin had not processed
+    ]
+)
+
+KEPT = np.dtype(
+    [
+        ("head", np.int32),  # tuples of a flow that were sent and are not acknowledged, in order
+        ("tail", np.int32),
+        ("pending", np.int32),  # how many of them, the first ones, its twin has and has not processed
+    ]
+)
+
+LINE = np.dtype(
+    [
+        ("head", np.int32),  # what the owners of partitions have sent to their twins at one site, in order
+        ("tail", np.int32),
+        ("count", np.int32),
+        ("ack", np.int32),  # tuples ahead of an acknowledgement
+    ]
+)
+
+MIRRORED = np.dtype(
+    [
+        ("group", np.int32),
+        ("partition", np.int32),
+        ("producer", np.int32),
+        ("link", np.int32),  # the next tuple in line, or free place
+        ("number", np.int64),
+        ("answer", np.int64),  # as the owner found it
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("taken", np.float64),  # when the owner took it
+        ("at", np.float64),  # when it reaches the twin
+    ]
+)
+"""A tuple that the owner of its partition has processed, and its twin has not."""
 
 GROUP = np.dtype(
     [
@@ -190,6 +232,7 @@ _SIZES = (
     "partitions",
     "groups",
     "pool",  # tuples that a producer may hold
+    "places",  # for these, and with standby for what is not acknowledged
     "credits",  # tuples that a connection may hold
     "window",  # values that a group keeps; 0 computes no answers
     "anywhere",  # whether a tuple may go to any site
@@ -202,6 +245,10 @@ _SIZES = (
     "spill_free",  # the first free place of the spill
     "on_disk",  # partitions
     "journalled",
+    "standby",  # whether every partition has a twin
+    "mirror_free",  # the first free place for tuples in line
+    "mirrored",  # tuples that were sent to twins
+    "disagreed",  # answers of a twin that differ from the owner's
 )
 _TIMES = (
     "now",
@@ -218,14 +265,18 @@ KINDS = {
     "connection": CONNECTION,  # by site, then producer
     "queued": QUEUED,  # `credits` places for each connection, used in a ring
     "flow": FLOW,  # by producer, then partition
-    "pooled": POOLED,  # `pool` places for each producer
+    "pooled": POOLED,  # `places` for each producer
     "partition": PARTITION,
     "group": GROUP,
-    "window": WINDOW,  # of each group
-    "past": PAST,  # the values in the window of each group
+    "window": WINDOW,  # of each group; with standby then those of the twins
+    "past": PAST,  # the values in the window of each group, likewise
     "segment": SEGMENT,
     "row": ROW,  # those of each producer together, in order
     "spilled": SPILLED,
+    "pair": PAIR,  # of each partition; the four of pairs are empty without standby
+    "kept": KEPT,  # by producer, then partition
+    "line": LINE,  # of each site
+    "mirror": MIRRORED,
     "entry": ENTRY,
     "latency": LATENCY,  # from taken to processed, from due to processed
     "bin": BIN,  # of the first kind of latency, then of the second

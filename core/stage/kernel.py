@@ -29,8 +29,12 @@ from adapt.core.stage.arrays import (
     IDLE,
     IN_JOB,
     JOB_DONE,
+    KEPT,
     LATENCY,
+    LINE,
+    MIRRORED,
     NONE,
+    PAIR,
     PARTITION,
     PAST,
     POOLED,
@@ -103,7 +107,8 @@ def pause(worlds: Records, partition: int) -> None:
     record = _partition(world, partition)
     record.stalled = 1
     for producer in range(world.sites):
-        if _flow(world, producer * world.partitions + partition).head != NONE:
+        halted = _producer(world, producer).host == NONE
+        if not halted and _flow(world, producer * world.partitions + partition).head != NONE:
             _leave(world, producer, partition, record.owner)
 
 
@@ -116,12 +121,105 @@ def restart(worlds: Records, partition: int, owner: int) -> None:
     record.owner = owner
     now = world.now
     for producer in range(world.sites):
+        if _producer(world, producer).host == NONE:
+            continue
         if _flow(world, producer * world.partitions + partition).head != NONE:
             _join(world, producer, partition, owner)
-            connection = _connection(world, owner * world.sites + producer)
-            while connection.turn != NONE and connection.count < world.credits:
-                _forward(world, producer, owner, now)
+            _drain(world, producer, owner, now)
         _fill(world, producer, now)
+
+
+@compiled
+def schedule(worlds: Records, slot: int, at: float) -> None:
+    """Set when a site, or the producer n slots further on, has its next event."""
+    _schedule(worlds[0], slot, at)
+
+
+@compiled
+def halt(worlds: Records, producer: int) -> None:
+    """The input of a producer is read nowhere from now on; what it holds waits for no connection."""
+    world = worlds[0]
+    record = _producer(world, producer)
+    record.host = NONE
+    record.hungry = 0
+    for site in range(world.sites):
+        _connection(world, site * world.sites + producer).turn = NONE
+    _schedule(world, world.sites + producer, np.inf)
+
+
+@compiled
+def resume(worlds: Records, producer: int, host: int) -> None:
+    """A site reads the input of a halted producer from now on, first what was read and is still to be sent."""
+    world = worlds[0]
+    record = _producer(world, producer)
+    record.host = host
+    _site(world, host).debt += world.produce * record.held
+    for partition in range(world.partitions):
+        if _flow(world, producer * world.partitions + partition).head != NONE:
+            waiting = _partition(world, partition)
+            if waiting.stalled == 0:
+                _join(world, producer, partition, waiting.owner)
+    for site in range(world.sites):
+        _drain(world, producer, site, world.now)
+    _fill(world, producer, world.now)
+
+
+@compiled
+def put_back(worlds: Records, partition: int) -> int:
+    """What was sent of a partition, and neither acknowledged nor received by its twin, is to be sent again, in order.
+
+    The partition waits for no connection.
+
+    Returns:
+        How many tuples.
+    """
+    world = worlds[0]
+    sent = 0
+    for producer_number in range(world.sites):
+        kept = _kept(world, producer_number * world.partitions + partition)
+        flow = _flow(world, producer_number * world.partitions + partition)
+        places = producer_number * world.places
+        last: Any = np.int32(NONE)
+        first = kept.head
+        for _ in range(kept.pending):
+            last = first
+            first = _pooled(world, places + first).link
+        if first == NONE:
+            continue
+        at = first
+        while at != NONE:
+            sent += 1
+            _producer(world, producer_number).held += 1
+            at = _pooled(world, places + at).link
+        _pooled(world, places + kept.tail).link = flow.head
+        if flow.head == NONE:
+            flow.tail = kept.tail
+        flow.head = first
+        kept.tail = last
+        if last == NONE:
+            kept.head = NONE
+        else:
+            _pooled(world, places + last).link = NONE
+    return sent
+
+
+@compiled
+def answer_for(worlds: Records, dead: int) -> None:
+    """Take all out of the line of a dead site; owners that are to answer for it commit what they have processed."""
+    world = worlds[0]
+    line = _line(world, dead)
+    while line.head != NONE:
+        place = line.head
+        entry = _mirrored(world, place)
+        if _pair(world, entry.partition).answer_for != 0:
+            _kept(world, entry.producer * world.partitions + entry.partition).pending -= 1
+            _take_up(world, dead, entry)
+            _commit(world, dead, _partition(world, entry.partition).owner, entry.answer, world.now)
+        line.head = entry.link
+        entry.link = world.mirror_free
+        world.mirror_free = place
+    line.count = 0
+    line.ack = 0
 
 
 @compiled
@@ -182,9 +280,21 @@ def _begin(world: World, site_number: int, now: float) -> None:
     if site.backlog != NONE:
         _take_spilled(world, site_number, now)
         return
+    soonest = np.inf
+    if world.standby != 0:
+        place = _line(world, site_number).head
+        if place != NONE:
+            entry = _mirrored(world, place)
+            if entry.at <= now:
+                _take_up(world, site_number, entry)
+                site.mirrored = 1
+                site.spilling = 0
+                site.doing = SERVING
+                _serve(world, site_number, now)
+                return
+            soonest = entry.at
     first = site_number * world.sites
     producer = site.poll
-    soonest = np.inf
     for _ in range(world.sites):
         connection = _connection(world, first + producer)
         if connection.count > 0:
@@ -254,7 +364,7 @@ def _expect_take(world: World, site_number: int) -> None:
     connection = _connection(world, site_number * world.sites + producer)
     if connection.turn != NONE:
         flow = _flow(world, producer * world.partitions + connection.turn)
-        fetch_ahead(world.pooled_at, POOLED, producer * world.pool + flow.head)
+        fetch_ahead(world.pooled_at, POOLED, producer * world.places + flow.head)
     producer += 1
     if producer == world.sites:
         producer = 0
@@ -306,23 +416,142 @@ def _finish(world: World, site_number: int, now: float) -> None:
     """The tuple at hand is processed, or written to the spill."""
     site = _site(world, site_number)
     partition = _partition(world, site.partition)
-    partition.in_flight -= 1
     site.busy += now - site.since
+    twin: Any = np.int32(NONE)
+    if world.standby != 0:
+        if site.mirrored != 0:
+            _finish_mirrored(world, site_number, now)
+            return
+        twin = _pair(world, site.partition).twin
+    partition.in_flight -= 1
     if site.spilling != 0:
         _spill(world, site_number)
         return
-    site.processed += 1
     partition.processed += 1
-    world.processed += 1
-    world.last = now
-    _record(world, 0, now - site.taken)
-    _record(world, 1, now - site.stamp)
     answer: Any = np.int64(0)
     if world.window > 0:
         answer = _answer(world, site.group, site.number)
         partition.digest = partition.digest * np.int64(6364136223846793005) + answer
+    if twin == NONE:
+        _commit(world, site_number, site_number, answer, now)
+    else:
+        _mirror(world, site_number, twin, answer, now)
+
+
+@inlined
+def _finish_mirrored(world: World, site_number: int, now: float) -> None:
+    """A twin has processed the tuple at hand, or the owner that was the twin until its pair died."""
+    site = _site(world, site_number)
+    line = _line(world, site_number)
+    place = line.head
+    entry = _mirrored(world, place)
+    site.mirrored = 0
+    line.head = entry.link
+    line.count -= 1
+    entry.link = world.mirror_free
+    world.mirror_free = place
+    partition = _partition(world, site.partition)
+    promoted = partition.owner == site_number
+    if promoted:
+        partition.in_flight -= 1
+    if world.window > 0:
+        answer = _answer(world, site.group if promoted else world.groups + site.group, site.number)
+        if answer != entry.answer:
+            world.disagreed += 1
+    _kept(world, site.producer * world.partitions + site.partition).pending -= 1
+    _commit(world, site_number, site_number, entry.answer, now)
+    if line.ack > 0:
+        line.ack -= 1
+        if line.ack == 0:
+            site.acks -= 1
+            if site.acks == 0:
+                site.quiesced = 1
+
+
+@inlined
+def _mirror(world: World, site_number: int, twin: int, answer: int, now: float) -> None:
+    """The owner of a partition sends the tuple that it has processed to the twin, at the cost of making one."""
+    site = _site(world, site_number)
+    place = world.mirror_free
+    entry = _mirrored(world, place)
+    world.mirror_free = entry.link
+    entry.group = site.group
+    entry.partition = site.partition
+    entry.producer = site.producer
+    entry.number = site.number
+    entry.answer = answer
+    entry.stamp = site.stamp
+    entry.cost = site.cost
+    entry.taken = site.taken
+    entry.at = now + world.latency
+    entry.link = NONE
+    line = _line(world, twin)
+    if line.head == NONE:
+        line.head = place
+    else:
+        _mirrored(world, line.tail).link = place
+    line.tail = place
+    line.count += 1
+    site.debt += world.produce
+    world.mirrored += 1
+    _kept(world, site.producer * world.partitions + site.partition).pending += 1
+    if _site(world, twin).doing == IDLE and entry.at < _due(world, twin).at:
+        _schedule(world, twin, entry.at)
+
+
+@inlined
+def _take_up(world: World, site_number: int, entry: Any) -> None:
+    """A tuple for a twin is the one at hand."""
+    site = _site(world, site_number)
+    site.group = entry.group
+    site.partition = entry.partition
+    site.producer = entry.producer
+    site.number = entry.number
+    site.stamp = entry.stamp
+    site.cost = entry.cost
+    site.taken = entry.taken
+
+
+@inlined
+def _commit(world: World, holder: int, site_number: int, answer: int, now: float) -> None:
+    """A site answers for the tuple that is at hand at the holder; its producer need keep it no longer."""
+    held = _site(world, holder)
+    _site(world, site_number).processed += 1
+    world.processed += 1
+    world.last = now
+    _record(world, 0, now - held.taken)
+    _record(world, 1, now - held.stamp)
     if world.entries > 0:
-        _write_entry(world, site_number, answer, now)
+        _write_entry(world, holder, site_number, answer, now)
+    if world.standby != 0:
+        _acknowledge(world, held.producer, held.partition, now)
+
+
+@inlined
+def _acknowledge(world: World, producer_number: int, partition: int, now: float) -> None:
+    """A producer forgets the first tuple of a partition that it has kept, and may use its place."""
+    producer = _producer(world, producer_number)
+    kept = _kept(world, producer_number * world.partitions + partition)
+    place = kept.head
+    held = _pooled(world, producer_number * world.places + place)
+    kept.head = held.link
+    held.link = producer.free
+    producer.free = place
+    if producer.host != NONE:
+        _fill(world, producer_number, now)
+
+
+@inlined
+def _keep(world: World, producer_number: int, partition: int, place: int) -> None:
+    """A producer keeps a tuple that it has sent, until it is acknowledged."""
+    kept = _kept(world, producer_number * world.partitions + partition)
+    places = producer_number * world.places
+    _pooled(world, places + place).link = NONE
+    if kept.head == NONE:
+        kept.head = place
+    else:
+        _pooled(world, places + kept.tail).link = place
+    kept.tail = place
 
 
 @inlined
@@ -339,9 +568,9 @@ def _answer(world: World, group_number: int, value: int) -> Any:
 
 
 @inlined
-def _write_entry(world: World, site_number: int, answer: int, now: float) -> None:
+def _write_entry(world: World, holder: int, site_number: int, answer: int, now: float) -> None:
     if world.journalled < world.entries:
-        site = _site(world, site_number)
+        site = _site(world, holder)
         entry = _entry(world, world.journalled)
         entry.at = now
         entry.site = site_number
@@ -436,7 +665,7 @@ def _fill(world: World, producer_number: int, now: float) -> None:
     """A producer pulls tuples as long as its pool has room, and there are some."""
     producer = _producer(world, producer_number)
     slot = world.sites + producer_number
-    while producer.held < world.pool:
+    while producer.held < world.pool and producer.free != NONE:
         if world.drawn:
             group = _draw(world, producer_number)
             number = producer.generated
@@ -465,7 +694,7 @@ def _fill(world: World, producer_number: int, now: float) -> None:
                 producer.behind += now - max(stamp, producer.behind_until)
                 producer.behind_until = now
         producer.generated += 1
-        _site(world, producer_number).debt += world.produce
+        _site(world, producer.host).debt += world.produce
         _route(world, producer_number, group, number, stamp, cost, now)
     if not world.drawn:
         _schedule(world, slot, np.inf)
@@ -537,11 +766,16 @@ def _route(
     if free:
         sent = _place(world, producer_number, owner, partition_number, now)
         _write(sent, group, number, stamp, cost)
-        return
+        if world.standby == 0:
+            return
     producer = _producer(world, producer_number)
     place = producer.free
-    held = _pooled(world, producer_number * world.pool + place)
+    held = _pooled(world, producer_number * world.places + place)
     producer.free = held.link
+    if free:
+        _write(held, group, number, stamp, cost)
+        _keep(world, producer_number, partition_number, place)
+        return
     producer.held += 1
     _write(held, group, number, stamp, cost)
     held.link = NONE
@@ -552,7 +786,7 @@ def _route(
         if partition.stalled == 0 and not world.anywhere:
             _join(world, producer_number, partition_number, owner)
     else:
-        _pooled(world, producer_number * world.pool + flow.tail).link = place
+        _pooled(world, producer_number * world.places + flow.tail).link = place
     flow.tail = place
 
 
@@ -607,7 +841,7 @@ def _forward(world: World, producer_number: int, site: int, now: float) -> None:
     partition = connection.turn
     flow = _flow(world, producer_number * world.partitions + partition)
     place = flow.head
-    held = _pooled(world, producer_number * world.pool + place)
+    held = _pooled(world, producer_number * world.places + place)
     flow.head = held.link
     connection.turn = flow.after
     if held.link != NONE:
@@ -620,7 +854,7 @@ def _forward_anywhere(world: World, producer_number: int, site: int, now: float)
     """Send the oldest tuple of the pool through a connection with room."""
     flow = _flow(world, producer_number * world.partitions)
     place = flow.head
-    held = _pooled(world, producer_number * world.pool + place)
+    held = _pooled(world, producer_number * world.places + place)
     flow.head = held.link
     _send(world, producer_number, site, _group(world, held.group).partition, place, now)
 
@@ -629,12 +863,23 @@ def _forward_anywhere(world: World, producer_number: int, site: int, now: float)
 def _send(world: World, producer_number: int, site: int, partition: int, place: int, now: float) -> None:
     """The tuple at a place of the pool goes, and its place is free."""
     producer = _producer(world, producer_number)
-    held = _pooled(world, producer_number * world.pool + place)
+    held = _pooled(world, producer_number * world.places + place)
     sent = _place(world, producer_number, site, partition, now)
     _write(sent, held.group, held.number, held.stamp, held.cost)
-    held.link = producer.free
-    producer.free = place
     producer.held -= 1
+    if world.standby != 0:
+        _keep(world, producer_number, partition, place)
+    else:
+        held.link = producer.free
+        producer.free = place
+
+
+@inlined
+def _drain(world: World, producer: int, site: int, now: float) -> None:
+    """Send what waits for a connection as long as it has room."""
+    connection = _connection(world, site * world.sites + producer)
+    while connection.turn != NONE and connection.count < world.credits:
+        _forward(world, producer, site, now)
 
 
 @inlined
@@ -765,6 +1010,30 @@ def _row(world: World, number: int) -> Any:
 def _spilled(world: World, number: int) -> Any:
     """A place in the spill."""
     return record_at(world.spilled_at, SPILLED, number)
+
+
+@inlined
+def _pair(world: World, number: int) -> Any:
+    """The pair that a partition is one of."""
+    return record_at(world.pair_at, PAIR, number)
+
+
+@inlined
+def _kept(world: World, number: int) -> Any:
+    """What is kept of the flow of number producer * partitions + partition."""
+    return record_at(world.kept_at, KEPT, number)
+
+
+@inlined
+def _line(world: World, number: int) -> Any:
+    """What waits for the twins at a site."""
+    return record_at(world.line_at, LINE, number)
+
+
+@inlined
+def _mirrored(world: World, number: int) -> Any:
+    """A place for a tuple in line."""
+    return record_at(world.mirror_at, MIRRORED, number)
 
 
 @inlined

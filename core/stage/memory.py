@@ -110,6 +110,22 @@ class Spilling:
         self._in_memory[site].append(partition)
         self._enqueue(site, partial(self._fit, site))
 
+    def crashed(self, site: int) -> int:
+        """A site is dead, and with it all that it had in memory or on disk; how many spilled tuples that were."""
+        on_disk = list(self._on_disk[site])
+        lost = 0
+        for partition in on_disk:
+            self._stage.arrays["partition"]["on_disk"][partition] = 0
+        self._stage.arrays.world["on_disk"] -= len(on_disk)
+        for partition in np.flatnonzero(self._stage.arrays["partition"]["owner"] == site).tolist():
+            lost += self._stage.forget_spilled(partition)
+        for kept in (self._in_memory, self._on_disk):
+            kept[site].clear()
+        self._tasks[site].clear()
+        self._turning[site] = False
+        self._backlog_done.pop(site, None)
+        return lost
+
     def _check(self, sites: int) -> None:
         least = min([self._memory.site_bytes, *(change.bytes for change in self._memory.changes)])
         if not least >= self._bytes.max():

@@ -9,6 +9,7 @@ from functools import partial
 
 from adapt.core.errors import BadInput
 from adapt.core.stage.agenda import Action
+from adapt.core.stage.arrays import NONE
 from adapt.core.stage.memory import Spilling
 from adapt.core.stage.moves import Move
 from adapt.core.stage.partition_state import PartitionState, States
@@ -28,6 +29,35 @@ class Moved:
     times_s: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
+class _Course:
+    """A move that is not done.
+
+    Attributes:
+        moved: What is known of it.
+        done: Told when it is done or over.
+        copies: Whether the donor goes on owning the partition, and the receiver gets a twin of it.
+        donor_lost: Whether its donor has died since it was decided.
+        receiver_lost: Whether its receiver has.
+        buried: Whether the controller knows that the donor is dead, and lets the receiver go on without it.
+        over: Whether it was given up.
+    """
+
+    moved: Moved
+    done: Action
+    copies: bool
+    donor_lost: bool
+    receiver_lost: bool
+    buried: bool = False
+    over: bool = False
+
+    @property
+    def state_survives(self) -> bool:
+        """Whether the donor has the state, or what it keeps of it until the restart, or else the receiver has it."""
+        received = "received" in self.moved.times_s
+        return not self.donor_lost or (received and not self.receiver_lost)
+
+
 class Movement:
     """Carries out moves over a stage.
 
@@ -36,6 +66,10 @@ class Movement:
     acknowledgements, no tuple of the partition is in flight. 4. It takes the state out, and its state mover sends it,
     one partition after another. 5. The receiver puts it in and tells producers and controller. 6. The producers send
     to it. Every message takes as long as a packet.
+
+    The donor keeps what it has sent until the restart. If the receiver dies before, the donor puts the state in again
+    and goes on; if the donor dies after the receiver has all, the receiver goes on. A copy takes the same steps, but
+    the donor keeps the state and the partition, which goes on at both.
     """
 
     def __init__(self, stage: Stage, spilling: Spilling | None = None) -> None:
@@ -46,37 +80,37 @@ class Movement:
         self.network = StateNetwork(
             stage.agenda, lambda: stage.now_s, network.flow_bits_per_s, network.state_bits_per_s
         )
-        self._states = States(stage.arrays)
+        self.states = States(stage.arrays)
         self._sizes = stage.settings.state_sizes()
         self._message_s = network.latency_s
         self.log: list[Moved] = []
+        self.copied: list[Moved] = []
+        """Copies for twins, which are in no log of moves."""
         self.on_the_wire: dict[int, PartitionState] = {}
+        self._courses: dict[int, _Course] = {}
         self._moving: set[int] = set()
         self._donating: set[int] = set()
+        self.on_change: Action = _nothing
+        """Told when a donor may give again, or a move is over."""
 
     @property
     def moving(self) -> int:
         """Moves that are not done."""
         return len(self._moving)
 
-    def start(self, moves: Sequence[Move], done: Action) -> None:
+    def start(self, moves: Sequence[Move], done: Action, copies: bool = False) -> None:
         """Carry out moves at the same time; those of one donor one behind the other.
 
         Args:
             moves: What to move.
-            done: What follows when the controller knows that all are done.
+            done: What follows when the controller knows that all are done, or given up since a site is dead.
+            copies: Whether the receivers get twins, and the donors go on as owners.
 
         Raises:
             BadInput: a partition moves already or twice, does not belong to its donor, or has nowhere to go.
         """
         self._check(moves)
         waiting = len(moves)
-        by_donor: dict[int, list[Moved]] = {}
-        for move in moves:
-            moved = Moved(move, int(self._sizes[move.partition]) * self._stage.settings.costs.tuple_bytes)
-            self._note(moved, "decided")
-            self.log.append(moved)
-            by_donor.setdefault(move.donor, []).append(moved)
 
         def one_done() -> None:
             nonlocal waiting
@@ -84,9 +118,79 @@ class Movement:
             if waiting == 0:
                 done()
 
+        by_donor: dict[int, list[_Course]] = {}
+        dead = self._stage.dead
+        for move in moves:
+            moved = Moved(move, int(self._sizes[move.partition]) * self._stage.settings.costs.tuple_bytes)
+            course = _Course(moved, one_done, copies, move.donor in dead, move.receiver in dead)
+            self._courses[move.partition] = course
+            self._note(course, "decided")
+            (self.copied if copies else self.log).append(moved)
+            by_donor.setdefault(move.donor, []).append(course)
         for donor, batch in by_donor.items():
             self._donating.add(donor)
-            self._tell(donor, partial(self._ask_to_pause, donor, batch, one_done))
+            self._tell(donor, partial(self._ask_to_pause, donor, batch))
+
+    def may_start(self, move: Move) -> bool:
+        """Whether a move need not wait: its partition does not move, its donor asks for no pause, no twin is there."""
+        twin = int(self._stage.arrays["pair"]["twin"][move.partition]) if self._stage.standby else NONE
+        return move.partition not in self._moving and move.donor not in self._donating and move.receiver != twin
+
+    def receiver_of(self, partition: int) -> int | None:
+        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+        course = self._courses.get(partition)
+        return course.moved.move.receiver if course is not None and course.buried else None
+
+    def state_survives(self, partition: int) -> bool:
+        """Whether the state of an owner is anywhere."""
+        course = self._courses.get(partition)
+        if course is not None:
+            return course.state_survives
+        return int(self._stage.arrays["partition"]["owner"][partition]) not in self._stage.dead
+
+    def crashed(self, site: int) -> None:
+        """A site has died; nobody knows it yet."""
+        self.network.stop(site)
+        self._donating.discard(site)
+        for course in self._courses.values():
+            course.donor_lost |= course.moved.move.donor == site
+            course.receiver_lost |= course.moved.move.receiver == site
+
+    def bury(self, site: int) -> list[int]:
+        """The controller knows that a site is dead: moves to and from it are given up, or go on without it.
+
+        Returns:
+            Partitions that were on their way from a site that is long known to be dead, and are lost with the receiver.
+        """
+        orphans = []
+        self._donating.discard(site)
+        for partition, course in list(self._courses.items()):
+            move = course.moved.move
+            if site not in (move.donor, move.receiver):
+                continue
+            if course.donor_lost and course.state_survives:
+                course.buried = True
+            elif course.donor_lost:
+                if course.buried:
+                    orphans.append(partition)
+                self._end(course)
+            else:
+                self._return(course)
+        return orphans
+
+    def groups_with_state(self, partition: int) -> list[int]:
+        """Groups of a partition of whose state later answers need some; all, where no answers are computed."""
+        if self._stage.settings.window == 0:
+            seen = self._stage.arrays["partition"]["processed"][partition] > 0
+            return self.states.groups_of(partition).tolist() if seen else []
+        state = self.on_the_wire.get(partition) or self.states.copy(partition)
+        found: list[int] = self.states.groups_of(partition)[state.needed].tolist()
+        return found
+
+    def forget(self, partition: int) -> None:
+        """A partition begins anew elsewhere, whatever became of its state."""
+        self._moving.discard(partition)
+        self.on_the_wire.pop(partition, None)
 
     def _check(self, moves: Sequence[Move]) -> None:
         owners = self._stage.arrays["partition"]["owner"]
@@ -109,68 +213,128 @@ class Movement:
     def _tell(self, site: int, action: Action) -> None:
         self._stage.after(self._message_s, lambda: self._stage.when_read(site, action))
 
-    def _ask_to_pause(self, donor: int, batch: list[Moved], one_done: Action) -> None:
+    def _ask_to_pause(self, donor: int, batch: list[_Course]) -> None:
+        if batch[0].donor_lost:
+            return
         self._stage.announce_pause(donor)
-        self._stage.after(self._message_s, lambda: self._pause(donor, batch, one_done))
+        self._stage.after(self._message_s, lambda: self._pause(donor, batch))
 
-    def _pause(self, donor: int, batch: list[Moved], one_done: Action) -> None:
-        for moved in batch:
-            self._note(moved, "paused")
-        partitions = [moved.move.partition for moved in batch]
-        self._stage.pause(donor, partitions, lambda: self._quiesced(donor, batch, one_done))
+    def _pause(self, donor: int, batch: list[_Course]) -> None:
+        if batch[0].donor_lost:
+            return
+        going_on = [course for course in batch if not course.over]
+        for course in going_on:
+            self._note(course, "paused")
+        partitions = [course.moved.move.partition for course in going_on]
+        self._stage.pause(donor, partitions, lambda: self._quiesced(donor, going_on))
 
-    def _quiesced(self, donor: int, batch: list[Moved], one_done: Action) -> None:
+    def _quiesced(self, donor: int, batch: list[_Course]) -> None:
         self._donating.discard(donor)
-        for moved in batch:
-            self._note(moved, "quiesced")
+        for course in batch:
+            if course.over:
+                continue
+            self._note(course, "quiesced")
             if self._spilling is None:
-                self._stage.do(donor, self._marshal(moved, partial(self._extract, moved, one_done)))
+                self._stage.do(donor, self._marshal(course.moved, partial(self._extract, course)))
             else:
-                self._spilling.give(donor, moved.move.partition, partial(self._give, moved, one_done))
+                self._spilling.give(donor, course.moved.move.partition, partial(self._give, course))
+        self.on_change()
 
-    def _give(self, moved: Moved, one_done: Action, through: Action) -> None:
+    def _give(self, course: _Course, through: Action) -> None:
         """Take out a partition whose site keeps to a limit of memory."""
-        spilling, move = self._spilling, moved.move
+        spilling, move = self._spilling, course.moved.move
         assert spilling is not None
 
         def extract() -> None:
-            self._extract(moved, one_done)
-            spilling.left(move.donor, move.partition)
+            if not course.over:
+                self._extract(course)
+                spilling.left(move.donor, move.partition)
             through()
 
-        self._stage.do(move.donor, self._marshal(moved, extract))
+        self._stage.do(move.donor, self._marshal(course.moved, extract))
 
     def _marshal(self, moved: Moved, done: Action) -> Job:
         """Taking a state out or putting it in."""
         return Job(0.0, self._stage.settings.costs.marshal_s * int(self._sizes[moved.move.partition]), done)
 
-    def _extract(self, moved: Moved, one_done: Action) -> None:
+    def _extract(self, course: _Course) -> None:
+        if course.over:
+            return
+        moved = course.moved
         partition = moved.move.partition
         in_flight = int(self._stage.arrays["partition"]["in_flight"][partition])
         assert in_flight == 0, f"partition {partition} is taken out with {in_flight} tuples on their way to it"
-        self._note(moved, "extracted")
-        self.on_the_wire[partition] = self._states.take(partition)
-        self.network.send(moved.move.donor, moved.state_bytes * 8.0, lambda: self._receive(moved, one_done))
+        self._note(course, "extracted")
+        self.on_the_wire[partition] = (self.states.copy if course.copies else self.states.take)(partition)
+        self.network.send(moved.move.donor, moved.state_bytes * 8.0, lambda: self._receive(course))
 
-    def _receive(self, moved: Moved, one_done: Action) -> None:
-        self._note(moved, "received")
-        receiver = moved.move.receiver
-        job = self._marshal(moved, lambda: self._install(moved, one_done))
+    def _receive(self, course: _Course) -> None:
+        if course.over or course.receiver_lost:
+            return
+        self._note(course, "received")
+        receiver = course.moved.move.receiver
+        job = self._marshal(course.moved, lambda: self._install(course))
         self._stage.when_read(receiver, lambda: self._stage.do(receiver, job))
 
-    def _install(self, moved: Moved, one_done: Action) -> None:
-        self._note(moved, "installed")
-        partition = moved.move.partition
-        self._states.put(partition, self.on_the_wire.pop(partition))
+    def _install(self, course: _Course) -> None:
+        if course.over:
+            return
+        self._note(course, "installed")
+        partition = course.moved.move.partition
+        self.states.put(partition, self.on_the_wire[partition], twin=course.copies)
         if self._spilling is not None:
-            self._spilling.arrived(moved.move.receiver, partition)
-        self._stage.after(self._message_s, lambda: self._restart(moved, one_done))
+            self._spilling.arrived(course.moved.move.receiver, partition)
+        self._stage.after(self._message_s, lambda: self._restart(course))
 
-    def _restart(self, moved: Moved, one_done: Action) -> None:
-        self._note(moved, "restarted")
-        self._stage.restart(moved.move.partition, moved.move.receiver)
-        self._moving.discard(moved.move.partition)
-        one_done()
+    def _restart(self, course: _Course) -> None:
+        if course.over or course.receiver_lost:
+            return
+        self._note(course, "restarted")
+        move = course.moved.move
+        self.forget(move.partition)
+        if not course.copies:
+            self._stage.restart(move.partition, move.receiver)
+        elif course.buried:
+            self.states.put(move.partition, self.states.take(move.partition, twin=True))
+            self._stage.restart(move.partition, move.receiver)
+        else:
+            self._stage.arrays["pair"]["twin"][move.partition] = move.receiver
+            self._stage.restart(move.partition, move.donor)
+        self._end(course)
 
-    def _note(self, moved: Moved, step: str) -> None:
-        moved.times_s[step] = self._stage.now_s
+    def _return(self, course: _Course) -> None:
+        """The receiver is dead; the donor goes on with what it has kept."""
+        donor, partition = course.moved.move.donor, course.moved.move.partition
+        extracted = "extracted" in course.moved.times_s
+        course.over = True
+        del self._courses[partition]
+
+        def go_on() -> None:
+            if partition in self.on_the_wire and not course.copies:
+                self.states.put(partition, self.on_the_wire[partition])
+                if self._spilling is not None:
+                    self._spilling.arrived(donor, partition)
+            self.forget(partition)
+            if self._stage.arrays["partition"]["stalled"][partition]:
+                self._stage.restart(partition, donor)
+            self.on_change()
+
+        if extracted and not course.copies:
+            self._stage.when_read(donor, lambda: self._stage.do(donor, self._marshal(course.moved, go_on)))
+        else:
+            go_on()
+        course.done()
+
+    def _end(self, course: _Course) -> None:
+        course.over = True
+        del self._courses[course.moved.move.partition]
+        self._moving.discard(course.moved.move.partition)
+        course.done()
+        self.on_change()
+
+    def _note(self, course: _Course, step: str) -> None:
+        course.moved.times_s[step] = self._stage.now_s
+
+
+def _nothing() -> None:
+    pass

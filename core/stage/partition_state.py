@@ -23,34 +23,51 @@ class PartitionState:
     windows: Records
     values: NDArray[np.int64]
 
+    @property
+    def needed(self) -> NDArray[np.bool_]:
+        """Whether the next answer depends on any value: on one other than that which it replaces, and not 0."""
+        others = np.arange(self.values.shape[1]) != self.windows["place"][:, None]
+        return np.asarray((others & (self.values != 0)).any(axis=1))
+
 
 class States:
-    """Takes out and puts in the states of the partitions of a stage."""
+    """Takes out and puts in the states of the partitions of a stage, of owners and of twins."""
 
     def __init__(self, arrays: Arrays) -> None:
         """The states as they lie in the arrays of a stage."""
         self._arrays = arrays
         self._window = int(arrays.world["window"])
         partitions = arrays["group"]["partition"]
+        self._all = len(partitions)
         self._groups = np.argsort(partitions, kind="stable")
         self._firsts = np.searchsorted(partitions[self._groups], np.arange(int(arrays.world["partitions"]) + 1))
 
-    def take(self, partition: int) -> PartitionState:
-        """The state of a partition, which is gone from where it was."""
-        groups = self._groups_of(partition)
+    def copy(self, partition: int, twin: bool = False) -> PartitionState:
+        """The state of a partition, which stays where it is."""
+        groups = self._groups_of(partition, twin)
         windows, past = self._arrays["window"], self._arrays["past"].reshape(-1, max(1, self._window))
-        taken = PartitionState(windows[groups], past["value"][groups])
-        windows[groups] = 0
-        past[groups] = 0
+        return PartitionState(windows[groups], past["value"][groups])
+
+    def take(self, partition: int, twin: bool = False) -> PartitionState:
+        """The state of a partition, which is gone from where it was."""
+        taken = self.copy(partition, twin)
+        groups = self._groups_of(partition, twin)
+        self._arrays["window"][groups] = 0
+        self._arrays["past"].reshape(-1, max(1, self._window))[groups] = 0
         return taken
 
-    def put(self, partition: int, state: PartitionState) -> None:
+    def put(self, partition: int, state: PartitionState, twin: bool = False) -> None:
         """Install the state of a partition, in place of whatever is there."""
-        groups = self._groups_of(partition)
+        groups = self._groups_of(partition, twin)
         self._arrays["window"][groups] = state.windows
         self._arrays["past"].reshape(-1, max(1, self._window))["value"][groups] = state.values
 
-    def _groups_of(self, partition: int) -> NDArray[np.int64]:
+    def groups_of(self, partition: int) -> NDArray[np.int64]:
+        """The groups of a partition."""
+        return self._groups[self._firsts[partition] : self._firsts[partition + 1]]
+
+    def _groups_of(self, partition: int, twin: bool) -> NDArray[np.int64]:
+        """Where their windows are."""
         if self._window == 0:
             return np.empty(0, np.int64)
-        return self._groups[self._firsts[partition] : self._firsts[partition + 1]]
+        return self.groups_of(partition) + (self._all if twin else 0)

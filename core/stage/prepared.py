@@ -11,8 +11,12 @@ from adapt.core.stage.arrays import (
     FLOW,
     FREE,
     GROUP,
+    KEPT,
     LATENCY,
+    LINE,
+    MIRRORED,
     NONE,
+    PAIR,
     PARTITION,
     PAST,
     POOLED,
@@ -39,19 +43,22 @@ SERVICE_TIMES = 2**16
 LEAST_SERVICE_S = 1e-9
 
 
-def prepare(settings: StageSettings, source: Source, journal: int = 0) -> Arrays:
+def prepare(settings: StageSettings, source: Source, journal: int = 0, standby: bool = False) -> Arrays:
     """All arrays at time 0, when every consumer is about to look for input.
 
     Args:
         settings: The stage.
         source: Where tuples come from.
         journal: How many of the first tuples that are processed to write down.
+        standby: Whether there is place for twins.
 
     Raises:
         BadInput: a disturbance or the shares of the groups cannot be.
     """
     sites, partitions, groups = settings.sites, settings.partitions, len(settings.partition_of)
     pool, credits = settings.held_tuples, settings.network.connection_tuples
+    places = pool + 2 * sites * credits if standby else pool
+    copies, paired = (2, 1) if standby else (1, 0)
     slots = 2 ** int(np.ceil(np.log2(2 * sites)))
     due = _filled(slots, DUE, at=np.inf)
     due["at"][:sites] = 0.0
@@ -67,18 +74,24 @@ def prepare(settings: StageSettings, source: Source, journal: int = 0) -> Arrays
             cursor=np.arange(sites) * (SERVICE_TIMES // sites),
             backlog=NONE,
         ),
-        producer=_filled(sites, PRODUCER, random=chance.integers(0, 2**64, sites, np.uint64)),
+        producer=_filled(
+            sites, PRODUCER, random=chance.integers(0, 2**64, sites, np.uint64), host=np.arange(sites, dtype=np.int32)
+        ),
         connection=_filled(sites**2, CONNECTION, turn=NONE),
         queued=np.zeros(sites**2 * credits, QUEUED),
         flow=_filled(sites * partitions, FLOW, head=NONE, tail=NONE),
-        pooled=_filled(sites * pool, POOLED, link=np.tile(_chain(pool), sites)),
+        pooled=_filled(sites * places, POOLED, link=np.tile(_chain(places), sites)),
         partition=_filled(partitions, PARTITION, owner=settings.owners, spill_head=NONE, spill_tail=NONE),
         group=_groups(settings, source),
-        window=np.zeros(groups if settings.window else 0, WINDOW),
-        past=np.zeros(groups * settings.window, PAST),
+        window=np.zeros(copies * groups if settings.window else 0, WINDOW),
+        past=np.zeros(copies * groups * settings.window, PAST),
         segment=segments,
         row=np.empty(0, ROW),
         spilled=np.empty(0, SPILLED),
+        pair=_filled(paired * partitions, PAIR, twin=NONE),
+        kept=_filled(paired * sites * partitions, KEPT, head=NONE, tail=NONE),
+        line=_filled(paired * sites, LINE, head=NONE, tail=NONE),
+        mirror=_filled(paired * sites * places, MIRRORED, link=_chain(paired * sites * places)),
         entry=np.zeros(journal, ENTRY),
         latency=np.zeros(2, LATENCY),
         bin=np.zeros(2 * OCTAVES * BINS_AN_OCTAVE, BIN),
@@ -88,7 +101,8 @@ def prepare(settings: StageSettings, source: Source, journal: int = 0) -> Arrays
     )
     world = arrays.world
     world["sites"], world["partitions"], world["groups"] = sites, partitions, groups
-    world["pool"], world["credits"], world["window"] = pool, credits, settings.window
+    world["pool"], world["places"], world["credits"], world["window"] = pool, places, credits, settings.window
+    world["standby"] = standby
     world["anywhere"] = settings.router is Router.RIVER
     world["drawn"] = isinstance(source, Drawn)
     world["slots"], world["services"], world["entries"] = slots, SERVICE_TIMES, journal
@@ -107,7 +121,7 @@ def _filled(size: int, kind: np.dtype[np.void], **fields: object) -> Records:
 def _chain(places: int) -> NDArray[np.int32]:
     """Each place links to the next, the last to none."""
     links = np.arange(1, places + 1, dtype=np.int32)
-    links[-1] = NONE
+    links[-1:] = NONE
     return links
 
 

@@ -50,12 +50,14 @@ class Interval:
         operator: From when a consumer takes a tuple until it is processed.
         total: From when a tuple is due (drawn, if nothing says when) until it is processed.
         by_site: Tuples processed, shape (sites,).
-        idle: Share of the time in which each consumer waited for input, shape (sites,).
+        idle: Share of the time in which each consumer waited for input, or was dead, shape (sites,).
         pools: Tuples held at the end by each producer, shape (sites,).
         connections: Tuples in the connections to each site at the end, shape (sites,).
         partitions: Partitions of each site at the end, shape (sites,).
         on_disk: Partitions that are on disk at the end.
         spilled: Tuples that are on disk at the end.
+        lost: Tuples that died with a site.
+        living: Sites that are alive at the end.
         source_queue: Rows that were due and not taken, at the end; None where tuples are not due at a time.
         lag_s: The longest that a row waited to be taken.
         behind: Share of the time, over producers, in which a row was waiting to be taken; counted when it is taken.
@@ -74,6 +76,8 @@ class Interval:
     partitions: NDArray[np.int64]
     on_disk: int
     spilled: int
+    lost: int
+    living: int
     source_queue: int | None
     lag_s: float
     behind: float
@@ -97,6 +101,7 @@ class Series:
         self._by_site = np.zeros(stage.settings.sites, np.int64)
         self._idle_s = np.zeros(stage.settings.sites)
         self._behind_s = 0.0
+        self._lost = 0
 
     def take(self) -> Interval:
         """Close the interval that began when this was last done, and begin the next."""
@@ -122,11 +127,14 @@ class Series:
             partitions=np.bincount(arrays["partition"]["owner"], minlength=n),
             on_disk=int(arrays.world["on_disk"]),
             spilled=int(arrays["partition"]["spilled"].sum()),
+            lost=stage.lost - self._lost,
+            living=n - len(stage.dead),
             source_queue=stage.arrived() - generated if timed else None,
             lag_s=float(producers["lag"].max()),
             behind=(behind_s - self._behind_s) / lasted / n,
         )
         producers["lag"] = 0
+        self._lost = stage.lost
         self._start_s, self._generated, self._processed = now, generated, processed
         self._by_site, self._idle_s, self._behind_s = sites["processed"].copy(), idle_s, behind_s
         self.intervals.append(taken)
@@ -169,6 +177,8 @@ def interval_table(intervals: list[Interval]) -> Table:
         Column("in_connections", Kind.COUNT, "tuples", "at the end of the interval"),
         Column("on_disk", Kind.COUNT, "partitions", "at the end of the interval"),
         Column("spilled", Kind.COUNT, "tuples", "on disk at the end of the interval"),
+        Column("lost", Kind.COUNT, "tuples", "that died with a site"),
+        Column("living", Kind.COUNT, "sites", "at the end of the interval"),
         Column("source_queue", Kind.COUNT, "rows", "due and not taken, at the end of the interval"),
         Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
         Column("behind", Kind.SHARE, "", "of the time in which a row waited to be taken"),
@@ -192,6 +202,8 @@ def interval_table(intervals: list[Interval]) -> Table:
             int(one.connections.sum()),
             one.on_disk,
             one.spilled,
+            one.lost,
+            one.living,
             one.source_queue,
             one.lag_s,
             one.behind,

@@ -1,19 +1,22 @@
 """A stage simulated from start to end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.arrays import Records
 from adapt.core.stage.arrivals import Source
+from adapt.core.stage.faults import FaultSchedule
 from adapt.core.stage.memory import Memory, Spilling
 from adapt.core.stage.movement import STEPS, Moved, Movement
 from adapt.core.stage.moves import Controller, Round
 from adapt.core.stage.names import Router
+from adapt.core.stage.recovery import CrashReport, Recovery, crash_table, full_rate_s
 from adapt.core.stage.rounds import Rounds
 from adapt.core.stage.series import Interval, Series, interval_table, site_table
 from adapt.core.stage.settings import StageSettings
 from adapt.core.stage.stage import Census, Stage
+from adapt.core.stage.standby import Standby
 from adapt.core.table import Column, Kind, Table
 
 
@@ -28,6 +31,10 @@ class Simulated:
         census: Where all tuples are at the end.
         finished_s: When a tuple was last processed.
         journal: The first tuples that were processed, where this was asked for.
+        crashes: What each crash took, in the order of their times.
+        mirrored: Tuples that were sent to twins, and so are processed twice.
+        standby_bytes: What standby has sent: these, and states that were copied.
+        disagreed: Answers of twins that differ from the owners'; 0.
     """
 
     intervals: list[Interval]
@@ -36,6 +43,10 @@ class Simulated:
     census: Census
     finished_s: float
     journal: Records
+    crashes: list[CrashReport] = field(default_factory=list)
+    mirrored: int = 0
+    standby_bytes: int = 0
+    disagreed: int = 0
 
     @property
     def throughput(self) -> float:
@@ -52,11 +63,29 @@ class Simulated:
             Column("moves", Kind.COUNT),
             Column("moved", Kind.BYTES, "bytes"),
             Column("finished", Kind.SECONDS, "s", "when a tuple was last processed"),
+            Column("lost", Kind.COUNT, "tuples", "that died with a site"),
+            Column("lost_state", Kind.BYTES, "bytes", "of partitions that began anew"),
+            Column("lost_groups", Kind.COUNT, "groups", "with wrong answers after a crash"),
+            Column("takeover", Kind.SECONDS, "s", "the longest from a crash until its partitions had owners again"),
+            Column("full_rate", Kind.SECONDS, "s", "the longest from a crash to the full rate; none if not reached"),
+            Column("mirrored", Kind.COUNT, "tuples", "processed twice, for standby"),
+            Column("standby", Kind.BYTES, "bytes", "sent for standby: tuples to twins, and copies of state"),
         ]
         moved = sum(one.state_bytes for one in self.moves if STEPS[-1] in one.times_s)
         census = self.census
-        row = (self.intervals[-1].end_s, census.generated, census.processed, self.throughput, len(self.moves), moved)
-        return Table.of("Stage", columns, [(*row, self.finished_s)])
+        whole = (self.intervals[-1].end_s, census.generated, census.processed, self.throughput, len(self.moves), moved)
+        lost = (
+            census.lost,
+            sum(one.lost_state_bytes for one in self.crashes),
+            len(set().union(*(one.hit for one in self.crashes))),
+        )
+        crashes = self.crashes
+        times = (
+            _longest([one.takeover_s for one in crashes]),
+            _longest([one.full_rate_s for one in crashes]),
+        )
+        row = (*whole, self.finished_s, *lost, *times, self.mirrored, self.standby_bytes)
+        return Table.of("Stage", columns, [row])
 
     def tables(self) -> dict[str, Table]:
         """Its series, by name."""
@@ -64,6 +93,7 @@ class Simulated:
             "intervals": interval_table(self.intervals),
             "sites": site_table(self.intervals),
             "moves": _move_table(self.moves),
+            "crashes": crash_table(self.crashes),
         }
 
 
@@ -73,7 +103,9 @@ def simulate(
     duration_s: float | None = None,
     controller: Controller | None = None,
     memory: Memory | None = None,
+    faults: FaultSchedule | None = None,
     *,
+    standby: bool = False,
     interval_s: float = 1.0,
     idle_clock_s: float = 0.0,
     journal: int = 0,
@@ -86,26 +118,42 @@ def simulate(
         duration_s: Until then; if not given, until a stream has ended and all its tuples are processed.
         controller: Moves partitions; none do if not given.
         memory: Limits it, and what does not fit goes to disk; without limit if not given.
+        faults: Slow-downs, pauses, loads and crashes, beside the disturbances of the settings; none if not given.
+        standby: Whether every partition has a twin on another site, that takes over if its site dies.
         interval_s: How often to take down what the stage does.
         idle_clock_s: Consumers can tell how long they have waited in whole multiples of this, rounded up; 0, exactly.
         journal: How many of the first tuples that are processed to write down.
 
     Raises:
-        UsageError: an argument is out of its range; a drawn source has no duration; River has nothing to move.
-        BadInput: a disturbance, the shares of groups or a row of the stream cannot be.
+        UsageError: an argument is out of its range; a drawn source has no duration; River has nothing to move or to
+            protect; memory is limited with standby.
+        BadInput: a disturbance, a fault, the shares of groups or a row of the stream cannot be.
     """
     if not interval_s > 0 or (duration_s is not None and not duration_s > 0):
         raise UsageError(f"a run of {duration_s} s in intervals of {interval_s:g} s is none; give times above 0")
-    stage = Stage(settings, source, journal)
+    crashes = faults is not None and bool(faults.crashes)
+    if faults is not None:
+        faults.check(settings.sites, settings.disturbances)
+        settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
+    stage = Stage(settings, source, journal, standby)
     if duration_s is None and stage.feed is None:
         raise UsageError("drawn tuples have no end; give a duration")
     if settings.router is Router.RIVER and (controller is not None or memory is not None):
         raise UsageError(
             "River sends a tuple to any site, so no partition is anywhere to be moved or spilled; use Flux"
         )
+    if settings.router is Router.RIVER and (crashes or standby):
+        raise UsageError("River sends a tuple to any site, so no site has a partition to take over; use Flux")
+    if memory is not None and standby:
+        raise UsageError("the twins of standby need memory that no limit accounts for; leave the limit or standby away")
     spilling = Spilling(stage, memory) if memory is not None else None
     movement = Movement(stage, spilling)
-    rounds = Rounds(stage, movement, controller, idle_clock_s, spilling) if controller is not None else None
+    twins = Standby(stage, movement) if standby else None
+    recovery = Recovery(stage, movement, faults or FaultSchedule(), spilling, twins) if crashes or standby else None
+    living = recovery.living if recovery else None
+    rounds = Rounds(stage, movement, controller, idle_clock_s, spilling, living) if controller is not None else None
+    if recovery is not None:
+        recovery.rounds = rounds
     series = Series(stage)
     while True:
         end_s = (len(series.intervals) + 1) * interval_s
@@ -113,6 +161,9 @@ def simulate(
         series.take()
         if stage.drained if duration_s is None else stage.now_s >= duration_s:
             break
+    reports = recovery.reports if recovery else []
+    for report in reports:
+        report.full_rate_s = full_rate_s(series.intervals, settings.sites, report.crash)
     return Simulated(
         intervals=series.intervals,
         moves=movement.log,
@@ -120,7 +171,17 @@ def simulate(
         census=stage.census(),
         finished_s=float(stage.arrays.world["last"]),
         journal=stage.arrays["entry"][: int(stage.arrays.world["journalled"])],
+        crashes=reports,
+        mirrored=twins.mirrored if twins else 0,
+        standby_bytes=twins.sent_bytes if twins else 0,
+        disagreed=int(stage.arrays.world["disagreed"]),
     )
+
+
+def _longest(times_s: Sequence[float | None]) -> float | None:
+    """None if there is none, or one is missing."""
+    known = [one for one in times_s if one is not None]
+    return max(known) if known and len(known) == len(times_s) else None
 
 
 def _move_table(moves: Sequence[Moved]) -> Table:
@@ -141,4 +202,6 @@ def _move_table(moves: Sequence[Moved]) -> Table:
         )
         for one in moves
     ]
-    return Table.of("Moves", columns, rows, note="A time that is missing was still to come at the end of the run.")
+    return Table.of(
+        "Moves", columns, rows, note="A time that is missing was still to come, or never came since a site died."
+    )

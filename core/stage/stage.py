@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from adapt.core.stage.agenda import Action, Agenda
 from adapt.core.stage.arrays import (
     BACKLOG_DONE,
+    DEAD,
+    FREE,
     IDLE,
+    IN_JOB,
     JOB_DONE,
     NONE,
     QUIESCED,
@@ -22,7 +25,7 @@ from adapt.core.stage.arrays import (
     Arrays,
 )
 from adapt.core.stage.arrivals import Feed, Rows, Source
-from adapt.core.stage.kernel import advance, pause, refill, restart, start, wake
+from adapt.core.stage.kernel import advance, halt, pause, refill, restart, resume, schedule, start, wake
 from adapt.core.stage.prepared import prepare
 from adapt.core.stage.settings import StageSettings
 
@@ -46,32 +49,48 @@ class Census:
     in_connections: int
     in_pools: int
     spilled: int
+    at_twins: int = 0
+    lost: int = 0
 
     @property
     def whole(self) -> bool:
-        """Whether none is lost or doubled."""
+        """Whether every tuple is in one place."""
         return self.generated == (
-            self.processed + self.at_consumers + self.in_connections + self.in_pools + self.spilled
+            self.processed
+            + self.at_consumers
+            + self.in_connections
+            + self.in_pools
+            + self.spilled
+            + self.at_twins
+            + self.lost
         )
 
 
 class Stage:
     """Time, tuples, and jobs of consumers; whoever adapts the stage does it through this."""
 
-    def __init__(self, settings: StageSettings, source: Source, journal: int = 0) -> None:
+    def __init__(self, settings: StageSettings, source: Source, journal: int = 0, standby: bool = False) -> None:
         """A stage at time 0.
 
         Args:
             settings: What it is made of.
             source: Where tuples come from.
             journal: How many of the first tuples that are processed to write down.
+            standby: Whether partitions can have twins.
 
         Raises:
             BadInput: a disturbance, the shares of groups or the first rows cannot be.
         """
         self.settings = settings
         self.agenda = Agenda()
-        self.arrays: Arrays = prepare(settings, source, journal)
+        self.arrays: Arrays = prepare(settings, source, journal, standby)
+        self.standby = standby
+        self.dead: set[int] = set()
+        self.interrupted: set[int] = set()
+        """Dead sites with a tuple at hand that its producer still keeps."""
+        self.lost = 0
+        """Tuples that died with a site."""
+        self._lives = [0] * settings.sites
         self.feed = Feed(source, settings.sites, len(settings.partition_of)) if isinstance(source, Rows) else None
         self._jobs: list[deque[Job]] = [deque() for _ in range(settings.sites)]
         self._unread: list[deque[Action]] = [deque() for _ in range(settings.sites)]
@@ -118,8 +137,10 @@ class Stage:
     def when_read(self, site: int, action: Action) -> None:
         """Do something when a consumer reads its messages: now, or when it is through with the job that it does.
 
-        What is left of a tuple is not waited for.
+        What is left of a tuple is not waited for. A dead consumer reads nothing.
         """
+        if site in self.dead:
+            return
         if self._jobs[site]:
             self._unread[site].append(action)
         else:
@@ -139,11 +160,18 @@ class Stage:
         connections = self.arrays["connection"][site * n : (site + 1) * n]
         connections["ack"] = connections["count"]
         missing = int(np.count_nonzero(connections["count"]))
+        if self.standby:
+            line = self.arrays["line"][site]
+            line["ack"] = line["count"]
+            missing += int(line["count"] > 0)
         self.arrays["site"]["acks"][site] = missing
         earliest = self.now_s + self.settings.network.latency_s
         self._pausing.setdefault(site, [])
+        life = self._lives[site]
 
         def settle() -> None:
+            if life != self._lives[site]:
+                return
             waiting = self._pausing.pop(site)
             quiesced()
             for action in waiting:
@@ -171,14 +199,101 @@ class Stage:
         self.arrays["site"]["backlog"][site] = partition
         wake(self.arrays.worlds, site)
 
+    def groups_on_their_way(self, site: int) -> list[int]:
+        """The group of each tuple in the connections to a site."""
+        n, credits = self.settings.sites, self.settings.network.connection_tuples
+        connections = self.arrays["connection"][site * n : (site + 1) * n]
+        places = self.arrays["queued"][site * n * credits : (site + 1) * n * credits].reshape(n, credits)
+        passed = (np.arange(credits) - connections["first"][:, None]) % credits
+        found: list[int] = places["group"][passed < connections["count"][:, None]].tolist()
+        return found
+
+    def clear_connections(self, site: int) -> None:
+        """Nothing is on its way to a site, or waits to be sent there."""
+        n = self.settings.sites
+        connections = self.arrays["connection"][site * n : (site + 1) * n]
+        connections["first"] = connections["count"] = connections["ack"] = 0
+        connections["turn"] = NONE
+
+    def spilled_groups(self, site: int) -> list[int]:
+        """The group of each spilled tuple of a site's partitions."""
+        partitions, spilled = self.arrays["partition"], self.arrays["spilled"]
+        found = []
+        for place in partitions["spill_head"][partitions["owner"] == site].tolist():
+            while place != NONE:
+                found.append(int(spilled["group"][place]))
+                place = int(spilled["link"][place])
+        return found
+
+    def forget_spilled(self, partition: int) -> int:
+        """The disk with the spilled input of a partition is gone; how many tuples that were."""
+        record, spilled = self.arrays["partition"][partition], self.arrays["spilled"]
+        count = int(record["spilled"])
+        if record["spill_head"] != NONE:
+            spilled["link"][record["spill_tail"]] = self.arrays.world["spill_free"]
+            self.arrays.world["spill_free"] = record["spill_head"]
+        record["spill_head"] = record["spill_tail"] = NONE
+        record["spilled"] = 0
+        return count
+
     def restart(self, partition: int, owner: int) -> None:
         """Let all producers send a paused partition's tuples to its owner."""
         restart(self.arrays.worlds, partition, owner)
 
+    def crash(self, site: int) -> None:
+        """A site dies. What it was to do is forgotten; inputs that it read are read nowhere.
+
+        The tuple at hand is lost, unless its producer keeps it.
+        """
+        record = self.arrays["site"][site]
+        lasted = self.now_s - record["since"]
+        doing = int(record["doing"])
+        if doing == IDLE:
+            record["idle"] += lasted
+        elif doing in (SERVING, IN_JOB):
+            record["busy"] += lasted
+        if doing == SERVING and not record["mirrored"]:
+            if self.standby:
+                self.interrupted.add(site)
+            else:
+                self.lost += 1
+        record["doing"], record["since"], record["backlog"], record["debt"] = DEAD, self.now_s, NONE, 0.0
+        record["job"] = record["acks"] = record["quiesced"] = record["mirrored"] = 0
+        schedule(self.arrays.worlds, site, np.inf)
+        self.dead.add(site)
+        self._lives[site] += 1
+        for kept in (self._jobs[site], self._unread[site]):
+            kept.clear()
+        self._quiesced.pop(site, None)
+        self._pausing.pop(site, None)
+        for producer in self.hosted(site):
+            halt(self.arrays.worlds, producer)
+
+    def revive(self, site: int) -> None:
+        """A dead site looks for input again."""
+        record = self.arrays["site"][site]
+        record["idle"] += self.now_s - record["since"]
+        record["doing"] = FREE
+        self.dead.discard(site)
+        schedule(self.arrays.worlds, site, self.now_s)
+
+    def hosted(self, site: int) -> list[int]:
+        """The producers whose input a site reads; for `NONE`, those whose input is read nowhere."""
+        found: list[int] = np.flatnonzero(self.arrays["producer"]["host"] == site).tolist()
+        return found
+
+    def read_at(self, producer: int, site: int) -> None:
+        """Let a site read the input of a producer, whoever reads it now."""
+        record = self.arrays["producer"][producer]
+        if record["host"] == NONE:
+            resume(self.arrays.worlds, producer, site)
+        else:
+            record["host"] = site
+
     def idle_s(self) -> NDArray[np.float64]:
-        """How long each consumer has waited for input since the start, shape (sites,)."""
+        """How long each consumer has waited for input, or was dead, since the start, shape (sites,)."""
         sites = self.arrays["site"]
-        waiting = sites["doing"] == IDLE
+        waiting = (sites["doing"] == IDLE) | (sites["doing"] == DEAD)
         return np.asarray(sites["idle"] + np.where(waiting, self.now_s - sites["since"], 0.0))
 
     def arrived(self) -> int:
@@ -188,12 +303,12 @@ class Stage:
 
     @property
     def drained(self) -> bool:
-        """Whether a stream has ended and all its rows are processed."""
+        """Whether a stream has ended and all its rows are processed or lost."""
         if self.feed is None or not self.feed.ended:
             return False
         producers = self.arrays["producer"]
         pulled = bool((producers["row"] == producers["rows_end"]).all())
-        return pulled and int(producers["generated"].sum()) == int(self.arrays.world["processed"])
+        return pulled and int(producers["generated"].sum()) == int(self.arrays.world["processed"]) + self.lost
 
     def census(self) -> Census:
         """Where all tuples are."""
@@ -201,10 +316,13 @@ class Stage:
         return Census(
             generated=int(self.arrays["producer"]["generated"].sum()),
             processed=int(self.arrays.world["processed"]),
-            at_consumers=int(np.count_nonzero(sites["doing"] == SERVING)),
+            at_consumers=int(np.count_nonzero((sites["doing"] == SERVING) & (sites["mirrored"] == 0)))
+            + len(self.interrupted),
             in_connections=int(self.arrays["connection"]["count"].sum()),
             in_pools=int(self.arrays["producer"]["held"].sum()),
             spilled=int(self.arrays["partition"]["spilled"].sum()),
+            at_twins=int(self.arrays["line"]["count"].sum()),
+            lost=self.lost,
         )
 
     def _post(self, site: int) -> None:

@@ -46,6 +46,13 @@ class StateNetwork:
             self._left[donor] = bits
         self._look_ahead()
 
+    def stop(self, donor: int) -> None:
+        """A site sends no more of what it was asked for."""
+        self._settle()
+        self._waiting.pop(donor, None)
+        self._left.pop(donor, None)
+        self._look_ahead()
+
     def _settle(self) -> None:
         """Take off what was sent since this was last done."""
         sent = self.rate * (self._now() - self._settled_s)
