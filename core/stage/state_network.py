@@ -74,7 +74,13 @@ class StateNetwork:
             return
         least = min(self._left.values())
         self._settle()
-        done = [donor for donor, left in self._left.items() if left <= _NEARLY or left <= least * 1e-9]
+        now, rate = self._now(), self.rate
+        # late in a long run, what rounding leaves may take less time than the clock can tell
+        done = [
+            donor
+            for donor, left in self._left.items()
+            if left <= _NEARLY or left <= least * 1e-9 or now + left / rate == now
+        ]
         actions = []
         for donor in sorted(done):
             queue = self._waiting[donor]
