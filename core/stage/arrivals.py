@@ -106,6 +106,29 @@ def _fill_cells(cells: NDArray[np.float64], aliases: NDArray[np.int32]) -> None:
         cells[order[at]] = 1
 
 
+@compiled
+def _join(rows: Records, read: Records, of_read: NDArray[np.int32], producers: Records, joined: Records) -> None:
+    """Put the rows that each producer has left, then its rows of those that were read, one producer after the other."""
+    more = np.zeros(len(producers), np.int64)
+    for producer in of_read:
+        more[producer] += 1
+    place = 0
+    for number in range(len(producers)):
+        producer = producers[number]
+        first = place
+        for row in range(producer.row, producer.rows_end):
+            joined[place] = rows[row]
+            place += 1
+        producer.row = first
+        producer.rows_end = place + more[number]
+        more[number] = place
+        place = producer.rows_end
+    for row in range(len(read)):
+        number = of_read[row]
+        joined[more[number]] = read[row]
+        more[number] += 1
+
+
 class Feed:
     """The rows that producers have not yet pulled, and what comes after them."""
 
@@ -140,20 +163,15 @@ class Feed:
         Raises:
             BadInput: a row is of no group or producer, is due before the one before it, or costs less than nothing.
         """
-        left = producers["rows_end"] - producers["row"]
-        kept = np.repeat(producers["row"] - np.concatenate([[0], np.cumsum(left)[:-1]]), left) + np.arange(left.sum())
-        of_kept = np.repeat(np.arange(self._sites), left)
         numbered = next(self._chunks, None)
         if numbered is None:
             self.ended = True
             return rows
         self._loaded, chunk = numbered[0] + 1, numbered[1]
         read = self._checked(chunk)
-        of_all = np.concatenate([of_kept, np.asarray(chunk.producers, np.int64)])
-        joined = np.concatenate([rows[kept], read])[np.argsort(of_all, kind="stable")]
-        ends = np.cumsum(np.bincount(of_all, minlength=self._sites))
-        producers["rows_end"] = ends
-        producers["row"] = np.concatenate([[0], ends[:-1]])
+        left = int((producers["rows_end"] - producers["row"]).sum())
+        joined = np.empty(left + len(read), ROW)
+        _join(rows, read, np.ascontiguousarray(chunk.producers, np.int32), producers, joined)
         return joined
 
     def arrived(self, now: float, rows: Records, producers: Records) -> int:

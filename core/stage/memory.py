@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.agenda import Action
+from adapt.core.stage.settings import StageSettings
 from adapt.core.stage.stage import Job, Stage
 
 QUANTUM_S = 0.2
@@ -54,6 +55,24 @@ class Memory:
             raise UsageError("a disk needs a bandwidth above 0, seeks from 0 s up, and some time between reads")
 
 
+def check_memory(settings: StageSettings, memory: Memory) -> None:
+    """Whether a stage can work with limits of memory.
+
+    Raises:
+        BadInput: a change is of no site or before the start, or there is less memory than a partition needs.
+    """
+    needed = int(settings.state_sizes().max()) * settings.costs.tuple_bytes
+    least = min([memory.site_bytes, *(change.bytes for change in memory.changes)])
+    if not least >= needed:
+        raise BadInput(f"a site has {least:,.0f} bytes of memory, but a partition needs {needed:,}; give it more")
+    for change in memory.changes:
+        if not (0 <= change.site < settings.sites and change.at_s >= 0):
+            raise BadInput(
+                f"the memory of site {change.site} changes at {change.at_s:g} s, but sites run from 0 to "
+                f"{settings.sites - 1}, and time from 0"
+            )
+
+
 Task: TypeAlias = Callable[[Action], None]
 """What a site does about its memory, one at a time; it calls what it is given when it is through."""
 
@@ -76,7 +95,7 @@ class Spilling:
         self._bytes = stage.settings.state_sizes() * stage.settings.costs.tuple_bytes
         sites = stage.settings.sites
         self.limits: NDArray[np.float64] = np.full(sites, float(memory.site_bytes))
-        self._check(sites)
+        check_memory(stage.settings, memory)
         owners = stage.settings.owners
         self._in_memory = [deque(np.flatnonzero(owners == site).tolist()) for site in range(sites)]
         self._on_disk: list[deque[int]] = [deque() for _ in range(sites)]
@@ -125,19 +144,6 @@ class Spilling:
         self._turning[site] = False
         self._backlog_done.pop(site, None)
         return lost
-
-    def _check(self, sites: int) -> None:
-        least = min([self._memory.site_bytes, *(change.bytes for change in self._memory.changes)])
-        if not least >= self._bytes.max():
-            raise BadInput(
-                f"a site has {least:,.0f} bytes of memory, but a partition needs {self._bytes.max():,}; give it more"
-            )
-        for change in self._memory.changes:
-            if not (0 <= change.site < sites and change.at_s >= 0):
-                raise BadInput(
-                    f"the memory of site {change.site} changes at {change.at_s:g} s, but sites run from 0 to "
-                    f"{sites - 1}, and time from 0"
-                )
 
     def _change(self, change: MemoryChange) -> None:
         self.limits[change.site] = change.bytes

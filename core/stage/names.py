@@ -1,4 +1,4 @@
-"""The names by which ways of routing are chosen; light enough for `--help`."""
+"""The names by which arrivals and ways of routing are chosen; light enough for `--help`."""
 
 from enum import StrEnum
 
@@ -14,3 +14,13 @@ class Router(StrEnum):
 
     FLUX = "flux"
     """By content, from a buffer that all partitions share: tuples for slow consumers wait, the others go on."""
+
+
+class Arrivals(StrEnum):
+    """When the rows of a trace arrive."""
+
+    TRACE = "trace"
+    """By their times."""
+
+    SATURATE = "saturate"
+    """As soon as there is room for them."""

@@ -1,5 +1,6 @@
 """What a running stage is seen to do, interval by interval."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,18 @@ class Latencies:
         """What `share` of them do not exceed, at most 1/32 too high; None where there are none."""
         value = percentile(self.counts, share, self.first)
         return None if value is None else min(value, self.max_s)
+
+
+def together(parts: Sequence[Latencies]) -> Latencies:
+    """The latencies of several intervals as those of one."""
+    filled = [one for one in parts if len(one.counts)]
+    if not filled:
+        return Latencies(0, np.empty(0, np.int64), 0.0, 0.0)
+    first = min(one.first for one in filled)
+    counts = np.zeros(max(one.first + len(one.counts) for one in filled) - first, np.int64)
+    for one in filled:
+        counts[one.first - first : one.first - first + len(one.counts)] += one.counts
+    return Latencies(first, counts, sum(one.sum_s for one in filled), max(one.max_s for one in filled))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,10 @@ PACKET_TUPLES = 12
 """Tuples of 80 bytes in a packet of 1 KB."""
 
 
+MOST_SITES = 4096
+"""Every producer is connected to every site, so that a stage of more does not fit in memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """Between producers and consumers, and between sites that hand over state.
@@ -97,8 +101,7 @@ class StageSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.sites < 2:
-            raise UsageError(f"a stage of {self.sites} sites has nothing to balance; give it 2 or more")
+        check_sites(self.sites)
         if self.buffer_tuples < 1:
             raise UsageError(f"a producer cannot work with a buffer of {self.buffer_tuples} tuples; give it 1 or more")
         if self.window < 0:
@@ -134,6 +137,18 @@ class StageSettings:
     def state_sizes(self) -> NDArray[np.int64]:
         """The history of each partition in tuples, shape (partitions,)."""
         return np.broadcast_to(np.asarray(self.state_tuples, np.int64), self.owners.shape)
+
+
+def check_sites(sites: int) -> None:
+    """Whether a stage can have so many sites.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if sites < 2:
+        raise UsageError(f"a stage of {sites} sites has nothing to balance; give it 2 or more")
+    if sites > MOST_SITES:
+        raise UsageError(f"a stage of {sites:,} sites is more than the {MOST_SITES:,} there may be")
 
 
 def even_owners(sites: int, partitions_a_site: int) -> NDArray[np.int32]:

@@ -1,6 +1,6 @@
 """A stage simulated from start to end."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from adapt.core.errors import UsageError
@@ -109,13 +109,14 @@ def simulate(
     interval_s: float = 1.0,
     idle_clock_s: float = 0.0,
     journal: int = 0,
+    told: Callable[[Interval], None] | None = None,
 ) -> Simulated:
     """Run a stage. The same arguments always give the same result.
 
     Args:
         settings: What it is made of.
         source: Where tuples come from.
-        duration_s: Until then; if not given, until a stream has ended and all its tuples are processed.
+        duration_s: Until then at most. A stream may end before, when all its tuples are processed.
         controller: Moves partitions; none do if not given.
         memory: Limits it, and what does not fit goes to disk; without limit if not given.
         faults: Slow-downs, pauses, loads and crashes, beside the disturbances of the settings; none if not given.
@@ -123,6 +124,7 @@ def simulate(
         interval_s: How often to take down what the stage does.
         idle_clock_s: Consumers can tell how long they have waited in whole multiples of this, rounded up; 0, exactly.
         journal: How many of the first tuples that are processed to write down.
+        told: Given every interval when it is over.
 
     Raises:
         UsageError: an argument is out of its range; a drawn source has no duration; River has nothing to move or to
@@ -158,8 +160,10 @@ def simulate(
     while True:
         end_s = (len(series.intervals) + 1) * interval_s
         stage.run(end_s if duration_s is None else min(end_s, duration_s))
-        series.take()
-        if stage.drained if duration_s is None else stage.now_s >= duration_s:
+        taken = series.take()
+        if told is not None:
+            told(taken)
+        if stage.drained or (duration_s is not None and stage.now_s >= duration_s):
             break
     reports = recovery.reports if recovery else []
     for report in reports:

@@ -11,6 +11,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.arrivals import Chunk, Drawn, Rows, alias_table
 from adapt.core.stage.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.names import Router
+from adapt.core.stage.series import together
 from adapt.core.stage.settings import Costs, Network, StageSettings, even_groups, even_owners
 from adapt.core.stage.simulate import simulate
 from adapt.core.stage.stage import Stage
@@ -275,3 +276,24 @@ def test_drawn_tuples_need_a_duration():
 def test_shares_that_cannot_be_are_refused(shares):
     with pytest.raises(BadInput, match="shares"):
         simulate(small(), Drawn(np.array(shares)), 1.0)
+
+
+def test_a_stream_that_ends_before_the_duration_ends_the_run():
+    of = small()
+    told = []
+    run = simulate(of, stream(of, 40, 0.01, 1, 10, True), 5.0, interval_s=0.01, told=told.append)
+    assert run.census.processed == 40
+    assert run.intervals[-1].end_s < 0.1
+    assert told == run.intervals
+
+
+def test_latencies_of_intervals_together_are_those_of_the_whole():
+    of = small()
+    long, short = (
+        simulate(of, stream(of, 400, 0.01, 1, 10**6, True), interval_s=seconds).intervals for seconds in (1.0, 1e-3)
+    )
+    whole = together([one.total for one in short])
+    assert whole.first == long[0].total.first
+    assert whole.counts.tolist() == long[0].total.counts.tolist()
+    assert whole.share_below_s(0.99) == long[0].total.share_below_s(0.99)
+    assert together([]).mean_s is None
