@@ -131,10 +131,16 @@ class Movement:
             self._donating.add(donor)
             self._tell(donor, partial(self._ask_to_pause, donor, batch))
 
-    def may_start(self, move: Move) -> bool:
-        """Whether a move need not wait: its partition does not move, its donor asks for no pause, no twin is there."""
-        twin = int(self._stage.arrays["pair"]["twin"][move.partition]) if self._stage.standby else NONE
-        return move.partition not in self._moving and move.donor not in self._donating and move.receiver != twin
+    def may_start(self, move: Move, copies: bool = False) -> bool:
+        """Whether a move need not wait: its partition does not move, and its donor asks for no pause.
+
+        With standby, a partition does not move to its twin, and one without is copied before it moves.
+        """
+        if move.partition in self._moving or move.donor in self._donating:
+            return False
+        if copies or not self._stage.standby:
+            return True
+        return int(self._stage.arrays["pair"]["twin"][move.partition]) not in (NONE, move.receiver)
 
     def receiver_of(self, partition: int) -> int | None:
         """Where a partition goes whose dead donor is known to be dead; None for any other."""

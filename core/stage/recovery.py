@@ -127,16 +127,27 @@ class Recovery:
         if self._unknown.get(report.crash.site) is report:
             self._known_dead[report.crash.site] = report
             self._take_over(report)
+            self._go_on(report)
 
     def _come_back(self, report: CrashReport) -> None:
         site = report.crash.site
-        if site in self._unknown:
+        unknown = site in self._unknown
+        if unknown:
             self._take_over(report)
         self._known_dead.pop(site, None)
         self._stage.revive(site)
         self._stage.read_at(site, site)
-        if self._standby is not None:
+        if unknown:
+            self._go_on(report)
+        elif self._standby is not None:
             self._standby.replicate()
+
+    def _go_on(self, report: CrashReport) -> None:
+        """What had to wait until everything is taken over."""
+        if self._standby is not None:
+            self._standby.go_on(partial(setattr, report, "protected_s"))
+        if self.rounds is not None:
+            self.rounds.interrupt()
 
     def _take_over(self, report: CrashReport) -> None:
         """Everything that a site had goes on elsewhere, as far as it is anywhere."""
@@ -163,9 +174,6 @@ class Recovery:
         report.lost_groups = len(report.hit)
         if self._standby is not None:
             self._standby.bury(site)
-            self._standby.go_on(partial(setattr, report, "protected_s"))
-        if self.rounds is not None:
-            self.rounds.interrupt()
 
     def _clear_connections(self, report: CrashReport) -> None:
         """Nothing is on its way to a dead site; without standby, what was is lost."""

@@ -1,22 +1,20 @@
 """A stage simulated from start to end."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.arrays import Records
-from adapt.core.stage.arrivals import Source
+from adapt.core.stage.arrivals import Drawn, Source
+from adapt.core.stage.assembly import assemble
 from adapt.core.stage.faults import FaultSchedule
-from adapt.core.stage.memory import Memory, Spilling
-from adapt.core.stage.movement import STEPS, Moved, Movement
+from adapt.core.stage.memory import Memory
+from adapt.core.stage.movement import STEPS, Moved
 from adapt.core.stage.moves import Controller, Round
-from adapt.core.stage.names import Router
-from adapt.core.stage.recovery import CrashReport, Recovery, crash_table, full_rate_s
-from adapt.core.stage.rounds import Rounds
+from adapt.core.stage.recovery import CrashReport, crash_table, full_rate_s
 from adapt.core.stage.series import Interval, Series, interval_table, site_table
 from adapt.core.stage.settings import StageSettings
-from adapt.core.stage.stage import Census, Stage
-from adapt.core.stage.standby import Standby
+from adapt.core.stage.stage import Census
 from adapt.core.table import Column, Kind, Table
 
 
@@ -133,29 +131,12 @@ def simulate(
     """
     if not interval_s > 0 or (duration_s is not None and not duration_s > 0):
         raise UsageError(f"a run of {duration_s} s in intervals of {interval_s:g} s is none; give times above 0")
-    crashes = faults is not None and bool(faults.crashes)
-    if faults is not None:
-        faults.check(settings.sites, settings.disturbances)
-        settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
-    stage = Stage(settings, source, journal, standby)
-    if duration_s is None and stage.feed is None:
+    if duration_s is None and isinstance(source, Drawn):
         raise UsageError("drawn tuples have no end; give a duration")
-    if settings.router is Router.RIVER and (controller is not None or memory is not None):
-        raise UsageError(
-            "River sends a tuple to any site, so no partition is anywhere to be moved or spilled; use Flux"
-        )
-    if settings.router is Router.RIVER and (crashes or standby):
-        raise UsageError("River sends a tuple to any site, so no site has a partition to take over; use Flux")
-    if memory is not None and standby:
-        raise UsageError("the twins of standby need memory that no limit accounts for; leave the limit or standby away")
-    spilling = Spilling(stage, memory) if memory is not None else None
-    movement = Movement(stage, spilling)
-    twins = Standby(stage, movement) if standby else None
-    recovery = Recovery(stage, movement, faults or FaultSchedule(), spilling, twins) if crashes or standby else None
-    living = recovery.living if recovery else None
-    rounds = Rounds(stage, movement, controller, idle_clock_s, spilling, living) if controller is not None else None
-    if recovery is not None:
-        recovery.rounds = rounds
+    of = assemble(
+        settings, source, controller, memory, faults, standby=standby, idle_clock_s=idle_clock_s, journal=journal
+    )
+    stage = of.stage
     series = Series(stage)
     while True:
         end_s = (len(series.intervals) + 1) * interval_s
@@ -165,19 +146,19 @@ def simulate(
             told(taken)
         if stage.drained or (duration_s is not None and stage.now_s >= duration_s):
             break
-    reports = recovery.reports if recovery else []
+    reports = of.recovery.reports if of.recovery else []
     for report in reports:
         report.full_rate_s = full_rate_s(series.intervals, settings.sites, report.crash)
     return Simulated(
         intervals=series.intervals,
-        moves=movement.log,
-        rounds=rounds.rounds if rounds else [],
+        moves=of.movement.log,
+        rounds=of.rounds.rounds if of.rounds else [],
         census=stage.census(),
         finished_s=float(stage.arrays.world["last"]),
         journal=stage.arrays["entry"][: int(stage.arrays.world["journalled"])],
         crashes=reports,
-        mirrored=twins.mirrored if twins else 0,
-        standby_bytes=twins.sent_bytes if twins else 0,
+        mirrored=of.standby.mirrored if of.standby else 0,
+        standby_bytes=of.standby.sent_bytes if of.standby else 0,
         disagreed=int(stage.arrays.world["disagreed"]),
     )
 

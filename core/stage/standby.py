@@ -129,7 +129,7 @@ class Standby:
             if self._copying == self._at_once:
                 return
             move = self._copy(partition)
-            if move is not None and self._movement.may_start(move):
+            if move is not None and self._movement.may_start(move, copies=True):
                 self._copying += 1
                 self._movement.start([move], self._copied, copies=True)
 

@@ -1,0 +1,77 @@
+"""A stage with all that acts on it."""
+
+from dataclasses import dataclass, replace
+
+from adapt.core.errors import UsageError
+from adapt.core.stage.arrivals import Source
+from adapt.core.stage.faults import FaultSchedule
+from adapt.core.stage.memory import Memory, Spilling
+from adapt.core.stage.movement import Movement
+from adapt.core.stage.moves import Controller
+from adapt.core.stage.names import Router
+from adapt.core.stage.recovery import Recovery
+from adapt.core.stage.rounds import Rounds
+from adapt.core.stage.settings import StageSettings
+from adapt.core.stage.stage import Stage
+from adapt.core.stage.standby import Standby
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assembly:
+    """A stage at time 0, or later, and what acts on it, as far as it was asked for.
+
+    Attributes:
+        stage: To be run.
+        movement: Carries out moves.
+        rounds: Ask the controller.
+        spilling: Keeps memory within its limit.
+        standby: Keeps pairs.
+        recovery: Lets sites die and come back.
+    """
+
+    stage: Stage
+    movement: Movement
+    rounds: Rounds | None
+    spilling: Spilling | None
+    standby: Standby | None
+    recovery: Recovery | None
+
+
+def assemble(
+    settings: StageSettings,
+    source: Source,
+    controller: Controller | None = None,
+    memory: Memory | None = None,
+    faults: FaultSchedule | None = None,
+    *,
+    standby: bool = False,
+    idle_clock_s: float = 0.0,
+    journal: int = 0,
+) -> Assembly:
+    """Put a stage together; the arguments are those of `simulate`.
+
+    Raises:
+        UsageError: River has nothing to move or to protect; memory is limited with standby.
+        BadInput: a disturbance, a fault, the shares of groups or a row of the stream cannot be.
+    """
+    faults = faults or FaultSchedule()
+    faults.check(settings.sites, settings.disturbances)
+    if settings.router is Router.RIVER and (controller is not None or memory is not None):
+        raise UsageError(
+            "River sends a tuple to any site, so no partition is anywhere to be moved or spilled; use Flux"
+        )
+    if settings.router is Router.RIVER and (faults.crashes or standby):
+        raise UsageError("River sends a tuple to any site, so no site has a partition to take over; use Flux")
+    if memory is not None and standby:
+        raise UsageError("the twins of standby need memory that no limit accounts for; leave the limit or standby away")
+    settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
+    stage = Stage(settings, source, journal, standby)
+    spilling = Spilling(stage, memory) if memory is not None else None
+    movement = Movement(stage, spilling)
+    twins = Standby(stage, movement) if standby else None
+    recovery = Recovery(stage, movement, faults, spilling, twins) if faults.crashes or standby else None
+    living = recovery.living if recovery else None
+    rounds = Rounds(stage, movement, controller, idle_clock_s, spilling, living) if controller is not None else None
+    if recovery is not None:
+        recovery.rounds = rounds
+    return Assembly(stage, movement, rounds, spilling, twins, recovery)
