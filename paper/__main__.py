@@ -4,58 +4,65 @@ import os
 import platform
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapt.core.errors import AdaptError
 from adapt.traces.session import SparkOptions, spark_session
 from paper.experiments import Kept, program_version
+from paper.flux.contents import flux
+from paper.flux.scope import Scope as FluxScope
 from paper.page import write_page
 from paper.partitioning.contents import partitioning
 from paper.partitioning.scope import Scope
+from paper.report import Paper
 from paper.spread import ROOT, measure_missing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MEASURED_BY = (
-    "core/frequencies",
-    "core/hashing",
-    "core/partitioners",
-    "core/resources",
-    "traces/artefacts",
-    "paper/partitioning",
-)
-"""The folders whose files decide what is measured."""
+_HUGE = (10**8, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A paper that can be measured.
+
+    Attributes:
+        measured_by: The folders whose files decide what is measured; a change elsewhere leaves results kept.
+        made: The paper, measured as far as the options say.
+    """
+
+    measured_by: tuple[str, ...]
+    made: Callable[[Namespace], Paper[Any]]
+
+    def program(self) -> str:
+        """A hash of all that decides what is measured."""
+        return program_version(ROOT, self.measured_by, NOT_BY)
+
 
 NOT_BY = ("figures",)
-"""Folders within them that only decide what is shown."""
-
-_HUGE = (10**8, 5)
+"""Folders within those that measure which only decide what is shown."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is not known yet and write the page; the exit code."""
     options = _parsed(arguments)
-    scope = Scope.quick() if options.quick else Scope()
-    if options.huge:
-        scope = replace(scope, domains=(*scope.domains, _HUGE))
-    if options.seeds:
-        scope = scope.with_seeds(options.seeds)
-    papers = [partitioning(scope)]
-    kept = Kept(options.out / "runs", measuring_program())
+    names = [options.only] if options.only else list(PAPERS)
 
     def session() -> "SparkSession":
         return spark_session(SparkOptions(options.master))
 
     try:
-        for paper in papers:
+        shown = []
+        for name in names:
+            paper, kept = PAPERS[name].made(options), Kept(options.out / "runs", PAPERS[name].program())
             measured = measure_missing(paper.experiments(), kept, session, _tell)
             print(f"{paper.name}: {measured} experiments measured, the others were kept", file=sys.stderr)
-        shown = [(paper, paper.shown(kept)) for paper in papers]
+            shown.append((paper, paper.shown(kept)))
         print(write_page(options.out, shown, _made(), options.quick))
     except AdaptError as error:
         print(f"paper: {error}", file=sys.stderr)
@@ -63,15 +70,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measuring_program() -> str:
-    """A hash of all that decides what is measured."""
-    return program_version(ROOT, MEASURED_BY, NOT_BY)
+def _partitioning(options: Namespace) -> Paper[Any]:
+    scope = Scope.quick() if options.quick else Scope()
+    if options.huge:
+        scope = replace(scope, domains=(*scope.domains, _HUGE))
+    return partitioning(scope.with_seeds(options.seeds) if options.seeds else scope)
+
+
+def _flux(options: Namespace) -> Paper[Any]:
+    scope = FluxScope.quick() if options.quick else FluxScope()
+    return flux(scope.with_seeds(options.seeds) if options.seeds else scope)
+
+
+PAPERS = {
+    "partitioning": Known(
+        (
+            "core/frequencies",
+            "core/hashing",
+            "core/partitioners",
+            "core/resources",
+            "traces/artefacts",
+            "paper/partitioning",
+        ),
+        _partitioning,
+    ),
+    "flux": Known(("core/flux", "core/stage", "paper/flux"), _flux),
+}
+"""Every paper by the name that `--only` knows it by."""
 
 
 def _parsed(arguments: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser("paper", description="Measure what the papers claim, and write one page of it.")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "paper", help="folder of the page and of the runs")
-    parser.add_argument("--quick", action="store_true", help="a rehearsal: three seeds, 100,000 keys")
+    parser.add_argument("--only", choices=PAPERS, help="this paper alone")
+    parser.add_argument("--quick", action="store_true", help="a rehearsal: few seeds, small domains and stages")
     parser.add_argument("--seeds", type=_seeds, help="so many seeds at most, 2 or more, for a first look at all of it")
     parser.add_argument("--huge", action="store_true", help="a domain of 100 million keys too, five seeds")
     parser.add_argument("--master", default="local[*]", help="a Spark master")

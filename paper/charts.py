@@ -32,6 +32,7 @@ def lines(
     only: Sequence[str] = (),
     order: Sequence[str] = (),
     up_to: float = math.inf,
+    spots: bool = True,
 ) -> Chart:
     """One line a series, with a band of its intervals where the table has them.
 
@@ -48,6 +49,7 @@ def lines(
         only: The series to draw; all if none is named.
         order: Series that have the colours of their places here, in every chart; others have those that follow.
         up_to: The greatest value across that is drawn.
+        spots: Whether each mean is marked; not where they lie close.
     """
     points = [point for point in _points(table, x, y, series, only, log_y) if point["x"] <= up_to]
     colour, shape = _looks(points, order)
@@ -60,8 +62,10 @@ def lines(
     layers: list[dict[str, Any]] = [
         {"mark": _BAND, "encoding": {**both, "y": {**up, "field": "low"}, "y2": {"field": "high"}}},
         {"mark": "line", "encoding": {**both, "y": up}},
-        {"mark": _SPOT, "encoding": {**both, "shape": shape, "y": up, "description": {"field": "d"}}},
     ]
+    if spots:
+        described = {"description": {"field": "d"}}
+        layers.append({"mark": _SPOT, "encoding": {**both, "shape": shape, "y": up, **described}})
     return chart(title, {"height": 250, "layer": _marked(layers, mark)}, points, sentence, table)
 
 

@@ -10,15 +10,30 @@ from paper.estimates import Estimate
 PAPER_RUNS = 5
 """The runs that the partitioning paper averages over (section 5.1)."""
 
-RULE = (
-    "The rule. A claimed number holds if the range that its digits stand for (1.32 is 1.315 to 1.325; of sizes and"
-    " times called about or around, a fifth more or less) meets the interval in which the mean of five of our runs"
-    " lies with 95 % probability, since the paper's numbers are means of five runs; where the claim departs from a"
-    " point, as from equality of two things compared, our mean must be on the claimed side of it too. A claimed order"
-    " (more than 8; one above the other) holds if the whole 95 % interval of our mean is on the claimed side."
-    " Otherwise, if our mean is on that side, the claim has the direction only; and else it does not hold. Things"
-    " compared are compared seed by seed."
-)
+ONE_RUN = 1
+"""What the numbers of a paper are taken to come from that says nothing of repeated runs."""
+
+
+def rule(runs: int) -> str:
+    """The rule in words.
+
+    Args:
+        runs: What a number of the paper is the mean of.
+    """
+    compared = (
+        f"the mean of {runs} of our runs lies with 95 % probability, since the paper's numbers are means of {runs} runs"
+        if runs > 1
+        else "one more of our runs lies with 95 % probability, since the paper does not say that it repeated any"
+    )
+    return (
+        "The rule. A claimed number holds if the range that its digits stand for (1.32 is 1.315 to 1.325; of sizes,"
+        " times and shares called about or around, a fifth more or less) meets the interval in which "
+        + compared
+        + "; where the claim departs from a point, as from equality of two things compared, our mean must be on the"
+        " claimed side of it too. A claimed order (more than 8; one above the other) holds if the whole 95 % interval"
+        " of our mean is on the claimed side. Otherwise, if our mean is on that side, the claim has the direction only;"
+        " and else it does not hold. Things compared are compared seed by seed."
+    )
 
 
 class Verdict(StrEnum):
@@ -105,6 +120,7 @@ class Claim:
         range: The numbers that make the claim true.
         measure: What our number is.
         why: Why the claim does not hold, or only in its direction; shown where that is so.
+        certainty: How sure it is that the paper says so, as a mark that the page explains; empty where it is plain.
     """
 
     source: str
@@ -113,6 +129,12 @@ class Claim:
     range: Range
     measure: str
     why: str = ""
+    certainty: str = ""
+
+    @property
+    def told(self) -> str:
+        """The paper's number with its mark."""
+        return f"{self.reported} [{self.certainty}]" if self.certainty else self.reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +151,19 @@ class Judged:
         return "" if self.verdict is Verdict.HOLDS else self.claim.why
 
 
-def judged(claim: Claim, values: Iterable[float]) -> Judged:
-    """Judge a claim by one number a seed."""
+def judged(claim: Claim, values: Iterable[float], runs: int = PAPER_RUNS) -> Judged:
+    """Judge a claim by one number a seed; the paper's is the mean of `runs`."""
     ours = Estimate.of(values)
-    return Judged(claim, ours, verdict(claim.range, ours))
+    return Judged(claim, ours, verdict(claim.range, ours, runs))
 
 
-def verdict(claimed: Range, ours: Estimate) -> Verdict:
-    """The rule (`RULE`)."""
+def verdict(claimed: Range, ours: Estimate, runs: int = PAPER_RUNS) -> Verdict:
+    """What `rule` says."""
     leans = claimed.has_direction(ours.mean)
     if claimed.is_order:
         holds = claimed.holds(ours.low, ours.high)
     else:
-        holds = claimed.meets(*ours.of_others(PAPER_RUNS)) and (leans or claimed.departs is None)
+        holds = claimed.meets(*ours.of_others(runs)) and (leans or claimed.departs is None)
     if holds:
         return Verdict.HOLDS
     return Verdict.DIRECTION if leans else Verdict.FAILS

@@ -10,20 +10,30 @@ from typing import Any
 
 from adapt.core.report.page import Page, Section, render_page
 from adapt.core.report.values import plain
-from adapt.core.table import Table
+from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts.whole import replace_whole
-from paper.claims import RULE, Judged
-from paper.report import Paper, Shown, claim_table, counted, overview
+from paper.claims import Judged, Verdict, rule
+from paper.report import Paper, Shown, claim_table, counted, marked, overview
 
 SCHEMA = "adapt.paper/1"
 """The format of the page as data."""
 
+MOST_BYTES = 6_000_000
+"""The page has all papers, and no more than this."""
+
+MOST_CHARTS = 200
+
+REHEARSAL = (
+    "This is a rehearsal with few seeds, small domains and small stages: its verdicts are not those of the papers'"
+    " sizes."
+)
+
 
 def page_of(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], made: Mapping[str, Any], is_quick: bool) -> Page:
-    """The page of some papers: for each its verdicts, then its parts."""
-    sections: list[Section] = []
+    """The page of some papers: what came of all their claims, then for each paper its verdicts and its parts."""
+    sections = [_summary(papers, is_quick)]
     for paper, parts in papers:
-        sections.append(_verdicts(paper, parts, is_quick))
+        sections.append(_verdicts(paper, parts))
         sections += [part.section for part in parts]
     return Page("The papers, measured", sections, [dict(made), *({"paper": p.title, **p.made} for p, _ in papers)])
 
@@ -54,7 +64,7 @@ def write_page(
         "tables": [{"paper": name, "title": table.title, "rows": table.records()} for name, table in tables],
     }
     folder.mkdir(parents=True, exist_ok=True)
-    replace_whole(folder / "index.html", render_page(page).encode())
+    replace_whole(folder / "index.html", render_page(page, MOST_BYTES, MOST_CHARTS).encode())
     replace_whole(folder / "paper.json", json.dumps(data, indent=1, allow_nan=False).encode())
     replace_whole(folder / "claims.csv", _csv(claim_table("claims", [judged for _, judged in claims])).encode())
     for number, (name, table) in enumerate(tables, 1):
@@ -64,17 +74,34 @@ def write_page(
     return folder / "index.html"
 
 
-def _verdicts(paper: Paper[Any], parts: Sequence[Shown], is_quick: bool) -> Section:
-    """How many claims hold, the rule, and every claim with number, interval and verdict."""
-    claims = [judged for part in parts for judged in part.claims]
-    rehearsal = "This is a rehearsal with few seeds and small domains: its verdicts are not those of the paper's sizes."
-    sentences = [
-        f"{paper.title}. Of {len(claims)} claims {counted(claims)}.",
-        *([rehearsal] if is_quick else []),
-        RULE,
+def _summary(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], is_quick: bool) -> Section:
+    """How many claims of each paper have each verdict."""
+    held = {paper.name: _claims(parts) for paper, parts in papers}
+    everything = [judged for claims in held.values() for judged in claims]
+    verdicts = list(Verdict)
+    columns = (Column("paper"), Column("claims", Kind.COUNT), *(Column(marked(each), Kind.COUNT) for each in verdicts))
+    rows = [
+        (name, len(claims), *([judged.verdict for judged in claims].count(each) for each in verdicts))
+        for name, claims in held.items()
     ]
+    sentences = [
+        "What papers claim, measured with this program: each claim with the paper's number, ours with its 95 % interval"
+        f" over seeds, and a verdict by a stated rule. Of {len(everything)} claims {counted(everything)}.",
+        *([REHEARSAL] if is_quick else []),
+    ]
+    return Section("All verdicts", sentences, (), [Table.of("Claims by paper", columns, rows)])
+
+
+def _verdicts(paper: Paper[Any], parts: Sequence[Shown]) -> Section:
+    """How many claims hold, the rule, and every claim with number, interval and verdict."""
+    claims = _claims(parts)
+    sentences = [f"{paper.title}. Of {len(claims)} claims {counted(claims)}.", *paper.preface, rule(paper.runs)]
     table = overview(f"All claims of {paper.name}", claims)
     return Section(f"{paper.name}: claims and verdicts", sentences, (), [table], open_rows=len(claims))
+
+
+def _claims(parts: Sequence[Shown]) -> list[Judged]:
+    return [judged for part in parts for judged in part.claims]
 
 
 def _claim_data(judged: Judged) -> dict[str, Any]:
@@ -83,6 +110,7 @@ def _claim_data(judged: Judged) -> dict[str, Any]:
         "where": claim.source,
         "claim": claim.text,
         "reported": claim.reported,
+        "certainty": claim.certainty,
         "measure": claim.measure,
         "mean": ours.mean,
         "low": ours.low,

@@ -9,7 +9,7 @@ from adapt.core.report.page import Section
 from adapt.core.report.values import number
 from adapt.core.table import Column, Kind, Table
 from paper.charts import REACH
-from paper.claims import Judged, Verdict
+from paper.claims import PAPER_RUNS, Judged, Verdict
 from paper.estimates import Estimate
 from paper.experiments import Experiment, Results
 
@@ -59,6 +59,8 @@ class Paper(Generic[Scope]):
         scope: How much is measured.
         parts: In the order of the page.
         made: What to know of the runs, beside versions and machine.
+        runs: What a number of the paper is the mean of.
+        preface: Sentences to be read before its claims.
     """
 
     name: str
@@ -66,6 +68,8 @@ class Paper(Generic[Scope]):
     scope: Scope
     parts: Sequence[Part[Scope]]
     made: Mapping[str, Any]
+    runs: int = PAPER_RUNS
+    preface: Sequence[str] = ()
 
     def experiments(self) -> list[Experiment]:
         """All that must be measured."""
@@ -101,7 +105,8 @@ def section(
     held = tuple(claims)
     told = [f"Of {len(held)} claims {counted(held)}."] if len(held) > 1 else [_said(each) for each in held]
     verdicts = [claim_table(f"Claims: {heading}", held)] if len(held) > 1 else []
-    return Shown(Section(heading, (*sentences, *told), charts, (*verdicts, *tables), _OPEN_ROWS), held)
+    parts = (*verdicts, *tables)
+    return Shown(Section(heading, (*sentences, *told), charts, parts, _OPEN_ROWS, is_part=True), held)
 
 
 _OPEN_ROWS = 30
@@ -127,7 +132,7 @@ def claim_table(title: str, claims: Iterable[Judged]) -> Table:
     rows = [
         (
             each.claim.text,
-            each.claim.reported,
+            each.claim.told,
             each.ours.mean,
             each.ours.low,
             each.ours.high,
@@ -155,7 +160,7 @@ def overview(title: str, claims: Iterable[Judged]) -> Table:
         (
             each.claim.source,
             each.claim.text,
-            each.claim.reported,
+            each.claim.told,
             each.ours.mean,
             each.ours.reach,
             marked(each.verdict),
@@ -168,7 +173,7 @@ def overview(title: str, claims: Iterable[Judged]) -> Table:
 def _said(judged: Judged) -> str:
     """A single claim, in a sentence."""
     claim = judged.claim
-    return f"{claim.text}, {claim.reported}: {judged.verdict} ({claim.measure} is {number(judged.ours.mean)})."
+    return f"{claim.text}, {claim.told}: {judged.verdict} ({claim.measure} is {number(judged.ours.mean)})."
 
 
 def marked(verdict: Verdict) -> str:

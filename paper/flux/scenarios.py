@@ -247,7 +247,7 @@ class Run(Protocol):
         """In order, without a gap."""
 
 
-def mean_rate(run: Run, from_s: float, to_s: float = np.inf) -> float:
+def mean_rate(run: Run, from_s: float = 0.0, to_s: float = np.inf) -> float:
     """Tuples a second over the intervals between two times."""
     within = [one for one in run.intervals if one.start_s >= from_s - 1e-9 and one.end_s <= to_s + 1e-9]
     return sum(one.processed for one in within) / sum(one.end_s - one.start_s for one in within)

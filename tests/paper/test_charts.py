@@ -55,6 +55,12 @@ def test_a_mean_that_is_not_defined_or_not_positive_on_a_logarithmic_axis_leaves
     assert [point["x"] for point in points(lines("A chart", "", held, "x", "b", log_y=True))] == [3]
 
 
+def test_means_that_lie_close_are_not_marked():
+    marks = [layer["mark"] for layer in lines("A chart", "", table(), "x", "b", spots=False).spec["layer"]]
+    assert "line" in marks
+    assert len(lines("A chart", "", table(), "x", "b").spec["layer"]) == len(marks) + 1
+
+
 @pytest.mark.parametrize("draw", [lines, dots])
 def test_charts_can_be_drawn(draw):
     drawn = draw("A chart", "It shows b.", table(), "x", "b", log_y=True, mark=1.0, order=ORDER)

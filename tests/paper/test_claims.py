@@ -1,13 +1,27 @@
 """The rule by which claims are judged, and the intervals that it rests on."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper.claims import Claim, Range, Verdict, about, above, below, between, judged, printed, verdict
+from paper.claims import (
+    ONE_RUN,
+    Claim,
+    Range,
+    Verdict,
+    about,
+    above,
+    below,
+    between,
+    judged,
+    printed,
+    rule,
+    verdict,
+)
 from paper.estimates import Estimate
 
 samples = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
@@ -96,6 +110,20 @@ def test_a_claim_of_our_own_mean_holds(values, low, width):
     mean = Estimate.of(values).mean
     assert verdict(Range(mean - width, mean + width), Estimate.of(values)) is Verdict.HOLDS
     assert (verdict(above(low), Estimate.of(values)) is Verdict.FAILS) == (mean <= low)
+
+
+def test_a_number_of_a_single_run_may_lie_farther_from_our_mean():
+    claimed, ours = printed("1.3"), of(1.0, 1.05, 1.1, 1.15, 1.2)
+    assert verdict(claimed, ours, 5) is Verdict.FAILS
+    assert verdict(claimed, ours, ONE_RUN) is Verdict.HOLDS
+    assert "means of 5 runs" in rule(5)
+    assert "one more of our runs" in rule(ONE_RUN)
+
+
+def test_how_sure_a_number_is_stands_behind_it():
+    claim = Claim("Figure 0", "more", "> 1", above(1), "ratio")
+    assert claim.told == "> 1"
+    assert replace(claim, certainty="D").told == "> 1 [D]"
 
 
 def test_a_reason_is_given_only_where_it_is_needed():

@@ -134,6 +134,20 @@ def test_no_page_is_larger_than_its_cap(sections, rows):
     assert "more rows" in html or "to keep the page small" in html
 
 
+def test_a_page_may_be_allowed_more_charts_and_fewer_bytes():
+    chart = top_keys(keys_table(["a"]))
+    page = Page("many", [Section("s", (), [chart] * 42)])
+    assert "to keep the page small" in render_page(page)
+    assert "to keep the page small" not in render_page(page, most_charts=42)
+    assert len(render_page(page, most_bytes=40_000).encode()) <= 40_000
+
+
+def test_the_contents_show_which_sections_are_parts():
+    html = render_page(Page("p", [Section("Whole"), Section("Part", is_part=True)]))
+    assert '<li><a href="#s1">Whole</a></li>' in html
+    assert '<li class="part"><a href="#s2">Part</a></li>' in html
+
+
 def test_a_section_may_fold_its_tables_later():
     table = keys_table([f"key{at}" for at in range(20)])
     folded, shown = (render_page(Page("p", [Section("Keys", (), (), [table], *rows)])) for rows in ((), (20,)))

@@ -1,0 +1,189 @@
+"""Figure 7: load on more and more sites."""
+
+from collections.abc import Mapping, Sequence
+
+from adapt.core.flux.names import FluxPolicy
+from adapt.core.table import Column, Kind, Table
+from paper.claims import Claim, Judged, about, above, between
+from paper.experiments import Experiment, Results
+from paper.flux.figures.shown import (
+    BEYOND,
+    LABELS,
+    MOVES,
+    OTHER_READING,
+    POLICY,
+    THROUGHPUT,
+    estimate,
+    judged,
+    lines,
+    mean,
+    shares,
+    straightness,
+)
+from paper.flux.measured import Ran, StageRun
+from paper.flux.scenarios import capacity_bound, mean_rate
+from paper.flux.scope import OTHER_COLLECTION_S, Scope, ran
+from paper.report import Shown, averaged, cells, section
+
+_LAST_S = 5.0
+_LOADED = Column("loaded", Kind.COUNT, "sites")
+_OF_BOUND = Column("of bound", Kind.RATIO, about="throughput over what all the CPU that is left could do")
+_BOUND = "capacity bound"
+
+STATIC, FLUX = LABELS[FluxPolicy.NONE], LABELS[FluxPolicy.LOAD]
+
+Degraded = Mapping[str, Mapping[int, list[Ran]]]
+"""Runs of each policy by the number of loaded sites."""
+
+
+def wanted(scope: Scope) -> Sequence[Experiment]:
+    """The stage under each policy with each number of loaded sites."""
+    return [run for by_count in _loaded(scope).values() for runs in by_count.values() for run in runs]
+
+
+def shown(scope: Scope, results: Results) -> Shown:
+    """Throughput against the sites that are loaded."""
+    runs = degraded(scope, results)
+    rows = []
+    for name, by_count in runs.items():
+        for count, seeds in by_count.items():
+            rates = [steady(run) for run in seeds]
+            bound = [capacity_bound(count, scope.sites)] * len(seeds)
+            measured = estimate(rates), estimate(shares(rates, bound)), estimate(run.moves for run in seeds)
+            rows.append((name, count, *cells(*measured)))
+    rows += [
+        (_BOUND, count, *cells(estimate([capacity_bound(count, scope.sites)] * 2), None, None))
+        for count in scope.counts
+    ]
+    table = Table.of(
+        "Figure 7: load on several sites", [POLICY, _LOADED, *averaged([THROUGHPUT, _OF_BOUND, MOVES])], rows
+    )
+    charts = [
+        lines(
+            "Throughput by loaded sites",
+            "Tuples a second in the steady state, with 95 % bands. The bound is all the CPU that is left, evenly used.",
+            table,
+            "loaded",
+            "throughput",
+            only=[STATIC, FLUX, _BOUND],
+        ),
+        lines(
+            "How near the bound",
+            "Throughput over what all the CPU that is left could do.",
+            table,
+            "loaded",
+            "of bound",
+            mark=1.0,
+            only=[FLUX, OTHER_READING, *(LABELS[policy] for policy in BEYOND)],
+        ),
+    ]
+    said = (
+        f"So many of {scope.sites} sites, drawn by the seed, are loaded from the start; throughput is that of the last"
+        f" {_LAST_S:g} s."
+    )
+    return section("Figure 7: load on several sites", [said], charts, [table], _claims(scope, runs))
+
+
+def degraded(scope: Scope, results: Results) -> dict[str, dict[int, list[Ran]]]:
+    """What the stage did under each policy with each number of loaded sites."""
+    return {
+        name: {count: ran(results, runs) for count, runs in by_count.items()}
+        for name, by_count in _loaded(scope).items()
+    }
+
+
+def steady(run: Ran) -> float:
+    """Tuples a second at the end."""
+    return mean_rate(run, run.lasted_s - _LAST_S)
+
+
+def least_of_bound(scope: Scope, runs: Degraded, name: str) -> tuple[int, list[float]]:
+    """The number of loaded sites at which a policy is farthest from the bound, and its share of it there."""
+    found = {
+        count: [steady(run) / capacity_bound(count, scope.sites) for run in seeds]
+        for count, seeds in runs[name].items()
+    }
+    worst = min(found, key=lambda count: mean(found[count]))
+    return worst, found[worst]
+
+
+def _loaded(scope: Scope) -> dict[str, dict[int, list[StageRun]]]:
+    def under(policy: FluxPolicy, counts: Sequence[int], **collection_s: float) -> dict[int, list[StageRun]]:
+        seconds = scope.static_s if policy is FluxPolicy.NONE else scope.settling_s
+        return {
+            count: scope.runs("several_loaded", policy, count=count, seconds=seconds, **collection_s)
+            for count in counts
+        }
+
+    between_ends = scope.counts[1:-1]
+    return {
+        STATIC: under(FluxPolicy.NONE, scope.counts),
+        FLUX: under(FluxPolicy.LOAD, scope.counts),
+        OTHER_READING: under(FluxPolicy.LOAD, between_ends[::2], collection_s=OTHER_COLLECTION_S),
+        **{LABELS[policy]: under(policy, between_ends) for policy in BEYOND},
+    }
+
+
+def _claims(scope: Scope, runs: Degraded) -> list[Judged]:
+    none, *_, every = scope.counts
+    static, flux = (
+        {count: [steady(run) for run in seeds] for count, seeds in runs[name].items()} for name in (STATIC, FLUX)
+    )
+    worst, least = least_of_bound(scope, runs, FLUX)
+    claims: list[tuple[Claim, Sequence[float]]] = [
+        (
+            Claim(
+                "Figure 7, section 5.4",
+                "Without moves the throughput of the whole stage drops once a single site is loaded",
+                "about 43 %",
+                about(0.43, departs=1),
+                "throughput with one loaded site over that with none",
+                certainty="C",
+            ),
+            shares(static[1], static[none]),
+        ),
+        (
+            Claim(
+                "Figure 7, section 5.4",
+                "And remains there, however many more are loaded",
+                "remains",
+                between(0.95, 1.05),
+                f"throughput with {every} loaded sites over that with one; 5 % is our tolerance",
+                certainty="S",
+            ),
+            shares(static[every], static[1]),
+        ),
+        (
+            Claim(
+                "Figure 7, section 5.4",
+                "With Flux the stage degrades smoothly, along a straight line",
+                "linear (0.95 is ours)",
+                above(0.95),
+                "r squared of a straight line through throughput over loaded sites",
+                certainty="S",
+            ),
+            [straightness(scope.counts, [flux[count][seed] for count in scope.counts]) for seed in range(scope.seeds)],
+        ),
+        (
+            Claim(
+                "Figure 7, section 5.4",
+                "With Flux the stage stays near the straight line of all the CPU that is left",
+                "near (88 % is our aim)",
+                above(0.88, departs=0.43),
+                f"throughput over that bound where it is least, at {worst} loaded sites",
+                certainty="S",
+            ),
+            least,
+        ),
+        (
+            Claim(
+                "Figure 7, section 5.4",
+                "Flux moves nothing where all sites are alike",
+                "0 (an aim of ours)",
+                between(0, 0),
+                f"moves with no loaded site and with all {every}",
+            ),
+            [sum(run.moves for run in both) for both in zip(runs[FLUX][none], runs[FLUX][every], strict=True)],
+        ),
+    ]
+    return [judged(claim, values) for claim, values in claims]

@@ -1,0 +1,101 @@
+"""What the figures of Flux have in common: names of policies, their colours, tables over time, and claims."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from adapt.core.flux.names import FluxPolicy
+from adapt.core.table import Column, Kind, Table
+from paper import charts, claims
+from paper.claims import ONE_RUN
+from paper.estimates import Estimate
+from paper.flux.measured import Ran, Seen
+from paper.flux.scenarios import DISTURBED_S
+from paper.flux.scope import OTHER_COLLECTION_S
+from paper.report import averaged, cells
+
+LABELS: Mapping[FluxPolicy, str] = {
+    FluxPolicy.NONE: "static",
+    FluxPolicy.LOAD: "Flux",
+    FluxPolicy.MEMORY: "memory policy",
+    FluxPolicy.HYBRID: "hybrid policy",
+    FluxPolicy.LOAD_GUARDED: "guarded",
+    FluxPolicy.LOAD_SEVERAL: "several moves",
+}
+"""How each policy is named."""
+
+OTHER_READING = f"Flux, {1000 * OTHER_COLLECTION_S:g} ms"
+"""The paper's policy by the other reading of delta_min."""
+
+ORDER = (
+    "static",
+    "Flux",
+    "several moves",
+    "guarded",
+    "auto-tuned",
+    OTHER_READING,
+    "memory policy",
+    "hybrid policy",
+    "Exchange",
+)
+"""In every chart a policy has the colour of its place here."""
+
+lines = partial(charts.lines, series="policy", order=ORDER)
+dots = partial(charts.dots, series="policy", order=ORDER)
+
+BEYOND = (FluxPolicy.LOAD_SEVERAL,)
+"""Policies past the paper, wherever load is balanced."""
+
+STEADY = (*BEYOND, FluxPolicy.LOAD_GUARDED)
+"""And those that are to be steadier over a few hot partitions, and otherwise as the paper's."""
+
+judged = partial(claims.judged, runs=ONE_RUN)
+"""Judged as one run of the paper."""
+
+POLICY = Column("policy")
+THROUGHPUT = Column("throughput", Kind.NUMBER, "tuples/s")
+SHARE = Column("of unloaded", Kind.RATIO, about="throughput over that of the undisturbed stage")
+MOVES = Column("moves", Kind.NUMBER, about="partitions moved in a run")
+LATENCY = Column("latency", Kind.NUMBER, "us", "from when a consumer takes a tuple until it is processed, on average")
+ON_DISK = Column("on disk", Kind.NUMBER, "partitions")
+SECOND = Column("second", Kind.NUMBER, about="end of the interval")
+
+
+def over_time(
+    title: str, runs: Mapping[str, Sequence[Ran]], metrics: Mapping[Column, Callable[[Seen], float | None]]
+) -> Table:
+    """A row for each policy and second, means over seeds."""
+    rows = []
+    for name, seeds in runs.items():
+        for together in zip(*(run.by_second() for run in seeds), strict=True):
+            measured = [estimate(metric(one) for one in together) for metric in metrics.values()]
+            rows.append((name, together[0].end_s, *cells(*measured)))
+    return Table.of(title, [POLICY, SECOND, *averaged(list(metrics))], rows)
+
+
+def estimate(values: Iterable[float | None]) -> Estimate | None:
+    """The mean over seeds; None where a number is missing for one of them."""
+    known = list(values)
+    numbers = [value for value in known if value is not None]
+    return Estimate.of(numbers) if numbers and len(numbers) == len(known) else None
+
+
+def shares(rates: Sequence[float], full: Sequence[float]) -> list[float]:
+    """One over the other, seed by seed."""
+    return [rate / whole for rate, whole in zip(rates, full, strict=True)]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Over seeds."""
+    return Estimate.of(values).mean
+
+
+def straightness(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """r squared of a straight line."""
+    return float(np.corrcoef(xs, ys)[0, 1] ** 2)
+
+
+def within(run: Ran, after_s: float | None) -> float:
+    """Seconds from when a stage is disturbed until something happens; until the end of the run, if it never does."""
+    return run.lasted_s - DISTURBED_S if after_s is None else after_s

@@ -1,0 +1,241 @@
+"""Figures 9 and 10: one site loses half of its memory."""
+
+from collections.abc import Mapping, Sequence
+
+from adapt.core.flux.names import FluxPolicy
+from adapt.core.table import Column, Kind, Table
+from paper.claims import Claim, Judged, Range, about, above, below, between, printed
+from paper.experiments import Experiment, Results
+from paper.flux.figures.shown import (
+    LABELS,
+    LATENCY,
+    MOVES,
+    ON_DISK,
+    POLICY,
+    SHARE,
+    THROUGHPUT,
+    estimate,
+    judged,
+    lines,
+    over_time,
+    within,
+)
+from paper.flux.measured import Ran, StageRun
+from paper.flux.scenarios import DISTURBED_S, mean_rate
+from paper.flux.scope import Scope, ran
+from paper.report import Shown, averaged, cells, section
+
+_INTERVAL_S = 0.25
+_LAST_S = 5.0
+_STILL, _AGAIN = 0.01, 0.1
+"""A stage stands still below this share of the full rate, and is at work again above that one."""
+
+_RESUMES = Column("resumes", Kind.NUMBER, "s", "after the memory is gone, at a tenth of the full rate")
+_IN_MEMORY = Column("all in memory", Kind.NUMBER, "s", "after the memory is gone, nothing being on disk any more")
+
+STATIC, MEMORY = LABELS[FluxPolicy.NONE], LABELS[FluxPolicy.MEMORY]
+
+
+def wanted(scope: Scope) -> Sequence[Experiment]:
+    """The stage with and without moves."""
+    return [run for runs in _pressed(scope).values() for run in runs]
+
+
+def shown(scope: Scope, results: Results) -> Shown:
+    """Throughput and latency over time."""
+    runs = {name: ran(results, of) for name, of in _pressed(scope).items()}
+    metrics = {
+        THROUGHPUT: lambda one: one.throughput,
+        LATENCY: lambda one: one.latency_us,
+        ON_DISK: lambda one: float(one.on_disk),
+    }
+    seconds = over_time("Figures 9 and 10: second by second", runs, metrics)
+    summary = Table.of(
+        "Figures 9 and 10: a site loses half of its memory",
+        [POLICY, *averaged([_RESUMES, _IN_MEMORY, SHARE, LATENCY, MOVES])],
+        [
+            (
+                name,
+                *cells(
+                    estimate(resumes_after_s(run, scope.full) for run in seeds),
+                    estimate(in_memory_after_s(run) for run in seeds),
+                    estimate(at_the_end(run) / scope.full for run in seeds),
+                    estimate(latency_at_the_end(run) for run in seeds),
+                    estimate(run.moves for run in seeds),
+                ),
+            )
+            for name, seeds in runs.items()
+        ],
+    )
+    charts = [
+        lines(
+            "Throughput as a site loses half of its memory",
+            f"Tuples a second; the memory goes at {DISTURBED_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
+            seconds,
+            "second",
+            "throughput",
+            mark=scope.full,
+            spots=False,
+        ),
+        lines(
+            "Latency as a site loses half of its memory",
+            "Microseconds from when a consumer takes a tuple until it is processed. Dashed: 45 us.",
+            seconds,
+            "second",
+            "latency",
+            log_y=True,
+            mark=45.0,
+            spots=False,
+        ),
+    ]
+    said = (
+        f"{scope.sites} sites with 128 partitions of 6 MB each, 768 MB of 1 GB; one is left with 512 MB and writes 256"
+        " MB to its disk. How long input is served between two reads, and which partitions are written first, stand in"
+        " the paper's unpublished long version: 0.2 s, and those that came first, are assumed."
+    )
+    return section("Figures 9 and 10: memory of one site", [said], charts, [summary, seconds], _claims(scope, runs))
+
+
+def resumes_after_s(run: Ran, full: float) -> float | None:
+    """From when the memory is gone until the stage, having stood still, is at work again; None, never."""
+    still = next(
+        (one.start_s for one in run.intervals if one.start_s >= DISTURBED_S and one.throughput < _AGAIN * full), None
+    )
+    if still is None:
+        return None
+    again = (one.start_s for one in run.intervals if one.start_s > still and one.throughput > _AGAIN * full)
+    return next((start - DISTURBED_S for start in again), None)
+
+
+def in_memory_after_s(run: Ran) -> float | None:
+    """From when the memory is gone until nothing is on disk any more; None, never."""
+    last = run.intervals[-1]
+    return None if last.on_disk else max(one.end_s for one in run.intervals if one.on_disk) - DISTURBED_S
+
+
+def at_the_end(run: Ran) -> float:
+    """Tuples a second of the last seconds."""
+    return mean_rate(run, run.lasted_s - _LAST_S)
+
+
+def latency_at_the_end(run: Ran) -> float:
+    """Microseconds in the operator over the last seconds."""
+    return run.latency_us(run.lasted_s - _LAST_S)
+
+
+def _pressed(scope: Scope) -> dict[str, list[StageRun]]:
+    return {
+        LABELS[policy]: scope.runs("pressed", policy, interval_s=_INTERVAL_S, count=1, seconds=scope.spilling_s)
+        for policy in (FluxPolicy.NONE, FluxPolicy.MEMORY)
+    }
+
+
+def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
+    static, flux = runs[STATIC], runs[MEMORY]
+    resumed = {name: [within(run, resumes_after_s(run, scope.full)) for run in seeds] for name, seeds in runs.items()}
+    again = [DISTURBED_S + seconds for seconds in resumed[STATIC]]
+    claims: list[tuple[Claim, Sequence[float]]] = [
+        (
+            Claim(
+                "Figure 9, section 6.2",
+                "The static stage is at work again about 14 s after the memory is gone, when 256 MB are written",
+                "about 14 s",
+                about(14),
+                "seconds; 43 partitions take 0.305 s each, 13.1 s",
+                certainty="D, C",
+            ),
+            resumed[STATIC],
+        ),
+        (
+            Claim(
+                "Figure 9, section 6.2",
+                "Meanwhile the static stage grinds to a halt",
+                "0",
+                below(_STILL),
+                "throughput of its worst second over the full rate",
+                certainty="S",
+            ),
+            [min(one.throughput for one in run.by_second()) / scope.full for run in static],
+        ),
+        (
+            Claim(
+                "Figure 9, section 6.2",
+                "Then it goes on at a much reduced rate",
+                "much reduced (half is ours)",
+                below(0.5, departs=1),
+                "throughput from then on over the full rate",
+                certainty="S",
+            ),
+            [mean_rate(run, start + 1) / scope.full for run, start in zip(static, again, strict=True)],
+        ),
+        (
+            Claim(
+                "Figure 9, section 6.2",
+                "With Flux there is some throughput while the static stage stands still",
+                "some, minute",
+                above(0),
+                "throughput less that of the static stage, over the full rate, in the 5 s before the latter goes on",
+                certainty="S",
+            ),
+            [
+                (mean_rate(moved, start - 5, start) - mean_rate(still, start - 5, start)) / scope.full
+                for moved, still, start in zip(flux, static, again, strict=True)
+            ],
+        ),
+        (
+            Claim(
+                "Figure 9, section 6.2",
+                "With Flux the stage is at work again no later than without",
+                "earlier or together",
+                Range(high=_INTERVAL_S + 1e-9),
+                f"seconds later, in steps of {_INTERVAL_S:g}",
+                certainty="?",
+            ),
+            [late - early for late, early in zip(resumed[MEMORY], resumed[STATIC], strict=True)],
+        ),
+        (
+            Claim(
+                "Figure 9, section 6.2",
+                "Bringing all partitions into memory takes longer than sending them, 8.3 s",
+                "> 8.3 s",
+                above(8.3),
+                "seconds from when the memory is gone until nothing is on disk",
+                certainty="C",
+            ),
+            [within(run, in_memory_after_s(run)) for run in flux],
+        ),
+        (
+            Claim(
+                "Figure 9, section 6.2",
+                "Once all is in memory, the stage with Flux is at its full rate",
+                "as undisturbed",
+                between(0.95, 1.05),
+                "throughput of the last 5 s over the full rate; 5 % is our tolerance",
+                certainty="S",
+            ),
+            [at_the_end(run) / scope.full for run in flux],
+        ),
+        (
+            Claim(
+                "Figure 10, section 6.2",
+                "Until then latency is high",
+                "high (ten times 45 us is ours)",
+                above(450),
+                "us with Flux, on average over the tuples of its worst second",
+                certainty="S",
+            ),
+            [max(one.latency_us or 0.0 for one in run.by_second()) for run in flux],
+        ),
+        (
+            Claim(
+                "Figure 10, section 6.2",
+                "And then latency with Flux is that of a tuple in memory",
+                "45 us",
+                printed("45"),
+                "us over the last 5 s",
+                certainty="D",
+            ),
+            [latency_at_the_end(run) for run in flux],
+        ),
+    ]
+    return [judged(claim, values) for claim, values in claims]

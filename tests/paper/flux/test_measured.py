@@ -1,0 +1,99 @@
+"""What is kept of a run is what it did, and what is read from it is what it says."""
+
+import json
+import math
+
+import pytest
+
+from adapt.core.flux.names import FluxPolicy
+from adapt.core.stage.simulate import simulate
+from paper.experiments import described
+from paper.flux.figures.recovery import left, settled_after_s
+from paper.flux.figures.spilling import in_memory_after_s, resumes_after_s
+from paper.flux.measured import Ran, Seen, StageRun
+from paper.flux.scenarios import mean_rate, several_loaded
+from paper.flux.scope import Scope, ran
+
+
+def seen(rates, lasting=1.0, **changes):
+    """Intervals of the same length."""
+    fields = {"operator_s": [0.0] * len(rates), "on_disk": [0] * len(rates), "held": [64] * len(rates), **changes}
+    return [
+        Seen(at * lasting, (at + 1) * lasting, round(rate * lasting), *kept)
+        for at, (rate, *kept) in enumerate(zip(rates, *fields.values(), strict=True))
+    ]
+
+
+def test_a_run_is_kept_as_it_was():
+    run = StageRun("several_loaded", (("count", 1), ("seconds", 0.5), ("sites", 2)), FluxPolicy.LOAD, 0.05, 3, 0.125)
+    kept = Ran.from_data(json.loads(json.dumps(run.measure([]))))
+    scenario = several_loaded(1, 0.5, 3, 2)
+    told = scenario.run(run._controller(), 0.125)
+    assert [one.processed for one in kept.intervals] == [one.processed for one in told.intervals]
+    assert kept.moves == len(told.moves) > 0
+    assert kept.transfer_s > 0
+    assert mean_rate(kept) == pytest.approx(told.throughput)
+    loaded = scenario.settings.disturbances[0].site
+    assert [one.held for one in kept.intervals] == [one.partitions[loaded] for one in told.intervals]
+    assert kept.latency_us(0.0) == pytest.approx(
+        1e6 * sum(one.operator.sum_s for one in told.intervals) / told.census.processed
+    )
+
+
+def test_nothing_moves_under_no_policy():
+    run = StageRun("several_loaded", (("count", 1), ("seconds", 0.1), ("sites", 2)), FluxPolicy.NONE, 0.0, 0, 0.1)
+    scenario = several_loaded(1, 0.1, 0, 2)
+    still = simulate(scenario.settings, scenario.source, 0.1)
+    assert run.measure([])["intervals"][0]["processed"] == still.census.processed
+    assert run.measure([])["decided_s"] == []
+
+
+def test_a_run_is_described_by_plain_data():
+    told = described(Scope.quick().runs("few_hot", FluxPolicy.LOAD, loaded=1, seconds=5.0)[1])
+    assert json.loads(json.dumps(told)) == {
+        "kind": "paper.flux.measured.StageRun",
+        "scenario": "few_hot",
+        "arguments": [["loaded", 1], ["seconds", 5.0], ["sites", 4]],
+        "policy": "load",
+        "collection_s": 0.15,
+        "seed": 1,
+        "interval_s": 1.0,
+    }
+
+
+def test_intervals_are_put_together_to_seconds():
+    run = Ran(seen([8.0, 4.0, 4.0, 0.0], 0.5, operator_s=[1.0, 2.0, 3.0, 0.0], on_disk=[0, 1, 2, 3]), [], 0.0, 0)
+    first, second = run.by_second()
+    assert (first.start_s, first.end_s, first.processed, first.operator_s, first.on_disk) == (0.0, 1.0, 6, 3.0, 1)
+    assert (second.throughput, second.latency_us) == (2.0, 1.5e6)
+
+
+def test_latency_is_over_tuples_and_infinite_without_any():
+    run = Ran(seen([10.0, 30.0, 0.0], operator_s=[10.0, 90.0, 0.0]), [], 0.0, 0)
+    assert run.latency_us(0.0) == pytest.approx(2.5e6)
+    assert run.latency_us(2.0) == math.inf
+
+
+def test_a_stage_has_settled_from_when_it_stays_within_5_percent():
+    held = [64, 64, 60, 50, 40, 33, 32, 32, 32, 32, 32]
+    run = Ran(seen([100, 40, 40, 100, 90, 100, 96, 100, 100, 100, 100], held=held), [1.5, 2.5], 0.0, 0)
+    assert settled_after_s(run) == pytest.approx(5.0 - 1.5)
+    assert left(run) == 32
+
+
+def test_a_stage_that_stood_still_resumes():
+    rates = [100, 100, 100, 100, 100, 50, 0, 0, 30, 5, 30, 100]
+    on_disk = [0, 0, 0, 0, 0, 3, 9, 9, 4, 1, 0, 0]
+    run = Ran(seen(rates, on_disk=on_disk), [], 0.0, 0)
+    assert resumes_after_s(run, 100) == 3.0
+    assert in_memory_after_s(run) == 5.0
+    assert resumes_after_s(Ran(seen([100.0] * 9), [], 0.0, 0), 100) is None
+    assert in_memory_after_s(Ran(seen([1.0] * 9, on_disk=[1] * 9), [], 0.0, 0)) is None
+
+
+def test_every_seed_is_a_run_of_its_own():
+    scope = Scope.quick()
+    runs = scope.runs("unloaded")
+    assert [run.seed for run in runs] == list(range(scope.seeds))
+    told = {run: {"intervals": [], "decided_s": [float(run.seed)], "transfer_s": 0.0, "returns": 0} for run in runs}
+    assert [found.decided_s for found in ran(told, runs)] == [[0.0], [1.0]]
