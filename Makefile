@@ -49,7 +49,8 @@ soak: .venv/.dev
 	ADAPT_SOAK=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 # What the papers claim, held against this program: as tests, then as a page under build/paper, which goes on where an
-# interrupted run ended. PAPER=--quick rehearses it; PAPER=--huge adds a domain of 100 million keys.
+# interrupted run ended. PAPER=--quick rehearses it; PAPER="--only flux" measures one paper;
+# PAPER=--huge adds a domain of 100 million keys.
 paper: .venv/.dev
 	$(BIN)/python -m pytest tests/claims --verbose
 	$(BIN)/python -m paper $(PAPER)
