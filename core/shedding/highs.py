@@ -1,6 +1,5 @@
 """The linear program solved point by point by HiGHS, each from the basis of the one before."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import highspy
@@ -14,52 +13,52 @@ _FEASIBLE = 1e-10
 """How far the solver may leave a row, where limits are about 1; the least it takes."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Basis:
-    """Where an optimal solution stands: which variables and slacks are between their bounds, which at the upper one.
-
-    Attributes:
-        basic: Of each variable, then of each row's slack; as many are true as there are rows.
-        upper: Of each variable, whether it is at its upper bound.
-    """
-
-    basic: NDArray[np.bool_]
-    upper: NDArray[np.bool_]
-
-
-class WarmProgram:
-    """A program that keeps its basis from one solution to the next.
+class WarmSolver:
+    """A scaled program that keeps its basis from one solution to the next.
 
     Solved by HiGHS (Huangfu and Hall, Parallelizing the dual revised simplex method, Mathematical Programming
-    Computation 10, 2018) with the dual simplex method, which begins at the last basis: where only rates change, that
+    Computation 10, 2018) with the dual simplex method, which begins at the last basis: where only bounds change, that
     basis stays dual feasible.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.scaled = Scaled.of(program)
-        self._columns = np.arange(len(program.drop_arcs), dtype=np.int32)
+    def __init__(self, scaled: Scaled) -> None:
+        self._columns = np.arange(len(scaled.weights), dtype=np.int32)
         self._lower = np.zeros(len(self._columns))
         self._solver = _solver()
-        self._solver.passModel(_model(self.scaled))
+        self._solver.passModel(_model(scaled))
 
-    def flows(self, rates: Floats) -> Floats:
-        """The best flows for rates of shape (inputs,), tuples/s; shape (variables,)."""
-        upper = self.program.upper(rates) / self.scaled.unit
+    def values(self, upper: Floats) -> Floats:
+        """The best values of the variables up to these bounds, shape (variables,)."""
         self._solver.changeColsBounds(len(self._columns), self._columns, self._lower, upper)
         self._solver.run()
         status = self._solver.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"HiGHS ends with {status} on a program that has a best solution, at rates {rates}")
-        found = np.array(self._solver.getSolution().col_value)
-        return np.asarray(np.clip(found, 0.0, upper) * self.scaled.unit)
+            raise RuntimeError(f"HiGHS ends with {status} on a program that has a best solution, with bounds {upper}")
+        return np.asarray(np.clip(np.array(self._solver.getSolution().col_value), 0.0, upper))
 
-    def basis(self) -> Basis:
-        """The basis of the last solution."""
+    def basis(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Where the last solution stands.
+
+        Returns:
+            Of each variable, then of each row's slack, whether it is basic, as many as there are rows; and of each
+            variable, whether it is held at its upper bound.
+        """
         found = self._solver.getBasis()
         states = np.array([int(state) for state in (*found.col_status, *found.row_status)])
-        columns = len(self._columns)
-        return Basis(states == _BASIC, states[:columns] == _UPPER)
+        return states == _BASIC, states[: len(self._columns)] == _UPPER
+
+
+class WarmProgram:
+    """The program of a network, solved for one point after another."""
+
+    def __init__(self, program: Program) -> None:
+        self._program, self._scaled = program, Scaled.of(program)
+        self._solver = WarmSolver(self._scaled)
+
+    def flows(self, rates: Floats) -> Floats:
+        """The best flows for rates of shape (inputs,), tuples/s; shape (variables,)."""
+        upper = self._program.upper(rates)
+        return np.minimum(self._solver.values(upper / self._scaled.unit) * self._scaled.unit, upper)
 
 
 _BASIC, _UPPER = int(highspy.HighsBasisStatus.kBasic), int(highspy.HighsBasisStatus.kUpper)

@@ -1,0 +1,104 @@
+"""What all planners promise, and the ones without a table."""
+
+import numpy as np
+import pytest
+
+from adapt.core.shedding.fragments import fragments
+from adapt.core.shedding.names import DropPlanner
+from adapt.core.shedding.network import Input, Network, Node, Output
+from adapt.core.shedding.planner import MADE, UNSHED
+from adapt.core.shedding.program import Program
+from adapt.core.shedding.registry import planner_of
+from adapt.core.shedding.without_table import LinearProgram
+from tests.core.shedding.networks import FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network, random_rates
+
+LP, EXACT, GREEDY = DropPlanner.LP, DropPlanner.EXACT, DropPlanner.GREEDY_LOCAL
+PROPORTIONAL, NONE = DropPlanner.PROPORTIONAL, DropPlanner.NONE
+
+
+def planned(name, network, rates, **options):
+    """Plans, and the score that their shares really give."""
+    plans = planner_of(name, network, **options).plan(np.asarray(rates, float))
+    wiring = Program.of(network).wiring
+    return plans, wiring.scores(wiring.flows(np.asarray(rates, float), plans.keeps))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_on_one_server_the_greedy_local_plan_is_the_best(shape: str) -> None:
+    for seed in range(30):
+        network = random_network(seed, shape, nodes=1)
+        rates = random_rates(seed, len(network.inputs), 20)
+        _, greedy = planned(GREEDY, network, rates)
+        _, best = planned(EXACT, network, rates)
+        assert greedy == pytest.approx(best, rel=1e-9, abs=1e-12), seed
+
+
+def test_figure_1_greedy_is_plan_2_of_table_1() -> None:
+    plans, score = planned(GREEDY, FIGURE_1, [[1, 1]])
+    assert plans.keeps[0, :2] == pytest.approx([1, 0], abs=1e-12)
+    assert score == pytest.approx([1 / 3], rel=1e-12)
+
+
+def test_figure_1_unshed_gives_what_table_1_says() -> None:
+    plans, _ = planned(NONE, FIGURE_1, [[1, 1]])
+    assert plans.scores == pytest.approx([1 / 2], rel=1e-12)
+
+
+def test_figure_7_proportional_gives_a_quarter() -> None:
+    plans, score = planned(PROPORTIONAL, FIGURE_7, [[0.2]])
+    assert plans.keeps[0, 0] == pytest.approx(0.625, rel=1e-12)
+    assert score == pytest.approx([0.25], rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", [PROPORTIONAL, GREEDY, LP, EXACT])
+def test_plans_fit_and_score_what_they_promise(name: DropPlanner, shape: str) -> None:
+    for seed in range(8):
+        network = random_network(seed, shape)
+        rates = random_rates(seed, len(network.inputs), 12)
+        plans, score = planned(name, network, rates)
+        assert ((plans.keeps >= 0) & (plans.keeps <= 1)).all()
+        wiring = Program.of(network).wiring
+        assert (wiring.uses(wiring.flows(rates, plans.keeps)) <= 1 + 1e-9).all(), seed
+        assert plans.scores == pytest.approx(score, rel=1e-9, abs=1e-12), seed
+        _, best = planned(LP, network, rates)
+        assert (score <= best * (1 + 1e-9) + 1e-12).all()
+        unshed = (plans.keeps == 1).all(axis=1)
+        assert unshed[(plans.ids == UNSHED).all(axis=1)].all()
+
+
+def test_headroom_leaves_that_part_of_every_node_free() -> None:
+    rates = np.ones((1, 2))
+    plans, _ = planned(EXACT, FIGURE_1, rates, headroom=0.1)
+    wiring = Program.of(FIGURE_1).wiring
+    assert wiring.uses(wiring.flows(rates, plans.keeps)) == pytest.approx(np.full((1, 2), 0.9), rel=1e-12)
+
+
+def test_fragments_share_neither_tuples_nor_nodes() -> None:
+    two = Network(
+        (Node("A"), Node("B"), Node("idle")),
+        (Input("x"), Input("y"), Input("z")),
+        (delay("a", "A", "x", 1.0), delay("b", "B", "z", 1.0), delay("c", "A", "y", 1.0)),
+        (Output("oa", "a"), Output("ob", "b"), Output("oc", "c"), Output("raw", "x")),
+    )
+    parts = fragments(two)
+    assert [part.inputs.tolist() for part in parts] == [[0, 1], [2]]
+    assert [[node.name for node in part.network.nodes] for part in parts] == [["A"], ["B"]]
+    plans, score = planned(EXACT, two, [[1, 1, 0.5], [1, 1, 3]])
+    assert plans.ids.tolist() == [[MADE, UNSHED], [MADE, MADE]]
+    assert score == pytest.approx([1 + 1 + 0.5, 1 + 1 + 1], rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_fragments_planned_apart_score_as_the_whole(shape: str) -> None:
+    for seed in range(20):
+        network = random_network(seed, shape)
+        rates = random_rates(seed, len(network.inputs), 5)
+        together = LinearProgram(Program.of(network)).plan(rates).scores
+        assert planned(EXACT, network, rates)[0].scores == pytest.approx(together, rel=1e-9, abs=1e-12), seed
+
+
+def test_an_uncoordinated_plan_can_lose_most_of_the_score() -> None:
+    _, greedy = planned(GREEDY, chains([(1.0, 9.0), (2.0, 1.0)]), [[1, 1]])
+    _, best = planned(EXACT, chains([(1.0, 9.0), (2.0, 1.0)]), [[1, 1]])
+    assert greedy < best / 3
