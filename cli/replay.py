@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from adapt.cli.flux import flux
 from adapt.cli.help import Command, Group
 from adapt.cli.options import (
     ForceOption,
@@ -104,3 +105,6 @@ def repartition(
     if out is not None:
         narrate_written(out)
     show([run.summary(), for_people(run.tables()["periods"], format)], format, run.as_data())
+
+
+app.command(cls=Command)(flux)

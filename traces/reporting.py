@@ -1,14 +1,15 @@
 """Artefacts read for a report: for each what it says in sentences, tables and charts, and how it was made."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from adapt.core.errors import BadInput
 from adapt.core.frequencies.skew import skew_table
 from adapt.core.frequencies.tables import counts_table, heaviest_table, rank_share_table
 from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
+from adapt.core.replay.run import verdict_under
 from adapt.core.report.chart import Chart
 from adapt.core.report.charts import (
     channel_loads,
@@ -17,6 +18,7 @@ from adapt.core.report.charts import (
     migration_per_period,
     rank_frequency,
     rate_over_time,
+    stage_charts,
     top_keys,
 )
 from adapt.core.report.page import Page, Section
@@ -28,7 +30,7 @@ from adapt.traces.artefacts.comparisons import read_comparison
 from adapt.traces.artefacts.frequencies import read_frequencies
 from adapt.traces.artefacts.manifest import Manifest, read_manifest, verify
 from adapt.traces.artefacts.plans import read_plan, read_plan_made
-from adapt.traces.artefacts.runs import read_run
+from adapt.traces.artefacts.runs import StoredRun, read_run
 from adapt.traces.artefacts.trace import open_trace
 from adapt.traces.artefacts.trace_tables import (
     overview,
@@ -165,10 +167,28 @@ def _comparison(path: Path, manifest: Manifest) -> Reported:
 
 def _run(path: Path, manifest: Manifest) -> Reported:
     run = read_run(path)
+    if run.mechanism not in _MECHANISMS:
+        raise BadInput(f"{path} is a run of {run.mechanism}, of which there is no report")
+    sentences, tables, charts = _MECHANISMS[run.mechanism](run)
+    return _reported(path, manifest, sentences, tables, charts)
+
+
+Told: TypeAlias = tuple[Sequence[str], Sequence[Table], Sequence[Chart]]
+
+
+def _repartition(run: StoredRun) -> Told:
     periods = run.periods.records()
     sentences = _of_periods(periods) if periods else ["No period has any row."]
-    charts = (imbalance_per_period(run.periods), migration_per_period(run.periods))
-    return _reported(path, manifest, sentences, [run.summary, run.periods], charts)
+    return sentences, [run.summary, run.periods], (imbalance_per_period(run.periods), migration_per_period(run.periods))
+
+
+def _flux(run: StoredRun) -> Told:
+    tables = run.tables
+    cases, summary = verdict_under(tables["cases"], run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"])]
+    further = [tables[name] for name in ("crashes", "moves", "rounds") if tables[name].rows]
+    charts = stage_charts(tables["intervals"], tables["sites"], tables["moves"])
+    return sentences, [replace(cases, note=""), summary, tables["intervals"], tables["sites"], *further], charts
 
 
 def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -207,6 +227,8 @@ def _plan(path: Path) -> Reported:
     made = {"artefact": path.name, "kind": "plan", "content_hash": plan.content_hash(), **read_plan_made(path)}
     return Reported(path.name, "plan", plan.content_hash(), tuple(sentences), tables, charts, made)
 
+
+_MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {"repartition": _repartition, "flux": _flux}
 
 _KINDS: Mapping[str, Callable[[Path, Manifest], Reported]] = {
     "trace": _trace,

@@ -1,6 +1,7 @@
 """What every replay returns: tables, and all that decided them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from adapt.core.table import Table
@@ -33,3 +34,9 @@ def run_as_data(
     """A run as JSON data."""
     named = {"schema": SCHEMA, "mechanism": mechanism, "parameters": dict(parameters)}
     return {**named, "summary": summary.records()[0], **{name: table.records() for name, table in tables.items()}}
+
+
+def verdict_under(table: Table, summary: Table) -> tuple[Table, Table]:
+    """A run as people read it: the verdict, first in its summary, under another table, and the rest of the summary."""
+    verdict, *rest = summary.rows[0]
+    return replace(table, note=str(verdict)), replace(summary, columns=summary.columns[1:], rows=(tuple(rest),))

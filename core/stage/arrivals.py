@@ -175,23 +175,23 @@ class Feed:
         return joined
 
     def arrived(self, now: float, rows: Records, producers: Records) -> int:
-        """How many rows are due by now, whether they were pulled or not.
+        """How many rows are due before now, whether they were pulled or not: those of this moment are about to be.
 
-        Rows that are due but not yet read are counted by reading ahead of them, not by keeping them.
+        Rows that are so and not yet read are counted by reading ahead of them, not by keeping them.
         """
         waiting = sum(
-            int(np.searchsorted(rows["due"][first:end], now, "right"))
+            int(np.searchsorted(rows["due"][first:end], now, "left"))
             for first, end in zip(producers["row"].tolist(), producers["rows_end"].tolist(), strict=True)
         )
         pulled = self._read - int((producers["rows_end"] - producers["row"]).sum())
         return pulled + waiting + (0 if now < self.horizon else self._due_beyond(now))
 
     def _due_beyond(self, now: float) -> int:
-        """Rows after those that were read that are due by now."""
+        """Rows after those that were read that are due before now."""
         if self._ahead is None:
             self._ahead = islice(self._source.chunks(), self._loaded, None)
             self._passed = self._read
-        while len(self._known) == 0 or self._known[-1] <= now:
+        while len(self._known) == 0 or self._known[-1] < now:
             chunk = next(self._ahead, None)
             self._passed += len(self._known)
             self._known = np.empty(0)
@@ -199,7 +199,7 @@ class Feed:
                 self._ahead = iter(())
                 break
             self._known = chunk.due_s
-        return max(0, self._passed + int(np.searchsorted(self._known, now, "right")) - self._read)
+        return max(0, self._passed + int(np.searchsorted(self._known, now, "left")) - self._read)
 
     def _checked(self, chunk: Chunk) -> Records:
         rows = np.empty(len(chunk.groups), ROW)

@@ -103,15 +103,19 @@ class Trace:
         """The whole trace as blocks by rank, the unit of work of Spark tasks."""
         return blocks_of(self.path, self.manifest.files)
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: Sequence[str] | None = None, encoded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """The rows in time order, a row group at a time.
+
+        Args:
+            columns: Names; all if not given.
+            encoded: Those of text or binary that are to stay encoded by the dictionaries that they lie in.
 
         Raises:
             BadInput: a part is damaged; the sentence names it.
         """
         names = list(self.columns if columns is None else columns)
         for block in self.blocks():
-            yield from read_pieces(block.pieces, names)
+            yield from read_pieces(block.pieces, names, encoded)
 
 
 def open_trace(path: Path, *, check_all: bool = False) -> Trace:

@@ -1,0 +1,124 @@
+"""What a trace asks of a stage before anything is simulated: rows and work by partition, and what placement can do."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.errors import BadInput
+from adapt.core.stage.arrivals import Chunk
+from adapt.core.stage.capacity import Capacity
+from adapt.core.stage.faults import FaultSchedule
+from adapt.core.stage.settings import StageSettings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """The sums of a trace.
+
+    Attributes:
+        rows: Of each partition, shape (partitions,).
+        cost_s: CPU that rows of each partition say they cost, shape (partitions,); None if they say nothing.
+        last_s: When the last row is due; 0 where rows are taken as fast as they can be.
+    """
+
+    rows: NDArray[np.int64]
+    cost_s: NDArray[np.float64] | None
+    last_s: float
+
+    @classmethod
+    def of(cls, chunks: Iterable[Chunk], partitions: int) -> "Demand":
+        """Add up a stream.
+
+        Raises:
+            BadInput: rows are not in the order of time, a row costs less than nothing, or there is no row.
+        """
+        rows: NDArray[np.int64] = np.zeros(partitions, np.int64)
+        costs: NDArray[np.float64] = np.zeros(partitions)
+        costed = False
+        last_s = 0.0
+        seen = 0
+        for chunk in chunks:
+            rows += np.bincount(chunk.groups, minlength=partitions)
+            if chunk.due_s is not None and len(chunk.due_s):
+                if not (np.diff(chunk.due_s, prepend=last_s) >= 0).all():
+                    raise BadInput(f"after row {seen:,} a row is before the one above it; sort the trace by 'ts'")
+                last_s = float(chunk.due_s[-1])
+            if chunk.cost_s is not None:
+                costed = True
+                if not (chunk.cost_s >= 0).all() or not np.isfinite(chunk.cost_s).all():
+                    raise BadInput(f"after row {seen:,} a row costs less than 0 s or without end; mend 'cost_us'")
+                np.add.at(costs, chunk.groups, chunk.cost_s)
+            seen += len(chunk.groups)
+        if seen == 0:
+            raise BadInput("the trace has no rows to replay")
+        return cls(rows, costs if costed else None, last_s)
+
+    @property
+    def all_rows(self) -> int:
+        """Of the trace."""
+        return int(self.rows.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a stage can do at best with a demand.
+
+    Attributes:
+        rows: Of the trace.
+        last_s: When the last row is due.
+        row_s: CPU for a row on average, making it included.
+        capacity: CPU of all sites.
+        even_s: Nothing is done sooner: the last row is due, and all sites have worked all the time.
+        least_s: No placement of whole partitions is done sooner, as each is at one site at a time.
+        static_s: Without moves it is not done sooner.
+        heaviest_share: Of all work, what the heaviest partition makes.
+        busiest_share: Of all work, what the partitions of the busiest site make at the start.
+        static_load: CPU that the busiest site needs until the last row is due, over what it has; None without times.
+        best_load: The same where work is spread over all sites as evenly as the heaviest partition lets it.
+    """
+
+    rows: int
+    last_s: float
+    row_s: float
+    capacity: Capacity
+    even_s: float
+    least_s: float
+    static_s: float
+    heaviest_share: float
+    busiest_share: float
+    static_load: float | None
+    best_load: float | None
+
+
+def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | None = None) -> Bounds:
+    """The bounds of a stage; work at a site is what its partitions cost, and an even share of making the rows.
+
+    Partitions of a site that dies go on elsewhere, so that without moves it is as if it lived.
+    """
+    rows, sites = demand.all_rows, settings.sites
+    work = demand.rows * settings.costs.service_s if demand.cost_s is None else demand.cost_s
+    making_s = rows * settings.costs.produce_s
+    total_s = float(work.sum()) + making_s
+    by_site = np.bincount(settings.owners, work, sites) + making_s / sites
+    disturbances = (*settings.disturbances, *(faults.disturbances if faults else ()))
+    each = [Capacity.of_site(site, disturbances) for site in range(sites)]
+    capacity = Capacity.of(sites, (*disturbances, *(faults.crashes if faults else ())))
+    static_s = max([demand.last_s, *(one.until(float(needed)) for one, needed in zip(each, by_site, strict=True))])
+    even_s = max(demand.last_s, capacity.until(total_s))
+    has_s = np.array([one.by(demand.last_s) for one in each])
+    timed = demand.last_s > 0 and bool(has_s.min() > 0)
+    return Bounds(
+        rows=rows,
+        last_s=demand.last_s,
+        row_s=total_s / rows,
+        capacity=capacity,
+        even_s=even_s,
+        least_s=max(even_s, float(work.max())),
+        static_s=static_s,
+        heaviest_share=float(work.max()) / total_s if total_s > 0 else 0.0,
+        busiest_share=float(by_site.max()) / total_s if total_s > 0 else 0.0,
+        static_load=float((by_site / has_s).max()) if timed else None,
+        best_load=max(total_s / float(has_s.sum()), float(work.max()) / demand.last_s) if timed else None,
+    )

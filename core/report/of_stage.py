@@ -1,0 +1,209 @@
+"""Charts of a stage over time: its cases beside each other, and what moved meanwhile."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.report.axes import DASHED, across, column_of, named, powers, spans_magnitudes, ticks, up
+from adapt.core.report.chart import Chart, Records, chart
+from adapt.core.report.labels import count
+from adapt.core.report.points import bin_size, highest_of_neighbours, is_real
+from adapt.core.report.theme import PALETTE
+from adapt.core.report.values import human, number
+from adapt.core.table import Table
+
+MOST_POINTS = 240
+"""Of a line."""
+
+MOST_MARKS = 150
+"""Of the moves of a case."""
+
+MOST_SPANS = 90
+"""Along the time, in the chart of sites."""
+
+MOST_SITES = 32
+"""Lines of that chart."""
+
+_LEVELS = 8
+_STATIC = PALETTE[-1]
+_POLICIES = PALETTE[:-1]
+
+
+def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, ...]:
+    """All charts of a run: rate, latency, the sites of each case, what waits where, and what is on disk if anything."""
+    charts = [throughput_over_time(intervals, moves), latency_over_time(intervals)]
+    charts += [utilization_of_sites(sites, case) for case in _cases(sites)]
+    charts.append(held_over_time(intervals))
+    if _any(intervals, "source_queue"):
+        charts.append(
+            _lines(intervals, "Rows that wait to be taken", ["source_queue"], "Rows that were due and not yet taken")
+        )
+    if _any(intervals, "on_disk"):
+        charts.append(_lines(intervals, "Partitions on disk", ["on_disk"], "Partitions that did not fit in memory"))
+    return tuple(charts)
+
+
+def throughput_over_time(intervals: Table, moves: Table) -> Chart:
+    """What each case did in each interval, what the sites could have done, and when partitions moved."""
+    points, said = _points(intervals, ["throughput"])
+    highest = max((point["y"] for point in points if is_real(point["y"])), default=0)
+    bound, _ = _points(intervals, ["capacity"], cases=_cases(intervals)[:1])
+    shows_bound = bool(bound) and min(point["y"] for point in bound if is_real(point["y"])) <= 2 * highest
+    marks = _moves(moves)
+    sentence = f"The {named(intervals, 'throughput')} of each case"
+    if shows_bound:
+        sentence += "; the dashed line is what all sites together can do"
+        points += [{**point, "series": "capacity"} for point in bound]
+    if marks:
+        sentence += "; the ticks at the foot are moves of partitions, where they were decided"
+    layers: list[dict[str, Any]] = [
+        {"mark": DASHED, **_where("datum.series == 'capacity'")},
+        {"mark": "line", **_where("datum.series != 'capacity' && !datum.moved"), **_coloured(intervals)},
+        {
+            "mark": {"type": "tick", "orient": "vertical", "size": 9, "thickness": 1.2, "opacity": 0.8, "aria": False},
+            **_where("datum.moved"),
+            **_coloured(intervals),
+        },
+    ]
+    encoding = {"x": across(intervals, "end"), "y": up(intervals, "throughput", zero=True)}
+    body = {"height": 260, "encoding": encoding, "layer": layers}
+    return chart("Throughput", body, [*points, *marks] if points else [], f"{sentence}.{said}", intervals)
+
+
+def latency_over_time(intervals: Table) -> Chart:
+    """What half and what 99 % of the rows of each interval do not exceed, on a logarithmic scale."""
+    sentence = "The latency that 99 % of the rows of each interval do not exceed, and dashed that of half of them"
+    return _lines(intervals, "Latency", ["latency_p99", "latency_p50"], sentence)
+
+
+def held_over_time(intervals: Table) -> Chart:
+    """What producers hold back, and what is in connections."""
+    sentence = (
+        "Rows that producers hold back in their buffers, and dashed those in connections, at the end of an interval"
+    )
+    return _lines(intervals, "Rows between source and sites", ["in_pools", "in_connections"], sentence)
+
+
+def utilization_of_sites(sites: Table, case: str) -> Chart:
+    """How busy each site was over the time of one case: a line a site, darker where busier."""
+    title = f"Sites, {case}"
+    rows = [row for row in sites.records() if row["case"] == case]
+    numbers = sorted({int(row["site"] or 0) for row in rows})
+    if not rows:
+        return chart(title, {"mark": "rect"}, [], f"How busy each site was with {case}.", sites)
+    busy = np.array([float(row["utilization"] or 0) for row in rows]).reshape(-1, len(numbers))
+    ends = [float(row["end"] or 0) for row in rows[:: len(numbers)]]
+    together, spans = bin_size(len(numbers), MOST_SITES), bin_size(len(ends), MOST_SPANS)
+    points = _spans(busy, [0.0, *ends], together, spans)
+    sentence = f"How busy each site was with {case}: the darker, the busier, in steps of {1 / _LEVELS:.1%} of the time"
+    if together > 1:
+        sentence += f"; a line is the busiest of {count(together)} neighbouring sites"
+    if spans > 1:
+        sentence += f"; each stretch is the mean of {count(spans)} neighbouring intervals"
+    last = max(float(end) for end in sites.values("end") if is_real(end))
+    encoding = {
+        "x": {**across(sites, "end"), "scale": {"domain": [0, last], "nice": False}},
+        "x2": {"field": "until"},
+        "y": {"field": "k", "type": "ordinal", "axis": {"title": "site", "labelOverlap": True}},
+        "opacity": {
+            "field": "y",
+            "type": "quantitative",
+            "legend": None,
+            "scale": {"domain": [0, 1], "range": [0.04, 1]},
+        },
+    }
+    mark = {"type": "rect", "color": PALETTE[0], "aria": False}
+    height = min(260, max(120, 14 * -(-len(numbers) // together)))
+    return chart(title, {"height": height, "mark": mark, "encoding": encoding}, points, f"{sentence}.", sites)
+
+
+def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spans: int) -> Records:
+    """Stretches of the same shade: neighbouring sites and intervals as one, then equal shades in a row joined."""
+    by_time = np.array([busy[first : first + spans].mean(axis=0) for first in range(0, len(busy), spans)])
+    shades = np.round(by_time * _LEVELS) / _LEVELS
+    starts = [*edges[:-1:spans], edges[-1]]
+    points: Records = []
+    for first in range(0, busy.shape[1], together):
+        line = shades[:, first : first + together].max(axis=1)
+        cuts = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
+        points += [
+            {"x": starts[begin], "until": starts[end], "k": first, "y": float(line[begin])}
+            for begin, end in pairwise(cuts)
+            if line[begin] > 0
+        ]
+    return points
+
+
+def _lines(intervals: Table, title: str, names: Sequence[str], sentence: str) -> Chart:
+    """A line for each case and column, the second column dashed; logarithmic where heights span magnitudes."""
+    points, said = _points(intervals, names)
+    heights = [point["y"] for point in points if is_real(point["y"])]
+    upwards = up(intervals, names[0], zero=True)
+    if spans_magnitudes(heights):
+        axis = ticks(intervals, names[0]) | powers(heights)
+        upwards = {**up(intervals, names[0]), "scale": {"type": "log"}, "axis": axis}
+        sentence += ", on a logarithmic scale"
+    layers = [
+        {
+            "mark": {"type": "line", **({"strokeDash": [4, 3], "strokeWidth": 1.3} if at else {})},
+            **_where(f"datum.name == '{name}'"),
+            **_coloured(intervals),
+        }
+        for at, name in enumerate(names)
+    ]
+    encoding = {"x": across(intervals, "end"), "y": upwards}
+    return chart(title, {"encoding": encoding, "layer": layers}, points, f"{sentence}.{said}", intervals)
+
+
+def _points(intervals: Table, names: Sequence[str], cases: Sequence[str] | None = None) -> tuple[Records, str]:
+    """Points of some columns for each case, each the highest of its neighbours where there are too many."""
+    points: Records = []
+    longest = 1
+    for case in _cases(intervals) if cases is None else cases:
+        rows = [row for row in intervals.records() if row["case"] == case]
+        size = bin_size(len(rows), MOST_POINTS)
+        longest = max(longest, size)
+        ends = [row["end"] for row in rows][::size]
+        for name in names:
+            column = column_of(intervals, name)
+            for end, height in zip(ends, highest_of_neighbours([row[name] for row in rows], size), strict=True):
+                if is_real(end):
+                    said = f"{case}, {number(end)} s: {name} {human(height, column)}"
+                    points.append({"x": end, "y": height, "series": case, "name": name, "moved": False, "d": said})
+    if not any(is_real(point["y"]) for point in points):
+        return [], ""
+    told = f" Each point is the highest of {count(longest)} neighbouring rows of the table." if longest > 1 else ""
+    return points, told
+
+
+def _moves(moves: Table) -> Records:
+    """When something moved in each case, neighbours as one where there are too many."""
+    points: Records = []
+    for case in _cases(moves):
+        at = sorted({round(float(row["decided"] or 0), 3) for row in moves.records() if row["case"] == case})
+        points += [{"x": time, "y": 0, "series": case, "moved": True} for time in at[:: bin_size(len(at), MOST_MARKS)]]
+    return points
+
+
+def _coloured(intervals: Table) -> dict[str, Any]:
+    """The colour of each case: grey where nothing moves."""
+    cases = _cases(intervals)
+    given = [_STATIC, *(_POLICIES[at % len(_POLICIES)] for at in range(len(cases) - 1))]
+    legend = {} if len(cases) > 1 else {"legend": None}
+    colour = {"field": "series", "type": "nominal", "scale": {"domain": cases, "range": given[: len(cases)]}, **legend}
+    return {"encoding": {"color": colour}}
+
+
+def _cases(table: Table) -> list[str]:
+    return list(dict.fromkeys(str(case) for case in table.values("case")))
+
+
+def _any(intervals: Table, name: str) -> bool:
+    return any(is_real(cell) and cell > 0 for cell in intervals.values(name))
+
+
+def _where(condition: str) -> Mapping[str, Any]:
+    return {"transform": [{"filter": condition}]}
