@@ -110,7 +110,7 @@ SPECIFIED = (
     "at its full rate",
     "that of a tuple in memory",
     "latency is 2.4e5 us",
-    "increases exponentially",
+    "increases exponentially once",
     "hybrid policy outperforms",
     "at least twice as fast",
     "within 4 % of the capacity bound",

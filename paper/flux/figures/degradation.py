@@ -145,7 +145,7 @@ def _claims(scope: Scope, runs: Degraded) -> list[Judged]:
         (
             Claim(
                 "Figure 7, section 5.4",
-                "And remains there, however many more are loaded",
+                "Without moves it remains there, however many more sites are loaded",
                 "remains",
                 between(0.95, 1.05),
                 f"throughput with {every} loaded sites over that with one; 5 % is our tolerance",

@@ -132,7 +132,7 @@ def _claims(scope: Scope, runs: Mapping[tuple[Mix, FluxPolicy], list[Ran]]) -> l
             (
                 Claim(
                     "Section 6.3",
-                    f"It avoids high latencies with {named}",
+                    f"The hybrid policy avoids high latencies with {named}",
                     "avoids",
                     below(1),
                     "latency over that of the load policy, which leaves on disk what is there",

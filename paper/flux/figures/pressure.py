@@ -179,7 +179,7 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
         (
             Claim(
                 "Section 6.2",
-                "And then increases exponentially",
+                "With Flux latency increases exponentially once all memory is exhausted",
                 "exponentially (100 times is ours)",
                 above(100, departs=1),
                 f"latency with {beyond} sites pressed over that with {roomy}",

@@ -149,7 +149,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Figure 9, section 6.2",
-                "Meanwhile the static stage grinds to a halt",
+                "While a site writes to disk, the static stage grinds to a halt",
                 "0",
                 below(_STILL),
                 "throughput of its worst second over the full rate",
@@ -160,7 +160,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Figure 9, section 6.2",
-                "Then it goes on at a much reduced rate",
+                "The static stage then goes on at a much reduced rate",
                 "much reduced (half is ours)",
                 below(0.5, departs=1),
                 "throughput from then on over the full rate",
@@ -218,7 +218,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Figure 10, section 6.2",
-                "Until then latency is high",
+                "While partitions are on disk, latency with Flux is high",
                 "high (ten times 45 us is ours)",
                 above(450),
                 "us with Flux, on average over the tuples of its worst second",
@@ -229,7 +229,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Figure 10, section 6.2",
-                "And then latency with Flux is that of a tuple in memory",
+                "Once all is in memory, latency with Flux is that of a tuple in memory",
                 "45 us",
                 printed("45"),
                 "us over the last 5 s",
