@@ -15,8 +15,9 @@ Records: TypeAlias = NDArray[Any]
 NONE = -1
 """No tuple, partition or site: the end of a list."""
 
-IDLE, SERVING, IN_JOB, FREE, DEAD = range(5)
-"""What a consumer does: wait for input, process a tuple, do a job, nothing yet, being about to choose, or nothing."""
+IDLE, SERVING, IN_JOB, FREE, DEAD, BLOCKED = range(6)
+"""What a consumer does: wait for input, process a tuple, do a job, nothing yet, being about to choose (or waiting for a
+CPU that it shares), nothing, or wait until the stage after it has room for what it has made."""
 
 REACHED, ROWS_WANTED, QUIESCED, JOB_DONE, BACKLOG_DONE, SPILL_FULL = range(6)
 """Why the compiled part returns: its time is reached; the source must give more rows; all pauses of a site are
@@ -89,6 +90,19 @@ SITE = np.dtype(
     ],
     align=True,
 )
+
+CPU = np.dtype(
+    [
+        ("since", np.float64),  # when it was last left without work, or its idle time counted
+        ("idle", np.float64),  # seconds, up to then
+        ("turn", np.int32),  # the stage that it serves first
+        ("left", np.int32),  # what the first stage has made of the tuple at hand, and the second has no room for
+        ("value", np.int64),  # of that
+        ("bits", np.uint64),  # from which its groups are drawn
+    ],
+    align=True,
+)
+"""The CPU of a site that works for two stages."""
 
 PRODUCER = np.dtype(
     [
@@ -257,10 +271,12 @@ _TIMES = (
     "latency",  # that a tuple is on its way
     "produce",  # CPU to make a tuple
     "spill",  # to write a tuple to the spill
+    "selectivity",  # tuples of this stage for each of the one before
 )
 
 KINDS = {
     "site": SITE,
+    "cpu": CPU,  # where the sites work for two stages, kept with the first
     "producer": PRODUCER,
     "connection": CONNECTION,  # by site, then producer
     "queued": QUEUED,  # `credits` places for each connection, used in a ring
@@ -318,6 +334,10 @@ class Arrays:
     def __getitem__(self, name: str) -> Records:
         """The array of a name."""
         return self._arrays[name]
+
+    def share(self, worlds: Records) -> None:
+        """Be found from now on by another record, which must say what the present one does."""
+        self.worlds = worlds
 
     def put(self, name: str, array: Records) -> None:
         """Put an array in the place of one."""

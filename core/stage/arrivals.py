@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.arrays import ROW, Records
 
 
@@ -50,7 +50,24 @@ class Rows:
     chunks: Callable[[], Iterator[Chunk]]
 
 
-Source: TypeAlias = Drawn | Rows
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """Producers take what the consumers of the stage before them, at their sites, make of its tuples.
+
+    Attributes:
+        selectivity: Tuples of this stage for each of the one before, on average; from 0 up.
+        shares: What each group weighs, from 0, shape (groups,); all alike if not given.
+    """
+
+    selectivity: float = 1.0
+    shares: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.selectivity < np.inf:
+            raise UsageError(f"a tuple cannot make {self.selectivity:g} others; give a selectivity from 0 up")
+
+
+Source: TypeAlias = Drawn | Rows | Made
 
 
 def alias_table(shares: NDArray[np.float64] | None, groups: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

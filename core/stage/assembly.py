@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from adapt.core.errors import UsageError
+from adapt.core.stage.adapted import OneStage
 from adapt.core.stage.arrivals import Source
 from adapt.core.stage.faults import FaultSchedule
 from adapt.core.stage.memory import Memory, Spilling
@@ -71,7 +72,9 @@ def assemble(
     twins = Standby(stage, movement) if standby else None
     recovery = Recovery(stage, movement, faults, spilling, twins) if faults.crashes or standby else None
     living = recovery.living if recovery else None
-    rounds = Rounds(stage, movement, controller, idle_clock_s, spilling, living) if controller is not None else None
+    rounds = None
+    if controller is not None:
+        rounds = Rounds(OneStage(stage, movement), controller, idle_clock_s, spilling, living)
     if recovery is not None:
         recovery.rounds = rounds
     return Assembly(stage, movement, rounds, spilling, twins, recovery)

@@ -8,6 +8,9 @@ Throughout, room in a connection means that no tuple of its producer waits for i
 back lets exactly one waiting tuple go, and what is then pulled from the source goes into the pool, or straight through
 a connection that has room.
 
+Two stages in a row, whose consumers share the CPU of their site, are two worlds that are advanced together: what is
+made of a tuple of the first is routed by the producer of the second at the same site.
+
 Source: Flux, sections 2.3, 2.4, 4 and 5.1.
 """
 
@@ -20,7 +23,9 @@ from adapt.core.compiled import compiled, fetch_ahead, inlined, record_at
 from adapt.core.stage.arrays import (
     BACKLOG_DONE,
     BIN,
+    BLOCKED,
     CONNECTION,
+    CPU,
     DUE,
     ENTRY,
     FLOW,
@@ -70,6 +75,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 _LOW = np.uint64(0xFFFFFFFF)
+_OF_53_BITS = 2.0**-53
 
 
 @compiled
@@ -265,6 +271,150 @@ def advance(worlds: Records, until: float) -> tuple[int, int]:
             site.backlog = NONE
             return BACKLOG_DONE, slot
         _begin(world, slot, now)
+
+
+@compiled
+def advance_two(worlds: Records, until: float) -> tuple[int, int, int]:
+    """As `advance`, for two stages in a row. A CPU works for one consumer at a time, to the end of what that does.
+
+    Where both have something to do they take turns.
+
+    Returns:
+        Why it returns, the site that it is about, and of which stage.
+    """
+    first, second = worlds[0], worlds[1]
+    for site_number in range(first.sites):  # what Python has done may have made room, or work
+        _unblock(worlds, site_number, first.now)
+        _share(worlds, site_number, first.now)
+    while True:
+        if first.hungry > 0:
+            return ROWS_WANTED, NONE, 0
+        stage = 0
+        now = _due(first, _winner(first, 1).slot).at
+        if _due(second, _winner(second, 1).slot).at < now:
+            stage = 1
+            now = _due(second, _winner(second, 1).slot).at
+        if now >= until:
+            first.now = until
+            second.now = until
+            return REACHED, NONE, 0
+        first.now = now
+        second.now = now
+        world = worlds[stage]
+        slot = _winner(world, 1).slot
+        if slot >= world.sites:
+            _fill(world, slot - world.sites, now)
+            continue
+        site = _site(world, slot)
+        if site.doing == SERVING:
+            _finish(world, slot, now)
+            site.doing = FREE
+            _cpu(first, slot).since = now
+            if stage == 0:
+                _make(worlds, slot, now)
+            if site.quiesced != 0:
+                site.quiesced = 0
+                return QUIESCED, slot, stage
+        elif site.doing == IN_JOB:
+            site.busy += now - site.since
+            site.doing = FREE
+            _cpu(first, slot).since = now
+            return JOB_DONE, slot, stage
+        elif site.doing == IDLE:
+            site.idle += now - site.since
+            site.doing = FREE
+        _share(worlds, slot, now)
+
+
+@inlined
+def _share(worlds: Records, site_number: int, now: float) -> None:
+    """A CPU that has no work is given some, if there is any; who waits for it, or for room, has no event."""
+    first, second = worlds[0], worlds[1]
+    one, two = _site(first, site_number), _site(second, site_number)
+    idle = not (one.doing == SERVING or one.doing == IN_JOB or two.doing == SERVING or two.doing == IN_JOB)
+    if idle and (one.doing == FREE or two.doing == FREE):
+        _give_work(worlds, site_number, now)
+    if (one.doing == FREE or one.doing == BLOCKED) and _due(first, site_number).at < np.inf:
+        _schedule(first, site_number, np.inf)
+    if two.doing == FREE and _due(second, site_number).at < np.inf:
+        _schedule(second, site_number, np.inf)
+
+
+@inlined
+def _give_work(worlds: Records, site_number: int, now: float) -> None:
+    """The free consumers of a site look for work in turn, until one has some; it pays what both producers have used."""
+    first, second = worlds[0], worlds[1]
+    one, two, cpu = _site(first, site_number), _site(second, site_number), _cpu(first, site_number)
+    waited = now - cpu.since
+    cpu.since = now
+    cpu.idle += waited
+    debt = max(0.0, one.debt + two.debt - waited)
+    one.debt = 0.0
+    two.debt = 0.0
+    for step in range(2):
+        stage = (cpu.turn + step) & 1
+        mine = one if stage == 0 else two
+        if mine.doing == FREE:
+            mine.debt += debt
+            debt = 0.0
+            _begin(worlds[stage], site_number, now)
+            if mine.doing != IDLE:
+                cpu.turn = 1 - stage
+                if stage == 1 and mine.doing == SERVING:
+                    _unblock(worlds, two.producer, now)
+                return
+            debt = mine.debt
+            mine.debt = 0.0
+    one.debt = debt
+
+
+@inlined
+def _make(worlds: Records, site_number: int, now: float) -> None:
+    """What a consumer of the first stage makes of the tuple that it has processed; it waits if there is no room for it.
+
+    How many tuples and of which groups follows from whose tuple it was, so that any order of processing makes the same.
+    """
+    first, second = worlds[0], worlds[1]
+    site, cpu = _site(first, site_number), _cpu(first, site_number)
+    bits = _mixed(np.uint64(site.number) * _GOLDEN + np.uint64(site.producer) * _MIX1 + np.uint64(1))
+    whole = math.floor(second.selectivity)
+    cpu.left = whole
+    if np.float64(bits >> np.uint64(11)) * _OF_53_BITS < second.selectivity - whole:
+        cpu.left += 1
+    cpu.bits = bits
+    cpu.value = site.number
+    if first.window > 0:
+        cpu.value = _window(first, site.group).sum
+    _hand_on(worlds, site_number, now)
+    if cpu.left > 0:
+        site.doing = BLOCKED
+        site.since = now
+
+
+@inlined
+def _hand_on(worlds: Records, site_number: int, now: float) -> None:
+    """The second stage's producer takes what the first stage's consumer has made, as far as it has room."""
+    first, second = worlds[0], worlds[1]
+    site, cpu, producer = _site(first, site_number), _cpu(first, site_number), _producer(second, site_number)
+    while cpu.left > 0 and producer.held < second.pool:
+        cpu.bits += _GOLDEN
+        cpu.left -= 1
+        producer.generated += 1
+        site.debt += second.produce
+        _route(second, site_number, _group_of(second, _mixed(cpu.bits)), cpu.value, site.stamp, _DRAWN, now)
+
+
+@inlined
+def _unblock(worlds: Records, site_number: int, now: float) -> None:
+    """A consumer of the first stage that waits for room may have it now."""
+    first = worlds[0]
+    site = _site(first, site_number)
+    if site.doing == BLOCKED:
+        _hand_on(worlds, site_number, now)
+        if _cpu(first, site_number).left == 0:
+            site.idle += now - site.since
+            site.doing = FREE
+            _schedule(first, site_number, now)
 
 
 @inlined
@@ -938,6 +1088,12 @@ def _schedule(world: World, slot: int, at: float) -> None:
 def _site(world: World, number: int) -> Any:
     """A site and its consumer."""
     return record_at(world.site_at, SITE, number)
+
+
+@inlined
+def _cpu(world: World, number: int) -> Any:
+    """The CPU of a site that works for two stages."""
+    return record_at(world.cpu_at, CPU, number)
 
 
 @inlined

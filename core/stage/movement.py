@@ -72,17 +72,23 @@ class Movement:
     the donor keeps the state and the partition, which goes on at both.
     """
 
-    def __init__(self, stage: Stage, spilling: Spilling | None = None) -> None:
-        """A stage on which nothing moves yet, and what keeps its memory, if that is limited."""
+    def __init__(self, stage: Stage, spilling: Spilling | None = None, network: StateNetwork | None = None) -> None:
+        """A stage on which nothing moves yet.
+
+        Args:
+            stage: Where to move.
+            spilling: What keeps its memory, if that is limited.
+            network: What states go over, if others use it too.
+        """
         self._stage = stage
         self._spilling = spilling
-        network = stage.settings.network
-        self.network = StateNetwork(
-            stage.agenda, lambda: stage.now_s, network.flow_bits_per_s, network.state_bits_per_s
+        limits = stage.settings.network
+        self.network = network or StateNetwork(
+            stage.agenda, lambda: stage.now_s, limits.flow_bits_per_s, limits.state_bits_per_s
         )
         self.states = States(stage.arrays)
         self._sizes = stage.settings.state_sizes()
-        self._message_s = network.latency_s
+        self._message_s = limits.latency_s
         self.log: list[Moved] = []
         self.copied: list[Moved] = []
         """Copies for twins, which are in no log of moves."""

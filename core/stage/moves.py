@@ -24,7 +24,8 @@ class Observation:
     Attributes:
         collected_s: How long each site collected, shape (sites,).
         idle_s: How long of that it waited for input, shape (sites,).
-        processed: Tuples of each partition in that time, shape (partitions,).
+        processed: Tuples of each partition in that time, or what they take where partitions of several stages are seen
+            together; shape (partitions,).
         owners: The site of each partition, shape (partitions,).
         state_bytes: The state of each partition, shape (partitions,).
         on_disk: Which partitions are spilled, shape (partitions,).

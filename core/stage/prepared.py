@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from adapt.core.stage.arrays import (
     BIN,
     CONNECTION,
+    CPU,
     DUE,
     ENTRY,
     FLOW,
@@ -31,7 +32,7 @@ from adapt.core.stage.arrays import (
     Arrays,
     Records,
 )
-from adapt.core.stage.arrivals import Drawn, Source, alias_table
+from adapt.core.stage.arrivals import Drawn, Made, Rows, Source, alias_table
 from adapt.core.stage.disturbances import segments_of
 from adapt.core.stage.kernel import BINS_AN_OCTAVE, OCTAVES
 from adapt.core.stage.names import Router
@@ -74,6 +75,7 @@ def prepare(settings: StageSettings, source: Source, journal: int = 0, standby: 
             cursor=np.arange(sites) * (SERVICE_TIMES // sites),
             backlog=NONE,
         ),
+        cpu=np.zeros(0, CPU),
         producer=_filled(
             sites, PRODUCER, random=chance.integers(0, 2**64, sites, np.uint64), host=np.arange(sites, dtype=np.int32)
         ),
@@ -106,7 +108,8 @@ def prepare(settings: StageSettings, source: Source, journal: int = 0, standby: 
     world["anywhere"] = settings.router is Router.RIVER
     world["drawn"] = isinstance(source, Drawn)
     world["slots"], world["services"], world["entries"] = slots, SERVICE_TIMES, journal
-    world["horizon"], world["spill_free"] = -np.inf, NONE
+    world["horizon"], world["spill_free"] = np.inf if isinstance(source, Made) else -np.inf, NONE
+    world["selectivity"] = source.selectivity if isinstance(source, Made) else 0.0
     world["latency"], world["produce"] = settings.network.latency_s, settings.costs.produce_s
     return arrays
 
@@ -137,7 +140,7 @@ def _winners(due: NDArray[np.float64]) -> NDArray[np.int32]:
 
 
 def _groups(settings: StageSettings, source: Source) -> Records:
-    shares = source.shares if isinstance(source, Drawn) else None
+    shares = None if isinstance(source, Rows) else source.shares
     thresholds, aliases = alias_table(shares, len(settings.partition_of))
     return _filled(
         len(settings.partition_of), GROUP, partition=settings.partition_of, threshold=thresholds, alias=aliases

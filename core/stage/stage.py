@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from adapt.core.stage.agenda import Action, Agenda
 from adapt.core.stage.arrays import (
     BACKLOG_DONE,
+    BLOCKED,
     DEAD,
     FREE,
     IDLE,
@@ -69,7 +70,14 @@ class Census:
 class Stage:
     """Time, tuples, and jobs of consumers; whoever adapts the stage does it through this."""
 
-    def __init__(self, settings: StageSettings, source: Source, journal: int = 0, standby: bool = False) -> None:
+    def __init__(
+        self,
+        settings: StageSettings,
+        source: Source,
+        journal: int = 0,
+        standby: bool = False,
+        agenda: Agenda | None = None,
+    ) -> None:
         """A stage at time 0.
 
         Args:
@@ -77,12 +85,13 @@ class Stage:
             source: Where tuples come from.
             journal: How many of the first tuples that are processed to write down.
             standby: Whether partitions can have twins.
+            agenda: What is to be done at which time, where others do it too; one of its own if not given.
 
         Raises:
             BadInput: a disturbance, the shares of groups or the first rows cannot be.
         """
         self.settings = settings
-        self.agenda = Agenda()
+        self.agenda = Agenda() if agenda is None else agenda
         self.arrays: Arrays = prepare(settings, source, journal, standby)
         self.standby = standby
         self.dead: set[int] = set()
@@ -122,11 +131,15 @@ class Stage:
             until = min(self.agenda.next_s, until_s)
             why, which = advance(self.arrays.worlds, until)
             if why != REACHED:
-                self._answers[why](which)
+                self.answer(why, which)
             elif self.agenda.next_s <= until_s:
                 self.agenda.take()()
             else:
                 return
+
+    def answer(self, why: int, site: int) -> None:
+        """Do what the compiled part returned for, other than that its time is reached."""
+        self._answers[why](site)
 
     def do(self, site: int, job: Job) -> None:
         """Give a consumer a job, behind those that it has, before any more tuples."""
@@ -291,9 +304,9 @@ class Stage:
             record["host"] = site
 
     def idle_s(self) -> NDArray[np.float64]:
-        """How long each consumer has waited for input, or was dead, since the start, shape (sites,)."""
+        """How long each consumer has waited, for input or for room for what it made, or was dead; shape (sites,)."""
         sites = self.arrays["site"]
-        waiting = (sites["doing"] == IDLE) | (sites["doing"] == DEAD)
+        waiting = np.isin(sites["doing"], (IDLE, BLOCKED, DEAD))
         return np.asarray(sites["idle"] + np.where(waiting, self.now_s - sites["since"], 0.0))
 
     def arrived(self) -> int:

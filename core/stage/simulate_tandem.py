@@ -1,0 +1,178 @@
+"""Two stages in a row, simulated from start to end."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.errors import UsageError
+from adapt.core.stage.adapted import BothStages, OneStage
+from adapt.core.stage.arrivals import Rows, Source
+from adapt.core.stage.latency import percentile, upper_edges
+from adapt.core.stage.movement import Movement
+from adapt.core.stage.moves import Controller, Round
+from adapt.core.stage.rounds import Rounds
+from adapt.core.stage.series import Series
+from adapt.core.stage.simulate import Simulated
+from adapt.core.stage.tandem import Tandem, TandemSettings
+from adapt.core.table import Column, Kind, Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedTandem:
+    """What two stages in a row did.
+
+    Attributes:
+        settings: What they were made of.
+        first: The stage with the source. Its rounds are those of its own controller.
+        second: The one after it. Its total latencies are from end to end: from when the tuple that a tuple was made of
+            was due. Its rounds are those of its own controller.
+        joint_rounds: Those of a controller of both, in which the partitions of the second stage follow those of the
+            first.
+        utilization: Of the CPU of each site in each interval, shape (intervals, sites).
+        in_between: Tuples that were made and for which the second stage had no room, at the end.
+    """
+
+    settings: TandemSettings
+    first: Simulated
+    second: Simulated
+    joint_rounds: list[Round]
+    utilization: NDArray[np.float64]
+    in_between: int
+
+    def rate(self, since_s: float = 0.0) -> float:
+        """Tuples of the source whose makings were processed, a second, over the intervals from a time on."""
+        intervals = [one for one in self.second.intervals if one.start_s >= since_s - 1e-9]
+        if not intervals or self.settings.between.selectivity == 0:
+            return 0.0
+        made = sum(one.processed for one in intervals) / (intervals[-1].end_s - intervals[0].start_s)
+        return made / self.settings.between.selectivity
+
+    def moves_a_minute(self, since_s: float = 0.0) -> float:
+        """Moves of both stages that were decided from a time on, a minute."""
+        moves = [one for one in self.first.moves + self.second.moves if one.times_s["decided"] >= since_s]
+        lasting_s = self.second.intervals[-1].end_s - since_s
+        return 60 * len(moves) / lasting_s if lasting_s > 0 else 0.0
+
+    def summary(self, since_s: float = 0.0) -> Table:
+        """The whole in one row, what has a rate or a latency from a time on."""
+        columns = [
+            Column("seconds", Kind.SECONDS, "s"),
+            Column("generated", Kind.COUNT, "tuples", "by the source"),
+            Column("processed_first", Kind.COUNT, "tuples"),
+            Column("processed_second", Kind.COUNT, "tuples"),
+            Column("rate", Kind.NUMBER, "tuples/s", "of the source, through both stages"),
+            Column("bound", Kind.NUMBER, "tuples/s", "what all CPU together could do at the end"),
+            Column("of_bound", Kind.SHARE),
+            Column("latency_mean", Kind.SECONDS, "s", "from due to processed by the second stage"),
+            Column("latency_p99", Kind.SECONDS, "s"),
+            Column("moves_first", Kind.COUNT),
+            Column("moves_second", Kind.COUNT),
+            Column("moves_a_minute", Kind.NUMBER, "1/min"),
+        ]
+        end_s = self.second.intervals[-1].end_s
+        rate, bound = self.rate(since_s), self.settings.bound(end_s)
+        row = (
+            end_s,
+            self.first.census.generated,
+            self.first.census.processed,
+            self.second.census.processed,
+            rate,
+            bound,
+            rate / bound,
+            *self._latency_s(since_s),
+            len(self.first.moves),
+            len(self.second.moves),
+            self.moves_a_minute(since_s),
+        )
+        note = f"Rates and latencies from {since_s:g} s on." if since_s else ""
+        return Table.of("Two stages", columns, [row], note=note)
+
+    def tables(self) -> dict[str, Table]:
+        """The series of both stages, by name."""
+        stages = {"first": self.first, "second": self.second}
+        return {f"{stage}_{name}": table for stage, run in stages.items() for name, table in run.tables().items()}
+
+    def _latency_s(self, since_s: float) -> tuple[float | None, float | None]:
+        """Mean and 99th percentile from end to end; None where nothing was processed."""
+        latencies = [one.total for one in self.second.intervals if one.start_s >= since_s - 1e-9]
+        counts = np.zeros(len(upper_edges()), np.int64)
+        for one in latencies:
+            counts[one.first : one.first + len(one.counts)] += one.counts
+        if not counts.any():
+            return None, None
+        return sum(one.sum_s for one in latencies) / int(counts.sum()), percentile(counts, 0.99)
+
+
+def simulate_tandem(
+    settings: TandemSettings,
+    source: Source,
+    duration_s: float | None = None,
+    *,
+    first: Controller | None = None,
+    second: Controller | None = None,
+    joint: Controller | None = None,
+    interval_s: float = 1.0,
+    journal: int = 0,
+) -> SimulatedTandem:
+    """Run two stages in a row. The same arguments always give the same result.
+
+    Args:
+        settings: What they are made of.
+        source: Where the tuples of the first come from: drawn, or rows.
+        duration_s: Until then; if not given, until a stream has ended and all that was made of it is processed.
+        first: Moves partitions of the first stage, as if the second were not there.
+        second: Moves partitions of the second, likewise.
+        joint: Moves partitions of both. It sees how busy the CPUs are and what the partitions of both take of them.
+        interval_s: How often to take down what they do.
+        journal: How many of the first tuples that are processed to write down, in each.
+
+    Raises:
+        UsageError: an argument is out of its range; a joint controller beside one of its own; a drawn source has no
+            duration.
+        BadInput: a disturbance, the shares of groups or a row of the stream cannot be.
+    """
+    if not interval_s > 0 or (duration_s is not None and not duration_s > 0):
+        raise UsageError(f"a run of {duration_s} s in intervals of {interval_s:g} s is none; give times above 0")
+    if duration_s is None and not isinstance(source, Rows):
+        raise UsageError("drawn tuples have no end; give a duration")
+    if joint is not None and (first is not None or second is not None):
+        raise UsageError("a stage cannot have two controllers; give a joint one, or one for each stage")
+    tandem = Tandem(settings, source, journal)
+    one = Movement(tandem.first)
+    movements = one, Movement(tandem.second, network=one.network)
+    own = [
+        Rounds(OneStage(stage, movement), controller) if controller is not None else None
+        for stage, movement, controller in zip(tandem.stages, movements, (first, second), strict=True)
+    ]
+    both = Rounds(BothStages(tandem, movements), joint) if joint is not None else None
+    series = [Series(stage) for stage in tandem.stages]
+    idle_s = [tandem.cpu_idle_s()]
+    while True:
+        end_s = (len(idle_s)) * interval_s
+        tandem.run(end_s if duration_s is None else min(end_s, duration_s))
+        for each in series:
+            each.take()
+        idle_s.append(tandem.cpu_idle_s())
+        if tandem.drained if duration_s is None else tandem.now_s >= duration_s:
+            break
+    lasted = np.array([interval.end_s - interval.start_s for interval in series[0].intervals])
+    runs = [
+        Simulated(
+            intervals=watched.intervals,
+            moves=movement.log,
+            rounds=rounds.rounds if rounds else [],
+            census=stage.census(),
+            finished_s=float(stage.arrays.world["last"]),
+            journal=stage.arrays["entry"][: int(stage.arrays.world["journalled"])],
+        )
+        for stage, movement, rounds, watched in zip(tandem.stages, movements, own, series, strict=True)
+    ]
+    return SimulatedTandem(
+        settings=settings,
+        first=runs[0],
+        second=runs[1],
+        joint_rounds=both.rounds if both else [],
+        utilization=1 - np.diff(idle_s, axis=0) / lasted[:, None],
+        in_between=tandem.in_between(),
+    )
