@@ -1,27 +1,106 @@
 """Every planner by name."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from adapt.core.shedding.fragments import Apart
+from adapt.core.errors import UsageError
+from adapt.core.resources.functions import Floats
+from adapt.core.shedding.fragments import Apart, Fragment
 from adapt.core.shedding.local import GreedyLocal
 from adapt.core.shedding.names import DropPlanner
 from adapt.core.shedding.network import Network
+from adapt.core.shedding.plan_table import TablePlanner
 from adapt.core.shedding.planner import Planner
 from adapt.core.shedding.program import Program
+from adapt.core.shedding.solver import MOST_PLANS, Regions
 from adapt.core.shedding.without_table import Exact, LinearProgram, Nothing, Proportional
+from adapt.core.shedding.workload import Workload
 
-PLANNERS: Mapping[DropPlanner, Callable[[Program], Planner]] = MappingProxyType(
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannerOptions:
+    """What planners may ask for.
+
+    Attributes:
+        headroom: Part of every node and link that plans leave free, in [0, 1).
+        epsilon: What plans of a table may lose of the best score; of solver-w, what they may lose on average.
+        most_rates: The highest rates that a table is made for, tuples/s, shape (inputs,); others need none.
+        workload: How likely rates are; solver-w needs it.
+        most_plans: A table has no more of them; what it then loses may be above epsilon.
+    """
+
+    headroom: float = 0.0
+    epsilon: float = 0.05
+    most_rates: Floats | None = None
+    workload: Workload | None = None
+    most_plans: int = MOST_PLANS
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < 1:
+            raise UsageError(f"epsilon is {self.epsilon:g}; give a part of the score above 0 and below 1")
+        if not 0 <= self.headroom < 1:
+            raise UsageError(f"headroom is {self.headroom:g}; give a part of a capacity from 0 to below 1")
+        if self.most_plans < 1:
+            raise UsageError(f"a table of {self.most_plans} plans is none; give 1 or more")
+
+    def of(self, fragment: Fragment) -> "PlannerOptions":
+        """The same for a fragment."""
+        return replace(
+            self,
+            most_rates=None if self.most_rates is None else self.most_rates[fragment.inputs],
+            workload=None if self.workload is None else self.workload.of(fragment.inputs),
+        )
+
+    @property
+    def box(self) -> Floats:
+        """The highest rates.
+
+        Raises:
+            UsageError: they are not given.
+        """
+        if self.most_rates is None:
+            raise UsageError("plans made in advance need the highest rate of each input; give them, or use exact")
+        return self.most_rates
+
+
+def _solver(program: Program, options: PlannerOptions) -> TablePlanner:
+    regions = Regions(program, options.box)
+    regions.divide(options.epsilon, options.most_plans)
+    return regions.planner()
+
+
+def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
+    if options.workload is None:
+        raise UsageError("solver-w plans by how likely rates are; give it a workload, or use solver")
+    regions = Regions(program, options.box, options.workload)
+    regions.divide(options.epsilon, options.most_plans)
+    return regions.planner()
+
+
+PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = MappingProxyType(
     {
-        DropPlanner.NONE: Nothing,
-        DropPlanner.PROPORTIONAL: Proportional,
-        DropPlanner.GREEDY_LOCAL: GreedyLocal,
-        DropPlanner.LP: LinearProgram,
-        DropPlanner.EXACT: Exact,
+        DropPlanner.NONE: lambda program, _: Nothing(program),
+        DropPlanner.PROPORTIONAL: lambda program, _: Proportional(program),
+        DropPlanner.GREEDY_LOCAL: lambda program, _: GreedyLocal(program),
+        DropPlanner.LP: lambda program, _: LinearProgram(program),
+        DropPlanner.SOLVER: _solver,
+        DropPlanner.SOLVER_W: _solver_w,
+        DropPlanner.EXACT: lambda program, _: Exact(program),
     }
 )
+"""How each is made for the program of a fragment."""
 
 
-def planner_of(name: DropPlanner, network: Network, headroom: float = 0.0) -> Apart:
-    """A planner of a network, each fragment planned apart, a part of every resource left free."""
-    return Apart(network, lambda fragment: PLANNERS[name](Program.of(fragment.network, headroom)))
+def planner_of(name: DropPlanner, network: Network, options: PlannerOptions | None = None) -> Apart:
+    """A planner of a network, each fragment planned apart.
+
+    Raises:
+        UsageError: the planner needs an option that is not given, or cannot take this network.
+    """
+    chosen = options or PlannerOptions()
+
+    def make(fragment: Fragment) -> Planner:
+        return PLANNERS[name](Program.of(fragment.network, chosen.headroom), chosen.of(fragment))
+
+    return Apart(network, make)

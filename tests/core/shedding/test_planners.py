@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
+from adapt.core.errors import UsageError
 from adapt.core.shedding.fragments import fragments
 from adapt.core.shedding.names import DropPlanner
 from adapt.core.shedding.network import Input, Network, Node, Output
 from adapt.core.shedding.planner import MADE, UNSHED
 from adapt.core.shedding.program import Program
-from adapt.core.shedding.registry import planner_of
+from adapt.core.shedding.registry import PlannerOptions, planner_of
 from adapt.core.shedding.without_table import LinearProgram
+from adapt.core.shedding.workload import Observed
 from tests.core.shedding.networks import FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network, random_rates
 
 LP, EXACT, GREEDY = DropPlanner.LP, DropPlanner.EXACT, DropPlanner.GREEDY_LOCAL
@@ -18,7 +20,8 @@ PROPORTIONAL, NONE = DropPlanner.PROPORTIONAL, DropPlanner.NONE
 
 def planned(name, network, rates, **options):
     """Plans, and the score that their shares really give."""
-    plans = planner_of(name, network, **options).plan(np.asarray(rates, float))
+    options = PlannerOptions(**{"most_rates": np.full(len(network.inputs), 4.0), **options})
+    plans = planner_of(name, network, options).plan(np.asarray(rates, float))
     wiring = Program.of(network).wiring
     return plans, wiring.scores(wiring.flows(np.asarray(rates, float), plans.keeps))
 
@@ -102,3 +105,28 @@ def test_an_uncoordinated_plan_can_lose_most_of_the_score() -> None:
     _, greedy = planned(GREEDY, chains([(1.0, 9.0), (2.0, 1.0)]), [[1, 1]])
     _, best = planned(EXACT, chains([(1.0, 9.0), (2.0, 1.0)]), [[1, 1]])
     assert greedy < best / 3
+
+
+def test_solvers_are_chosen_by_name_and_plan_fragments_apart() -> None:
+    two = Network(
+        (Node("A"), Node("B")),
+        (Input("x"), Input("y")),
+        (delay("a", "A", "x", 1.0), delay("b", "B", "y", 1.0)),
+        (Output("oa", "a"), Output("ob", "b")),
+    )
+    rates = np.random.default_rng(0).random((200, 2)) * 4
+    for name, workload in [(DropPlanner.SOLVER, None), (DropPlanner.SOLVER_W, Observed(rates))]:
+        plans, score = planned(name, two, rates, epsilon=0.1, workload=workload)
+        assert plans.ids.shape == (200, 2)
+        assert (score >= 0.9 * np.minimum(rates, 1).sum(axis=1)).mean() > 0.95
+
+
+def test_what_a_planner_lacks_is_said() -> None:
+    with pytest.raises(UsageError, match="highest rate of each input"):
+        planner_of(DropPlanner.SOLVER, FIGURE_1)
+    with pytest.raises(UsageError, match="give it a workload"):
+        planned(DropPlanner.SOLVER_W, FIGURE_1, [[1, 1]])
+    with pytest.raises(UsageError, match="epsilon is 1"):
+        PlannerOptions(epsilon=1.0)
+    with pytest.raises(UsageError, match="headroom is 1"):
+        PlannerOptions(headroom=1.0)
