@@ -12,10 +12,12 @@ from adapt.core.report.charts import (
     migration_per_period,
     rank_frequency,
     rate_over_time,
+    stage_charts,
     top_keys,
 )
 from adapt.core.report.page import Page, Section, render_page
 from adapt.core.table import Column, Kind, Table
+from tests.core.report.stage_series import stage_tables
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
@@ -95,11 +97,18 @@ def plan_sections():
     yield Section("Channels", [], [channel_loads(loads)], [loads])
 
 
+def stage_sections():
+    intervals, sites, moves = stage_tables(seconds=300, sites=40, queue=1, on_disk=3, moves=30)
+    yield Section("A stage", [], stage_charts(intervals, sites, moves), [intervals, sites, moves])
+
+
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
     made = [{"command": "adapt report web.trace --html web.html", "inputs": [{"path": "a.log", "sha256": "3f" * 32}]}]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(render_page(Page("web.trace", [*trace_sections(), *plan_sections()], made)), encoding="utf-8")
+    path.write_text(
+        render_page(Page("web.trace", [*trace_sections(), *plan_sections(), *stage_sections()], made)), encoding="utf-8"
+    )
     return path
 
 
@@ -142,7 +151,7 @@ def test_it_complains_of_nothing_and_asks_nobody(opened):
 
 
 def test_every_chart_is_drawn_with_marks(opened):
-    assert opened.locator("figure").count() == 8
+    assert opened.locator("figure").count() == 15
     sizes = opened.evaluate(
         """[...document.querySelectorAll('figure')].map(figure =>
             [...figure.querySelectorAll('svg')].filter(svg => svg.getBoundingClientRect().width > 0).map(svg => {

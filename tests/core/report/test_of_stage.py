@@ -1,0 +1,75 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.report.of_stage import MOST_MARKS, MOST_POINTS, MOST_SITES, stage_charts, utilization_of_sites
+from adapt.core.table import Table
+from tests.core.report.stage_series import stage_tables
+
+
+def drawn(chart):
+    return chart.spec["data"]["values"]
+
+
+def titles(*tables):
+    return [chart.title for chart in stage_charts(*tables)]
+
+
+def test_what_waits_at_the_source_or_lies_on_disk_is_drawn_where_anything_does():
+    usual = ["Throughput", "Latency", "Sites, static", "Sites, load", "Rows between source and sites"]
+    assert titles(*stage_tables()) == usual
+    assert titles(*stage_tables(queue=1)) == [*usual, "Rows that wait to be taken"]
+    assert titles(*stage_tables(on_disk=2)) == [*usual, "Partitions on disk"]
+
+
+def test_the_rate_stands_under_what_the_sites_can_do_over_marks_of_moves():
+    chart = stage_charts(*stage_tables())[0]
+    heights = {(point["series"], point["x"]): point["y"] for point in drawn(chart) if not point["moved"]}
+    assert heights["static", 1.0] == 100.0
+    assert heights["load", 20.0] == 120.0
+    assert heights["capacity", 3.0] == 150.0
+    assert sum(point["moved"] for point in drawn(chart)) == 5
+    assert "the ticks at the foot are moves" in chart.sentence
+    assert "ticks" not in stage_charts(*stage_tables(moves=0))[0].sentence
+
+
+def test_a_capacity_far_above_the_rate_does_not_press_it_to_the_foot():
+    intervals, sites, moves = stage_tables()
+    at = [column.name for column in intervals.columns].index("capacity")
+    high = Table(intervals.title, intervals.columns, tuple((*row[:at], 1e6, *row[at + 1 :]) for row in intervals.rows))
+    chart = stage_charts(high, sites, moves)[0]
+    assert {point["series"] for point in drawn(chart)} == {"static", "load"}
+    assert "dashed" not in chart.sentence
+
+
+def test_long_runs_are_thinned_and_said_to_be():
+    rate, latency, *_ = stage_charts(*stage_tables(seconds=3 * MOST_POINTS, moves=5000))
+    assert sum(point["series"] == "load" and not point["moved"] for point in drawn(rate)) == MOST_POINTS
+    assert sum(point["moved"] for point in drawn(rate)) <= MOST_MARKS
+    assert "3 neighbouring rows" in latency.sentence
+    assert max(point["y"] for point in drawn(latency)) == pytest.approx(0.01 * 3 * MOST_POINTS)
+
+
+@given(st.integers(1, 300), st.integers(2, 80), st.integers(0, 2**20))
+def test_the_stretches_of_a_site_are_its_shades_without_a_gap(seconds, sites, seed):
+    busy = np.random.default_rng(seed).choice([0.0, 0.5, 1.0], (seconds, sites))
+    chart = utilization_of_sites(stage_tables(("static",), seconds, sites, busy=busy)[1], "static")
+    points = drawn(chart)
+    assert len({point["k"] for point in points}) <= MOST_SITES
+    assert all(0 < point["y"] <= 1 and point["x"] < point["until"] <= seconds for point in points)
+    if sites <= MOST_SITES and seconds <= 90:
+        for site in range(sites):
+            filled = np.zeros(seconds)
+            for point in points:
+                if point["k"] == site:
+                    filled[int(point["x"]) : int(point["until"])] += point["y"]
+            assert filled.tolist() == busy[:, site].tolist()
+
+
+def test_tables_without_rows_give_empty_charts():
+    for chart in stage_charts(*(Table(table.title, table.columns, ()) for table in stage_tables())):
+        assert chart.is_empty
+        json.dumps(chart.spec, allow_nan=False)
