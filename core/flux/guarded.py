@@ -25,10 +25,13 @@ class GuardedLoadBalancing:
         pairs: The thresholds of the paper.
         min_gain: The least fall of the higher of the two utilizations, as a share of what the partition makes of the
             donor's, in (0, 1].
+        least_cost: The least that a tuple is taken to cost a receiver, as a share of what it costs the donor; below 1
+            for statistics that are known to hold for busy receivers.
     """
 
     pairs: LoadBalancing = field(default_factory=LoadBalancing)
     min_gain: float = MIN_GAIN
+    least_cost: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 < self.min_gain <= 1:
@@ -49,13 +52,12 @@ class GuardedLoadBalancing:
                 moves.append(Move(int(owned[good[0]]), donor, receiver))
         return tuple(moves)
 
-    @staticmethod
-    def cost_ratio(observed: Observation, donor: int, receiver: int) -> float:
-        """What a tuple is taken to cost the receiver over what it costs the donor, at least 1."""
+    def cost_ratio(self, observed: Observation, donor: int, receiver: int) -> float:
+        """What a tuple is taken to cost the receiver over what it costs the donor; 1 where nothing tells."""
         total, utilization = observed.processed_by_site, observed.utilization
         if total[receiver] == 0 or utilization[donor] == 0:
             return 1.0
-        return max(1.0, float(utilization[receiver] / total[receiver] * total[donor] / utilization[donor]))
+        return max(self.least_cost, float(utilization[receiver] / total[receiver] * total[donor] / utilization[donor]))
 
 
 def loads_of(observed: Observation, site: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -18,8 +18,14 @@ class FluxPolicy(StrEnum):
     HYBRID = "hybrid"
     """As the paper has it: memory while anything is on disk, else load."""
 
+    LOAD_AUTO = "load-auto"
+    """That for load, finding by itself how long to collect."""
+
     LOAD_GUARDED = "load-guarded"
     """Evens out utilization, and is not fooled by receivers that look idle."""
 
     LOAD_SEVERAL = "load-several"
-    """The guarded one, a site giving as many partitions in a round as it has too many."""
+    """The guarded one, as many moves a round as are wanted, and ever finer ones while nothing changes."""
+
+    OPTIMUM = "optimum"
+    """Knows the run ahead, and assigns partitions as well as can be: a bound for the others."""

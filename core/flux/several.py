@@ -17,12 +17,18 @@ class SeveralMoves:
 
     Attributes:
         guard: Its estimator and thresholds.
+        least_donor: The utilization below which a site gives nothing.
     """
 
     guard: GuardedLoadBalancing = field(default_factory=GuardedLoadBalancing)
+    least_donor: float = 0.0
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
         """This round's moves: a site gives, or takes, or neither. Equal sites rank by their number."""
+        return self.foreseen(observed)[0]
+
+    def foreseen(self, observed: Observation) -> tuple[tuple[Move, ...], NDArray[np.float64]]:
+        """The moves, and the utilization that each site should then have, shape (sites,)."""
         pairs = self.guard.pairs
         mean = float(observed.utilization.mean())
         predicted = observed.utilization.copy()
@@ -31,7 +37,7 @@ class SeveralMoves:
         moves = []
         while gives.any() and takes.any():
             donor, receiver = _highest(predicted, gives), _lowest(predicted, takes)
-            if predicted[donor] < max(mean, pairs.min_imbalance * predicted[receiver]):
+            if predicted[donor] < max(self.least_donor, mean, pairs.min_imbalance * predicted[receiver]):
                 break
             ratio = self.guard.cost_ratio(observed, donor, receiver)
             given = self._first_that_helps(offers[donor], predicted[donor], predicted[receiver], ratio)
@@ -42,7 +48,7 @@ class SeveralMoves:
             moves.append(Move(int(partition), donor, receiver))
             predicted[donor] -= load
             predicted[receiver] += load * ratio
-        return tuple(moves)
+        return tuple(moves), predicted
 
     def _first_that_helps(
         self, offers: list[tuple[int, float]], gives: float, takes: float, ratio: float

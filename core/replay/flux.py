@@ -1,7 +1,7 @@
 """A stream replayed through a stage: once without moves, and once with each policy of Flux that moves partitions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -10,6 +10,7 @@ from adapt.core.errors import UsageError
 from adapt.core.flux.controller import MIN_COLLECTION_S
 from adapt.core.flux.load import MAX_RECEIVER, MIN_IMBALANCE, LoadBalancing
 from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.optimum import Ahead, ahead_of
 from adapt.core.flux.registry import controller_of
 from adapt.core.replay.demand import Bounds, Demand, bounds_of
 from adapt.core.replay.flux_outcome import Outcome, outcome_of
@@ -163,7 +164,8 @@ def replay_flux(
             if told is not None:
                 told(case, interval.end_s, taken)
 
-        controller = controller_of(policy, adapting.min_collection_s, pairs)
+        ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
+        controller = controller_of(policy, adapting.min_collection_s, pairs, ahead)
         done = simulate(
             settings,
             rows,
@@ -244,10 +246,18 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
     if faults is not None:
         faults.check(settings.sites, settings.disturbances)
     segments_of(settings.sites, (*settings.disturbances, *(faults.disturbances if faults else ())))
+    pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver)
     for policy in adapting.cases().values():
-        controller_of(policy, adapting.min_collection_s, LoadBalancing(adapting.min_imbalance, adapting.max_receiver))
+        if policy is not FluxPolicy.OPTIMUM:
+            controller_of(policy, adapting.min_collection_s, pairs)
     if memory is not None:
         check_memory(settings, memory)
+
+
+def _ahead(rows: Rows, settings: StageSettings, under: Conditions, period_s: float) -> Ahead:
+    """What the optimum is told: the rows, counted in one pass more, and what the schedules say."""
+    disturbances = (*settings.disturbances, *(under.faults.disturbances if under.faults else ()))
+    return ahead_of(replace(settings, disturbances=disturbances), rows, under.memory, period_s)
 
 
 def usual_interval_s(bounds: Bounds, duration_s: float | None) -> float:

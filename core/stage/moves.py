@@ -30,6 +30,7 @@ class Observation:
         state_bytes: The state of each partition, shape (partitions,).
         on_disk: Which partitions are spilled, shape (partitions,).
         available_bytes: Memory that each site may use for state, shape (sites,).
+        at_s: The time.
     """
 
     collected_s: NDArray[np.float64]
@@ -39,6 +40,7 @@ class Observation:
     state_bytes: NDArray[np.int64]
     on_disk: NDArray[np.bool_]
     available_bytes: NDArray[np.float64]
+    at_s: float = 0.0
 
     @property
     def sites(self) -> int:

@@ -134,6 +134,7 @@ class Rounds:
             state_bytes=self._adapted.state_bytes,
             on_disk=self._adapted.on_disk(),
             available_bytes=limits[self._asked],
+            at_s=self._adapted.now_s,
         )
 
     def _ranks_of_owners(self) -> NDArray[np.int32]:
