@@ -40,7 +40,11 @@ class MemoryBalancing:
         for at in range(observed.sites // 2):
             donor, receiver = int(ranking[at]), int(ranking[-1 - at])
             fits = excess[donor] >= 0
-            if excess[donor] > mean or (fits and in_use[donor] < self.min_imbalance * in_use[receiver]):
+            if (
+                excess[donor] == np.inf
+                or excess[donor] > mean
+                or (fits and in_use[donor] < self.min_imbalance * in_use[receiver])
+            ):
                 break
             gap = excess[receiver] - excess[donor]
             owned = np.flatnonzero((observed.owners == donor) & (observed.state_bytes > 0))

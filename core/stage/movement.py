@@ -137,6 +137,10 @@ class Movement:
             self._donating.add(donor)
             self._tell(donor, partial(self._ask_to_pause, donor, batch))
 
+    def moves(self, partition: int) -> bool:
+        """Whether a partition is on its way, or going back."""
+        return partition in self._moving
+
     def may_start(self, move: Move, copies: bool = False) -> bool:
         """Whether a move need not wait: its partition does not move, and its donor asks for no pause.
 

@@ -94,3 +94,7 @@ def test_the_hybrid_moves_load_only_to_where_there_is_room():
 def test_an_imbalance_below_one_is_refused():
     with pytest.raises(UsageError, match="1 or more"):
         MemoryBalancing(0.5)
+
+
+def test_where_memory_has_no_limit_nothing_moves():
+    assert MemoryBalancing().plan(pressed([np.inf, np.inf], [1], [3])) == ()

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from adapt.core.stage.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.memory import Memory, MemoryChange
 from adapt.core.stage.names import Router
 from adapt.core.stage.settings import Costs, Network, StageSettings
 
@@ -47,6 +48,22 @@ def stages(draw, routers=tuple(Router)):
         window=draw(st.integers(1, 4)),
         disturbances=draw(disturbances(sites)),
         seed=draw(st.integers(0, 2**20)),
+    )
+
+
+@st.composite
+def memories(draw, of, span_s):
+    """Memory for one partition or a few, at sites that lose and regain some; a disk fast enough for short runs."""
+    largest = float(of.state_sizes().max() * of.costs.tuple_bytes + 1)
+    sizes = st.floats(largest, 4 * largest)
+    changes = st.builds(MemoryChange, st.integers(0, of.sites - 1), st.floats(0, span_s), sizes)
+    return Memory(
+        site_bytes=draw(sizes),
+        changes=tuple(draw(st.lists(changes, max_size=4))),
+        disk_bytes_per_s=draw(st.floats(2e7, 1e9)),
+        seek_s=1e-4,
+        seek_sd_s=1e-5,
+        quantum_s=1e-3,
     )
 
 

@@ -10,35 +10,9 @@ from adapt.core.stage.arrivals import Drawn
 from adapt.core.stage.memory import Memory, MemoryChange, Spilling
 from adapt.core.stage.simulate import simulate
 from adapt.core.stage.stage import Stage
-from tests.core.stage.stages import drawn, stages, stream
+from tests.core.stage.stages import memories, stages, stream
 from tests.core.stage.test_movement import AnyMoves
-from tests.core.stage.test_stage import BY_CONTENT, in_order, serial_answers, small
-
-
-@st.composite
-def memories(draw, of, span_s):
-    """Memory for one partition or a few, at sites that lose and regain some; a disk fast enough for short runs."""
-    largest = float(of.state_sizes().max() * of.costs.tuple_bytes + 1)
-    sizes = st.floats(largest, 4 * largest)
-    changes = st.builds(MemoryChange, st.integers(0, of.sites - 1), st.floats(0, span_s), sizes)
-    return Memory(
-        site_bytes=draw(sizes),
-        changes=tuple(draw(st.lists(changes, max_size=4))),
-        disk_bytes_per_s=draw(st.floats(2e7, 1e9)),
-        seek_s=1e-4,
-        seek_sd_s=1e-5,
-        quantum_s=1e-3,
-    )
-
-
-@given(st.data(), stages(BY_CONTENT), st.floats(0, 2), st.integers(0, 2**20), st.booleans())
-def test_spilling_loses_doubles_and_reorders_nothing(data, of, zipf, seed, moving):
-    memory = data.draw(memories(of, 0.03))
-    controller = AnyMoves(seed) if moving else None
-    run = simulate(of, drawn(of, zipf), 0.04, controller, memory, interval_s=0.01, journal=10**4)
-    assert run.census.whole, run.census
-    assert in_order(run.journal)
-    assert run.journal["answer"].tolist() == serial_answers(run.journal, of.window)
+from tests.core.stage.test_stage import BY_CONTENT, in_order, small
 
 
 @given(st.data(), stages(BY_CONTENT), st.integers(0, 300), st.integers(0, 2**20), st.booleans())

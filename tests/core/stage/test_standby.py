@@ -22,6 +22,8 @@ from tests.core.stage.test_stage import in_order, serial_answers, small
 ROWS = 600
 SPAN_S = 0.03
 SCHEDULES = 200
+LONGEST_S = 2.0
+"""Every stage is through long before."""
 
 CONTROLLERS = (
     lambda _: None,
@@ -72,7 +74,7 @@ def a_run(of, seed, crashes, detection_s):
     return simulate(
         of,
         stream(of, ROWS, SPAN_S, seed),
-        None,
+        LONGEST_S,
         CONTROLLERS[seed % len(CONTROLLERS)](seed),
         faults=FaultSchedule(tuple(crashes), detection_s),
         standby=True,

@@ -1,0 +1,191 @@
+"""What holds of every stage, whatever its policy, its load, its memory and its faults."""
+
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapt.core.errors import BadInput
+from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.registry import controller_of
+from adapt.core.stage.assembly import Assembly, assemble
+from adapt.core.stage.faults import Crash, FaultSchedule
+from adapt.core.stage.memory import Memory
+from adapt.core.stage.settings import StageSettings
+from adapt.core.stage.simulate import simulate
+from tests.core.stage.stages import drawn, memories, stages, stream
+from tests.core.stage.test_movement import AnyMoves
+from tests.core.stage.test_stage import BY_CONTENT, in_order, serial_answers
+
+SPAN_S = 0.03
+LONGEST_S = 3.0
+"""Every stream is processed long before."""
+CASES = 3000 if os.environ.get("ADAPT_SOAK") else 300
+FAITHFUL = (FluxPolicy.LOAD, FluxPolicy.MEMORY, FluxPolicy.HYBRID)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All arguments of a run; policies and sources are made anew for each."""
+
+    of: StageSettings
+    rows: int | None
+    zipf: float
+    policy: str
+    memory: Memory | None
+    faults: FaultSchedule
+    standby: bool
+    seed: int
+    steps: list[float] = field(default_factory=list)
+
+    def source(self):
+        return drawn(self.of, self.zipf) if self.rows is None else stream(self.of, self.rows, SPAN_S, self.seed)
+
+    def controller(self):
+        if self.policy == "any":
+            return AnyMoves(self.seed)
+        return controller_of(FluxPolicy(self.policy), 1e-3)
+
+    def assembled(self):
+        return assemble(
+            self.of, self.source(), self.controller(), self.memory, self.faults, standby=self.standby, journal=10**4
+        )
+
+    def simulated(self):
+        duration_s = LONGEST_S if self.rows is not None else sum(self.steps)
+        return simulate(
+            self.of,
+            self.source(),
+            duration_s,
+            self.controller(),
+            self.memory,
+            self.faults,
+            standby=self.standby,
+            interval_s=0.02,
+            journal=10**4,
+        )
+
+
+@st.composite
+def crashes(draw, of):
+    """Of sites that are not disturbed otherwise, some of which come back, and never of all at once."""
+    calm = sorted(set(range(of.sites)) - {one.site for one in of.disturbances})
+    found = []
+    for site in draw(st.lists(st.sampled_from(calm), max_size=3)) if calm else ():
+        at_s = draw(st.floats(0, SPAN_S))
+        back_s = draw(st.one_of(st.just(np.inf), st.floats(1e-5, 0.02).map(lambda s, at_s=at_s: at_s + s)))
+        if any(one.site == site and one.at_s <= back_s and at_s <= one.back_s for one in found):
+            continue
+        faults = FaultSchedule(tuple(sorted([*found, Crash(site, at_s, back_s)], key=lambda one: one.at_s)))
+        try:
+            faults.check(of.sites)
+        except BadInput:
+            continue
+        found = list(faults.crashes)
+    return FaultSchedule(tuple(found), draw(st.floats(1e-5, 5e-3)))
+
+
+@st.composite
+def scenarios(draw):
+    of = draw(stages(BY_CONTENT))
+    standby = draw(st.booleans())
+    limited = not standby and draw(st.booleans())
+    return Scenario(
+        of,
+        draw(st.one_of(st.none(), st.integers(0, 500))),
+        draw(st.floats(0, 2)),
+        draw(st.sampled_from(["any", *FluxPolicy])),
+        draw(memories(of, SPAN_S)) if limited else None,
+        draw(crashes(of)),
+        standby,
+        draw(st.integers(0, 2**20)),
+        draw(st.lists(st.floats(1e-5, 0.02), min_size=1, max_size=5)),
+    )
+
+
+def check_places(one: Assembly) -> None:
+    """No tuple is lost or doubled unsaid, and no place is overfull."""
+    stage, of = one.stage, one.stage.settings
+    census = stage.census()
+    assert census.whole, census
+    producers, connections = stage.arrays["producer"], stage.arrays["connection"]
+    assert producers["held"].min() >= 0
+    room = of.held_tuples + (2 * of.sites * of.network.connection_tuples if stage.standby else 0)
+    assert producers["held"].max() <= room
+    assert 0 <= connections["count"].min() <= connections["count"].max() <= of.network.connection_tuples
+    assert stage.arrays["partition"]["in_flight"].min() >= 0
+    if stage.standby:
+        assert stage.arrays["kept"]["pending"].sum() == stage.arrays["line"]["count"].sum()
+
+
+def check_partitions(one: Assembly) -> None:
+    """Every partition has one owner, and its state is in one place; its twin is elsewhere."""
+    stage, movement = one.stage, one.movement
+    owners = stage.arrays["partition"]["owner"]
+    assert 0 <= owners.min() <= owners.max() < stage.settings.sites
+    known = one.recovery.living() if one.recovery else range(stage.settings.sites)
+    for partition, owner in enumerate(owners.tolist()):
+        assert owner in known or movement.receiver_of(partition) is not None
+    if stage.standby:
+        assert (stage.arrays["pair"]["twin"] != owners).all()
+    for partition, steps in {moved.move.partition: moved.times_s for moved in movement.log}.items():
+        if movement.moves(partition) and "extracted" in steps and "installed" not in steps:
+            assert not movement.states.copy(partition).values.any()
+            assert len(movement.on_the_wire[partition].windows) == len(movement.states.copy(partition).windows)
+
+
+def check_network(one: Assembly, before_bits: float, lasted_s: float) -> None:
+    """Neither a transfer nor all together had more than their share."""
+    limits, network = one.stage.settings.network, one.movement.network
+    assert network.rate <= limits.flow_bits_per_s
+    assert network.rate * network.flows <= limits.state_bits_per_s * (1 + 1e-12)
+    assert network.bits_sent - before_bits <= limits.state_bits_per_s * lasted_s * (1 + 1e-9) + 1e-3
+    for moved in [*one.movement.log, *one.movement.copied]:
+        if "received" in moved.times_s:
+            took_s = moved.times_s["received"] - moved.times_s["extracted"]
+            assert moved.state_bytes * 8 <= limits.flow_bits_per_s * took_s * (1 + 1e-9) + 1e-3
+
+
+def check_rounds(one: Assembly, policy: str) -> None:
+    """A faithful policy moves one partition a site and round, so at most n/2."""
+    for done in one.rounds.rounds if one.rounds is not None and policy in FAITHFUL else ():
+        ends = [site for move in done.moves for site in (move.donor, move.receiver)]
+        assert len(ends) == len(set(ends))
+        assert len(done.moves) <= one.stage.settings.sites // 2
+
+
+def check_answers(journal, crashes, of: StageSettings) -> None:
+    """Tuples are in order, none twice; answers are those of a serial run, but for groups that are said to have lost."""
+    assert in_order(journal)
+    assert (of.partition_of[journal["group"]] == journal["partition"]).all()
+    lost = set().union(*(crash.hit for crash in crashes))
+    right = np.array(serial_answers(journal, of.window), np.int64) == journal["answer"]
+    assert set(journal["group"][~right].tolist()) <= lost
+
+
+@given(scenarios())
+@settings(max_examples=CASES)
+def test_invariants(scenario):
+    one = scenario.assembled()
+    for step_s in scenario.steps:
+        before_bits, before_s = one.movement.network.bits_sent, one.stage.now_s
+        one.stage.run(before_s + step_s)
+        check_places(one)
+        check_partitions(one)
+        check_network(one, before_bits, one.stage.now_s - before_s)
+    check_rounds(one, scenario.policy)
+    run = scenario.simulated()
+    assert run.census.whole
+    assert run.disagreed == 0
+    check_answers(run.journal, run.crashes, scenario.of)
+    # The same run, however it is cut into steps.
+    seen = one.stage.arrays["entry"][: int(one.stage.arrays.world["journalled"])]
+    shorter = min(len(seen), len(run.journal))
+    assert seen[:shorter].tobytes() == run.journal[:shorter].tobytes()
+    assert one.movement.log[: len(run.moves)] == run.moves[: len(one.movement.log)] or scenario.rows is not None
+    if scenario.rows is not None:
+        assert len(run.journal) + run.census.lost == scenario.rows
+        assert len(set(run.journal["number"].tolist())) == len(run.journal)
+        assert not run.census.lost or not scenario.standby
