@@ -82,7 +82,7 @@ def replay_flux_trace(
     check_replay(settings, options.adapting, options.conditions)
     rows = reading.rows(lambda: trace.batches(reading.columns, _encoded(trace, reading.columns)))
     progress("reading", 0, trace.rows)
-    demand = Demand.of(rows.chunks(), settings.partitions)
+    demand = Demand.of(rows.chunks(), settings, options.conditions.faults)
     if options.state is not None:
         settings = replace(settings, state_tuples=_state_tuples(trace, settings, options, demand))
     parameters = parameters_of(settings, reading, options.adapting, options.conditions, options.duration_s)

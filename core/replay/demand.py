@@ -21,23 +21,31 @@ class Demand:
         rows: Of each partition, shape (partitions,).
         cost_s: CPU that rows of each partition say they cost, shape (partitions,); None if they say nothing.
         last_s: When the last row is due; 0 where rows are taken as fast as they can be.
+        unused_s: CPU of all sites that must go unused, as the rows that could use it are not due yet.
     """
 
     rows: NDArray[np.int64]
     cost_s: NDArray[np.float64] | None
     last_s: float
+    unused_s: float
 
     @classmethod
-    def of(cls, chunks: Iterable[Chunk], partitions: int) -> "Demand":
-        """Add up a stream.
+    def of(cls, chunks: Iterable[Chunk], settings: StageSettings, faults: FaultSchedule | None = None) -> "Demand":
+        """Add up a stream for a stage.
+
+        Args:
+            chunks: The stream.
+            settings: The stage, whose mean costs count where rows have none.
+            faults: What else takes CPU from its sites.
 
         Raises:
             BadInput: rows are not in the order of time, a row costs less than nothing, or there is no row.
         """
+        partitions, capacity = settings.partitions, _capacity(settings, faults)
         rows: NDArray[np.int64] = np.zeros(partitions, np.int64)
         costs: NDArray[np.float64] = np.zeros(partitions)
         costed = False
-        last_s = 0.0
+        last_s = unused_s = asked_s = 0.0
         seen = 0
         for chunk in chunks:
             rows += np.bincount(chunk.groups, minlength=partitions)
@@ -45,6 +53,12 @@ class Demand:
                 if not (np.diff(chunk.due_s, prepend=last_s) >= 0).all():
                     raise BadInput(f"after row {seen:,} a row is before the one above it; sort the trace by 'ts'")
                 last_s = float(chunk.due_s[-1])
+                each_s = settings.costs.service_s if chunk.cost_s is None else chunk.cost_s
+                asked = np.full(len(chunk.due_s) + 1, asked_s)
+                asked[1:] = each_s + settings.costs.produce_s
+                np.cumsum(asked, out=asked)  # one row after the other, so that cuts do not matter
+                unused_s = max(unused_s, float((capacity.by_each(chunk.due_s) - asked[:-1]).max()))
+                asked_s = float(asked[-1])
             if chunk.cost_s is not None:
                 costed = True
                 if not (chunk.cost_s >= 0).all() or not np.isfinite(chunk.cost_s).all():
@@ -53,7 +67,7 @@ class Demand:
             seen += len(chunk.groups)
         if seen == 0:
             raise BadInput("the trace has no rows to replay")
-        return cls(rows, costs if costed else None, last_s)
+        return cls(rows, costs if costed else None, last_s, unused_s)
 
     @property
     def all_rows(self) -> int:
@@ -70,7 +84,7 @@ class Bounds:
         last_s: When the last row is due.
         row_s: CPU for a row on average, making it included.
         capacity: CPU of all sites.
-        even_s: Nothing is done sooner: the last row is due, and all sites have worked all the time.
+        even_s: Nothing is done sooner: all sites have worked on all rows as soon as these were due.
         least_s: No placement of whole partitions is done sooner, as each is at one site at a time.
         static_s: Without moves it is not done sooner.
         heaviest_share: Of all work, what the heaviest partition makes.
@@ -104,9 +118,9 @@ def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | N
     by_site = np.bincount(settings.owners, work, sites) + making_s / sites
     disturbances = (*settings.disturbances, *(faults.disturbances if faults else ()))
     each = [Capacity.of_site(site, disturbances) for site in range(sites)]
-    capacity = Capacity.of(sites, (*disturbances, *(faults.crashes if faults else ())))
+    capacity = _capacity(settings, faults)
     static_s = max([demand.last_s, *(one.until(float(needed)) for one, needed in zip(each, by_site, strict=True))])
-    even_s = max(demand.last_s, capacity.until(total_s))
+    even_s = max(demand.last_s, capacity.until(total_s + demand.unused_s))
     has_s = np.array([one.by(demand.last_s) for one in each])
     timed = demand.last_s > 0 and bool(has_s.min() > 0)
     return Bounds(
@@ -122,3 +136,7 @@ def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | N
         static_load=float((by_site / has_s).max()) if timed else None,
         best_load=max(total_s / float(has_s.sum()), float(work.max()) / demand.last_s) if timed else None,
     )
+
+
+def _capacity(settings: StageSettings, faults: FaultSchedule | None) -> Capacity:
+    return Capacity.of(settings.sites, (*settings.disturbances, *(faults.faults if faults else ())))

@@ -45,8 +45,12 @@ class Capacity:
 
     def by(self, time_s: float) -> float:
         """CPU seconds until a time."""
-        over = max(0.0, time_s - float(self.times_s[-1]))
-        return float(np.interp(time_s, self.times_s, self.cpu_s)) + over * self.rate
+        return float(self.by_each(np.array([time_s]))[0])
+
+    def by_each(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """CPU seconds until each of some times, of their shape."""
+        over = np.maximum(0.0, times_s - self.times_s[-1])
+        return np.asarray(np.interp(times_s, self.times_s, self.cpu_s) + over * self.rate)
 
     def until(self, cpu_s: float) -> float:
         """The first time by which there were so many CPU seconds; infinite if there never are."""

@@ -6,8 +6,10 @@ from adapt.core.errors import BadInput
 from adapt.core.replay.demand import Demand
 from adapt.core.replay.keyed_rows import Reading, bytes_by_partition, spread
 from adapt.core.replay.mini_partitions import MiniPartitions
+from adapt.core.stage.settings import StageSettings, even_groups
 
 PARTITIONS = MiniPartitions(4, 4)
+STAGE = StageSettings(4, PARTITIONS.owners, even_groups(16, 16))
 ROWS = pa.table(
     {
         "ts": pa.array([1_000_000, 1_000_000, 3_000_000, 4_000_000, 9_000_000], pa.timestamp("us", "UTC")),
@@ -70,12 +72,13 @@ def test_sizes_are_added_up_by_partition():
 
 
 def test_the_demand_is_the_same_however_rows_are_cut():
-    whole, cut = (Demand.of(chunks(size, cost_unit_s=0.1), 16) for size in (10, 1))
+    whole, cut = (Demand.of(chunks(size, cost_unit_s=0.1), STAGE) for size in (10, 1))
     assert whole.rows.tolist() == cut.rows.tolist()
     assert whole.cost_s.tolist() == cut.cost_s.tolist()
+    assert whole.unused_s == cut.unused_s
     assert (whole.all_rows, whole.last_s) == (5, 8.0)
     assert whole.cost_s.sum() == pytest.approx(1.3)
-    assert Demand.of(chunks(10, speedup=None), 16).cost_s is None
+    assert Demand.of(chunks(10, speedup=None), STAGE).cost_s is None
 
 
 @pytest.mark.parametrize(
@@ -90,4 +93,4 @@ def test_the_demand_is_the_same_however_rows_are_cut():
 @pytest.mark.parametrize("size", [1, 10])
 def test_streams_that_cannot_be_are_refused(rows, told, size):
     with pytest.raises(BadInput, match=told):
-        Demand.of(chunks(size, rows, cost_unit_s=1.0), 16)
+        Demand.of(chunks(size, rows, cost_unit_s=1.0), STAGE)
