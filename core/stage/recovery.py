@@ -161,6 +161,7 @@ class Recovery:
         lost = sorted({*orphans, *(one for one in owned if movement.receiver_of(one) is None)})
         report.partitions = len(owned)
         self._clear_connections(report)
+        stage.arrays["partition"]["stalled"][lost] = 1  # until what waits goes first
         owners = {partition: self._new_owner(partition, report) for partition in lost}
         if self._standby is not None:
             report.resent = self._standby.send_again(lost)

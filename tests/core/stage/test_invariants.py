@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
 from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.optimum import ahead_of
 from adapt.core.flux.registry import controller_of
 from adapt.core.stage.assembly import Assembly, assemble
 from adapt.core.stage.faults import Crash, FaultSchedule
@@ -46,7 +47,7 @@ class Scenario:
     def controller(self):
         if self.policy == "any":
             return AnyMoves(self.seed)
-        return controller_of(FluxPolicy(self.policy), 1e-3)
+        return controller_of(FluxPolicy(self.policy), 1e-3, ahead=ahead_of(self.of, self.source(), self.memory, 0.01))
 
     def assembled(self):
         return assemble(
