@@ -73,22 +73,34 @@ class Finder(Protocol):
 
 
 class TablePlanner:
-    """Looks up the plans of overloaded points; where the table has none, all is dropped."""
+    """Looks up the plans of overloaded points; what has no plan that fits is dropped.
 
-    def __init__(self, program: Program, table: PlanTable, finder: Finder) -> None:
-        self.program, self.table, self._finder = program, table, finder
+    Attributes:
+        program: Of the network.
+        parts: Tables with their indexes; each plans some of the drop arcs.
+    """
+
+    def __init__(self, program: Program, parts: tuple[tuple[PlanTable, Finder], ...]) -> None:
+        self.program, self.parts = program, parts
+        wiring = program.wiring
+        self._whole = np.flatnonzero(
+            (wiring.source[program.drop_arcs] < wiring.inputs) & (wiring.target[program.drop_arcs] < 0)
+        )
+        """Arcs from inputs straight to outputs, on which dropping saves nothing."""
 
     def plan(self, rates: Floats) -> Plans:
         """Nothing is dropped where all fits; elsewhere the inputs are scaled down to the plan that is found."""
         program = self.program
         flows = program.unshed(rates)
-        scores = flows @ program.weights
-        ids = np.full(len(rates), UNSHED, np.int64)
+        ids = np.full((len(rates), len(self.parts)), UNSHED, np.int64)
         overloaded = np.flatnonzero(~program.feasible(rates))
-        found = self._finder.find(np.ascontiguousarray(rates[overloaded]))
-        fits = found >= 0
-        ids[overloaded] = np.where(fits, found + 1, NO_PLAN)
-        flows[overloaded] = scores[overloaded] = 0.0
-        flows[overloaded[fits]] = self.table.flows[found[fits]]
-        scores[overloaded[fits]] = self.table.scores[found[fits]]
-        return Plans(program.keeps(rates, flows), scores, ids[:, None])
+        wanted = np.ascontiguousarray(rates[overloaded])
+        planned = np.zeros((len(wanted), flows.shape[1]))
+        for part, (table, finder) in enumerate(self.parts):
+            found = finder.find(wanted)
+            fits = found >= 0
+            ids[overloaded, part] = np.where(fits, found + 1, NO_PLAN)
+            planned[fits] += table.flows[found[fits]]
+        planned[:, self._whole] = flows[np.ix_(overloaded, self._whole)]
+        flows[overloaded] = planned
+        return Plans(program.keeps(rates, flows), flows @ program.weights, ids)

@@ -23,8 +23,8 @@ class Plans:
     Attributes:
         keeps: The share kept on each arc, in [0, 1]; shape (points, arcs).
         scores: What the planner expects of them, weighted tuples/s; shape (points,).
-        ids: Of the plan in the table, or one of the above; for each fragment of the network that is planned apart.
-            Shape (points, fragments).
+        ids: Of the plan in the table, or one of the above; for each part of the network that is planned by itself.
+            Shape (points, parts).
     """
 
     keeps: Floats

@@ -6,9 +6,10 @@ from types import MappingProxyType
 
 from adapt.core.errors import UsageError
 from adapt.core.resources.functions import Floats
+from adapt.core.shedding.fit.coordinator import fit
 from adapt.core.shedding.fragments import Apart, Fragment
 from adapt.core.shedding.local import GreedyLocal
-from adapt.core.shedding.names import DropPlanner
+from adapt.core.shedding.names import DropPlanner, Grid
 from adapt.core.shedding.network import Network
 from adapt.core.shedding.plan_table import TablePlanner
 from adapt.core.shedding.planner import Planner
@@ -28,6 +29,7 @@ class PlannerOptions:
         most_rates: The highest rates that a table is made for, tuples/s, shape (inputs,); others need none.
         workload: How likely rates are; solver-w needs it.
         most_plans: A table has no more of them; what it then loses may be above epsilon.
+        grid: Which rates stand in the tables of c-fit.
     """
 
     headroom: float = 0.0
@@ -35,6 +37,7 @@ class PlannerOptions:
     most_rates: Floats | None = None
     workload: Workload | None = None
     most_plans: int = MOST_PLANS
+    grid: Grid = Grid.SAFE
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < 1:
@@ -86,6 +89,9 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
         DropPlanner.LP: lambda program, _: LinearProgram(program),
         DropPlanner.SOLVER: _solver,
         DropPlanner.SOLVER_W: _solver_w,
+        DropPlanner.C_FIT: lambda program, options: fit(
+            program, options.box, options.epsilon, options.grid, options.most_plans
+        ).planner(),
         DropPlanner.EXACT: lambda program, _: Exact(program),
     }
 )

@@ -12,7 +12,7 @@ from adapt.core.shedding.program import ROUNDING, Program
 from adapt.core.shedding.region_tree import RegionTree
 from adapt.core.shedding.workload import Workload
 
-MOST_PLANS = 100_000
+MOST_PLANS = 200_000
 """Regions are not divided beyond this many."""
 
 MOST_INPUTS = 16
@@ -88,7 +88,8 @@ class Regions:
         plan = np.full(len(child), -1, np.int64)
         plan[planned] = np.arange(len(planned))
         table = PlanTable(low, high, scores, np.array(self._error)[planned], flows)
-        return TablePlanner(self.program, table, RegionTree(self._most, self._axes, child, plan))
+        tree = RegionTree(self._most, self._axes, child, plan)
+        return TablePlanner(self.program, ((table, tree),))
 
     def corners(self) -> int:
         """How many different points were planned."""

@@ -9,7 +9,7 @@ from adapt.core.shedding.names import DropPlanner
 from adapt.core.shedding.network import Input, Network, Node, Output
 from adapt.core.shedding.planner import MADE, UNSHED
 from adapt.core.shedding.program import Program
-from adapt.core.shedding.registry import PlannerOptions, planner_of
+from adapt.core.shedding.registry import PLANNERS, PlannerOptions, planner_of
 from adapt.core.shedding.without_table import LinearProgram
 from adapt.core.shedding.workload import Observed
 from tests.core.shedding.networks import FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network, random_rates
@@ -107,7 +107,11 @@ def test_an_uncoordinated_plan_can_lose_most_of_the_score() -> None:
     assert greedy < best / 3
 
 
-def test_solvers_are_chosen_by_name_and_plan_fragments_apart() -> None:
+def test_every_planner_has_a_name_and_a_maker() -> None:
+    assert set(PLANNERS) == set(DropPlanner)
+
+
+def test_planners_with_tables_are_chosen_by_name_and_plan_fragments_apart() -> None:
     two = Network(
         (Node("A"), Node("B")),
         (Input("x"), Input("y")),
@@ -115,7 +119,11 @@ def test_solvers_are_chosen_by_name_and_plan_fragments_apart() -> None:
         (Output("oa", "a"), Output("ob", "b")),
     )
     rates = np.random.default_rng(0).random((200, 2)) * 4
-    for name, workload in [(DropPlanner.SOLVER, None), (DropPlanner.SOLVER_W, Observed(rates))]:
+    for name, workload in [
+        (DropPlanner.SOLVER, None),
+        (DropPlanner.SOLVER_W, Observed(rates)),
+        (DropPlanner.C_FIT, None),
+    ]:
         plans, score = planned(name, two, rates, epsilon=0.1, workload=workload)
         assert plans.ids.shape == (200, 2)
         assert (score >= 0.9 * np.minimum(rates, 1).sum(axis=1)).mean() > 0.95

@@ -41,7 +41,8 @@ def spread_and_nasty(planner, most, points):
     random = np.random.default_rng(3)
     directions = random.exponential(size=(points // 2, len(most)))
     spread = directions / directions.max(axis=1, keepdims=True) * random.random((points // 2, 1)) * most
-    tops = planner.table.high[random.integers(len(planner.table), size=points - points // 2)]
+    tops = planner.parts[0][0].high
+    tops = tops[random.integers(len(tops), size=points - points // 2)]
     return np.concatenate((spread, tops * (1 - 1e-9)))
 
 
@@ -75,7 +76,7 @@ def test_no_point_loses_more_than_epsilon_on_random_networks(shape: str) -> None
 def test_regions_cover_overloaded_points_and_no_others_once() -> None:
     _, planner, program = divided(FIGURE_1, [2.0, 2.0], 0.1)
     rates = np.random.default_rng(0).random((300, 2)) * 2
-    plans, table = planner.plan(rates), planner.table
+    plans, table = planner.plan(rates), planner.parts[0][0]
     inside = ((rates[:, None] >= table.low) & (rates[:, None] < table.high)).all(axis=2)
     overloaded = ~program.feasible(rates)
     assert (inside.sum(axis=1) <= 1).all()
@@ -130,9 +131,10 @@ def test_by_a_workload_the_expected_error_holds_with_fewer_plans(workload) -> No
 
 def test_the_table_shows_ids_conditions_and_scores() -> None:
     _, planner, program = divided(FIGURE_1, [2.0, 2.0], 0.3)
-    table = planner.table.table(program)
-    assert table.values("plan") == list(range(1, len(planner.table) + 1))
-    assert table.values("score") == pytest.approx(planner.table.scores.tolist())
+    made = planner.parts[0][0]
+    table = made.table(program)
+    assert table.values("plan") == list(range(1, len(made) + 1))
+    assert table.values("score") == pytest.approx(made.scores.tolist())
     assert {"in0 from", "in0 to", "error", "keep in0 -> A0"} <= {column.name for column in table.columns}
 
 
