@@ -107,7 +107,12 @@ def utilization_of_sites(sites: Table, case: str) -> Chart:
     encoding = {
         "x": {**across(sites, "end"), "scale": {"domain": [0, last], "nice": False}},
         "x2": {"field": "until"},
-        "y": {"field": "k", "type": "ordinal", "axis": {"title": "site", "labelOverlap": True}},
+        "y": {
+            "field": "k",
+            "type": "ordinal",
+            "axis": {"title": "site", "labelOverlap": True},
+            "scale": {"domain": list(range(0, len(numbers), together))},
+        },
         "opacity": {
             "field": "y",
             "type": "quantitative",

@@ -69,6 +69,13 @@ def test_the_stretches_of_a_site_are_its_shades_without_a_gap(seconds, sites, se
             assert filled.tolist() == busy[:, site].tolist()
 
 
+def test_a_site_that_is_never_busy_has_its_line_too():
+    busy = np.ones((10, 4)) * [0.0, 0.5, 0.0, 1.0]
+    chart = utilization_of_sites(stage_tables(("static",), 10, 4, busy=busy)[1], "static")
+    assert {point["k"] for point in drawn(chart)} == {1, 3}
+    assert chart.spec["encoding"]["y"]["scale"]["domain"] == [0, 1, 2, 3]
+
+
 def test_tables_without_rows_give_empty_charts():
     for chart in stage_charts(*(Table(table.title, table.columns, ()) for table in stage_tables())):
         assert chart.is_empty
