@@ -7,6 +7,7 @@ from adapt.core.replay.demand import Bounds
 from adapt.core.replay.flux_outcome import Outcome
 from adapt.core.replay.flux_verdict import verdict_of
 from adapt.core.stage.settings import StageSettings
+from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Column, Kind, Table
 
 CASE = Column("case", about="static, where nothing moves, or the policy that moves partitions")
@@ -56,8 +57,11 @@ ROUND_COLUMNS = (
 
 
 def cases_table(outcomes: Sequence[Outcome]) -> Table:
-    """One row a case."""
-    return Table.of("Cases", CASE_COLUMNS, [_case(outcome) for outcome in outcomes])
+    """One row a case; with what crashes took, and what standby costs, where there are any."""
+    if any(one.simulated.crashes or one.simulated.mirrored for one in outcomes):
+        rows = [(*_case(one), *one.simulated.of_crashes()) for one in outcomes]
+        return Table.of("Cases", (*CASE_COLUMNS, *CRASH_COLUMNS), rows)
+    return Table.of("Cases", CASE_COLUMNS, [_case(one) for one in outcomes])
 
 
 def _case(outcome: Outcome) -> list[str | int | float | None]:

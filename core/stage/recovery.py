@@ -46,7 +46,7 @@ class CrashReport:
         lost_groups: Groups that lost a tuple, or state that a later answer would have needed.
         resent: Tuples that producers sent again.
         protected_s: When every partition had a twin again, with standby.
-        full_rate_s: From the crash to the end of the first interval with the full rate again.
+        full_rate_s: From the crash to the end of the first interval after that with the full rate.
     """
 
     crash: Crash
@@ -215,19 +215,19 @@ class Recovery:
         return min(self.living(), key=lambda one: (len(self._stage.hosted(one)), one))
 
 
-def full_rate_s(intervals: Sequence[Interval], sites: int, crash: Crash) -> float | None:
-    """From a crash to the end of the first interval that begins after it with the full rate.
+def full_rate_s(intervals: Sequence[Interval], sites: int, report: CrashReport) -> float | None:
+    """From a crash to the end of the first interval with the full rate that begins when all is taken over, or later.
 
-    That is 95 % of the mean over all intervals that end before it, for as many sites as live then; None if it is never
-    reached, or no interval ends before.
+    The full rate is 95 % of the mean over all intervals that end before the crash, for as many sites as live then. None
+    if it is never reached, or no interval ends before.
     """
-    before = [one for one in intervals if one.end_s <= crash.at_s]
-    if not before:
+    before = [one for one in intervals if one.end_s <= report.crash.at_s]
+    if not before or report.taken_over_s is None:
         return None
-    full = sum(one.processed for one in before) / before[-1].end_s
+    full = FULL_RATE * sum(one.processed for one in before) / before[-1].end_s
     for one in intervals:
-        if one.start_s >= crash.at_s and one.throughput >= FULL_RATE * full * one.living / sites:
-            return one.end_s - crash.at_s
+        if one.start_s >= report.taken_over_s and one.throughput >= full * one.living / sites:
+            return one.end_s - report.crash.at_s
     return None
 
 
@@ -245,7 +245,7 @@ def crash_table(reports: list[CrashReport]) -> Table:
         Column("lost_groups", Kind.COUNT, "groups", "with wrong answers until their windows are full again"),
         Column("resent", Kind.COUNT, "tuples"),
         Column("protected", Kind.SECONDS, "s", "from the crash until every partition had a twin again"),
-        Column("full_rate", Kind.SECONDS, "s", "from the crash to the first interval with the full rate again"),
+        Column("full_rate", Kind.SECONDS, "s", "from the crash until the full rate was reached again"),
     ]
     rows = [
         (

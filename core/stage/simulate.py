@@ -17,6 +17,16 @@ from adapt.core.stage.settings import StageSettings
 from adapt.core.stage.stage import Census
 from adapt.core.table import Column, Kind, Table
 
+CRASH_COLUMNS = (
+    Column("lost_state", Kind.BYTES, "bytes", "of partitions that began anew after a crash"),
+    Column("lost_groups", Kind.COUNT, "groups", "that lost tuples or state, with wrong answers for a window"),
+    Column("takeover", Kind.SECONDS, "s", "the longest from a crash until its partitions had owners again"),
+    Column("full_rate", Kind.SECONDS, "s", "the longest from a crash to the full rate; missing if one never was"),
+    Column("mirrored", Kind.COUNT, "tuples", "processed twice, for standby"),
+    Column("standby", Kind.BYTES, "bytes", "sent for standby: tuples to twins, and copies of state"),
+)
+"""Of sites that die, and of being ready for it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulated:
@@ -62,28 +72,23 @@ class Simulated:
             Column("moved", Kind.BYTES, "bytes"),
             Column("finished", Kind.SECONDS, "s", "when a tuple was last processed"),
             Column("lost", Kind.COUNT, "tuples", "that died with a site"),
-            Column("lost_state", Kind.BYTES, "bytes", "of partitions that began anew"),
-            Column("lost_groups", Kind.COUNT, "groups", "with wrong answers after a crash"),
-            Column("takeover", Kind.SECONDS, "s", "the longest from a crash until its partitions had owners again"),
-            Column("full_rate", Kind.SECONDS, "s", "the longest from a crash to the full rate; none if not reached"),
-            Column("mirrored", Kind.COUNT, "tuples", "processed twice, for standby"),
-            Column("standby", Kind.BYTES, "bytes", "sent for standby: tuples to twins, and copies of state"),
+            *CRASH_COLUMNS,
         ]
         moved = sum(one.state_bytes for one in self.moves if STEPS[-1] in one.times_s)
         census = self.census
         whole = (self.intervals[-1].end_s, census.generated, census.processed, self.throughput, len(self.moves), moved)
-        lost = (
-            census.lost,
+        return Table.of("Stage", columns, [(*whole, self.finished_s, census.lost, *self.of_crashes())])
+
+    def of_crashes(self) -> tuple[int | float | None, ...]:
+        """What crashes took, how long they were felt, and what it costs to be ready for them: `CRASH_COLUMNS`."""
+        return (
             sum(one.lost_state_bytes for one in self.crashes),
             len(set().union(*(one.hit for one in self.crashes))),
+            _longest([one.takeover_s for one in self.crashes]),
+            _longest([one.full_rate_s for one in self.crashes]),
+            self.mirrored,
+            self.standby_bytes,
         )
-        crashes = self.crashes
-        times = (
-            _longest([one.takeover_s for one in crashes]),
-            _longest([one.full_rate_s for one in crashes]),
-        )
-        row = (*whole, self.finished_s, *lost, *times, self.mirrored, self.standby_bytes)
-        return Table.of("Stage", columns, [row])
 
     def tables(self) -> dict[str, Table]:
         """Its series, by name."""
@@ -148,7 +153,7 @@ def simulate(
             break
     reports = of.recovery.reports if of.recovery else []
     for report in reports:
-        report.full_rate_s = full_rate_s(series.intervals, settings.sites, report.crash)
+        report.full_rate_s = full_rate_s(series.intervals, settings.sites, report)
     return Simulated(
         intervals=series.intervals,
         moves=of.movement.log,

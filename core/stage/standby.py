@@ -18,6 +18,7 @@ no memory, as no limit of memory is kept with standby.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +46,8 @@ class Standby:
         self._movement = movement
         self._pairs = stage.arrays["pair"]
         self.living = living or (lambda: list(range(n)))
-        network = stage.settings.network
-        self._at_once = max(1, int(network.state_bits_per_s / network.flow_bits_per_s))
-        self._copying = 0
+        self._at_once = n // 2
+        self._coming = np.zeros(n, np.int64)
         self._suspended = False
         self._unprotected: list[Callable[[float], None]] = []
         for site in range(n):
@@ -117,7 +117,10 @@ class Standby:
         self.replicate()
 
     def replicate(self) -> None:
-        """Begin to copy partitions without a twin to the sites with the fewest copies, as many as the network takes."""
+        """Begin to copy partitions without a twin to the sites with the fewest copies.
+
+        At most n/2 are under way, as many as a round of the paper moves.
+        """
         if self._suspended or not self._unprotected:
             return
         alone = np.flatnonzero(self._pairs["twin"] == NONE).tolist()
@@ -126,12 +129,12 @@ class Standby:
                 protected(self._stage.now_s)
             self._unprotected.clear()
         for partition in alone:
-            if self._copying == self._at_once:
+            if self._coming.sum() == self._at_once:
                 return
             move = self._copy(partition)
             if move is not None and self._movement.may_start(move, copies=True):
-                self._copying += 1
-                self._movement.start([move], self._copied, copies=True)
+                self._coming[move.receiver] += 1
+                self._movement.start([move], partial(self._copied, move.receiver), copies=True)
 
     def _copy(self, partition: int) -> Move | None:
         """Where to copy a partition, if there is a site for it."""
@@ -140,11 +143,11 @@ class Standby:
         others = [site for site in living if site != owner]
         if owner not in living or not others:
             return None
-        copies = np.bincount(owners, minlength=self._stage.settings.sites) + self.twins_by_site()
+        copies = np.bincount(owners, minlength=self._stage.settings.sites) + self.twins_by_site() + self._coming
         return Move(partition, owner, min(others, key=lambda site: (copies[site], site)))
 
-    def _copied(self) -> None:
-        self._copying -= 1
+    def _copied(self, receiver: int) -> None:
+        self._coming[receiver] -= 1
         self.replicate()
 
     def _kept(self, partition: int) -> NDArray[np.void]:

@@ -163,6 +163,11 @@ def test_a_dead_site_takes_rows_along_and_with_standby_none():
     assert "died with a site" in verdict(lossy)
     assert all(one.lost == 0 and one.processed == ROWS for one in safe.outcomes)
     assert [row["case"] for row in safe.tables()["crashes"].records()] == ["static", "load", "load-several"]
+    for run, lost, mirrored in ((lossy, True, False), (safe, False, True)):
+        for case in run.tables()["cases"].records():
+            assert (case["lost_state"] > 0, case["lost_groups"] > 0) == (lost, lost)
+            assert (case["mirrored"] > 0.9 * ROWS, case["standby"] > 80 * 0.9 * ROWS) == (mirrored, mirrored)
+            assert case["takeover"] == pytest.approx(0.02)
 
 
 def test_without_a_policy_the_static_case_stands_alone():

@@ -13,7 +13,7 @@ from adapt.core.stage.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.faults import Crash, FaultSchedule
 from adapt.core.stage.memory import Memory
 from adapt.core.stage.names import Router
-from adapt.core.stage.settings import Network, StageSettings, even_groups, even_owners
+from adapt.core.stage.settings import Network, StageSettings
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.stages import stream
 from tests.core.stage.test_movement import AnyMoves
@@ -134,26 +134,6 @@ def test_when_both_sites_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost():
     assert said["lost"] == 0
     assert said["lost_state"] == 4 * 800_000  # of the four whose twins were on the other site that died
     assert said["lost_groups"] == 4
-
-
-def test_standby_halves_the_capacity():
-    of = StageSettings(4, even_owners(4, 16), even_groups(1024, 64), window=2)
-    alone, paired = (simulate(of, Drawn(), 1.0, standby=standby) for standby in (False, True))
-    assert paired.throughput / alone.throughput == pytest.approx(0.5, abs=0.02)
-    assert paired.mirrored == pytest.approx(paired.census.processed, rel=0.01)
-    assert paired.standby_bytes == 80 * paired.mirrored
-
-
-def test_a_crash_costs_no_more_than_the_site():
-    """The stage goes on at the rate of the sites that are left, and has the twins of all partitions again."""
-    of = StageSettings(8, even_owners(8, 16), even_groups(1024, 128))
-    run = simulate(of, Drawn(), 3.0, faults=FaultSchedule((Crash(2, 1.0),), 0.1), standby=True, interval_s=0.25)
-    (crash,) = run.crashes
-    assert crash.promoted == crash.partitions == 16
-    assert crash.takeover_s == pytest.approx(0.1)
-    assert 32 * 800_000 * 8 / 500e6 <= crash.protected_s - crash.taken_over_s <= 2.0
-    assert run.intervals[-1].throughput >= 0.95 * 7 / 8 * run.intervals[3].throughput
-    assert crash.full_rate_s <= 2.0
 
 
 @pytest.mark.parametrize(
