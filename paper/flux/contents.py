@@ -3,11 +3,11 @@
 from types import ModuleType
 
 from paper.claims import ONE_RUN
-from paper.flux.figures import buffers, degradation, mixed, past, pressure, recovery, spilling, thrashing
+from paper.flux.figures import buffers, crashes, degradation, mixed, past, pressure, recovery, spilling, thrashing
 from paper.flux.scope import COLLECTION_S, Scope
 from paper.report import Paper, Part
 
-_FIGURES = (buffers, recovery, degradation, thrashing, spilling, pressure, mixed, past)
+_FIGURES = (buffers, recovery, degradation, thrashing, spilling, pressure, mixed, past, crashes)
 
 
 def flux(scope: Scope) -> Paper[Scope]:

@@ -12,6 +12,7 @@ from adapt.core.stage.simulate import Simulated
 from paper.experiments import Data
 from paper.flux.scenarios import (
     Scenario,
+    crashed,
     drifting,
     few_hot,
     mixed,
@@ -23,12 +24,12 @@ from paper.flux.scenarios import (
     unloaded,
 )
 
-Argument: TypeAlias = int | float | str
+Argument: TypeAlias = int | float | str | bool
 """What a scenario is made from, beside its seed."""
 
 SCENARIOS: Mapping[str, Callable[..., Scenario]] = {
     each.__name__: each
-    for each in (unloaded, transient_skew, one_loaded, several_loaded, few_hot, pressed, mixed, drifting)
+    for each in (unloaded, transient_skew, one_loaded, several_loaded, few_hot, pressed, mixed, crashed, drifting)
 }
 
 
@@ -105,6 +106,40 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What became of a crash.
+
+    Attributes:
+        lost_tuples: Tuples that died with the site, or are not accounted for.
+        lost_state_bytes: State of partitions that began anew.
+        takeover_s: From the crash until its partitions had owners again.
+        full_rate_s: From the crash until the stage had the full rate of the sites that live.
+        protected_s: From the crash until every partition had a twin again.
+    """
+
+    lost_tuples: int
+    lost_state_bytes: int
+    takeover_s: float | None
+    full_rate_s: float | None
+    protected_s: float | None
+
+    @classmethod
+    def of(cls, run: Simulated) -> "Aftermath | None":
+        """Of the first crash of a run; None, there was none."""
+        if not run.crashes:
+            return None
+        report = run.crashes[0]
+        protected = None if report.protected_s is None else report.protected_s - report.crash.at_s
+        return cls(
+            lost_tuples=report.lost_tuples + (not run.census.whole) + run.disagreed,
+            lost_state_bytes=report.lost_state_bytes,
+            takeover_s=report.takeover_s,
+            full_rate_s=report.full_rate_s,
+            protected_s=protected,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """What a stage did, interval by interval, and its moves.
 
@@ -113,12 +148,16 @@ class Ran:
         decided_s: When each move was decided.
         transfer_s: From when a state was taken out until it arrived, added up over moves from disturbed sites.
         returns: Moves that bring a partition back to a site that it has left.
+        standby_bytes: What was sent to twins.
+        crash: What became of a crash, if there was one.
     """
 
     intervals: list[Seen]
     decided_s: list[float]
     transfer_s: float
     returns: int
+    standby_bytes: int = 0
+    crash: Aftermath | None = None
 
     @classmethod
     def of(cls, scenario: Scenario, run: Simulated) -> "Ran":
@@ -143,6 +182,8 @@ class Ran:
                 if moved.move.donor in disturbed and "received" in moved.times_s
             ),
             returns=ping_pongs(run),
+            standby_bytes=run.standby_bytes,
+            crash=Aftermath.of(run),
         )
 
     def as_data(self) -> dict[str, Any]:
@@ -152,7 +193,9 @@ class Ran:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Ran":
         """From that."""
-        return cls(**{**data, "intervals": [Seen(**each) for each in data["intervals"]]})
+        intervals = [Seen(**each) for each in data["intervals"]]
+        crash = Aftermath(**data["crash"]) if data["crash"] else None
+        return cls(**{**data, "intervals": intervals, "crash": crash})
 
     @property
     def moves(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 
 from adapt.core.stage.arrivals import Chunk, Drawn, Rows, Source
 from adapt.core.stage.disturbances import ExternalLoad
+from adapt.core.stage.faults import Crash, FaultSchedule
 from adapt.core.stage.memory import Memory, MemoryChange
 from adapt.core.stage.moves import Controller
 from adapt.core.stage.names import Router
@@ -55,6 +56,8 @@ class Scenario:
         source: Where tuples come from.
         memory: Limits the state; without limit if not given.
         idle_clock_s: In what steps consumers know how long they have waited; 0, exactly.
+        faults: What goes wrong beside the disturbances of the settings.
+        standby: Whether every partition has a twin on another site.
     """
 
     settings: StageSettings
@@ -62,6 +65,8 @@ class Scenario:
     source: Source = field(default_factory=Drawn)
     memory: Memory | None = None
     idle_clock_s: float = 0.0
+    faults: FaultSchedule | None = None
+    standby: bool = False
 
     def run(self, controller: Controller | None = None, interval_s: float = 1.0) -> Simulated:
         """Simulate it; without a controller nothing moves."""
@@ -71,6 +76,8 @@ class Scenario:
             self.seconds,
             controller,
             self.memory,
+            self.faults,
+            standby=self.standby,
             interval_s=interval_s,
             idle_clock_s=self.idle_clock_s,
         )
@@ -170,6 +177,22 @@ def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0,
     chosen = _some(loaded + short, sites, seed)
     stage = _loaded(_large_state(seed, sites), chosen[:loaded], DISTURBED_S)
     return Scenario(stage, seconds, memory=_memory(chosen[loaded:]))
+
+
+def crashed(
+    standby: bool = True, dies: bool = True, seconds: float = 20.0, seed: int = 0, sites: int = SITES
+) -> Scenario:
+    """A site dies and does not come back. Not in the paper, which names process pairs as a direction.
+
+    Args:
+        standby: Whether every partition has a twin.
+        dies: Whether it does; if not, this shows what twins cost.
+        seconds: How long it runs.
+        seed: Of the stage.
+        sites: n.
+    """
+    faults = FaultSchedule((Crash(LOADED_SITE, DISTURBED_S),)) if dies else None
+    return Scenario(_stage(seed, sites), seconds, faults=faults, standby=standby)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class Scope:
         spilling_s: How long, where one site loses memory.
         pressed_s: How long, where several do.
         mixed_s: How long, where load comes too.
+        crash_s: How long, where a site dies.
         is_quick: Whether this is a rehearsal.
     """
 
@@ -53,6 +54,7 @@ class Scope:
     spilling_s: float = 75.0
     pressed_s: float = 150.0
     mixed_s: float = 120.0
+    crash_s: float = 20.0
     is_quick: bool = False
 
     @classmethod
@@ -74,6 +76,7 @@ class Scope:
             spilling_s=35.0,
             pressed_s=35.0,
             mixed_s=30.0,
+            crash_s=10.0,
             is_quick=True,
         )
 

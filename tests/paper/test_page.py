@@ -42,6 +42,7 @@ SECTIONS = (
     "Section 6.2",
     "Section 6.3",
     "Past the paper: load",
+    "Past the paper: crashes",
 )
 
 SPECIFIED = (
@@ -114,6 +115,7 @@ SPECIFIED = (
     "hybrid policy outperforms",
     "at least twice as fast",
     "within 4 % of the capacity bound",
+    "no tuple is lost or repeated when a site dies",
 )
 """What every claim of the specification is recognised by."""
 

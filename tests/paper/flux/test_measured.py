@@ -61,6 +61,15 @@ def test_a_run_is_described_by_plain_data():
     }
 
 
+def test_what_a_crash_took_is_kept_with_the_run():
+    given = (("dies", True), ("seconds", 5.5), ("sites", 4), ("standby", False))
+    kept = Ran.from_data(json.loads(json.dumps(StageRun("crashed", given, FluxPolicy.NONE, 0.0, 0, 0.5).measure([]))))
+    assert kept.crash is not None
+    assert kept.crash.lost_state_bytes == 64 * 800_000
+    assert kept.crash.lost_tuples > 0
+    assert kept.crash.protected_s is None
+
+
 def test_intervals_are_put_together_to_seconds():
     run = Ran(seen([8.0, 4.0, 4.0, 0.0], 0.5, operator_s=[1.0, 2.0, 3.0, 0.0], on_disk=[0, 1, 2, 3]), [], 0.0, 0)
     first, second = run.by_second()
@@ -95,5 +104,8 @@ def test_every_seed_is_a_run_of_its_own():
     scope = Scope.quick()
     runs = scope.runs("unloaded")
     assert [run.seed for run in runs] == list(range(scope.seeds))
-    told = {run: {"intervals": [], "decided_s": [float(run.seed)], "transfer_s": 0.0, "returns": 0} for run in runs}
+    told = {
+        run: {"intervals": [], "decided_s": [float(run.seed)], "transfer_s": 0.0, "returns": 0, "crash": None}
+        for run in runs
+    }
     assert [found.decided_s for found in ran(told, runs)] == [[0.0], [1.0]]
