@@ -3,11 +3,23 @@
 from types import ModuleType
 
 from paper.claims import ONE_RUN
-from paper.flux.figures import buffers, crashes, degradation, mixed, past, pressure, recovery, spilling, thrashing
-from paper.flux.scope import COLLECTION_S, Scope
+from paper.flux.figures import (
+    buffers,
+    crashes,
+    degradation,
+    mixed,
+    past,
+    pressure,
+    recovery,
+    spilling,
+    thrashing,
+    two_stages,
+)
+from paper.flux.measured import COLLECTION_S
+from paper.flux.scope import Scope
 from paper.report import Paper, Part
 
-_FIGURES = (buffers, recovery, degradation, thrashing, spilling, pressure, mixed, past, crashes)
+_FIGURES = (buffers, recovery, degradation, thrashing, spilling, pressure, mixed, past, two_stages, crashes)
 
 
 def flux(scope: Scope) -> Paper[Scope]:

@@ -6,9 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.optimum import ahead_of
 from adapt.core.flux.registry import controller_of
+from adapt.core.stage.arrivals import Drawn
 from adapt.core.stage.moves import Controller
 from adapt.core.stage.simulate import Simulated
+from adapt.core.stage.simulate_tandem import simulate_tandem
 from paper.experiments import Data
 from paper.flux.scenarios import (
     Scenario,
@@ -21,8 +24,12 @@ from paper.flux.scenarios import (
     pressed,
     several_loaded,
     transient_skew,
+    two_in_a_row,
     unloaded,
 )
+
+COLLECTION_S = 0.15
+"""delta_min, by the likelier reading of its damaged digits."""
 
 Argument: TypeAlias = int | float | str | bool
 """What a scenario is made from, beside its seed."""
@@ -68,10 +75,65 @@ class StageRun:
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
         """What it did, as a `Ran`."""
         scenario = SCENARIOS[self.scenario](seed=self.seed, **dict(self.arguments))
-        return Ran.of(scenario, scenario.run(self._controller(), self.interval_s)).as_data()
+        return Ran.of(scenario, scenario.run(self.controller(scenario), self.interval_s)).as_data()
 
-    def _controller(self) -> Controller | None:
-        return None if self.policy is FluxPolicy.NONE else controller_of(self.policy, self.collection_s)
+    def controller(self, scenario: Scenario) -> Controller | None:
+        """What moves partitions; the optimum knows the scenario."""
+        if self.policy is FluxPolicy.NONE:
+            return None
+        knows = self.policy is FluxPolicy.OPTIMUM
+        ahead = ahead_of(scenario.settings, scenario.source, scenario.memory) if knows else None
+        return controller_of(self.policy, self.collection_s, ahead=ahead)
+
+
+@dataclass(frozen=True, slots=True)
+class TandemRun:
+    """Two stages in a row.
+
+    Attributes:
+        sites: n, of both.
+        selectivity: Tuples of the second for each of the first.
+        control: What moves partitions: `none`, `each` (a controller for each stage) or `joint` (one for both).
+        policy: Of the controllers.
+        seconds: How long they run.
+        settled_s: From when on rate and moves count.
+        seed: Of everything that is drawn.
+    """
+
+    alone: ClassVar[bool] = False
+    sites: int
+    selectivity: float
+    control: str
+    policy: FluxPolicy
+    seconds: float
+    settled_s: float
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"two stages, control {self.control} by {self.policy}, seed {self.seed}"
+
+    @property
+    def needs(self) -> tuple["TandemRun", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """Tuples a second from end to end, the bound on these, moves a minute, and the rate in each second."""
+        settings = two_in_a_row(self.sites, self.selectivity, self.seed)
+        first, second, joint = (
+            controller_of(self.policy, COLLECTION_S) if self.control == control else None
+            for control in ("each", "each", "joint")
+        )
+        run = simulate_tandem(settings, Drawn(), self.seconds, first=first, second=second, joint=joint)
+        return {
+            "rate": run.rate(self.settled_s),
+            "bound": settings.bound(self.seconds),
+            "moves": len(run.first.moves) + len(run.second.moves),
+            "late_moves_a_minute": run.moves_a_minute(self.settled_s),
+            "rates": [one.throughput / self.selectivity for one in run.second.intervals],
+        }
 
 
 @dataclass(frozen=True, slots=True)

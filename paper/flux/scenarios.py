@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from adapt.core.stage.arrivals import Chunk, Drawn, Rows, Source
+from adapt.core.stage.arrivals import Chunk, Drawn, Made, Rows, Source
 from adapt.core.stage.disturbances import ExternalLoad
 from adapt.core.stage.faults import Crash, FaultSchedule
 from adapt.core.stage.memory import Memory, MemoryChange
@@ -22,6 +22,7 @@ from adapt.core.stage.moves import Controller
 from adapt.core.stage.names import Router
 from adapt.core.stage.settings import Network, StageSettings, even_groups, even_owners
 from adapt.core.stage.simulate import Simulated, simulate
+from adapt.core.stage.tandem import TandemSettings
 
 SITES, GROUPS = 32, 16384
 PARTITIONS_A_SITE, LARGE_PARTITIONS_A_SITE = 64, 128
@@ -193,6 +194,20 @@ def crashed(
     """
     faults = FaultSchedule((Crash(LOADED_SITE, DISTURBED_S),)) if dies else None
     return Scenario(_stage(seed, sites), seconds, faults=faults, standby=standby)
+
+
+def two_in_a_row(sites: int = 8, selectivity: float = 1.0, seed: int = 0) -> TandemSettings:
+    """Two stages that share their sites' CPUs, with a load on every fourth site from 1 s on.
+
+    Not in the paper, which leaves several operators on the same machines as an open question.
+
+    Args:
+        sites: n.
+        selectivity: Tuples of the second for each of the first.
+        seed: Of both stages.
+    """
+    first = _loaded(_stage(seed, sites), range(sites // 4), 1.0)
+    return TandemSettings(first, replace(first, seed=seed + 1000), Made(selectivity))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,8 @@ from dataclasses import dataclass, replace
 
 from adapt.core.flux.names import FluxPolicy
 from paper.experiments import Results
-from paper.flux.measured import Argument, Ran, StageRun
+from paper.flux.measured import COLLECTION_S, Argument, Ran, StageRun, TandemRun
 from paper.flux.scenarios import FULL_A_SITE, SITES
-
-COLLECTION_S = 0.15
-"""delta_min, by the likelier reading of its damaged digits."""
 
 OTHER_COLLECTION_S = 0.05
 """By the other one."""
@@ -36,6 +33,10 @@ class Scope:
         pressed_s: How long, where several do.
         mixed_s: How long, where load comes too.
         crash_s: How long, where a site dies.
+        drift_s: How long, where hot keys drift.
+        drift_collections_s: Least collection times, there.
+        tandem_sites: n of two stages in a row.
+        tandem_s: How long these run.
         is_quick: Whether this is a rehearsal.
     """
 
@@ -55,6 +56,10 @@ class Scope:
     pressed_s: float = 150.0
     mixed_s: float = 120.0
     crash_s: float = 20.0
+    drift_s: float = 40.0
+    drift_collections_s: tuple[float, ...] = (0.05, 0.15, 0.5)
+    tandem_sites: int = 8
+    tandem_s: float = 60.0
     is_quick: bool = False
 
     @classmethod
@@ -77,6 +82,10 @@ class Scope:
             pressed_s=35.0,
             mixed_s=30.0,
             crash_s=10.0,
+            drift_s=8.0,
+            drift_collections_s=(0.05, 0.15),
+            tandem_sites=4,
+            tandem_s=12.0,
             is_quick=True,
         )
 
@@ -101,6 +110,13 @@ class Scope:
         given = tuple(sorted({**arguments, "sites": self.sites}.items()))
         return [
             StageRun(scenario, given, policy, 0.0 if policy is FluxPolicy.NONE else collection_s, seed, interval_s)
+            for seed in range(self.seeds)
+        ]
+
+    def tandems(self, control: str, policy: FluxPolicy) -> list[TandemRun]:
+        """Two stages in a row, once a seed; their second half counts."""
+        return [
+            TandemRun(self.tandem_sites, 1.0, control, policy, self.tandem_s, self.tandem_s / 2, seed)
             for seed in range(self.seeds)
         ]
 

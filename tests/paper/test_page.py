@@ -42,6 +42,7 @@ SECTIONS = (
     "Section 6.2",
     "Section 6.3",
     "Past the paper: load",
+    "Past the paper: two stages",
     "Past the paper: crashes",
 )
 
@@ -115,6 +116,10 @@ SPECIFIED = (
     "hybrid policy outperforms",
     "at least twice as fast",
     "within 4 % of the capacity bound",
+    "95 % of the throughput of the best delta_min: load on one site",
+    "95 % of the throughput of the best delta_min: drifting keys",
+    "reach 85 % of the bottleneck bound",
+    "several moves, joint, settle",
     "no tuple is lost or repeated when a site dies",
 )
 """What every claim of the specification is recognised by."""

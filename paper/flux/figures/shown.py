@@ -22,6 +22,8 @@ LABELS: Mapping[FluxPolicy, str] = {
     FluxPolicy.HYBRID: "hybrid policy",
     FluxPolicy.LOAD_GUARDED: "guarded",
     FluxPolicy.LOAD_SEVERAL: "several moves",
+    FluxPolicy.LOAD_AUTO: "auto-tuned",
+    FluxPolicy.OPTIMUM: "optimum",
 }
 """How each policy is named."""
 
@@ -35,6 +37,7 @@ ORDER = (
     "guarded",
     "auto-tuned",
     OTHER_READING,
+    "optimum",
     "memory policy",
     "hybrid policy",
     "Exchange",
@@ -44,8 +47,8 @@ ORDER = (
 lines = partial(charts.lines, series="policy", order=ORDER)
 dots = partial(charts.dots, series="policy", order=ORDER)
 
-BEYOND = (FluxPolicy.LOAD_SEVERAL,)
-"""Policies past the paper, wherever load is balanced."""
+BEYOND = (FluxPolicy.LOAD_SEVERAL, FluxPolicy.LOAD_AUTO, FluxPolicy.OPTIMUM)
+"""Policies past the paper, wherever load is balanced; the last knows the run ahead and bounds the others."""
 
 STEADY = (*BEYOND, FluxPolicy.LOAD_GUARDED)
 """And those that are to be steadier over a few hot partitions, and otherwise as the paper's."""

@@ -28,7 +28,7 @@ def test_a_run_is_kept_as_it_was():
     run = StageRun("several_loaded", (("count", 1), ("seconds", 0.5), ("sites", 2)), FluxPolicy.LOAD, 0.05, 3, 0.125)
     kept = Ran.from_data(json.loads(json.dumps(run.measure([]))))
     scenario = several_loaded(1, 0.5, 3, 2)
-    told = scenario.run(run._controller(), 0.125)
+    told = scenario.run(run.controller(scenario), 0.125)
     assert [one.processed for one in kept.intervals] == [one.processed for one in told.intervals]
     assert kept.moves == len(told.moves) > 0
     assert kept.transfer_s > 0
