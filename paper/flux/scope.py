@@ -71,7 +71,7 @@ class Scope:
             spaces=(256, 2048),
             counts=(0, 1, 2, 4),
             collections_s=(0.025, 0.15, 0.25, 1.0),
-            beyond_collections_s=(0.025, 1.0),
+            beyond_collections_s=(0.025, 0.15),
             hot_loaded=1,
             pressed=(1, 2, 4),
             mixes=((1, 1),),
