@@ -14,6 +14,10 @@ GAINS = 1.05
 """From this ratio of two shares on, one case is better than the other."""
 
 
+COSTS = 2.0
+"""Above this ratio of two latencies, one case is worse than the other."""
+
+
 @dataclass(frozen=True, slots=True)
 class FluxVerdict:
     """The cases against each other.
@@ -67,7 +71,10 @@ def _latencies(static: Outcome, best: Outcome | None) -> str:
     still, moved = (each.total.share_below_s(0.99) if each else None for each in (static, best))
     if best is None or still is None or moved is None or not best.simulated.moves:
         return ""
-    return f" The latency of 99% of the rows is at most {duration(still)}, and {duration(moved)} with {best.case}."
+    sentence = f" The latency of 99% of the rows is at most {duration(still)}, and {duration(moved)} with {best.case}"
+    if moved <= COSTS * still:
+        return f"{sentence}."
+    return f"{sentence}, whose {_counted(len(best.simulated.moves), 'move')} only cost."
 
 
 def _left(static: Outcome, best: Outcome | None) -> list[str]:
