@@ -36,6 +36,10 @@ class WarmSolver:
             raise RuntimeError(f"HiGHS ends with {status} on a program that has a best solution, with bounds {upper}")
         return np.asarray(np.clip(np.array(self._solver.getSolution().col_value), 0.0, upper))
 
+    def aim(self, weights: Floats) -> None:
+        """Maximise something else from now on; shape (variables,)."""
+        self._solver.changeColsCost(len(self._columns), self._columns, weights)
+
     def basis(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Where the last solution stands.
 

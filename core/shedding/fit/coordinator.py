@@ -52,13 +52,15 @@ class Fit:
             for at, arc in enumerate(rows.dimensions):
                 entering = wiring.source[arc]
                 low[:, entering] = np.maximum(low[:, entering], rows.rates[:, at])
+            flows = rows.flows.copy()
+            flows[:, np.searchsorted(program.drop_arcs, rows.dimensions)] = rows.rates
             tree = PointTree.of(low, rows.scores, prune)
             table = PlanTable(
                 low=low,
                 high=np.full_like(low, np.inf),
                 scores=rows.scores,
                 errors=np.full(len(rows), np.nan),
-                flows=rows.flows[:, program.drop_arcs],
+                flows=flows,
             )
             parts.append((table, tree))
         return TablePlanner(program, tuple(parts))
@@ -126,30 +128,30 @@ class _Tables:
             behind = [table for table in tables if np.isin(self._wiring.source[table.dimensions], mine).any()]
             others = [table for table in tables if not np.isin(self._wiring.source[table.dimensions], mine).any()]
             made = self._leaf(node) if self._is_leaf(node) else self._parent(node, mine, behind)
-            tables = [*others, self._fitting(made)]
+            tables = [*others, self._within_links(made)]
         return tuple(tables)
 
-    def _fitting(self, rows: FitRows) -> FitRows:
-        """The rows that overload no node or link, their local plans applied."""
-        fits = np.asarray((rows.flows @ self._wiring.use.T <= self._limits * (1 + 1e-12)).all(axis=1))
+    def _within_links(self, rows: FitRows) -> FitRows:
+        """The rows that overload no link that ends in the arcs of the table."""
+        links = slice(len(self._wiring.network.nodes), None)
+        uses = rows.rates @ self._wiring.use[links][:, rows.dimensions].T
+        fits = np.asarray((uses <= self._limits[links] * (1 + 1e-12)).all(axis=1))
         return rows if fits.all() else rows.only(fits)
 
     def _leaf(self, node: int) -> FitRows:
         part = self._part(node)
         order = ClosingOrder.of(part.program, roots=False)
         most = highest_rates(order, self._reach(part.entering, without=node))
-        rows = leaf_rows(part, order, most, self._steps(part.entering, most), self._cut(part), self._most_rows)
-        flows = np.zeros((len(rows), len(self._wiring.arcs)))
-        flows[:, part.arcs] = rows.flows
-        return FitRows(rows.dimensions, rows.rates, rows.scores, flows)
+        steps = self._steps(part.entering, most)
+        return leaf_rows(self._program, part, order, most, steps, self._cut(part), self._most_rows)
 
     def _parent(self, node: int, mine: Indices, behind: list[FitRows]) -> FitRows:
         outputs = [self._output(arc) for arc in self._gridded_arcs(node)]
         together = merged([*behind, *outputs], self._most_rows)
-        rows = mapped_back(self._wiring, mine, together, self._epsilon, self._most_rows)
+        rows = mapped_back(self._program, node, mine, together, self._epsilon, self._most_rows)
         if len(behind) + len(outputs) == 1 and len(rows.dimensions) == len(together.dimensions):
             return rows  # one to one
-        return without_similar(rows, (rows.flows @ self._wiring.use.T / self._limits).sum(axis=1), _SIMILAR)
+        return without_similar(rows, _SIMILAR)
 
     def _output(self, arc: int) -> FitRows:
         """A table of its own for an output on a node that is no leaf."""
@@ -157,9 +159,8 @@ class _Tables:
         most = self._reach(dimension)
         steps = self._steps(dimension, most)
         rates = feasible_grid(most, steps, np.zeros(1), 1.0, None, self._most_rows)
-        flows = np.zeros((len(rates), len(self._wiring.arcs)))
-        flows[:, arc] = rates[:, 0]
-        return FitRows(dimension, rates, rates[:, 0] * self._worth[arc], flows)
+        flows = np.zeros((len(rates), len(self._program.drop_arcs)))
+        return FitRows(dimension, rates, rates[:, 0] * self._worth[arc], np.zeros(len(rates)), flows)
 
     def _part(self, node: int) -> Part:
         return Part.of(self._wiring, node, float(self._limits[node]), self._worth)
@@ -184,15 +185,12 @@ class _Tables:
         if without is not None:
             limits[without] = limits[without] * 1e9
         relaxed = program.limited(limits)
+        scaled = Scaled.of(relaxed)
+        solver, upper = WarmSolver(scaled), program.upper(self._most) / scaled.unit
         for at, arc in enumerate(arcs):
-            scaled = Scaled.of(relaxed)
             weights = program.flow[arc] * scaled.unit
-            size = weights.max(initial=0.0)
-            if size == 0:
-                reach[at] = 0.0
-                continue
-            alone = WarmSolver(Scaled(scaled.unit, size, scaled.rows, scaled.limits, weights / size))
-            reach[at] = weights @ alone.values(program.upper(self._most) / scaled.unit)
+            solver.aim(weights / (weights.max(initial=0.0) or 1.0))
+            reach[at] = weights @ solver.values(upper)
         return reach
 
     def _steps(self, arcs: Indices, most: Floats) -> Floats:

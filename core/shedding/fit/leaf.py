@@ -9,6 +9,7 @@ from adapt.core.resources.functions import Floats
 from adapt.core.shedding.closing import ClosingOrder
 from adapt.core.shedding.fit.rows import FitRows, TooManyRows
 from adapt.core.shedding.local import Part
+from adapt.core.shedding.program import Program
 from adapt.core.shedding.wiring import Indices
 
 _ROUNDING = 1e-9
@@ -40,10 +41,13 @@ def highest_rates(order: ClosingOrder, reach: Floats) -> Floats:
     return np.minimum(alone, reach)
 
 
-def leaf_rows(part: Part, order: ClosingOrder, most: Floats, steps: Floats, cut: Cut | None, most_rows: int) -> FitRows:
+def leaf_rows(
+    program: Program, part: Part, order: ClosingOrder, most: Floats, steps: Floats, cut: Cut | None, most_rows: int
+) -> FitRows:
     """The table of a leaf.
 
     Args:
+        program: Of the whole network.
         part: The leaf.
         order: How its arcs close, roots left out.
         most: The highest rate of each arc, shape (dimensions,).
@@ -52,7 +56,7 @@ def leaf_rows(part: Part, order: ClosingOrder, most: Floats, steps: Floats, cut:
         most_rows: That there may be.
 
     Returns:
-        Rates in rising order, flows for the arcs of the part only: shape (rows, arcs of the part).
+        Rates in rising order.
 
     Raises:
         TooManyRows: there are more than may be.
@@ -61,8 +65,12 @@ def leaf_rows(part: Part, order: ClosingOrder, most: Floats, steps: Floats, cut:
     """
     rates = feasible_grid(most, steps, order.loads[-1], order.limit, cut, most_rows)
     variables, _ = order.plan(rates)
-    flows = variables @ part.program.flow.T
-    return FitRows(part.entering, rates, variables @ part.program.weights, flows)
+    flows = np.zeros((len(rates), len(program.drop_arcs)))
+    splits = np.flatnonzero(part.program.input_of < 0)
+    whole = part.arcs[part.program.drop_arcs[splits]]
+    flows[:, np.searchsorted(program.drop_arcs, whole)] = variables[:, splits]
+    loads = variables @ part.program.rows[0] / order.limit
+    return FitRows(part.entering, rates, variables @ part.program.weights, loads, flows)
 
 
 def feasible_grid(most: Floats, steps: Floats, loads: Floats, limit: float, cut: Cut | None, most_rows: int) -> Floats:

@@ -4,20 +4,21 @@ import numpy as np
 
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.fit.rows import FitRows, TooManyRows
+from adapt.core.shedding.program import Program
 from adapt.core.shedding.wiring import Indices, Wiring
 
 
-def mapped_back(wiring: Wiring, operators: Indices, rows: FitRows, epsilon: float, most: int) -> FitRows:
+def mapped_back(program: Program, node: int, operators: Indices, rows: FitRows, epsilon: float, most: int) -> FitRows:
     """A table over what leaves a node as one over what enters it.
 
     Along a path a rate is divided by the selectivities. A split must give the most that a branch takes, and the other
     branches drop the rest. What a union or join must give is divided between its inputs in every way, by steps of
-    epsilon times the largest. What overloads the node is
-    not looked at.
+    epsilon times the largest. Rows that overload the node are erased, its local drops applied.
 
     Args:
-        wiring: The whole network.
-        operators: Numbers of the sources that the node runs, in order; shape (operators,).
+        program: Of the whole network.
+        node: The number of the node.
+        operators: Numbers of the sources that it runs, each after what it reads; shape (operators,).
         rows: A table whose dimensions hold all arcs that leave the node.
         epsilon: Of the steps.
         most: Rows there may be.
@@ -27,39 +28,61 @@ def mapped_back(wiring: Wiring, operators: Indices, rows: FitRows, epsilon: floa
 
     Source: FIT, section 6.3.
     """
-    mine = np.isin(wiring.source, operators)
-    entering = np.flatnonzero(np.isin(wiring.target, operators) & ~mine)
-    rows = FitRows(rows.dimensions, rows.rates, rows.scores, rows.flows.copy())
+    wiring = program.wiring
+    column = {int(arc): np.ascontiguousarray(rows.rates[:, at]) for at, arc in enumerate(rows.dimensions)}
+    chosen: Indices | None = None
     for operator in operators[::-1]:
-        rows = _through(wiring, int(operator), rows, epsilon, most)
+        of = _through(wiring, int(operator), column, epsilon, most)
+        if of is not None:
+            chosen = of if chosen is None else chosen[of]
+    rows = rows if chosen is None else rows.only(chosen)
+    into = np.flatnonzero(np.isin(wiring.target, operators))
+    load = np.sum([wiring.use[node, arc] * column[int(arc)] for arc in into], axis=0) / program.limits[node]
+    fits = np.flatnonzero(load <= 1 + 1e-12)
+    kept = rows if len(fits) == len(rows) else rows.only(fits)
+    mine = np.isin(wiring.source, operators)
+    flows = kept.flows.copy()
+    for variable in np.flatnonzero(mine[program.drop_arcs]):
+        flows[:, variable] = column[int(program.drop_arcs[variable])][fits]
     passing = ~mine[rows.dimensions]
-    return FitRows(
-        np.concatenate((entering, rows.dimensions[passing])),
-        np.concatenate((rows.flows[:, entering], rows.rates[:, passing]), axis=1),
-        rows.scores,
-        rows.flows,
-    )
+    entering = into[~mine[into]]
+    dimensions = np.concatenate((entering, rows.dimensions[passing]))
+    rates = np.stack([column[int(arc)][fits] for arc in dimensions], axis=1)
+    return FitRows(dimensions, rates, kept.scores, kept.loads + load[fits], flows)
 
 
-def _through(wiring: Wiring, operator: int, rows: FitRows, epsilon: float, most: int) -> FitRows:
-    """What one operator must get on its inputs, written to the rows' flows; more rows if there are several ways."""
-    needed = rows.flows[:, wiring.arcs_of(operator)].max(axis=1, initial=0.0)
-    arcs = np.flatnonzero((wiring.target == operator) & (wiring.gain > 0))
+def _through(wiring: Wiring, operator: int, column: dict[int, Floats], epsilon: float, most: int) -> Indices | None:
+    """Add what an operator must get on its inputs to the rates of arcs, each of shape (rows,).
+
+    Returns:
+        None, or where it can get it in several ways the old row of each new one; the arcs are then given by new rows.
+    """
+    out = wiring.arcs_of(operator)
+    needed = column[out.start]
+    for other in range(out.start + 1, out.stop):
+        needed = np.maximum(needed, column[other])
+    reading = np.flatnonzero(wiring.target == operator)
+    arcs = [int(arc) for arc in reading if wiring.gain[arc] > 0]
+    chosen: Indices | None = None
     for arc in arcs[:-1]:
         part, of = _parts(needed, epsilon * needed.max(initial=0.0), most)
-        rows = rows.only(of)
-        rows.flows[:, arc] = part / wiring.gain[arc]
+        for other in column:
+            column[other] = column[other][of]
+        chosen = of if chosen is None else chosen[of]
+        column[arc] = part / wiring.gain[arc]
         needed = needed[of] - part
-    if len(arcs):
-        rows.flows[:, arcs[-1]] = needed / wiring.gain[arcs[-1]]
-    return rows
+    if arcs:
+        column[arcs[-1]] = needed / wiring.gain[arcs[-1]]
+    for read in reading:
+        column.setdefault(int(read), np.zeros(len(needed)))
+    return chosen
 
 
 def _parts(amounts: Floats, step: float, most: int) -> tuple[Floats, Indices]:
     """Each amount counted down to 0 by a step, and the row that each part is of."""
-    counts = np.where(amounts > 0, np.ceil(amounts / step - 1e-9) + 1, 1).astype(np.int64) if step > 0 else None
-    if counts is None:
+    if step == 0:
         return amounts, np.arange(len(amounts))
+    counts = np.where(amounts > 0, np.ceil(amounts / step - 1e-9) + 1, 1).astype(np.int64)
     if counts.sum() > most:
         raise TooManyRows
     of = np.repeat(np.arange(len(amounts)), counts)

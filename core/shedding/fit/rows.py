@@ -23,12 +23,14 @@ class FitRows:
         dimensions: The arcs whose rates stand in the table, shape (dimensions,).
         rates: Tuples/s, shape (rows, dimensions).
         scores: Of everything behind these arcs, shape (rows,).
-        flows: Kept on every arc of the network, those of the table included, 0 elsewhere; shape (rows, arcs).
+        loads: Of all nodes behind them, each as a part of its limit, added up; shape (rows,).
+        flows: Kept on the drop arcs behind them, 0 on others; shape (rows, variables of the program).
     """
 
     dimensions: Indices
     rates: Floats
     scores: Floats
+    loads: Floats
     flows: Floats
 
     def __len__(self) -> int:
@@ -36,7 +38,7 @@ class FitRows:
 
     def only(self, chosen: Indices | NDArray[np.bool_]) -> "FitRows":
         """Some of the rows."""
-        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.flows[chosen])
+        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.loads[chosen], self.flows[chosen])
 
 
 def merged(tables: Sequence[FitRows], most: int) -> FitRows:
@@ -50,22 +52,24 @@ def merged(tables: Sequence[FitRows], most: int) -> FitRows:
     sizes = [len(table) for table in tables]
     if prod(sizes) > most:
         raise TooManyRows
+    if len(tables) == 1:
+        return tables[0]
     picked = np.indices(sizes).reshape(len(sizes), -1)
     chosen = [table.only(rows) for table, rows in zip(tables, picked, strict=True)]
     return FitRows(
         np.concatenate([table.dimensions for table in chosen]),
         np.concatenate([table.rates for table in chosen], axis=1),
         np.sum([table.scores for table in chosen], axis=0),
+        np.sum([table.loads for table in chosen], axis=0),
         np.sum([table.flows for table in chosen], axis=0),
     )
 
 
-def without_similar(rows: FitRows, loads: Floats, similar: float) -> FitRows:
+def without_similar(rows: FitRows, similar: float) -> FitRows:
     """One row of each set of rows with similar rates: the best score, then the least load, then the first.
 
     Args:
         rows: A table.
-        loads: What each row loads in all, shape (rows,).
         similar: Rates are similar that round to the same multiple of this part of the largest of their arc.
 
     Source: FIT, section 6.3; what similar means is left open there.
@@ -73,6 +77,6 @@ def without_similar(rows: FitRows, loads: Floats, similar: float) -> FitRows:
     if not len(rows):
         return rows
     cell = np.where(rows.rates.max(axis=0) > 0, rows.rates.max(axis=0), 1.0) * similar
-    best_first = np.lexsort((loads, -rows.scores))
+    best_first = np.lexsort((rows.loads, -rows.scores))
     _, first = np.unique(np.round(rows.rates[best_first] / cell), axis=0, return_index=True)
     return rows.only(np.sort(best_first[first]))

@@ -130,18 +130,11 @@ def test_rows_fit_and_give_what_they_say(shape: str) -> None:
         network = random_network(seed, shape)
         program = Program.of(network)
         tables = fit(program, np.full(program.inputs, 2.0), 0.3, most_rows=20_000)
-        for rows in tables.tables:
-            if len(rows) == 0:
-                continue
-            assert (program.wiring.uses(rows.flows) <= 1 + 1e-9).all(), seed
-            assert program.wiring.scores(rows.flows) == pytest.approx(rows.scores, rel=1e-9, abs=1e-12), seed
-            assert rows.flows[:, rows.dimensions] == pytest.approx(rows.rates, rel=1e-9, abs=1e-12)
-            given = np.zeros((len(rows), len(network.sources)))
-            inside = np.flatnonzero(program.wiring.target >= 0)
-            for arc in inside:
-                given[:, program.wiring.target[arc]] += program.wiring.gain[arc] * rows.flows[:, arc]
-            inner = program.wiring.source >= program.inputs
-            assert (rows.flows[:, inner] <= given[:, program.wiring.source[inner]] * (1 + 1e-9) + 1e-12).all(), seed
+        for table, _ in tables.planner(prune=False).parts:
+            flows = table.flows @ program.flow.T
+            assert (table.flows @ program.rows.T <= program.limits * (1 + 1e-9) + 1e-12).all(), seed
+            assert program.wiring.scores(flows) == pytest.approx(table.scores, rel=1e-9, abs=1e-12), seed
+            assert (table.flows <= program.upper(table.low) * (1 + 1e-9)).all(), seed
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -183,8 +176,8 @@ def test_a_union_divides_what_it_must_give_in_every_way() -> None:
 
 def test_rows_keep_within_links() -> None:
     sized = tuple(replace(operator, out_bytes=10.0) for operator in FIGURE_1.operators)
-    tables, planner, program = made(replace(FIGURE_1, operators=sized, links=(Link("A", "B", 5.0),)), 0.05)
-    assert (program.wiring.uses(tables.tables[0].flows) <= 1 + 1e-9).all()
+    _, planner, program = made(replace(FIGURE_1, operators=sized, links=(Link("A", "B", 5.0),)), 0.05)
+    assert (planner.parts[0][0].flows @ program.rows.T <= program.limits + 1e-9).all()
     loss, ids = errors(planner, program, np.random.default_rng(0).random((500, 2)))
     assert (ids != NO_PLAN).all()
     assert loss.max() <= 0.2

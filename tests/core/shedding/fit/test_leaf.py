@@ -11,6 +11,7 @@ from adapt.core.shedding.closing import ClosingOrder
 from adapt.core.shedding.fit.leaf import Cut, feasible_grid, highest_rates, leaf_rows
 from adapt.core.shedding.fit.rows import TooManyRows
 from adapt.core.shedding.local import Part, worth_of_arrival
+from adapt.core.shedding.program import Program
 from adapt.core.shedding.wiring import Wiring
 from tests.core.shedding.networks import FIGURE_7
 
@@ -33,7 +34,7 @@ def test_figure_7_takes_a_third_once_its_local_plan_is_applied() -> None:
 
 def test_figure_7_a_row_at_a_fifth_scores_0_28() -> None:
     part, order = leaf(FIGURE_7)
-    rows = leaf_rows(part, order, np.array([0.2]), np.array([0.1]), None, 100)
+    rows = leaf_rows(Program.of(FIGURE_7), part, order, np.array([0.2]), np.array([0.1]), None, 100)
     assert rows.rates[:, 0] == pytest.approx([0, 0.1, 0.2])
     assert rows.scores == pytest.approx([0, 0.2, 0.28], rel=1e-12)
 
