@@ -1,0 +1,60 @@
+"""Random Drop by coins that depend on what they are for and on nothing else: not on batches, order or other coins."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.resources.functions import Floats
+from adapt.core.shedding.wiring import Indices
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+_OF_53_BITS = 2.0**-53
+
+
+def stream_of(seed: int, arc: int) -> np.uint64:
+    """The stream of coins of an arc; any seed from 0 to 2^63 - 1."""
+    return np.uint64(_stream(np.uint64(seed), np.uint64(arc)))
+
+
+def coins(stream: np.uint64, numbers: Indices) -> Floats:
+    """The coin of each number in a stream, in [0, 1); shape (numbers,).
+
+    A number's coin is the output of splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators,
+    OOPSLA 2014) after that many steps.
+    """
+    drawn = np.empty(len(numbers))
+    _coins(np.uint64(stream), np.ascontiguousarray(numbers, np.int64), drawn)
+    return drawn
+
+
+def random_drop(seed: int, arc: int, numbers: Indices, keep: float) -> NDArray[np.bool_]:
+    """Whether each tuple of an arc is kept: what is kept at one share is kept at every larger one.
+
+    Args:
+        seed: Of all coins.
+        arc: The arc's number.
+        numbers: The tuples' numbers among all that the arc was ever offered, shape (tuples,).
+        keep: The share that is kept, in [0, 1].
+    """
+    return np.asarray(coins(stream_of(seed, arc), numbers) < keep)
+
+
+@inlined
+def _mixed(word: np.uint64) -> np.uint64:
+    word = (word ^ (word >> np.uint64(30))) * _MIX1
+    word = (word ^ (word >> np.uint64(27))) * _MIX2
+    return word ^ (word >> np.uint64(31))
+
+
+@compiled
+def _stream(seed: np.uint64, arc: np.uint64) -> np.uint64:
+    return _mixed(_mixed(seed + _GOLDEN) + (arc + np.uint64(1)) * _GOLDEN)
+
+
+@compiled
+def _coins(stream: np.uint64, numbers: Indices, drawn: Floats) -> None:
+    for at in range(len(numbers)):
+        word = _mixed(stream + (np.uint64(numbers[at]) + np.uint64(1)) * _GOLDEN)
+        drawn[at] = np.float64(word >> np.uint64(11)) * _OF_53_BITS
