@@ -95,13 +95,13 @@ def top(table: Table, most: int) -> Table:
     return replace(table, rows=table.rows[:most])
 
 
-def for_people(table: Table, format: Format) -> Table:
-    """A table that may be long, cut where it is to be read by people and not by a program."""
-    more = len(table.rows) - MOST_ROWS
-    if format in (Format.CSV, Format.JSON) or more <= 0:
+def for_people(table: Table, format: Format, head: int = MOST_ROWS) -> Table:
+    """A table that may be long, cut to its head where it is to be read by people and not by a program."""
+    if format in (Format.CSV, Format.JSON) or len(table.rows) <= MOST_ROWS:
         return table
+    more = len(table.rows) - head
     return replace(
-        top(table, MOST_ROWS), note=f"and {more:,} more rows, which --format csv has; {table.note}".rstrip("; ")
+        top(table, head), note=f"and {more:,} more rows, which --format csv has; {table.note}".rstrip("; ")
     )
 
 

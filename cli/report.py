@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapt.cli.options import ForceOption
-from adapt.cli.output import Format, FormatOption, for_people, narrate, narrate_written, show
+from adapt.cli.output import MOST_ROWS, Format, FormatOption, for_people, narrate, narrate_written, show
 from adapt.core.table import Table
 
 if TYPE_CHECKING:
     from adapt.traces.reporting import Reported
+
+DETAIL_ROWS = 8
 
 
 def report(
@@ -49,8 +51,12 @@ def report(
 
 
 def _shown(read: "Sequence[Reported]", format: Format) -> "Iterator[Table]":
-    """The tables of all artefacts, each with its artefact's name where there are several; long ones cut for people."""
+    """The tables of all artefacts, each with its artefact's name where there are several; long ones cut for people.
+
+    Of a long table after an artefact's first there is only the head: it is there for its details.
+    """
     for artefact in read:
-        for table in artefact.tables:
-            kept = table if artefact.kind == "comparison" else for_people(table, format)
+        for place, table in enumerate(artefact.tables):
+            head = DETAIL_ROWS if place else MOST_ROWS
+            kept = table if artefact.kind == "comparison" else for_people(table, format, head)
             yield replace(kept, title=f"{artefact.name}: {table.title}") if len(read) > 1 else kept
