@@ -100,9 +100,7 @@ def for_people(table: Table, format: Format, head: int = MOST_ROWS) -> Table:
     if format in (Format.CSV, Format.JSON) or len(table.rows) <= MOST_ROWS:
         return table
     more = len(table.rows) - head
-    return replace(
-        top(table, head), note=f"and {more:,} more rows, which --format csv has; {table.note}".rstrip("; ")
-    )
+    return replace(top(table, head), note=f"and {more:,} more rows, which --format csv has; {table.note}".rstrip("; "))
 
 
 class ReaderGone(Exception):

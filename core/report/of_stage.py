@@ -33,17 +33,15 @@ _POLICIES = PALETTE[:-1]
 
 
 def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, ...]:
-    """All charts of a run: rate, latency, the sites of each case, what waits where, and what is on disk if anything."""
-    charts = [throughput_over_time(intervals, moves), latency_over_time(intervals)]
-    charts += [utilization_of_sites(sites, case) for case in _cases(sites)]
-    charts.append(held_over_time(intervals))
+    """All charts of a run: rate, latency, what waits where, what is on disk if anything, and the sites of each case."""
+    charts = [throughput_over_time(intervals, moves), latency_over_time(intervals), held_over_time(intervals)]
     if _any(intervals, "source_queue"):
         charts.append(
             _lines(intervals, "Rows that wait to be taken", ["source_queue"], "Rows that were due and not yet taken")
         )
     if _any(intervals, "on_disk"):
         charts.append(_lines(intervals, "Partitions on disk", ["on_disk"], "Partitions that did not fit in memory"))
-    return tuple(charts)
+    return (*charts, *(utilization_of_sites(sites, case) for case in _cases(sites)))
 
 
 def throughput_over_time(intervals: Table, moves: Table) -> Chart:

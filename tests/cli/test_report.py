@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adapt.cli.output import MOST_ROWS
+from adapt.cli.report import DETAIL_ROWS
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_several_artefacts_are_told_apart(adapt, plans):
 
 
 def test_long_tables_are_cut_for_people_and_whole_for_programs(adapt, plans):
-    assert f"and {60 - MOST_ROWS} more rows" in adapt.done("report", "60.plan").out
+    assert f"and {60 - DETAIL_ROWS} more rows" in adapt.done("report", "60.plan").out
     assert "more rows" not in adapt.done("report", "60.plan", "--format", "csv").out
 
 
