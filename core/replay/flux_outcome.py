@@ -68,7 +68,7 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
     intervals = simulated.intervals
     census = simulated.census
     waiting = intervals[-1].source_queue
-    drained = census.processed + census.lost >= bounds.rows
+    drained = census.processed + census.lost + census.shed >= bounds.rows
     finished_s = simulated.finished_s if drained else intervals[-1].end_s
     behind, still = _behind(intervals, bounds)
     recovered_s = behind[-1].end_s - behind[0].start_s if behind else 0.0
@@ -77,7 +77,7 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
         case=case,
         simulated=simulated,
         finished_s=finished_s,
-        left=census.generated - census.processed - census.lost + (waiting or 0),
+        left=census.generated - census.processed - census.lost - census.shed + (waiting or 0),
         of_capacity=_of_capacity(
             drained, census.processed, census.generated + (waiting or 0), finished_s, timed, bounds
         ),

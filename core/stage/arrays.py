@@ -87,6 +87,10 @@ SITE = np.dtype(
         ("number", np.int64),
         ("stamp", np.float64),
         ("cost", np.float64),
+        ("shed", np.int64),  # tuples that it would not take
+        ("held_first", np.int32),  # the tuple that it has held longest
+        ("held", np.int32),
+        ("refused", np.int32),  # whether the tuple at hand is shed
     ],
     align=True,
 )
@@ -235,6 +239,8 @@ ENTRY = np.dtype(
 LATENCY = np.dtype([("count", np.int64), ("sum", np.float64), ("max", np.float64)])
 
 
+HELD = np.dtype([("since", np.float64)])
+PART = np.dtype([("shed", np.float64)])
 PAST = np.dtype([("value", np.int64)])
 BIN = np.dtype([("count", np.int64)])
 SERVICE = np.dtype([("seconds", np.float64)])
@@ -262,6 +268,7 @@ _SIZES = (
     "standby",  # whether every partition has a twin
     "mirror_free",  # the first free place for tuples in line
     "mirrored",  # tuples that were sent to twins
+    "hold",  # tuples that a site can hold; 0 where they do not shed
     "disagreed",  # answers of a twin that differ from the owner's
 )
 _TIMES = (
@@ -271,6 +278,7 @@ _TIMES = (
     "latency",  # that a tuple is on its way
     "produce",  # CPU to make a tuple
     "spill",  # to write a tuple to the spill
+    "held_for",  # seconds that a site holds a tuple
     "selectivity",  # tuples of this stage for each of the one before
 )
 
@@ -298,6 +306,8 @@ KINDS = {
     "bin": BIN,  # of the first kind of latency, then of the second
     "service": SERVICE,
     "due": DUE,  # the next event of each site, then of each producer
+    "held": HELD,  # `hold` places for each site, used in a ring
+    "part": PART,  # that is shed by the number of tuples held
     "winner": WINNER,  # of the tournament over `due`: 1 is the earliest slot, the first of those that tie
 }
 """What is kept in an array of its own, and of which records."""
@@ -305,6 +315,7 @@ KINDS = {
 WORLD = np.dtype(
     [(name, np.int64) for name in _SIZES]
     + [(name, np.float64) for name in _TIMES]
+    + [("coins", np.uint64)]
     + [(f"{name}_at", np.int64) for name in KINDS]
 )
 """Sizes, costs, the time, and the address of every array."""

@@ -52,7 +52,7 @@ def assemble(
     """Put a stage together; the arguments are those of `simulate`.
 
     Raises:
-        UsageError: River has nothing to move or to protect; memory is limited with standby.
+        UsageError: River has nothing to move or to protect; memory is limited, or input shed, with standby.
         BadInput: a disturbance, a fault, the shares of groups or a row of the stream cannot be.
     """
     faults = faults or FaultSchedule()
@@ -65,6 +65,8 @@ def assemble(
         raise UsageError("River sends a tuple to any site, so no site has a partition to take over; use Flux")
     if memory is not None and standby:
         raise UsageError("the twins of standby need memory that no limit accounts for; leave the limit or standby away")
+    if settings.overload is not None and standby:
+        raise UsageError("a tuple that is shed has no twin; leave the shed factor or standby away")
     settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
     stage = Stage(settings, source, journal, standby)
     spilling = Spilling(stage, memory) if memory is not None else None

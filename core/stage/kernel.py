@@ -31,6 +31,7 @@ from adapt.core.stage.arrays import (
     FLOW,
     FREE,
     GROUP,
+    HELD,
     IDLE,
     IN_JOB,
     JOB_DONE,
@@ -40,6 +41,7 @@ from adapt.core.stage.arrays import (
     MIRRORED,
     NONE,
     PAIR,
+    PART,
     PARTITION,
     PAST,
     POOLED,
@@ -488,7 +490,10 @@ def _take(world: World, site_number: int, producer: int, now: float) -> None:
             if site.acks == 0:
                 site.quiesced = 1
     site.doing = SERVING
-    if _partition(world, site.partition).on_disk != 0:
+    if world.hold > 0 and _refuses(world, site_number, now):
+        site.refused = 1
+        _schedule(world, site_number, now)
+    elif _partition(world, site.partition).on_disk != 0:
         site.spilling = 1
         _schedule(world, site_number, _done(world, site, now + world.spill, 0.0))
     else:
@@ -502,6 +507,27 @@ def _take(world: World, site_number: int, producer: int, now: float) -> None:
         _fill(world, producer, now)
     if world.pool > 1:
         _expect_take(world, site_number)
+
+
+@inlined
+def _refuses(world: World, site_number: int, now: float) -> Any:
+    """Whether a site sheds the tuple at hand, by a coin that is the tuple's own; if not, it holds it from now on."""
+    site = _site(world, site_number)
+    first = site_number * world.hold
+    while site.held > 0 and _held(world, first + site.held_first).since + world.held_for <= now:
+        site.held -= 1
+        site.held_first += 1
+        if site.held_first == world.hold:
+            site.held_first = 0
+    coin = _mixed(_mixed(world.coins + np.uint64(site.producer)) + np.uint64(site.number) * _GOLDEN)
+    if np.float64(coin >> np.uint64(11)) * _OF_53_BITS < _part(world, site.held).shed:
+        return True
+    place = site.held_first + site.held
+    if place >= world.hold:
+        place -= world.hold
+    _held(world, first + place).since = now
+    site.held += 1
+    return False
 
 
 @inlined
@@ -574,6 +600,10 @@ def _finish(world: World, site_number: int, now: float) -> None:
             return
         twin = _pair(world, site.partition).twin
     partition.in_flight -= 1
+    if site.refused != 0:
+        site.refused = 0
+        site.shed += 1
+        return
     if site.spilling != 0:
         _spill(world, site_number)
         return
@@ -1214,6 +1244,16 @@ def _bin(world: World, number: int) -> Any:
 def _service(world: World, number: int) -> Any:
     """A drawn service time."""
     return record_at(world.service_at, SERVICE, number)
+
+
+@inlined
+def _held(world: World, number: int) -> Any:
+    return record_at(world.held_at, HELD, number)
+
+
+@inlined
+def _part(world: World, number: int) -> Any:
+    return record_at(world.part_at, PART, number)
 
 
 @inlined

@@ -12,12 +12,14 @@ from adapt.core.stage.arrays import (
     FLOW,
     FREE,
     GROUP,
+    HELD,
     KEPT,
     LATENCY,
     LINE,
     MIRRORED,
     NONE,
     PAIR,
+    PART,
     PARTITION,
     PAST,
     POOLED,
@@ -65,6 +67,9 @@ def prepare(settings: StageSettings, source: Source, journal: int = 0, standby: 
     due["at"][:sites] = 0.0
     segments, firsts = segments_of(sites, settings.disturbances)
     chance = np.random.default_rng([settings.seed, 1])
+    overload = settings.overload
+    hold = overload.capacity_tuples if overload else 0
+    parts = overload.factor.table(hold) if overload else np.empty(0)
     arrays = Arrays(
         site=_filled(
             sites,
@@ -98,6 +103,8 @@ def prepare(settings: StageSettings, source: Source, journal: int = 0, standby: 
         latency=np.zeros(2, LATENCY),
         bin=np.zeros(2 * OCTAVES * BINS_AN_OCTAVE, BIN),
         service=_filled(SERVICE_TIMES, SERVICE, seconds=_service_times(settings)),
+        held=np.zeros(sites * hold, HELD),
+        part=_filled(len(parts), PART, shed=parts),
         due=due,
         winner=_filled(slots, WINNER, slot=_winners(due["at"])),
     )
@@ -111,6 +118,9 @@ def prepare(settings: StageSettings, source: Source, journal: int = 0, standby: 
     world["horizon"], world["spill_free"] = np.inf if isinstance(source, Made) else -np.inf, NONE
     world["selectivity"] = source.selectivity if isinstance(source, Made) else 0.0
     world["latency"], world["produce"] = settings.network.latency_s, settings.costs.produce_s
+    if overload is not None:
+        world["hold"], world["held_for"] = hold, overload.window_s
+        world["coins"] = np.random.default_rng([settings.seed, 2]).integers(0, 2**64, dtype=np.uint64)
     return arrays
 
 

@@ -70,6 +70,7 @@ class Interval:
         on_disk: Partitions that are on disk at the end.
         spilled: Tuples that are on disk at the end.
         lost: Tuples that died with a site.
+        shed: Tuples that sites would not take.
         living: Sites that are alive at the end.
         source_queue: Rows that were due and not taken, at the end; None where tuples are not due at a time.
         lag_s: The longest that a row waited to be taken.
@@ -90,6 +91,7 @@ class Interval:
     on_disk: int
     spilled: int
     lost: int
+    shed: int
     living: int
     source_queue: int | None
     lag_s: float
@@ -115,6 +117,7 @@ class Series:
         self._idle_s = np.zeros(stage.settings.sites)
         self._behind_s = 0.0
         self._lost = 0
+        self._shed = 0
 
     def take(self) -> Interval:
         """Close the interval that began when this was last done, and begin the next."""
@@ -141,13 +144,14 @@ class Series:
             on_disk=int(arrays.world["on_disk"]),
             spilled=int(arrays["partition"]["spilled"].sum()),
             lost=stage.lost - self._lost,
+            shed=stage.shed - self._shed,
             living=n - len(stage.dead),
             source_queue=stage.arrived() - generated if timed else None,
             lag_s=float(producers["lag"].max()),
             behind=(behind_s - self._behind_s) / lasted / n,
         )
         producers["lag"] = 0
-        self._lost = stage.lost
+        self._lost, self._shed = stage.lost, stage.shed
         self._start_s, self._generated, self._processed = now, generated, processed
         self._by_site, self._idle_s, self._behind_s = sites["processed"].copy(), idle_s, behind_s
         self.intervals.append(taken)
@@ -191,6 +195,7 @@ def interval_table(intervals: list[Interval]) -> Table:
         Column("on_disk", Kind.COUNT, "partitions", "at the end of the interval"),
         Column("spilled", Kind.COUNT, "tuples", "on disk at the end of the interval"),
         Column("lost", Kind.COUNT, "tuples", "that died with a site"),
+        Column("shed", Kind.COUNT, "tuples", "that sites would not take"),
         Column("living", Kind.COUNT, "sites", "at the end of the interval"),
         Column("source_queue", Kind.COUNT, "rows", "due and not taken, at the end of the interval"),
         Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
@@ -216,6 +221,7 @@ def interval_table(intervals: list[Interval]) -> Table:
             one.on_disk,
             one.spilled,
             one.lost,
+            one.shed,
             one.living,
             one.source_queue,
             one.lag_s,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.names import Router
+from adapt.core.stage.shed_factor import Overload
 
 PACKET_TUPLES = 12
 """Tuples of 80 bytes in a packet of 1 KB."""
@@ -85,7 +86,8 @@ class StageSettings:
         state_tuples: History of each partition that moves with it, shape (partitions,) or one number for all.
         window: Last values of each group over which answers are computed; 0 computes none.
         disturbances: What takes CPU from sites.
-        seed: Of service times and drawn tuples.
+        seed: Of service times, drawn tuples and coins.
+        overload: How workers shed input; None, they take all, and what they cannot do holds producers back.
     """
 
     sites: int
@@ -99,6 +101,7 @@ class StageSettings:
     window: int = 0
     disturbances: tuple[ExternalLoad | SlowDown, ...] = ()
     seed: int = 0
+    overload: Overload | None = None
 
     def __post_init__(self) -> None:
         check_sites(self.sites)

@@ -52,6 +52,7 @@ class Census:
     spilled: int
     at_twins: int = 0
     lost: int = 0
+    shed: int = 0
 
     @property
     def whole(self) -> bool:
@@ -64,6 +65,7 @@ class Census:
             + self.spilled
             + self.at_twins
             + self.lost
+            + self.shed
         )
 
 
@@ -271,7 +273,8 @@ class Stage:
             else:
                 self.lost += 1
         record["doing"], record["since"], record["backlog"], record["debt"] = DEAD, self.now_s, NONE, 0.0
-        record["job"] = record["acks"] = record["quiesced"] = record["mirrored"] = 0
+        record["job"] = record["acks"] = record["quiesced"] = record["mirrored"] = record["refused"] = 0
+        record["held"] = record["held_first"] = 0
         schedule(self.arrays.worlds, site, np.inf)
         self.dead.add(site)
         self._lives[site] += 1
@@ -315,13 +318,19 @@ class Stage:
         return self.feed.arrived(self.now_s, self.arrays["row"], self.arrays["producer"])
 
     @property
+    def shed(self) -> int:
+        """Tuples that sites would not take."""
+        return int(self.arrays["site"]["shed"].sum())
+
+    @property
     def drained(self) -> bool:
-        """Whether a stream has ended and all its rows are processed or lost."""
+        """Whether a stream has ended and all its rows are processed, lost or shed."""
         if self.feed is None or not self.feed.ended:
             return False
         producers = self.arrays["producer"]
         pulled = bool((producers["row"] == producers["rows_end"]).all())
-        return pulled and int(producers["generated"].sum()) == int(self.arrays.world["processed"]) + self.lost
+        done = int(self.arrays.world["processed"]) + self.lost + self.shed
+        return pulled and int(producers["generated"].sum()) == done
 
     def census(self) -> Census:
         """Where all tuples are."""
@@ -336,6 +345,7 @@ class Stage:
             spilled=int(self.arrays["partition"]["spilled"].sum()),
             at_twins=int(self.arrays["line"]["count"].sum()),
             lost=self.lost,
+            shed=self.shed,
         )
 
     def _post(self, site: int) -> None:

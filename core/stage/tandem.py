@@ -44,6 +44,8 @@ class TandemSettings:
             raise BadInput("stages that share their sites share network and disturbances; give both the same")
         if Router.RIVER in (first.router, second.router):
             raise UsageError("River sends a tuple to any site, so no stage after it can be told apart; use Flux")
+        if first.overload is not None or second.overload is not None:
+            raise UsageError("two stages in a row do not shed; leave the shed factor away")
 
     def bound(self, at_s: float) -> float:
         """Tuples of the source that all CPU together could process in a second: what no placement can exceed.
