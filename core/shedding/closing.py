@@ -67,7 +67,7 @@ class ClosingOrder:
         loads = rates @ self.loads.T
         fits = loads <= self.limit * (1 + 1e-12)
         if fits[:, 0].all():
-            return rates @ self.flows[0].T, fits[:, 0]
+            return _through(rates, self.flows[0]), fits[:, 0]
         step = np.where(fits.any(axis=1), fits.argmax(axis=1), len(self.arcs))
         flows = np.empty((len(rates), self.flows.shape[1]))
         for at in np.unique(step):
@@ -78,6 +78,14 @@ class ClosingOrder:
                 share = np.clip((self.limit - after) / (before - after), 0.0, 1.0)[:, None]
                 flows[points] += share * (rates[points] @ (self.flows[at - 1] - self.flows[at]).T)
         return flows, np.asarray(fits.any(axis=1))
+
+
+def _through(rates: Floats, flows: Floats) -> Floats:
+    """rates @ flows.T, by picking inputs where every variable is one of them, as it is without splits."""
+    picked = flows.argmax(axis=1)
+    if np.array_equal(flows, np.eye(flows.shape[1])[picked]):
+        return np.asarray(rates[:, picked])
+    return rates @ flows.T
 
 
 def _order(program: Program, loads: Floats) -> Indices:
