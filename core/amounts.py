@@ -31,7 +31,7 @@ def seconds_of(text: str) -> float:
     Raises:
         UsageError: it is none.
     """
-    return _amount(text, _SECONDS, "length of time", "ns, us, ms, s, m or min, h, d", "45us")
+    return float(amount_of(text, _SECONDS, "length of time", "ns, us, ms, s, m or min, h, d", "45us"))
 
 
 def bytes_of(text: str) -> float:
@@ -40,7 +40,7 @@ def bytes_of(text: str) -> float:
     Raises:
         UsageError: it is none.
     """
-    return _amount(text, _BYTES, "size", "B, kB, MB, GB, KiB, MiB, GiB", "512MB")
+    return float(amount_of(text, _BYTES, "size", "B, kB, MB, GB, KiB, MiB, GiB", "512MB"))
 
 
 def bits_of(text: str) -> float:
@@ -49,11 +49,22 @@ def bits_of(text: str) -> float:
     Raises:
         UsageError: it is none.
     """
-    return _amount(text, _BITS, "bandwidth", "bps, kbps, Mbps, Gbps", "250Mbps")
+    return float(amount_of(text, _BITS, "bandwidth", "bps, kbps, Mbps, Gbps", "250Mbps"))
 
 
-def _amount(text: str, units: Mapping[str, Fraction], what: str, names: str, example: str) -> float:
-    """The number times its unit, rounded once."""
+def amount_of(text: str, units: Mapping[str, Fraction], what: str, names: str, example: str) -> Fraction:
+    """A number times its unit, exactly; 0 needs no unit.
+
+    Args:
+        text: What the user wrote.
+        units: The value of each unit, named in lower case.
+        what: What it should be, for the refusal.
+        names: The units as users write them, for the refusal.
+        example: One that would do.
+
+    Raises:
+        UsageError: it is none.
+    """
     found = _AMOUNT.fullmatch(text.strip())
     if found is None:
         raise UsageError(f"{text!r} is no {what}: a number and a unit ({names}), such as {example}")
@@ -62,4 +73,4 @@ def _amount(text: str, units: Mapping[str, Fraction], what: str, names: str, exa
         raise UsageError(f"{text!r} has no unit: one of {names}, as in {example}")
     if unit and unit not in units:
         raise UsageError(f"{text!r} has an unknown unit {found[2]!r}: there are {names}")
-    return float(number * units.get(unit, 0))
+    return number * units.get(unit, 0)

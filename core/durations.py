@@ -1,8 +1,8 @@
 """Lengths of time as a user writes them: 500ms, 30s, 15m or 15min, 1h, 7d, 2w."""
 
-import re
 from fractions import Fraction
 
+from adapt.core.amounts import amount_of
 from adapt.core.errors import UsageError
 
 _US = {
@@ -16,6 +16,8 @@ _US = {
 }
 """Microseconds in one of each unit."""
 
+_UNITS_US = {name: Fraction(length) for name, length in _US.items()}
+
 _ROUND_S = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200)
 _ROUND_US = tuple([round(step * 1e6) for step in _ROUND_S] + [_US["d"] << power for power in range(24)])
 
@@ -23,8 +25,6 @@ UNITS = "ms, s, m or min, h, d, w"
 
 _LONGEST_US = 10_000 * 366 * _US["d"]
 """No trace is longer: its times lie in the years 1 to 9999."""
-
-_DURATION = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 
 
 def duration_us(text: str) -> int:
@@ -34,15 +34,7 @@ def duration_us(text: str) -> int:
         UsageError: no number from 0 up with one of the units, or not a whole number of microseconds, or longer than any
             trace can be.
     """
-    found = _DURATION.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"{text!r} is not a length of time: a number and a unit ({UNITS}), such as 7d or 500ms")
-    number, unit = Fraction(found[1]), found[2].lower()
-    if not unit and number:
-        raise UsageError(f"{text!r} has no unit: one of {UNITS}, such as {found[1]}h")
-    if unit and unit not in _US:
-        raise UsageError(f"{text!r} has an unknown unit {unit!r}: there are {UNITS}")
-    length = number * _US.get(unit, 0)
+    length = amount_of(text, _UNITS_US, "length of time", UNITS, "7d or 500ms")
     if length.denominator != 1:
         raise UsageError(f"{text!r} is not a whole number of microseconds, the finest time of a trace")
     if length > _LONGEST_US:
