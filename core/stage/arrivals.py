@@ -50,6 +50,9 @@ class Rows:
     chunks: Callable[[], Iterator[Chunk]]
 
 
+Source: TypeAlias = Drawn | Rows
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
     """Producers take what the consumers of the stage before them, at their sites, make of its tuples.
@@ -65,9 +68,6 @@ class Made:
     def __post_init__(self) -> None:
         if not 0 <= self.selectivity < np.inf:
             raise UsageError(f"a tuple cannot make {self.selectivity:g} others; give a selectivity from 0 up")
-
-
-Source: TypeAlias = Drawn | Rows | Made
 
 
 def alias_table(shares: NDArray[np.float64] | None, groups: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

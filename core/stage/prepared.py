@@ -46,7 +46,7 @@ SERVICE_TIMES = 2**16
 LEAST_SERVICE_S = 1e-9
 
 
-def prepare(settings: StageSettings, source: Source, journal: int = 0, standby: bool = False) -> Arrays:
+def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, standby: bool = False) -> Arrays:
     """All arrays at time 0, when every consumer is about to look for input.
 
     Args:
@@ -149,7 +149,7 @@ def _winners(due: NDArray[np.float64]) -> NDArray[np.int32]:
     return winners
 
 
-def _groups(settings: StageSettings, source: Source) -> Records:
+def _groups(settings: StageSettings, source: Source | Made) -> Records:
     shares = None if isinstance(source, Rows) else source.shares
     thresholds, aliases = alias_table(shares, len(settings.partition_of))
     return _filled(

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from adapt.core.errors import UsageError
 from adapt.core.stage.adapted import BothStages, OneStage
 from adapt.core.stage.arrivals import Rows, Source
-from adapt.core.stage.latency import percentile, upper_edges
 from adapt.core.stage.movement import Movement
 from adapt.core.stage.moves import Controller, Round
 from adapt.core.stage.rounds import Rounds
-from adapt.core.stage.series import Series
+from adapt.core.stage.series import Series, together
 from adapt.core.stage.simulate import Simulated
 from adapt.core.stage.tandem import Tandem, TandemSettings
 from adapt.core.table import Column, Kind, Table
@@ -95,13 +94,8 @@ class SimulatedTandem:
 
     def _latency_s(self, since_s: float) -> tuple[float | None, float | None]:
         """Mean and 99th percentile from end to end; None where nothing was processed."""
-        latencies = [one.total for one in self.second.intervals if one.start_s >= since_s - 1e-9]
-        counts = np.zeros(len(upper_edges()), np.int64)
-        for one in latencies:
-            counts[one.first : one.first + len(one.counts)] += one.counts
-        if not counts.any():
-            return None, None
-        return sum(one.sum_s for one in latencies) / int(counts.sum()), percentile(counts, 0.99)
+        whole = together([one.total for one in self.second.intervals if one.start_s >= since_s - 1e-9])
+        return whole.mean_s, whole.share_below_s(0.99)
 
 
 def simulate_tandem(

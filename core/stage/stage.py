@@ -25,7 +25,7 @@ from adapt.core.stage.arrays import (
     SPILLED,
     Arrays,
 )
-from adapt.core.stage.arrivals import Feed, Rows, Source
+from adapt.core.stage.arrivals import Feed, Made, Rows, Source
 from adapt.core.stage.kernel import advance, halt, pause, refill, restart, resume, schedule, start, wake
 from adapt.core.stage.prepared import prepare
 from adapt.core.stage.settings import StageSettings
@@ -75,7 +75,7 @@ class Stage:
     def __init__(
         self,
         settings: StageSettings,
-        source: Source,
+        source: Source | Made,
         journal: int = 0,
         standby: bool = False,
         agenda: Agenda | None = None,
