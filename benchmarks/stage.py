@@ -1,18 +1,21 @@
 """The stage, simulated tuple by tuple: against SimPy and against plain Python events, and how its time grows.
 
-Claims: on 4 sites at least 100 times as fast as SimPy, where that is installed (`pip install simpy`), and 20 times as
-fast as the leanest plain form, with tuple counts within 0.5 %.
+Claims: on 4 sites at least 100 times as fast as SimPy and 20 times as fast as the leanest plain form, with tuple counts
+within 0.5 %; on 32 sites at least 4 million tuples a second, and 1.5 million with a controller while a site is loaded,
+of processor time, so that other work on the machine is not counted.
 """
 
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from time import perf_counter, process_time
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from ratio import best_of, holds, measured
+from ratio import holds, measured
 from rich.console import Console
 from rich.table import Table
 
@@ -36,11 +39,8 @@ CREDITS = 24
 def main() -> int:
     """Run all, print what was found; 1 if a claim does not hold."""
     met = against("plain events", plain(), at_least=20)
-    if find_spec("simpy"):
-        met &= against("SimPy", simpy_stage(), at_least=100)
-    else:
-        print("SimPy is not installed, so the stage is not held against it")
-    growth()
+    met &= against("SimPy", simpy_stage(), at_least=100)
+    met &= growth()
     return 0 if met else 1
 
 
@@ -127,20 +127,71 @@ def simpy_stage() -> Callable[[], int]:
     return run
 
 
-def growth() -> None:
-    """Tuples a second of wall time, by simulated time, sites and controller."""
-    table = Table("sites", "controller", "simulated s", "tuples", "best s", "M tuples/s")
-    for sites, seconds, controlled in [(4, 5, False), (32, 1, False), (32, 4, False), (32, 16, False), (32, 25, True)]:
-        settings = stage(sites, disturbances=(ExternalLoad(3, 5.0, np.inf),) if controlled else ())
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run of the stage with the pools of Flux.
 
-        def run(settings: StageSettings = settings, seconds: float = seconds, controlled: bool = controlled) -> int:
-            controller = PacedController(LoadBalancing()) if controlled else None
-            return simulate(settings, Drawn(), seconds, controller).census.processed
+    Attributes:
+        sites: n.
+        seconds: How much is simulated.
+        controlled: Whether the paper's load policy is at work, and a site loaded from 5 s on (Figure 6).
+        at_least: Tuples a second of processor time that are claimed; None, nothing is.
+    """
 
-        tuples, took = run(), best_of(run, 2)
-        speed = f"{tuples / took / 1e6:.2f}"
-        table.add_row(str(sites), "load" if controlled else "none", f"{seconds:g}", f"{tuples:,}", f"{took:.2f}", speed)
-    Console(width=100).print(table)
+    sites: int
+    seconds: float
+    controlled: bool = False
+    at_least: float | None = None
+
+    def run(self) -> int:
+        """Simulate; the tuples that were processed."""
+        settings = stage(self.sites, disturbances=(ExternalLoad(3, 5.0, np.inf),) if self.controlled else ())
+        controller = PacedController(LoadBalancing()) if self.controlled else None
+        return simulate(settings, Drawn(), self.seconds, controller).census.processed
+
+
+CASES = (
+    Case(4, 5),
+    Case(32, 1),
+    Case(32, 4, at_least=4e6),
+    Case(32, 16, at_least=4e6),
+    Case(32, 25, controlled=True, at_least=1.5e6),
+)
+
+
+def growth() -> bool:
+    """Tuples a second by simulated time, sites and controller, best of three; whether they are what is claimed."""
+    titles = "sites", "controller", "simulated s", "tuples", "M tuples/s of processor", "of wall", "claimed"
+    table = Table(*titles)
+    met = True
+    for case in CASES:
+        tuples, processor_s, wall_s = best_times(case)
+        speed = tuples / processor_s
+        met &= case.at_least is None or speed >= case.at_least
+        table.add_row(
+            str(case.sites),
+            "load" if case.controlled else "none",
+            f"{case.seconds:g}",
+            f"{tuples:,}",
+            f"{speed / 1e6:.2f}",
+            f"{tuples / wall_s / 1e6:.2f}",
+            ""
+            if case.at_least is None
+            else f"{case.at_least / 1e6:g}: {'met' if speed >= case.at_least else 'NOT MET'}",
+        )
+    Console(width=110).print(table)
+    return met
+
+
+def best_times(case: Case) -> tuple[int, float, float]:
+    """Tuples, and the least processor and wall time of three runs in seconds."""
+    tuples, times = 0, []
+    for _ in range(3):
+        wall, processor = perf_counter(), process_time()
+        tuples = case.run()
+        times.append((process_time() - processor, perf_counter() - wall))
+    processor_s, wall_s = (min(each) for each in zip(*times, strict=True))
+    return tuples, processor_s, wall_s
 
 
 def _literal() -> ModuleType:

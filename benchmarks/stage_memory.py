@@ -1,0 +1,86 @@
+"""Claim: the stage simulates ten times the tuples in at most 1.2 times the memory, and 1.2 times the time, of each.
+
+10 and 100 million tuples on 32 sites, drawn and as rows of a stream that arrive at times, a million a chunk, which are
+made as they are asked for; with `--huge` also 1000 million. Each run has a process of its own, whose peak is what the
+system saw. What is kept of each simulated second, the series, is in it, and said by itself.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+MOST_MEMORY, MOST_TIME = 1.2, 1.2
+SITES, CHUNK = 32, 1_000_000
+SERVED = SITES / 45.5e-6
+"""Tuples a second that all sites can process."""
+
+
+def main() -> int:
+    """Measure all sizes of both sources; 0 if the claim is met."""
+    if sys.argv[1:2] == ["simulate"]:
+        print(json.dumps(simulated(sys.argv[2], int(sys.argv[3]))))
+        return 0
+    sizes = [10**7, 10**8] + [10**9] * ("--huge" in sys.argv)
+    met = [grows_little(source, sizes) for source in ("drawn", "rows")]
+    return 0 if all(met) else 1
+
+
+def grows_little(source: str, sizes: list[int]) -> bool:
+    """Print what each size takes, and whether the claim holds against the least."""
+    command = [sys.executable, __file__, "simulate", source]
+    met, least = True, {}
+    for size in sizes:
+        took = json.loads(subprocess.run([*command, str(size)], stdout=subprocess.PIPE, check=True).stdout)
+        least = least or took
+        memory, time = took["peak_mib"] / least["peak_mib"], took["ns_a_tuple"] / least["ns_a_tuple"]
+        holds = memory <= MOST_MEMORY and time <= MOST_TIME
+        met &= holds
+        print(
+            f"{took['tuples']:,} tuples {source}: peak {took['peak_mib']:,.1f} MiB, {memory:.3f}x, of which "
+            f"{took['series_kib']:,.0f} KiB for the series of {took['intervals']:,} s; {took['ns_a_tuple']:.0f} ns of "
+            f"processor a tuple, {time:.2f}x; claimed at most {MOST_MEMORY:g}x and {MOST_TIME:g}x: "
+            f"{'met' if holds else 'NOT MET'}",
+            flush=True,
+        )
+    return met
+
+
+def simulated(source: str, size: int) -> dict[str, float]:
+    """Simulate about so many tuples in this process."""
+    import pickle
+    import resource
+    from time import process_time
+
+    import numpy as np
+
+    from adapt.core.stage.arrivals import Chunk, Drawn, Rows
+    from adapt.core.stage.settings import StageSettings, even_groups, even_owners
+    from adapt.core.stage.simulate import simulate
+
+    settings = StageSettings(SITES, even_owners(SITES, 64), even_groups(16384, SITES * 64))
+    rate = 0.8 * SERVED
+    chance = np.random.default_rng(0)
+    groups = chance.integers(0, 16384, CHUNK).astype(np.int32)
+    producers = chance.integers(0, SITES, CHUNK).astype(np.int32)
+    rising_s = np.arange(CHUNK) / rate
+
+    def chunks() -> Iterator[Chunk]:
+        for number in range(size // CHUNK):
+            yield Chunk(groups, producers, rising_s + number * CHUNK / rate)
+
+    simulate(settings, Drawn(), 0.1)  # compiles
+    simulate(settings, Rows(lambda: iter([Chunk(groups[:10], producers[:10], rising_s[:10])])))
+    began = process_time()
+    run = simulate(settings, Drawn(), size / SERVED) if source == "drawn" else simulate(settings, Rows(chunks))
+    return {
+        "tuples": run.census.processed,
+        "intervals": len(run.intervals),
+        "ns_a_tuple": 1e9 * (process_time() - began) / run.census.processed,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "series_kib": len(pickle.dumps(run.intervals)) / 1024,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
