@@ -211,7 +211,7 @@ def _link(fields: Mapping[str, Any]) -> Link:
 def _settings(fields: Any) -> SheddingSettings:
     if not isinstance(fields, dict):
         raise BadInput("settings is no table; write it as [settings] with its fields below")
-    names = ("tick", "planner", "epsilon", "headroom", "lag_ticks", "min_rate_change", "feedback")
+    names = ("tick", "planner", "epsilon", "headroom", "lag_ticks", "smoothing", "min_rate_change", "feedback")
     element, default = _Element("settings", fields, names), SheddingSettings()
     tick = element.text_or_none("tick")
     return SheddingSettings(
@@ -220,6 +220,7 @@ def _settings(fields: Any) -> SheddingSettings:
         epsilon=element.number("epsilon", default.epsilon),
         headroom=element.number("headroom", default.headroom),
         lag_ticks=element.whole("lag_ticks", default.lag_ticks),
+        smoothing=element.number("smoothing", default.smoothing),
         min_rate_change=element.number("min_rate_change", default.min_rate_change),
         feedback=element.truth("feedback", default.feedback),
     )

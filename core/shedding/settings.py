@@ -16,6 +16,7 @@ class SheddingSettings:
         epsilon: The part of the best score that the planners with an error bound may lose, in (0, 1).
         headroom: Part of every capacity that plans leave free, in [0, 1).
         lag_ticks: Plans for tick t know rates up to t - lag_ticks.
+        smoothing: Weight of the newest rates, in (0, 1]; 1 goes by them alone.
         min_rate_change: Smaller changes of a drop rate are not applied, in [0, 1).
         feedback: Whether capacities are corrected by the utilization that is measured.
 
@@ -28,6 +29,7 @@ class SheddingSettings:
     epsilon: float = 0.05
     headroom: float = 0.05
     lag_ticks: int = 1
+    smoothing: float = 1.0
     min_rate_change: float = 0.01
     feedback: bool = False
 
@@ -40,5 +42,7 @@ class SheddingSettings:
             raise BadInput(f"settings: headroom is {self.headroom:g}; give a part of a capacity from 0 to below 1")
         if self.lag_ticks < 0:
             raise BadInput(f"settings: lag_ticks is {self.lag_ticks}; plans cannot know what comes, so give 0 or more")
+        if not 0 < self.smoothing <= 1:
+            raise BadInput(f"settings: smoothing is {self.smoothing:g}; give the newest rates a weight above 0 up to 1")
         if not 0 <= self.min_rate_change < 1:
             raise BadInput(f"settings: min_rate_change is {self.min_rate_change:g}; give a part from 0 to below 1")

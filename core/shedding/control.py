@@ -1,0 +1,137 @@
+"""What decides, tick by tick, on the shares that are kept: known rates, a planner, and what is measured of nodes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from adapt.core.resources.functions import Floats
+from adapt.core.shedding.names import DropPlanner
+from adapt.core.shedding.network import Network
+from adapt.core.shedding.planner import UNSHED
+from adapt.core.shedding.registry import PlannerOptions, planner_of
+from adapt.core.shedding.running.tick import Tick
+from adapt.core.shedding.settings import SheddingSettings
+from adapt.core.shedding.wiring import Indices, Wiring
+
+_LEARNED = 0.3
+"""Weight of the newest tick in what is thought of a node's speed."""
+
+_LEAST_WORK = 0.01
+"""Part of a node's capacity below which a tick says nothing of its speed."""
+
+_CORRECTED = 0.01
+"""Capacities are corrected when they change by more than this part; a planner is made anew for that."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What is done in a tick.
+
+    Attributes:
+        rates: For which it was planned, tuples/s, shape (inputs,).
+        keeps: The shares that are kept on arcs, shape (arcs,).
+        plans: Ids of the plan, one for each fragment; shape (fragments,).
+        changed: Whether any share is not that of the tick before.
+        planned_s: How long planning took by the clock.
+    """
+
+    rates: Floats
+    keeps: Floats
+    plans: Indices
+    changed: bool
+    planned_s: float
+
+
+class Control:
+    """Plans for every tick.
+
+    Rates are those of `lag_ticks` before, smoothed; before any are known, nothing is dropped. What fits is not shed.
+    Where a plan changes a share by less than `min_rate_change`, the old one stays.
+
+    With feedback, the work that a node does in a tick is held against what the served tuples should have cost; the
+    ratio, smoothed, corrects the capacity that is planned with.
+
+    Source: FIT, section 7; the engine in which the paper was implemented, for the least change.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        name: DropPlanner,
+        settings: SheddingSettings,
+        options: PlannerOptions,
+        clock: Callable[[], float],
+    ) -> None:
+        """A control that has seen nothing.
+
+        Args:
+            network: As it is declared.
+            name: The planner.
+            settings: Lag, smoothing, least change, feedback.
+            options: Of the planner.
+            clock: Tells seconds, for how long planning takes; nothing else depends on it.
+
+        Raises:
+            UsageError: the planner needs an option that is not given, or cannot take this network.
+        """
+        self._network, self._name, self._settings, self._options = network, name, settings, options
+        self._wiring, self._clock = Wiring.of(network), clock
+        self._keeps = np.ones(len(self._wiring.arcs))
+        self._seen: list[Floats] = []
+        self._smooth: Floats | None = None
+        self._dearer = np.ones(len(network.nodes))
+        self._assumed = self._dearer
+        begun = clock()
+        self._planner = planner_of(name, network, options)
+        self.prepared_s = clock() - begun
+        """How long it took to make the planner, its table included."""
+
+    def decide(self, rates: Floats) -> Decision:
+        """The shares for the next tick.
+
+        Args:
+            rates: Of that tick, tuples/s, shape (inputs,); used from `lag_ticks` later on.
+        """
+        known = self._known(rates)
+        begun = self._clock()
+        planned = self._planner.plan(known[None, :])
+        planned_s = self._clock() - begun
+        keeps, before = planned.keeps[0], self._keeps
+        if (planned.ids != UNSHED).any():
+            slight = np.abs(keeps - before) < self._settings.min_rate_change
+            keeps = np.where(slight, before, keeps)
+        changed = bool((keeps != before).any())
+        self._keeps = keeps
+        return Decision(known, keeps, planned.ids[0], changed, planned_s)
+
+    def observe(self, tick: Tick, tick_s: float) -> None:
+        """What came of it."""
+        if not self._settings.feedback:
+            return
+        nodes = len(self._network.nodes)
+        should = (self._wiring.use @ tick.served)[:nodes] / (self._wiring.limits[:nodes] * tick_s)
+        took = tick.busy_s[:nodes] / tick_s
+        telling = should > _LEAST_WORK
+        ratio = np.divide(took, should, out=self._dearer.copy(), where=telling)
+        self._dearer = self._dearer + _LEARNED * (ratio - self._dearer)
+        if (np.abs(self._dearer / self._assumed - 1) > _CORRECTED).any():
+            self._correct()
+
+    def _known(self, rates: Floats) -> Floats:
+        self._seen.append(rates)
+        if len(self._seen) <= self._settings.lag_ticks:
+            return np.zeros_like(rates)
+        known = self._seen.pop(0)
+        before = known if self._smooth is None else self._smooth
+        self._smooth = before + self._settings.smoothing * (known - before)
+        return self._smooth
+
+    def _correct(self) -> None:
+        """Plan from now on with what nodes are found to be able to do."""
+        self._assumed = self._dearer
+        nodes = tuple(
+            replace(node, capacity=node.capacity / float(dearer))
+            for node, dearer in zip(self._network.nodes, self._assumed, strict=True)
+        )
+        self._planner = planner_of(self._name, replace(self._network, nodes=nodes), self._options)
