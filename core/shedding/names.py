@@ -27,6 +27,9 @@ class DropPlanner(StrEnum):
     C_FIT = "c-fit"
     """Feasible input tables, merged from the leaves up, at a coordinator."""
 
+    D_FIT = "d-fit"
+    """The same tables, made by each node from what its neighbours tell it; each plans for itself."""
+
     EXACT = "exact"
     """The best plan, from bases that were optimal before."""
 

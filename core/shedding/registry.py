@@ -7,6 +7,7 @@ from types import MappingProxyType
 from adapt.core.errors import UsageError
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.fit.coordinator import fit
+from adapt.core.shedding.fit.distributed import DFit
 from adapt.core.shedding.fragments import Apart, Fragment
 from adapt.core.shedding.local import GreedyLocal
 from adapt.core.shedding.names import DropPlanner, Grid
@@ -29,7 +30,8 @@ class PlannerOptions:
         most_rates: The highest rates that a table is made for, tuples/s, shape (inputs,); others need none.
         workload: How likely rates are; solver-w needs it.
         most_plans: A table has no more of them; what it then loses may be above epsilon.
-        grid: Which rates stand in the tables of c-fit.
+        grid: Which rates stand in the tables of c-fit and d-fit.
+        distance: What the scores in tables that nodes of d-fit tell each other may be off, so that less is told.
     """
 
     headroom: float = 0.0
@@ -38,12 +40,15 @@ class PlannerOptions:
     workload: Workload | None = None
     most_plans: int = MOST_PLANS
     grid: Grid = Grid.SAFE
+    distance: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < 1:
             raise UsageError(f"epsilon is {self.epsilon:g}; give a part of the score above 0 and below 1")
         if not 0 <= self.headroom < 1:
             raise UsageError(f"headroom is {self.headroom:g}; give a part of a capacity from 0 to below 1")
+        if not 0 <= self.distance < 1:
+            raise UsageError(f"distance is {self.distance:g}; give a part of the score from 0 to below 1")
         if self.most_plans < 1:
             raise UsageError(f"a table of {self.most_plans} plans is none; give 1 or more")
 
@@ -81,6 +86,12 @@ def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
     return regions.planner()
 
 
+def _d_fit(program: Program, options: PlannerOptions) -> DFit:
+    nodes = DFit(program, options.box, options.epsilon, options.grid, options.most_plans, options.distance)
+    nodes.settle()
+    return nodes
+
+
 PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = MappingProxyType(
     {
         DropPlanner.NONE: lambda program, _: Nothing(program),
@@ -92,6 +103,7 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
         DropPlanner.C_FIT: lambda program, options: fit(
             program, options.box, options.epsilon, options.grid, options.most_plans
         ).planner(),
+        DropPlanner.D_FIT: _d_fit,
         DropPlanner.EXACT: lambda program, _: Exact(program),
     }
 )

@@ -14,7 +14,7 @@ from adapt.core.shedding.names import Grid
 from adapt.core.shedding.plan_table import PlanTable, TablePlanner
 from adapt.core.shedding.program import Program
 
-_COARSER = 1.25
+COARSER = 1.25
 """By which epsilon grows until a table is small enough."""
 
 
@@ -78,27 +78,32 @@ def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, 
 
     Source: FIT, section 6.
     """
-    _check(program, grid)
+    check_nodes(program, "c-fit")
     tried = epsilon
     while tried < 1:
         try:
             return Fit(program, tried, _tables(program, most, Spacing(tried, grid, None, most_rows)))
         except TooManyRows:
-            tried *= _COARSER
+            tried *= COARSER
     raise UsageError(f"no table of {most_rows} rows holds this network at any epsilon; allow more rows, or use exact")
 
 
-def _check(program: Program, grid: Grid) -> None:
+def check_nodes(program: Program, planner: str) -> None:
+    """Tables are made from the leaves up, so that there must be leaves.
+
+    Raises:
+        UsageError: nodes send to each other in a circle.
+    """
     circle = circle_of_nodes(program.wiring)
     if circle:
-        raise UsageError(f"c-fit needs nodes that send one way only; {' -> '.join(circle)} is a circle; use exact")
-    if grid is Grid.GUARANTEED:
-        wiring = program.wiring
-        for node in busy_nodes(wiring):
-            site = Site(program, node)
-            if site.merges and not site.leaf:
-                name = wiring.network.nodes[node].name
-                raise UsageError(f"the guaranteed grid allows no union or join on {name!r}, which has nodes after it")
+        raise UsageError(f"{planner} needs nodes that send one way only; {' -> '.join(circle)} is a circle; use exact")
+
+
+def _check_merges(sites: list[Site]) -> None:
+    for site in sites:
+        if site.merges and not site.leaf:
+            name = site.program.wiring.network.nodes[site.node].name
+            raise UsageError(f"the guaranteed grid allows no union or join on {name!r}, which has nodes after it")
 
 
 def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, ...]:
@@ -106,6 +111,7 @@ def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, 
     sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
     topology = Topology.of(sites, program.wiring)
     if spacing.grid is Grid.GUARANTEED:
+        _check_merges(list(sites.values()))
         spacing = replace(spacing, quantum=_quantum(program, list(sites.values()), spacing.epsilon))
     bounds = of_inputs(program, most)
     for node in topology.nodes:

@@ -69,8 +69,7 @@ def leaf_rows(
     splits = np.flatnonzero(part.program.input_of < 0)
     whole = part.arcs[part.program.drop_arcs[splits]]
     flows[:, np.searchsorted(program.drop_arcs, whole)] = variables[:, splits]
-    loads = variables @ part.program.rows[0] / order.limit
-    return FitRows(part.entering, rates, variables @ part.program.weights, loads, flows)
+    return FitRows(part.entering, rates, variables @ part.program.weights, flows)
 
 
 def feasible_grid(most: Floats, steps: Floats, loads: Floats, limit: float, cut: Cut | None, most_rows: int) -> Floats:

@@ -8,7 +8,9 @@ from adapt.core.shedding.program import Program
 from adapt.core.shedding.wiring import Indices, Wiring
 
 
-def mapped_back(program: Program, node: int, operators: Indices, rows: FitRows, epsilon: float, most: int) -> FitRows:
+def mapped_back(
+    program: Program, node: int, operators: Indices, rows: FitRows, epsilon: float, most: int
+) -> tuple[FitRows, Floats]:
     """A table over what leaves a node as one over what enters it.
 
     Along a path a rate is divided by the selectivities. A split must give the most that a branch takes, and the other
@@ -22,6 +24,9 @@ def mapped_back(program: Program, node: int, operators: Indices, rows: FitRows, 
         rows: A table whose dimensions hold all arcs that leave the node.
         epsilon: Of the steps.
         most: Rows there may be.
+
+    Returns:
+        The table, and what its rows load the node, as a part of its limit; shape (rows,).
 
     Raises:
         TooManyRows: there are more.
@@ -48,7 +53,7 @@ def mapped_back(program: Program, node: int, operators: Indices, rows: FitRows, 
     entering = into[~mine[into]]
     dimensions = np.concatenate((entering, rows.dimensions[passing]))
     rates = np.stack([column[int(arc)][fits] for arc in dimensions], axis=1)
-    return FitRows(dimensions, rates, kept.scores, kept.loads + load[fits], flows)
+    return FitRows(dimensions, rates, kept.scores, flows), load[fits]
 
 
 def _through(wiring: Wiring, operator: int, column: dict[int, Floats], epsilon: float, most: int) -> Indices | None:

@@ -23,14 +23,12 @@ class FitRows:
         dimensions: The arcs whose rates stand in the table, shape (dimensions,).
         rates: Tuples/s, shape (rows, dimensions).
         scores: Of everything behind these arcs, shape (rows,).
-        loads: Of all nodes behind them, each as a part of its limit, added up; shape (rows,).
         flows: Kept on the drop arcs behind them, 0 on others; shape (rows, variables of the program).
     """
 
     dimensions: Indices
     rates: Floats
     scores: Floats
-    loads: Floats
     flows: Floats
 
     def __len__(self) -> int:
@@ -38,7 +36,7 @@ class FitRows:
 
     def only(self, chosen: Indices | NDArray[np.bool_]) -> "FitRows":
         """Some of the rows."""
-        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.loads[chosen], self.flows[chosen])
+        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.flows[chosen])
 
 
 def merged(tables: Sequence[FitRows], most: int) -> FitRows:
@@ -60,16 +58,16 @@ def merged(tables: Sequence[FitRows], most: int) -> FitRows:
         np.concatenate([table.dimensions for table in chosen]),
         np.concatenate([table.rates for table in chosen], axis=1),
         np.sum([table.scores for table in chosen], axis=0),
-        np.sum([table.loads for table in chosen], axis=0),
         np.sum([table.flows for table in chosen], axis=0),
     )
 
 
-def without_similar(rows: FitRows, similar: float) -> FitRows:
+def without_similar(rows: FitRows, loads: Floats, similar: float) -> FitRows:
     """One row of each set of rows with similar rates: the best score, then the least load, then the first.
 
     Args:
         rows: A table.
+        loads: What each row loads the node that makes the table, shape (rows,).
         similar: Rates are similar that round to the same multiple of this part of the largest of their arc.
 
     Source: FIT, section 6.3; what similar means is left open there.
@@ -77,6 +75,6 @@ def without_similar(rows: FitRows, similar: float) -> FitRows:
     if not len(rows):
         return rows
     cell = np.where(rows.rates.max(axis=0) > 0, rows.rates.max(axis=0), 1.0) * similar
-    best_first = np.lexsort((rows.loads, -rows.scores))
+    best_first = np.lexsort((loads, -rows.scores))
     _, first = np.unique(np.round(rows.rates[best_first] / cell), axis=0, return_index=True)
     return rows.only(np.sort(best_first[first]))

@@ -112,6 +112,19 @@ class Site:
         """Whether a union or join runs here."""
         return any(len(operator.inputs) > 1 for operator in self.part.program.wiring.network.operators)
 
+    def facts(self) -> tuple[object, ...]:
+        """All that it goes by but for what others tell it; to be compared."""
+        wiring = self.program.wiring
+        network = self.part.program.wiring.network
+        arrays = (self.entering, self.leaving, wiring.worth[self.leaving], self._links())
+        return (network, self.straight, *(array.tobytes() for array in arrays))
+
+    def split_variables(self) -> tuple[Indices, Indices]:
+        """Variables of its part that no rate bounds, and the variables of the whole that they are."""
+        inner = self.part.program
+        splits = np.flatnonzero(inner.input_of < 0)
+        return splits, np.searchsorted(self.program.drop_arcs, self.part.arcs[inner.drop_arcs[splits]])
+
     def gridded(self) -> Indices:
         """Arcs whose rates it puts on a grid: what enters a leaf, outputs of others; shape (arcs,)."""
         if self.leaf:
@@ -193,10 +206,12 @@ class Site:
             left = self.passed_on(bounds).of(outputs)
             behind = [*behind, *(self._output(int(arc), left.of(np.array([arc])), spacing) for arc in outputs)]
         together = merged(behind, spacing.most_rows)
-        rows = mapped_back(self.program, self.node, self._operators, together, spacing.epsilon, spacing.most_rows)
+        rows, loads = mapped_back(
+            self.program, self.node, self._operators, together, spacing.epsilon, spacing.most_rows
+        )
         if len(behind) == 1 and len(rows.dimensions) == len(together.dimensions):
             return rows  # one to one
-        return without_similar(rows, _SIMILAR)
+        return without_similar(rows, loads, _SIMILAR)
 
     def _output(self, arc: int, bounds: Bounds, spacing: Spacing) -> FitRows:
         """A table of its own for an output on a node that is no leaf."""
@@ -204,7 +219,7 @@ class Site:
         steps = _steps(bounds.most, worth, spacing)
         rates = feasible_grid(bounds.most, steps, np.zeros(1), 1.0, None, spacing.most_rows)
         flows = np.zeros((len(rates), len(self.program.drop_arcs)))
-        return FitRows(np.array([arc]), rates, rates[:, 0] * worth[0], np.zeros(len(rates)), flows)
+        return FitRows(np.array([arc]), rates, rates[:, 0] * worth[0], flows)
 
     def _most(self, bounds: Bounds) -> Floats:
         """The highest rates that can enter, also over links; shape (entering,)."""

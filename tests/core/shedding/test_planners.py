@@ -123,6 +123,7 @@ def test_planners_with_tables_are_chosen_by_name_and_plan_fragments_apart() -> N
         (DropPlanner.SOLVER, None),
         (DropPlanner.SOLVER_W, Observed(rates)),
         (DropPlanner.C_FIT, None),
+        (DropPlanner.D_FIT, None),
     ]:
         plans, score = planned(name, two, rates, epsilon=0.1, workload=workload)
         assert plans.ids.shape == (200, 2)
