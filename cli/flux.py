@@ -294,7 +294,7 @@ def flux(
             max_receiver,
         ),
         conditions=Conditions(
-            _memory(memory or [], placed.sites, disk, seek), read_faults(faults) if faults else None, standby
+            _memory(memory or [], placed.sites, disk, seek), read_faults(faults, settings) if faults else None, standby
         ),
         state=None if isinstance(by_state, int) else by_state,
         duration_s=duration_s,

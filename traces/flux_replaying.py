@@ -105,11 +105,11 @@ def replay_flux_trace(
     return run
 
 
-def read_faults(path: Path) -> FaultSchedule:
-    """Read a fault schedule from its file.
+def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:
+    """Read a fault schedule for a stage from its file.
 
     Raises:
-        BadInput: there is none, or it is none.
+        BadInput: there is none, or it is none, or the stage cannot have such faults.
     """
     try:
         with readable(path):
@@ -119,7 +119,9 @@ def read_faults(path: Path) -> FaultSchedule:
             f"{path} cannot be read ({error.strerror or error}); give a schedule of faults in JSON"
         ) from error
     try:
-        return parse_faults(text)
+        schedule = parse_faults(text)
+        schedule.check(settings.sites, settings.disturbances)
+        return schedule
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
 

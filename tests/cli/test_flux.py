@@ -158,7 +158,7 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (3, "x.trace --sites 4 --faults none.json", "none.json"),
         (3, "x.trace --sites 4 --faults x.trace", "x.trace"),
         (3, "x.trace --sites 4 --faults late.json", "put them in the order of their times"),
-        (3, "x.trace --sites 4 --faults far.json", "faults[0].site is 9, but sites run from 0 to 3"),
+        (3, "x.trace --sites 4 --faults far.json", "far.json: faults[0].site is 9, but sites run from 0 to 3"),
         (2, "x.trace --sites 4 --speedup 0", "--speedup 0 is none"),
         (2, "x.trace --sites 4 --speedup nan", "--speedup nan is none"),
         (2, "x.trace --sites 4 --duration 0s", "--duration 0s is no time"),
