@@ -11,6 +11,9 @@ from adapt.core.stage.moves import Move, Observation
 class HybridBalancing:
     """Balances memory while anything is on disk anywhere, else load, to sites that have room.
 
+    The paper has a partition move for load only if there is room for it. Here sites that have none for the largest
+    partition are no receivers: they gave partitions away, are idle therefore, and would be paired with the busiest.
+
     Source: Flux, section 6.3.
 
     Attributes:
@@ -25,7 +28,4 @@ class HybridBalancing:
         """This round's moves."""
         if observed.on_disk.any():
             return self.memory.plan(observed)
-        room = excess_bytes(observed)
-        return tuple(
-            move for move in self.load.plan(observed) if observed.state_bytes[move.partition] <= room[move.receiver]
-        )
+        return self.load.plan(observed, excess_bytes(observed) >= observed.state_bytes.max())

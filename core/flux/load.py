@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.moves import Move, Observation
@@ -34,24 +35,31 @@ class LoadBalancing:
         if not 0 < self.max_receiver <= 1:
             raise UsageError(f"a receiver's utilization of {self.max_receiver:g} is none; give one above 0, up to 1")
 
-    def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: each site gives or takes at most one partition."""
-        moves = (self._first_that_evens(observed, *pair) for pair in self.worth_evening(observed))
+    def plan(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> tuple[Move, ...]:
+        """This round's moves: each site gives or takes at most one partition.
+
+        Args:
+            observed: The statistics.
+            may_take: Which sites may receive, shape (sites,); all if not given.
+        """
+        moves = (self._first_that_evens(observed, *pair) for pair in self.worth_evening(observed, may_take))
         return tuple(move for move in moves if move is not None)
 
-    def worth_evening(self, observed: Observation) -> list[tuple[int, int]]:
+    def worth_evening(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> list[tuple[int, int]]:
         """Donors and receivers, taken from both ends of the ranking towards its middle.
 
         The first pair that is not worth it ends them. Equal sites rank by their number.
         """
         utilization = observed.utilization
         ranking = np.argsort(-utilization, kind="stable")
+        places = np.arange(observed.sites) if may_take is None else np.flatnonzero(may_take[ranking])
         mean = utilization.mean()
         pairs = []
-        for at in range(observed.sites // 2):
-            donor, receiver = int(ranking[at]), int(ranking[-1 - at])
+        for at, place in enumerate(places[::-1].tolist()):
+            donor, receiver = int(ranking[at]), int(ranking[place])
             if (
-                utilization[donor] < mean
+                place <= at
+                or utilization[donor] < mean
                 or utilization[donor] < self.min_imbalance * utilization[receiver]
                 or utilization[receiver] > self.max_receiver
             ):

@@ -39,20 +39,25 @@ class MemoryBalancing:
         moves = []
         for at in range(observed.sites // 2):
             donor, receiver = int(ranking[at]), int(ranking[-1 - at])
-            fits = excess[donor] >= 0
-            if (
-                excess[donor] == np.inf
-                or excess[donor] > mean
-                or (fits and in_use[donor] < self.min_imbalance * in_use[receiver])
-            ):
+            if excess[donor] > mean or self.rests(excess[donor], in_use[donor], in_use[receiver]):
                 break
             gap = excess[receiver] - excess[donor]
             owned = np.flatnonzero((observed.owners == donor) & (observed.state_bytes > 0))
             owned = owned[np.lexsort((-owned, -observed.state_bytes[owned], observed.on_disk[owned]))]
-            closer = owned[np.abs(gap - 2 * observed.state_bytes[owned]) < gap]
+            closer = owned[observed.state_bytes[owned] < gap]
             if len(closer):
                 moves.append(Move(int(closer[0]), donor, receiver))
         return tuple(moves)
+
+    def rests(self, excess: float, gives: float, takes: float) -> bool:
+        """Whether a donor keeps what it has: all fits, and not much more of its memory is used than elsewhere.
+
+        Args:
+            excess: e_i.
+            gives: The share of its memory that it uses.
+            takes: The share of its memory that the receiver uses.
+        """
+        return bool(excess == np.inf or (excess >= 0 and gives < self.min_imbalance * takes))
 
 
 def excess_bytes(observed: Observation) -> NDArray[np.float64]:

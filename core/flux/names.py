@@ -27,5 +27,11 @@ class FluxPolicy(StrEnum):
     LOAD_SEVERAL = "load-several"
     """The guarded one, as many moves a round as are wanted, and ever finer ones while nothing changes."""
 
+    MEMORY_SEVERAL = "memory-several"
+    """Evens out memory to spare, with several moves a round."""
+
+    HYBRID_SEVERAL = "hybrid-several"
+    """Memory while anything is on disk, else load; with several moves a round and ever finer ones."""
+
     OPTIMUM = "optimum"
     """Knows the run ahead, and assigns partitions as well as can be: a bound for the others."""

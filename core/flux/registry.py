@@ -14,6 +14,7 @@ from adapt.core.flux.names import FluxPolicy
 from adapt.core.flux.optimum import Ahead, OptimumController
 from adapt.core.flux.settling import SettlingController
 from adapt.core.flux.several import SeveralMoves
+from adapt.core.flux.several_memory import SeveralMemoryController, SeveralMemoryMoves
 from adapt.core.flux.tuned import TunedController
 from adapt.core.stage.moves import Controller
 
@@ -46,6 +47,19 @@ def _settling(chosen: Chosen) -> Controller:
     return SettlingController(SeveralMoves(GuardedLoadBalancing(chosen.pairs)), chosen.min_collection_s)
 
 
+def _several_memory(chosen: Chosen) -> Controller:
+    memory = SeveralMemoryMoves(MemoryBalancing(chosen.pairs.min_imbalance))
+    return SeveralMemoryController(memory, None, chosen.min_collection_s)
+
+
+def _several_hybrid(chosen: Chosen) -> Controller:
+    memory = SeveralMemoryMoves(MemoryBalancing(chosen.pairs.min_imbalance))
+    load = SettlingController(
+        SeveralMoves(GuardedLoadBalancing(chosen.pairs), within_memory=True), chosen.min_collection_s
+    )
+    return SeveralMemoryController(memory, load, chosen.min_collection_s)
+
+
 def _optimum(chosen: Chosen) -> Controller:
     if chosen.ahead is None:
         raise UsageError("the policy optimum knows its run ahead; give it what is ahead, or choose another policy")
@@ -61,6 +75,8 @@ CONTROLLERS: Mapping[FluxPolicy, Callable[[Chosen], Controller] | None] = Mappin
         FluxPolicy.LOAD_AUTO: _tuned,
         FluxPolicy.LOAD_GUARDED: _paced(GuardedLoadBalancing),
         FluxPolicy.LOAD_SEVERAL: _settling,
+        FluxPolicy.MEMORY_SEVERAL: _several_memory,
+        FluxPolicy.HYBRID_SEVERAL: _several_hybrid,
         FluxPolicy.OPTIMUM: _optimum,
     }
 )

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.flux.guarded import GuardedLoadBalancing, loads_of
+from adapt.core.flux.memory import excess_bytes
 from adapt.core.stage.moves import Move, Observation
 
 
@@ -18,10 +19,13 @@ class SeveralMoves:
     Attributes:
         guard: Its estimator and thresholds.
         least_donor: The utilization below which a site gives nothing.
+        within_memory: Whether sites take only what they have room for; the mean is then of those that give or take,
+            since one that is full and idle tells nothing of what the others could come to.
     """
 
     guard: GuardedLoadBalancing = field(default_factory=GuardedLoadBalancing)
     least_donor: float = 0.0
+    within_memory: bool = False
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
         """This round's moves: a site gives, or takes, or neither. Equal sites rank by their number."""
@@ -30,9 +34,12 @@ class SeveralMoves:
     def foreseen(self, observed: Observation) -> tuple[tuple[Move, ...], NDArray[np.float64]]:
         """The moves, and the utilization that each site should then have, shape (sites,)."""
         pairs = self.guard.pairs
-        mean = float(observed.utilization.mean())
         predicted = observed.utilization.copy()
-        gives, takes = predicted > mean, predicted < mean
+        room = excess_bytes(observed) if self.within_memory else np.full(observed.sites, np.inf)
+        largest = observed.state_bytes.max()
+        shares = (room >= largest) | (predicted > predicted.mean())
+        mean = float(predicted[shares].mean())
+        gives, takes = predicted > mean, (predicted < mean) & (room >= largest)
         offers = {int(site): list(zip(*loads_of(observed, int(site)), strict=True)) for site in np.flatnonzero(gives)}
         moves = []
         while gives.any() and takes.any():
@@ -48,6 +55,8 @@ class SeveralMoves:
             moves.append(Move(int(partition), donor, receiver))
             predicted[donor] -= load
             predicted[receiver] += load * ratio
+            room[receiver] -= observed.state_bytes[partition]
+            takes[receiver] = room[receiver] >= largest
         return tuple(moves), predicted
 
     def _first_that_helps(
