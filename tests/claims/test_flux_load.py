@@ -1,85 +1,102 @@
-"""Flux, section 5.4, Figures 6 and 7: moving partitions off loaded sites.
+"""Flux, section 5.4, Figures 6 and 7: moving partitions off loaded sites, as the paper does it and past it.
 
-32 sites with 64 partitions of 800 KB each; the external process takes 57 % of a site's CPU.
+32 sites with 64 partitions of 800 KB each; the external process takes 57 % of a site's CPU. The paper's least
+collection time is damaged in its text: 150 or 50 ms. Here it is 50 ms, with which its policy is at its best.
 """
 
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from adapt.core.flux.controller import PacedController
-from adapt.core.flux.load import LoadBalancing
 from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.optimum import ahead_of
 from adapt.core.flux.registry import controller_of
-from adapt.core.stage.arrivals import Drawn
-from adapt.core.stage.disturbances import ExternalLoad
-from adapt.core.stage.settings import StageSettings, even_groups, even_owners
-from adapt.core.stage.simulate import simulate
+from paper.flux.scenarios import (
+    COUNTS,
+    FULL,
+    KEPT,
+    LOADED_SITE,
+    SITES,
+    capacity_bound,
+    felt_s,
+    mean_rate,
+    one_loaded,
+    ping_pongs,
+    seconds_below,
+    several_loaded,
+)
 
-SITES = 32
-STAGE = StageSettings(SITES, even_owners(SITES, 64), even_groups(16384, SITES * 64))
-FULL = SITES / 45.5e-6
-KEPT = 75 / 175
-"""The share of its CPU that a loaded site keeps."""
-
-SEEDS = range(5) if os.environ.get("ADAPT_SOAK") else range(1)
-
-
-def faithful():
-    """The policy of the paper, with its least collection time at the lower of its two readings."""
-    return PacedController(LoadBalancing(), 0.05)
-
-
-def loaded(sites, start_s, seed=0):
-    disturbances = tuple(ExternalLoad(int(site), start_s, np.inf) for site in sites)
-    return replace(STAGE, disturbances=disturbances, seed=seed)
-
-
-def test_figure_6_the_stage_recovers_after_about_32_partitions_have_left_the_loaded_site():
-    run = simulate(loaded([3], 5.0), Drawn(), 25, faithful())
-    rates = np.array([one.throughput for one in run.intervals]) / FULL
-    felt = 5 + int(np.argmax(rates[5:] < 0.95))
-    assert 8 <= felt <= 10  # the buffers give four to five seconds of slack
-    left = [one.partitions[3] for one in run.intervals]
-    assert 64 - left[felt + 14] >= 28
-    assert 29 <= 64 - left[-1] <= 35
-    assert rates[felt + 14 :].mean() >= 0.85
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
+SEEDS = range(5) if SOAK else range(1)
+SECONDS = 25.0 if SOAK else 18.0
+LOADED = [count for count in COUNTS if 0 < count < SITES] if SOAK else [4]
+STATIC = [count for count in COUNTS if count > 0] if SOAK else [8]
+FINEST_S = 0.05
 
 
-def test_figure_6_the_static_stage_falls_to_what_the_loaded_site_can_do():
-    run = simulate(loaded([3], 0.0), Drawn(), 12)
-    assert run.intervals[3].throughput >= 0.95 * FULL
-    assert run.intervals[-1].throughput / FULL == pytest.approx(KEPT, abs=0.02)
+def recovered(policy, min_collection_s, seconds, seed=0):
+    return one_loaded(seconds, seed).run(controller_of(policy, min_collection_s), 0.25)
 
 
-def at_the_end(run, seconds):
-    return float(np.mean([one.throughput for one in run.intervals[-seconds:]]))
+@pytest.fixture(scope="module", params=SEEDS)
+def faithful(request):
+    return recovered(FluxPolicy.LOAD, FINEST_S, 25, request.param), request.param
 
 
-def test_figure_7_nothing_moves_where_all_sites_are_alike():
-    for sites in ([], range(SITES)):
-        run = simulate(loaded(sites, 0.0), Drawn(), 4, faithful())
-        assert run.moves == []
+@pytest.fixture(scope="module")
+def several(faithful):
+    return recovered(FluxPolicy.LOAD_SEVERAL, 0.15, 25 if SOAK else 14, faithful[1])
 
 
-@pytest.mark.parametrize("count", [1, 8] if len(SEEDS) == 1 else [1, 2, 4, 8, 16, 24])
-def test_figure_7_the_stage_degrades_with_the_number_of_loaded_sites(count):
-    """Within 12 % of the bound: all the CPU that is left, shared evenly. The static stage is at 43 % from the first."""
-    reached = []
-    for seed in SEEDS:
-        sites = np.random.default_rng(seed).choice(SITES, count, replace=False)
-        run = simulate(loaded(sites, 0.0, seed), Drawn(), 25, faithful())
-        reached.append(at_the_end(run, 5))
-    bound = FULL * (SITES - count + count * KEPT) / SITES
-    assert 0.88 * bound <= np.mean(reached) <= 1.01 * bound
+def test_figure_6_the_stage_recovers_after_about_32_partitions_have_left_the_loaded_site(faithful):
+    run, _ = faithful
+    felt = felt_s(run)
+    assert 8 <= felt <= 10.5  # the buffers give four to five seconds of slack
+    left = {one.end_s: 64 - one.partitions[LOADED_SITE] for one in run.intervals}
+    assert left[felt + 14] >= 28
+    assert 29 <= left[25] <= 35
+    assert mean_rate(run, felt + 14) >= 0.85 * FULL
 
 
-def test_several_moves_a_round_recover_sooner_than_one():
+def test_figure_6_several_moves_recover_twice_as_fast_and_end_nearer_to_capacity(faithful, several):
     """Seconds below 85 % of the full rate, after the load on one site is felt."""
-    below = {}
-    for policy in (FluxPolicy.LOAD, FluxPolicy.LOAD_SEVERAL):
-        run = simulate(loaded([3], 5.0), Drawn(), 20, controller_of(policy, 0.05), interval_s=0.25)
-        below[policy] = sum(0.25 for one in run.intervals if one.throughput < 0.85 * FULL)
-    assert below[FluxPolicy.LOAD_SEVERAL] <= 0.6 * below[FluxPolicy.LOAD], below
+    slow, quick = (seconds_below(run, 0.85, felt_s(run)) for run in (faithful[0], several))
+    assert quick <= slow / 2
+    assert mean_rate(several, several.intervals[-1].end_s - 2) >= 0.96 * capacity_bound(1)
+
+
+@pytest.mark.parametrize("count", STATIC)
+def test_figure_7_the_static_stage_falls_to_what_one_loaded_site_can_do(count):
+    run = several_loaded(count, 9).run()
+    assert mean_rate(run, 8) / FULL == pytest.approx(KEPT, abs=0.02)
+
+
+@pytest.mark.parametrize("policy", [FluxPolicy.LOAD, FluxPolicy.LOAD_SEVERAL])
+@pytest.mark.parametrize("count", [0, SITES])
+def test_figure_7_nothing_moves_where_all_sites_are_alike(policy, count):
+    for seed in SEEDS:
+        assert several_loaded(count, 25 if SOAK else 2, seed).run(controller_of(policy, FINEST_S)).moves == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "min_collection_s", "least"),
+    [(FluxPolicy.LOAD, FINEST_S, 0.88), (FluxPolicy.LOAD_SEVERAL, 0.15, 0.96)],
+)
+@pytest.mark.parametrize("count", LOADED)
+def test_figure_7_the_stage_degrades_with_the_number_of_loaded_sites(policy, min_collection_s, least, count):
+    """Within 12 % of the bound, all the CPU that is left, shared evenly; several moves, ever finer ones, within 4 %."""
+    runs = [several_loaded(count, SECONDS, seed).run(controller_of(policy, min_collection_s)) for seed in SEEDS]
+    reached = np.mean([mean_rate(run, SECONDS - 5) for run in runs])
+    assert least * capacity_bound(count) <= reached <= 1.01 * capacity_bound(count)
+    if policy is FluxPolicy.LOAD_SEVERAL:
+        assert sum(map(ping_pongs, runs)) <= 2 * len(runs)
+
+
+@pytest.mark.parametrize("count", LOADED)
+def test_the_optimum_is_nearer_to_the_bound_than_any_policy(count):
+    scenario = several_loaded(count, SECONDS if SOAK else 6)
+    ahead = ahead_of(scenario.settings, scenario.source)
+    run = scenario.run(controller_of(FluxPolicy.OPTIMUM, ahead=ahead))
+    assert ahead.bound_rate(0, scenario.seconds) == pytest.approx(capacity_bound(count))
+    assert 0.97 * capacity_bound(count) <= mean_rate(run, scenario.seconds - 2) <= 1.01 * capacity_bound(count)
