@@ -54,7 +54,7 @@ class Reading:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            times = _times(batch, before)
+            times = times_of(batch, before)
             first_us = int(times[0]) if first_us is None else first_us
             chunk = self._chunk(batch, times - first_us, before)
             before += batch.num_rows
@@ -104,7 +104,8 @@ def _by_stream(streams: pa.Array, sites: int) -> NDArray[np.int32]:
     return MiniPartitions(sites, 1, HashName.MURMUR3).of(streams)
 
 
-def _times(batch: pa.RecordBatch, before: int) -> NDArray[np.int64]:
+def times_of(batch: pa.RecordBatch, before: int) -> NDArray[np.int64]:
+    """When rows come, in microseconds; `before` says how many rows were read before them, for the message."""
     column = batch.column(TIME)
     if column.null_count:
         raise BadInput(f"a row after row {before:,} has no time; rows without one cannot arrive")

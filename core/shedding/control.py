@@ -1,7 +1,8 @@
 """What decides, tick by tick, on the shares that are kept: known rates, a planner, and what is measured of nodes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -41,6 +42,28 @@ class Decision:
     plans: Indices
     changed: bool
     planned_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Messages between nodes, their rows and bytes."""
+
+    messages: int
+    rows: int
+    size: int
+
+
+@runtime_checkable
+class _Telling(Protocol):
+    """A planner whose nodes tell each other."""
+
+    def traffic(self) -> Mapping[Any, Any]:
+        """What was sent, by channel."""
+        ...
+
+
+def _of(planner: _Telling) -> list[Any]:
+    return list(planner.traffic().values())
 
 
 class Control:
@@ -86,6 +109,14 @@ class Control:
         self._planner = planner_of(name, network, options)
         self.prepared_s = clock() - begun
         """How long it took to make the planner, its table included."""
+
+    @property
+    def sent(self) -> "Sent":
+        """What nodes have told each other so that plans could be made; nothing where one place plans."""
+        told = [each for planner in self._planner.planners if isinstance(planner, _Telling) for each in _of(planner)]
+        return Sent(
+            sum(each.messages for each in told), sum(each.rows for each in told), sum(each.size for each in told)
+        )
 
     def decide(self, rates: Floats) -> Decision:
         """The shares for the next tick.

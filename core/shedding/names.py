@@ -56,3 +56,13 @@ class Grid(StrEnum):
 
     GUARANTEED = "guaranteed"
     """As fine as it takes for no point to lose more than epsilon."""
+
+
+class Flow(StrEnum):
+    """How a network is run."""
+
+    TUPLES = "tuples"
+    """Tuple by tuple, with coins on the rows and a queue at every node."""
+
+    FLUID = "fluid"
+    """As amounts, without coins: what plans are worth where nothing is left to chance."""

@@ -1,0 +1,213 @@
+"""What a replay of a query network measured, as tables."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adapt.core.replay.bound_rows import Counts
+from adapt.core.replay.fit_outcome import FitOutcome
+from adapt.core.resources.functions import Floats
+from adapt.core.shedding.wiring import Wiring
+from adapt.core.table import Cell, Column, Kind, Table
+
+PLANNER = Column("planner")
+
+PLANNER_COLUMNS = (
+    PLANNER,
+    Column("of_optimum", Kind.SHARE, about="all scores over the best that each tick allowed"),
+    Column("score", Kind.NUMBER, "tuples/s", "weighted output rate, on average"),
+    Column("error_p50", Kind.SHARE, about="lost of the best score of a tick"),
+    Column("error_p95", Kind.SHARE, about="lost of the best score of a tick"),
+    Column("error_p99", Kind.SHARE, about="lost of the best score of a tick"),
+    Column("overloaded", Kind.SHARE, about="of the ticks, in which more was kept than a node or link can do"),
+    Column("dropped", Kind.SHARE, about="of what the inputs gave, on their own arcs"),
+    Column("refused", Kind.COUNT, "tuples", "by nodes whose queues were too long"),
+    Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
+    Column("wait_max", Kind.SECONDS, "s", "the longest that a node or link needed for its queue"),
+    Column("latency_p50", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
+    Column("latency_p95", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
+    Column("latency_p99", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
+    Column("plans", Kind.COUNT, about="different ones that were used"),
+    Column("changes", Kind.COUNT, "ticks", "in which a share changed"),
+    Column("prepared", Kind.SECONDS, "s", "to make the planner, with its table if it has one"),
+    Column("planned", Kind.SECONDS, "s", "to make all plans"),
+    Column("messages", Kind.COUNT, about="between nodes, to make plans"),
+    Column("message_rows", Kind.COUNT, "rows"),
+    Column("message_bytes", Kind.BYTES, "bytes"),
+)
+
+SUMMARY_COLUMNS = (
+    Column("verdict"),
+    Column("best", about="the planner that comes closest to the best score"),
+    Column("rows", Kind.COUNT, about="of the trace"),
+    Column("unbound", Kind.COUNT, "rows", "that no input is bound to"),
+    Column("ticks", Kind.COUNT),
+    Column("tick", Kind.SECONDS, "s"),
+    Column("optimum", Kind.NUMBER, "tuples/s", "weighted output rate, the best of each tick, on average"),
+)
+
+TICK_COLUMNS = (
+    PLANNER,
+    Column("end", Kind.SECONDS, "s", "of the tick"),
+    Column("offered", Kind.NUMBER, "tuples/s", "by the inputs"),
+    Column("score", Kind.NUMBER, "tuples/s", "weighted output rate"),
+    Column("optimum", Kind.NUMBER, "tuples/s", "the best for what came"),
+    Column("kept", Kind.SHARE, about="of what the inputs gave, on their own arcs"),
+    Column("utilization_max", Kind.SHARE, about="of the busiest node or link"),
+    Column("wait_max", Kind.SECONDS, "s", "that a node or link needs for its queue, at the end"),
+    Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
+    Column("refused", Kind.COUNT, "tuples"),
+    Column("latency", Kind.SECONDS, "s", "on average"),
+    Column("latency_max", Kind.SECONDS, "s"),
+    Column("plan", about="id, one for each part that is planned apart; 0 drops nothing"),
+    Column("changed", about="whether a share changed"),
+    Column("planned", Kind.SECONDS, "s", "to make the plan"),
+)
+
+NODE_COLUMNS = (
+    PLANNER,
+    Column("end", Kind.SECONDS, "s", "of the tick"),
+    Column("node", about="or link"),
+    Column("utilization", Kind.SHARE),
+    Column("wait", Kind.SECONDS, "s", "that it needs for its queue, at the end"),
+)
+
+DROP_COLUMNS = (
+    PLANNER,
+    Column("end", Kind.SECONDS, "s", "of the tick"),
+    Column("arc"),
+    Column("offered", Kind.COUNT, "tuples"),
+    Column("dropped", Kind.COUNT, "tuples"),
+    Column("keep", Kind.SHARE, about="that was to be kept"),
+)
+
+
+def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats) -> Table:
+    """One row a planner."""
+    return Table.of("Planners", PLANNER_COLUMNS, [_planner(each, wiring, optimum) for each in outcomes])
+
+
+def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats) -> list[Cell]:
+    roots = wiring.source < wiring.inputs
+    offered, dropped = outcome.total("offered")[roots].sum(), outcome.total("dropped")[roots].sum()
+    errors = outcome.errors(optimum)
+    wait_s = np.array([tick.wait_s.max(initial=0.0) for tick in outcome.ticks])
+    return [
+        outcome.planner,
+        of_optimum(outcome, optimum),
+        float(outcome.scores.mean()),
+        *(float(np.quantile(errors, share)) if len(errors) else None for share in (0.5, 0.95, 0.99)),
+        float(outcome.overloaded.mean()),
+        float(dropped / offered) if offered else 0.0,
+        round(float(outcome.total("refused").sum())),
+        round(float(outcome.ticks[-1].queued.sum())),
+        float(wait_s.max()),
+        *(outcome.latency_s(share) for share in (0.5, 0.95, 0.99)),
+        outcome.plans,
+        outcome.changes,
+        outcome.prepared_s,
+        outcome.planned_s,
+        outcome.sent.messages,
+        outcome.sent.rows,
+        outcome.sent.size,
+    ]
+
+
+def of_optimum(outcome: FitOutcome, optimum: Floats) -> float | None:
+    """All scores over the best ones; None where nothing could be had."""
+    best = float(optimum.sum())
+    return float(outcome.scores.sum()) / best if best else None
+
+
+def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, tick_us: int) -> Table:
+    """All planners in one row, with the verdict."""
+    best = max(outcomes, key=lambda each: of_optimum(each, optimum) or 0.0)
+    row = (
+        _verdict(outcomes, best, optimum),
+        best.planner,
+        counts.rows,
+        counts.unbound,
+        len(counts.by_tick),
+        tick_us / 1e6,
+        float(optimum.mean()),
+    )
+    return Table.of("The run", SUMMARY_COLUMNS, [row])
+
+
+def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats) -> str:
+    reached = {each.planner: of_optimum(each, optimum) for each in outcomes}
+    if reached[best.planner] is None:
+        return "Nothing that came was worth anything at an output."
+    sentences = [f"{best.planner} gives {reached[best.planner]:.1%} of the best that each tick allowed."]
+    others = [f"{name} {share:.1%}" for name, share in reached.items() if name != best.planner and share is not None]
+    if others:
+        sentences.append(f"Beside it: {', '.join(others)}.")
+    if best.overloaded.any():
+        longest = max(float(tick.wait_s.max(initial=0.0)) for tick in best.ticks)
+        sentences.append(
+            f"With it more was kept than a node or link can do in {best.overloaded.mean():.1%} of the ticks, and queues"
+            f" came to {longest:.3g} s of work."
+        )
+    return " ".join(sentences)
+
+
+def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, optimum: Floats, tick_us: int) -> Table:
+    """One row for each planner and tick."""
+    roots = wiring.source < wiring.inputs
+    tick_s = tick_us / 1e6
+    rows = [
+        (
+            outcome.planner,
+            (at + 1) * tick_s,
+            float(rates[at].sum()),
+            tick.score,
+            float(optimum[at]),
+            _share(tick.offered[roots].sum() - tick.dropped[roots].sum(), tick.offered[roots].sum()),
+            float(tick.busy_s.max(initial=0.0)) / tick_s,
+            float(tick.wait_s.max(initial=0.0)),
+            round(float(tick.queued.sum())),
+            round(float(tick.refused.sum())),
+            tick.latency_s,
+            tick.latency_max_s,
+            " ".join(map(str, decision.plans)),
+            "yes" if decision.changed else "no",
+            decision.planned_s,
+        )
+        for outcome in outcomes
+        for at, (tick, decision) in enumerate(zip(outcome.ticks, outcome.decisions, strict=True))
+    ]
+    return Table.of("Ticks", TICK_COLUMNS, rows)
+
+
+def nodes_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
+    """One row for each planner, tick, and node or link."""
+    tick_s = tick_us / 1e6
+    rows = [
+        (outcome.planner, (at + 1) * tick_s, name, float(busy) / tick_s, float(wait))
+        for outcome in outcomes
+        for at, tick in enumerate(outcome.ticks)
+        for name, busy, wait in zip(wiring.resources, tick.busy_s, tick.wait_s, strict=True)
+    ]
+    return Table.of("Nodes", NODE_COLUMNS, rows)
+
+
+def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
+    """One row for each planner, tick, and arc on which something was dropped."""
+    rows = [
+        (
+            outcome.planner,
+            (at + 1) * tick_us / 1e6,
+            wiring.arcs[arc].name,
+            round(float(tick.offered[arc])),
+            round(float(tick.dropped[arc])),
+            float(decision.keeps[arc]),
+        )
+        for outcome in outcomes
+        for at, (tick, decision) in enumerate(zip(outcome.ticks, outcome.decisions, strict=True))
+        for arc in np.flatnonzero(tick.dropped > 0)
+    ]
+    return Table.of("Drops", DROP_COLUMNS, rows)
+
+
+def _share(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole else None
