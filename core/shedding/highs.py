@@ -40,6 +40,15 @@ class WarmSolver:
         """Maximise something else from now on; shape (variables,)."""
         self._solver.changeColsCost(len(self._columns), self._columns, weights)
 
+    def limit(self, limits: Floats) -> None:
+        """Other right-hand sides from now on; shape (rows,)."""
+        free = np.full(len(limits), -highspy.kHighsInf)
+        self._solver.changeRowsBounds(len(limits), np.arange(len(limits), dtype=np.int32), free, limits)
+
+    def prices(self) -> Floats:
+        """What a unit more of each right-hand side would have added to the last solution, from 0 up; shape (rows,)."""
+        return np.asarray(np.maximum(np.array(self._solver.getSolution().row_dual), 0.0))
+
     def basis(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Where the last solution stands.
 

@@ -113,7 +113,7 @@ def worth_of_arrival(wiring: Wiring) -> Floats:
 
 def busy_nodes(wiring: Wiring) -> list[int]:
     """Nodes that run something, each after those that it gets tuples from where no circle forbids it."""
-    ahead = dict(_ahead(wiring))
+    ahead = dict(nodes_ahead(wiring))
     while True:
         try:
             return [node for node in TopologicalSorter(ahead).static_order() if node in ahead]
@@ -125,13 +125,13 @@ def busy_nodes(wiring: Wiring) -> list[int]:
 def circle_of_nodes(wiring: Wiring) -> list[str]:
     """Names of nodes that send tuples to each other in a circle; empty if none do."""
     try:
-        TopologicalSorter(dict(_ahead(wiring))).prepare()
+        TopologicalSorter(dict(nodes_ahead(wiring))).prepare()
     except CycleError as error:
         return [wiring.network.nodes[node].name for node in error.args[1]]
     return []
 
 
-def _ahead(wiring: Wiring) -> Iterator[tuple[int, set[int]]]:
+def nodes_ahead(wiring: Wiring) -> Iterator[tuple[int, set[int]]]:
     """For each node that runs something, those that it gets tuples from."""
     node_of = _nodes_of_sources(wiring)
     inside = wiring.target >= 0

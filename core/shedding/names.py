@@ -30,6 +30,9 @@ class DropPlanner(StrEnum):
     D_FIT = "d-fit"
     """The same tables, made by each node from what its neighbours tell it; each plans for itself."""
 
+    D_FIT_CUTS = "d-fit-cuts"
+    """As d-fit, with linear functions above the best score in place of tables: the best plan, and few rows to send."""
+
     EXACT = "exact"
     """The best plan, from bases that were optimal before."""
 

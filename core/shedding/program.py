@@ -54,7 +54,7 @@ class Program:
         fan_out = np.bincount(wiring.source, minlength=len(network.sources))
         of_input = wiring.source < wiring.inputs
         drop_arcs = np.flatnonzero(of_input | (fan_out[wiring.source] > 1))
-        flow, offered = _by_variable(wiring, drop_arcs)
+        flow, offered = flow_by_variable(wiring, drop_arcs)
         splits = np.flatnonzero(~of_input[drop_arcs])
         kept = np.zeros((len(splits), len(drop_arcs)))
         kept[np.arange(len(splits)), splits] = 1.0
@@ -146,21 +146,29 @@ class Scaled:
                 program.rows[resources] > 0, program.limits[resources, None] / program.rows[resources], np.inf
             )
         most = most.min(axis=0, initial=np.inf)
-        unit = _power_of_two(np.where(np.isfinite(most), most, 1.0))
+        unit = power_of_two(np.where(np.isfinite(most), most, 1.0))
         weights = program.weights * unit
-        score = float(_power_of_two(np.array(weights.max(initial=0.0) or 1.0)))
+        score = float(power_of_two(np.array(weights.max(initial=0.0) or 1.0)))
         limits, rows = program.limits, program.rows * unit
         height = np.where(limits > 0, limits, np.abs(rows).max(axis=1, initial=0.0))
-        height = _power_of_two(np.where(height > 0, height, 1.0))
+        height = power_of_two(np.where(height > 0, height, 1.0))
         return cls(unit, score, rows / height[:, None], limits / height, weights / score)
 
 
-def _power_of_two(values: Floats) -> Floats:
+def power_of_two(values: Floats) -> Floats:
     return np.asarray(np.exp2(np.floor(np.log2(values))))
 
 
-def _by_variable(wiring: Wiring, drop_arcs: Indices) -> tuple[Floats, Floats]:
-    """What flows on each arc, and what is offered there by operators, for a unit of each variable."""
+def flow_by_variable(wiring: Wiring, drop_arcs: Indices) -> tuple[Floats, Floats]:
+    """What flows on each arc, and what is offered there by operators, for a unit of each variable.
+
+    Args:
+        wiring: The network.
+        drop_arcs: The arc of each variable, in rising order; where nothing comes from but variables, nothing flows.
+
+    Returns:
+        Shape (arcs, variables) each.
+    """
     variable = {int(arc): at for at, arc in enumerate(drop_arcs)}
     flow = np.zeros((len(wiring.arcs), len(drop_arcs)))
     offered, given = np.zeros_like(flow), np.zeros((len(wiring.network.sources), len(drop_arcs)))

@@ -8,6 +8,7 @@ from adapt.core.errors import UsageError
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.fit.coordinator import fit
 from adapt.core.shedding.fit.distributed import DFit
+from adapt.core.shedding.fit.distributed_cuts import DFitCuts
 from adapt.core.shedding.fragments import Apart, Fragment
 from adapt.core.shedding.local import GreedyLocal
 from adapt.core.shedding.names import DropPlanner, Grid
@@ -92,6 +93,12 @@ def _d_fit(program: Program, options: PlannerOptions) -> DFit:
     return nodes
 
 
+def _d_fit_cuts(program: Program, _: PlannerOptions) -> DFitCuts:
+    groups = DFitCuts(program)
+    groups.settle()
+    return groups
+
+
 PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = MappingProxyType(
     {
         DropPlanner.NONE: lambda program, _: Nothing(program),
@@ -104,6 +111,7 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
             program, options.box, options.epsilon, options.grid, options.most_plans
         ).planner(),
         DropPlanner.D_FIT: _d_fit,
+        DropPlanner.D_FIT_CUTS: _d_fit_cuts,
         DropPlanner.EXACT: lambda program, _: Exact(program),
     }
 )
