@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from adapt.cli.fit import fit
 from adapt.cli.flux import flux
 from adapt.cli.help import Command, Group
 from adapt.cli.options import (
@@ -108,3 +109,4 @@ def repartition(
 
 
 app.command(cls=Command)(flux)
+app.command(cls=Command)(fit)

@@ -85,15 +85,19 @@ class Binding:
         """The rows of a trace, in time order, as tuples.
 
         Raises:
-            BadInput: a row has no time, or a value cannot be one of its column.
+            BadInput: a row has no time or is before the one above it, or a value cannot be one of its column.
         """
         first_us: int | None = None
+        last_us = np.iinfo(np.int64).min
         before = 0
         for batch in batches:
             if not batch.num_rows:
                 continue
             times = times_of(batch, before)
-            first_us = int(times[0]) if first_us is None else first_us
+            early = np.flatnonzero(times < np.concatenate(([last_us], times[:-1])))
+            if len(early):
+                raise BadInput(f"row {before + early[0] + 1:,} is before the one above it; sort the trace by {TIME!r}")
+            first_us, last_us = int(times[0]) if first_us is None else first_us, int(times[-1])
             before += batch.num_rows
             since = times - first_us
             yield self._bound(batch, since if self.speedup == 1 else (since / self.speedup).astype(np.int64))

@@ -24,3 +24,10 @@ class Arrivals(StrEnum):
 
     SATURATE = "saturate"
     """As soon as there is room for them."""
+
+
+class SheddingForm(StrEnum):
+    """How a shed factor rises from its threshold to a full worker."""
+
+    LINEAR = "linear"
+    QUADRATIC = "quadratic"

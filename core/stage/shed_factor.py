@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -10,18 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
+from adapt.core.stage.names import SheddingForm
 
 Floats: TypeAlias = NDArray[np.float64]
 
 Form: TypeAlias = Callable[[Floats], Floats]
 """How shedding rises: from [0, 1], which is how far a worker is from the threshold to being full, to [0, 1]."""
-
-
-class SheddingForm(StrEnum):
-    """The forms that have names."""
-
-    LINEAR = "linear"
-    QUADRATIC = "quadratic"
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,5 +113,7 @@ def test_bindings_that_cannot_be_are_refused_by_name() -> None:
         Binding(network(KeyBucket(0, 1)), 10, 0.0)
     with pytest.raises(UsageError, match="longer tick"):
         Counts.of(Binding(network(KeyBucket(0, 1)), 1), trace([(0, "a", "x", 1), (10**12, "a", "x", 1)])())
+    with pytest.raises(BadInput, match="row 4 is before the one above it"):
+        bound(Binding(network(KeyBucket(0, 1)), 9), trace([(at, "a", "x", 1) for at in (1, 2, 4, 3)]))
     with pytest.raises(BadInput, match="no rows"):
         Counts.of(Binding(network(KeyBucket(0, 1)), 1), iter(()))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.arrivals import Chunk, Rows
+from adapt.core.stage.names import SheddingForm
 from adapt.core.stage.settings import StageSettings, even_groups, even_owners
-from adapt.core.stage.shed_factor import Overload, SheddingForm, ShedFactor, Thresholds, through
+from adapt.core.stage.shed_factor import Overload, ShedFactor, Thresholds, through
 from adapt.core.stage.simulate import simulate
 from adapt.core.stage.stage import Stage
 from tests.core.stage.stages import stages

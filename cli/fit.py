@@ -1,0 +1,225 @@
+"""`adapt replay fit`: a trace through a query network that sheds load, with one planner or several."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from adapt.cli.options import ForceOption, TracePath, command_line
+from adapt.cli.output import Format, FormatOption, narrate, narrate_written, show
+from adapt.cli.stages import stages
+from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.shedding.names import DropPlanner, Flow, Grid
+from adapt.core.stage.names import SheddingForm
+
+if TYPE_CHECKING:
+    from adapt.core.shedding.settings import SheddingSettings
+    from adapt.core.stage.shed_factor import Overload
+
+PLANNING_PANEL = "Planning, where it is not to be as the network's [settings] say"
+NODES_PANEL = "What nodes do by themselves"
+
+
+def fit(
+    trace: TracePath,
+    network: Annotated[
+        Path, typer.Option("--network", "-n", metavar="N.toml", help="The query network, its inputs bound to rows.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RUN", help="Where to keep the run.")] = None,
+    planner: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--planner",
+            metavar="exact,c-fit",
+            help=f"What plans drops, one case each: {', '.join(DropPlanner)}; that of the network if left out.",
+        ),
+    ] = None,
+    speedup: Annotated[
+        float, typer.Option("--speedup", metavar="X", help="Trace seconds that pass in a second of the network.")
+    ] = 1.0,
+    flow: Annotated[
+        Flow, typer.Option("--flow", help="Tuple by tuple with coins and queues, or as fluid.")
+    ] = Flow.TUPLES,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of all coins.")] = 0,
+    true_costs: Annotated[
+        float,
+        typer.Option("--true-costs", metavar="X", help="Costs are so many times those that plans go by."),
+    ] = 1.0,
+    tick: Annotated[
+        str | None,
+        typer.Option("--tick", metavar="1s", help="How often a plan is made.", rich_help_panel=PLANNING_PANEL),
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--epsilon",
+            metavar="E",
+            help="What plans made in advance may lose of the best score.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
+    headroom: Annotated[
+        float | None,
+        typer.Option(
+            "--headroom",
+            metavar="H",
+            help="Part of every capacity that plans leave free.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
+    lag: Annotated[
+        int | None,
+        typer.Option(
+            "--lag",
+            metavar="TICKS",
+            help="Plans know rates up to so many ticks before.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
+    smoothing: Annotated[
+        float | None,
+        typer.Option(
+            "--smoothing",
+            metavar="W",
+            help="Weight of the newest rates; 1 goes by them alone.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
+    min_change: Annotated[
+        float | None,
+        typer.Option(
+            "--min-change",
+            metavar="C",
+            help="Smaller changes of a share are not applied.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
+    feedback: Annotated[
+        bool | None,
+        typer.Option(
+            "--feedback/--no-feedback",
+            help="Correct capacities by the utilization that is measured.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
+    grid: Annotated[
+        Grid,
+        typer.Option("--grid", help="Which rates stand in feasible input tables.", rich_help_panel=PLANNING_PANEL),
+    ] = Grid.SAFE,
+    queue: Annotated[
+        int | None,
+        typer.Option(
+            "--queue",
+            metavar="N",
+            help="A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.",
+            rich_help_panel=NODES_PANEL,
+        ),
+    ] = None,
+    tau2: Annotated[
+        float,
+        typer.Option(
+            "--tau2", metavar="T", help="Part of the queue below which it refuses none.", rich_help_panel=NODES_PANEL
+        ),
+    ] = 0.8,
+    least_shed: Annotated[
+        float,
+        typer.Option("--least-shed", metavar="B", help="Part that it refuses at tau2.", rich_help_panel=NODES_PANEL),
+    ] = 0.0,
+    shed_form: Annotated[
+        SheddingForm,
+        typer.Option("--shed-form", help="How that rises to all at N.", rich_help_panel=NODES_PANEL),
+    ] = SheddingForm.LINEAR,
+    format: FormatOption = Format.TABLE,
+    force: ForceOption = False,
+) -> None:
+    """Run a trace through a query network, tick by tick, dropping what its nodes cannot do.
+
+    Every planner plans for its own copy of the network, which the same rows pass with the same coins. What is kept
+    beyond the capacity of a node waits in its queue. Scores are held against the best of each tick.
+
+    Example: adapt replay fit web.trace --network shop.toml --planner exact,c-fit -o web.fit
+    """
+    from time import perf_counter
+
+    from adapt.core.replay.fit import FitOptions
+    from adapt.traces.artefacts.trace import open_trace
+    from adapt.traces.artefacts.whole import check_folder_free
+    from adapt.traces.fit_replaying import open_network, replay_fit_trace
+
+    if out is not None:
+        check_folder_free(out, force=force)
+    named = open_network(network)
+    settings = _settings(named.read.settings, tick, epsilon, headroom, lag, smoothing, min_change, feedback)
+    options = FitOptions(
+        planners=_planners(planner or []) or (settings.planner,),
+        settings=settings,
+        flow=flow,
+        seed=seed,
+        cost_scale=true_costs,
+        overload=_overload(queue, tau2, least_shed, shed_form),
+        grid=grid,
+    )
+    opened = open_trace(trace)
+    with stages() as progress:
+        run = replay_fit_trace(
+            opened,
+            out,
+            named,
+            options,
+            clock=perf_counter,
+            speedup=speedup,
+            force=force,
+            command=command_line(),
+            progress=progress,
+            warn=lambda sentence: narrate(f"warning: {sentence}"),
+        )
+    if out is not None:
+        narrate_written(out)
+    show(list(run.shown()), format, run.as_data())
+
+
+def _planners(texts: list[str]) -> tuple[DropPlanner, ...]:
+    """The planners that are named, by several options or with commas."""
+    names = [name.strip() for text in texts for name in text.split(",")]
+    for name in names:
+        if name not in list(DropPlanner):
+            raise UsageError(f"--planner: there is no planner {name!r}{did_you_mean(name, DropPlanner)}")
+    return tuple(DropPlanner(name) for name in names)
+
+
+def _settings(
+    said: "SheddingSettings",
+    tick: str | None,
+    epsilon: float | None,
+    headroom: float | None,
+    lag: int | None,
+    smoothing: float | None,
+    min_change: float | None,
+    feedback: bool | None,
+) -> "SheddingSettings":
+    """The settings of the network, with what options say instead."""
+    from dataclasses import replace
+
+    from adapt.core.durations import duration_us
+    from adapt.core.errors import BadInput
+
+    given: dict[str, Any] = {
+        "tick_us": None if tick is None else duration_us(tick),
+        "epsilon": epsilon,
+        "headroom": headroom,
+        "lag_ticks": lag,
+        "smoothing": smoothing,
+        "min_rate_change": min_change,
+        "feedback": feedback,
+    }
+    try:
+        return replace(said, **{name: value for name, value in given.items() if value is not None})
+    except BadInput as error:
+        raise UsageError(str(error)) from None
+
+
+def _overload(queue: int | None, tau2: float, least_shed: float, form: SheddingForm) -> "Overload | None":
+    from adapt.core.stage.shed_factor import Overload, ShedFactor
+
+    factor = ShedFactor(tau2, least_shed, form)
+    return None if queue is None else Overload(factor, queue, 1.0)

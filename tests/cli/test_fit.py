@@ -1,0 +1,177 @@
+"""`adapt replay fit`: what it prints and keeps, what it warns of, and every way to get it wrong."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.traces.artefacts.runs import read_run
+from tests.traces.small_traces import write_trace
+
+ROWS = 4_000
+NETWORK = """
+[settings]
+tick = "100ms"
+planner = "exact"
+lag_ticks = 0
+
+[[node]]
+name = "edge"
+
+[[input]]
+name = "clicks"
+stream = { column = "stream", equals = "s0" }
+
+[[input]]
+name = "orders"
+stream = { keys = ["k1", "k3"] }
+
+[[input]]
+name = "rest"
+stream = { bucket = 1, of = 3 }
+
+[[operator]]
+name = "both"
+node = "edge"
+kind = "union"
+inputs = ["clicks", "orders"]
+cost = 0.001
+
+[[operator]]
+name = "few"
+node = "edge"
+kind = "filter"
+inputs = ["rest"]
+cost = 0.0001
+selectivity = 0.5
+
+[[output]]
+name = "out"
+from = "both"
+
+[[output]]
+name = "less"
+from = "few"
+weight = 0.1
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A trace of four thousand rows in a second, and networks, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    chance = np.random.default_rng(1)
+    keys = chance.integers(0, 9, ROWS)
+    columns = {
+        "ts": np.arange(ROWS) * 1_000_000 // ROWS,
+        "key": pa.array([f"k{key}" for key in keys]),
+        "stream": pa.array([f"s{key % 3}" for key in keys]),
+    }
+    write_trace(tmp_path / "x.trace", columns)
+    write_trace(tmp_path / "bare.trace", {name: columns[name] for name in ("ts", "key")})
+    write_trace(tmp_path / "back.trace", {"ts": [1, 3, 2], "key": ["a", "b", "c"], "stream": ["s0", "s0", "s0"]})
+    for name, text in (
+        ("n", NETWORK),
+        ("odd", NETWORK.replace('"s0"', '"s7"')),
+        ("ints", NETWORK.replace('["k1", "k3"]', "[1, 3]")),
+        ("unbound", NETWORK.replace('stream = { column = "stream", equals = "s0" }', "")),
+        ("broken", NETWORK.replace("cost = 0.001", "cost = -1")),
+    ):
+        (tmp_path / f"{name}.toml").write_text(text)
+    return tmp_path
+
+
+def told(adapt, *line):
+    return json.loads(adapt.done("replay", "fit", *line, "--format", "json").out)
+
+
+def test_a_run_is_printed_and_kept_the_same(adapt, here):
+    document = told(adapt, *"x.trace -n n.toml --planner none,exact --planner solver --headroom 0.02 -o x.fit".split())
+    assert document["schema"] == "adapt.run/1"
+    assert document["mechanism"] == "fit"
+    none, exact, solver = document["planners"]
+    assert [none["planner"], exact["planner"], solver["planner"]] == ["none", "exact", "solver"]
+    assert 0.9 < solver["of_optimum"] <= exact["of_optimum"] + 0.02
+    assert exact["wait_max"] < none["wait_max"] / 3
+    assert len(document["ticks"]) == 30
+    assert document["summary"]["rows"] == ROWS
+    assert read_run(here / "x.fit").as_data() == document
+    for format in ("table", "csv", "md"):
+        assert "exact" in adapt.done("replay", "fit", "x.trace", "-n", "n.toml", "--format", format).out
+
+
+def test_rows_are_bound_by_column_key_and_bucket(adapt, here):
+    document = told(adapt, *"x.trace -n n.toml --planner none --flow fluid".split())
+    columns = [f"k{key}" for key in np.random.default_rng(1).integers(0, 9, ROWS)]
+    of_stream = sum(int(key[1:]) % 3 == 0 for key in columns)
+    of_range = sum("k1" <= key < "k3" for key in columns)
+    offered = sum(row["offered"] for row in document["ticks"]) * 0.1
+    assert offered == pytest.approx(of_stream + of_range + sum(_in_bucket(columns)), rel=1e-9)
+
+
+def _in_bucket(keys):
+    from adapt.core.partitioners.uniform import UniformPartitioner
+
+    return (UniformPartitioner(3).channels_of(pa.array(keys)) == 1).tolist()
+
+
+def test_options_stand_above_the_settings_of_the_network(adapt, here):
+    line = "x.trace -n n.toml --tick 250ms --lag 2 --headroom 0.2 --smoothing 0.5 --min-change 0.05 --feedback"
+    document = told(adapt, *line.split(), *"--epsilon 0.1 --true-costs 1.2 --speedup 2 --seed 4".split())
+    assert document["parameters"]["settings"] == {
+        "tick_us": 250_000,
+        "epsilon": 0.1,
+        "headroom": 0.2,
+        "lag_ticks": 2,
+        "smoothing": 0.5,
+        "min_rate_change": 0.05,
+        "feedback": True,
+    }
+    assert len(document["ticks"]) == 2
+    assert document["parameters"]["network"]["text"] == NETWORK
+
+
+def test_nodes_refuse_by_the_shed_factor(adapt, here):
+    line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --least-shed 0.1 --shed-form quadratic"
+    (row,) = told(adapt, *line.split())["planners"]
+    assert row["refused"] > 0
+    assert row["waiting"] <= 20
+
+
+def test_an_input_without_rows_is_warned_of_with_counts(adapt, here):
+    said = adapt.done("replay", "fit", "x.trace", "-n", "odd.toml")
+    assert "warning: input 'clicks' (stream = 's7') matches none of the 4,000 rows" in said.err
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "sentence"),
+    [
+        (2, "x.trace", "--network"),
+        (3, "x.trace -n none.toml", "none.toml: cannot be read"),
+        (3, "x.trace -n broken.toml", "broken.toml: operator 'both': cost is -1"),
+        (3, "x.trace -n unbound.toml", "input 'clicks' is bound to no rows"),
+        (3, "bare.trace -n n.toml", "input 'clicks' is bound to column 'stream', which the trace does not have"),
+        (3, "x.trace -n ints.toml", "input 'orders' is bound to 1, but the column holds string"),
+        (3, "back.trace -n n.toml", "is before the one above it; sort the trace by 'ts'"),
+        (3, "none.trace -n n.toml", "make one with `adapt ingest"),
+        (2, "x.trace -n n.toml --planner exakt", "there is no planner 'exakt'; did you mean 'exact'?"),
+        (2, "x.trace -n n.toml --tick 0s", "tick is 0"),
+        (2, "x.trace -n n.toml --epsilon 1", "epsilon is 1"),
+        (2, "x.trace -n n.toml --headroom 1", "headroom is 1"),
+        (2, "x.trace -n n.toml --lag -1", "lag_ticks is -1"),
+        (2, "x.trace -n n.toml --smoothing 0", "smoothing is 0"),
+        (2, "x.trace -n n.toml --min-change 1", "min_rate_change is 1"),
+        (2, "x.trace -n n.toml --speedup 0", "a speed-up of 0 is none"),
+        (2, "x.trace -n n.toml --true-costs 0", "true costs cannot be 0 times"),
+        (2, "x.trace -n n.toml --seed -1", "a seed of -1"),
+        (2, "x.trace -n n.toml --queue 0", "a worker that holds 0 tuples"),
+        (2, "x.trace -n n.toml --queue 5 --tau2 1", "tau2 is 1"),
+        (2, "x.trace -n n.toml --queue 5 --flow fluid", "fluid has none of"),
+        (4, "x.trace -n n.toml -o x.trace", "exists; add --force"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, sentence):
+    before = sorted(here.iterdir())
+    assert sentence in adapt.refused(code, "replay", "fit", *line.split())
+    assert sorted(here.iterdir()) == before
