@@ -60,6 +60,7 @@ class Group:
         flow, offered = flow_by_variable(wiring, every)
         order = np.searchsorted(every, np.concatenate((self.entering, splits)))
         self.drop_arcs, self.flow = every[order], flow[:, order]
+        self._leaves, self._drops = from_mine & ~to_mine, np.isin(np.arange(len(wiring.arcs)), every)
         self.offered = offered[np.ix_(splits, order)]
         number = {node.name: at for at, node in enumerate(network.nodes)}
         links = [row for row, link in enumerate(network.links, len(number)) if link.target in names]
@@ -117,15 +118,13 @@ class Group:
             used = _shares(shares, len(sheet.rows))
             base += float(used @ sheet.rows[:, 0])
             passing[sheet.arcs] += used @ sheet.rows[:, 1:]
-        leaving = np.isin(np.arange(len(worth)), self.leaving)
-        worth[leaving] += passing[leaving]
+        worth[self.leaving] += passing[self.leaving]
         price = recipe.prices @ wiring.use[self.resources]
-        droppable = np.isin(np.arange(len(worth)), self.drop_arcs)
         given = np.zeros(len(wiring.network.sources))
         for arc in self.inside[::-1]:
-            if not leaving[arc]:
+            if not self._leaves[arc]:
                 worth[arc] = wiring.gain[arc] * given[wiring.target[arc]] - price[arc]
-            if droppable[arc]:
+            if self._drops[arc]:
                 worth[arc] = max(worth[arc], 0.0)
             given[wiring.source[arc]] += worth[arc]
         return np.concatenate(([base], worth[self.entering], passing[self.passing]))

@@ -133,7 +133,7 @@ class DFitCuts:
             for point in over:
                 arriving = flows[point, group.entering]
                 if asks and group.name not in self._parent:
-                    values = self._agreed(group, arriving, rates[point])
+                    values = self._agreed(group, arriving, rates[point])[1]
                 else:
                     values = self._solved(group, arriving, rates[point])[1]
                 shares = group.shares(arriving, values)
@@ -142,13 +142,13 @@ class DFitCuts:
                     ids[point, at] = MADE
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
 
-    def _agreed(self, group: Group, arriving: Floats, rates: Floats) -> Floats:
-        """A group's variables once no child has another cut to tell about what it would get."""
+    def _agreed(self, group: Group, arriving: Floats, rates: Floats) -> tuple[float, Floats]:
+        """A group's best score and variables once no child has another cut to tell about what it would get."""
         while True:
-            _, values = self._solved(group, arriving, rates)
+            score, values = self._solved(group, arriving, rates)
             told = [self._tells_more(child, group, values, rates) for child in group.children]
             if not any(told):
-                return values
+                return score, values
 
     def _tells_more(self, name: int, parent: Group, values: Floats, rates: Floats) -> bool:
         """Ask a child what its part of a parent's variables would bring; whether it has told a cut that says less."""
@@ -166,14 +166,15 @@ class DFitCuts:
             np.maximum(flows[child.entering], 0.0),
         )
         said = values[columns + parent.children.index(name)]
-        self._agreed(child, arriving, rates)
-        master = self._master(name)
-        recipe = master.recipe()
+        score, _ = self._agreed(child, arriving, rates)
+        if score >= said * (1 - _FAR) or len(self._recipes[name]) >= self._most_cuts:
+            return False
+        recipe = self._master(name).recipe()
         cut = child.cut(recipe, self._sheets(name))
         passing = rates[wiring.source[child.passing]]
         would = float(cut[0] + cut[1:] @ np.concatenate((arriving, passing)))
-        if would >= said * (1 - _FAR) or len(self._recipes[name]) >= self._most_cuts:
-            return False
+        if would >= said * (1 - _FAR):
+            return False  # the solver's rounding
         self._recipes[name].append(recipe)
         self._react(name)
         self.settle()
