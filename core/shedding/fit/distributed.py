@@ -145,8 +145,10 @@ class DFit:
                 if channel is not None and channel.receiver in self._states:
                     self._react(channel.receiver)
             if self.settled or not self._exchange.idle:
-                return
+                break
             self._space(self._spacing.epsilon * COARSER)
+        if until_s < np.inf:
+            self._exchange.wait(until_s)
 
     def change(self, program: Program) -> None:
         """Other costs, selectivities, capacities, or operators on other nodes; nodes tell each other what follows.
@@ -308,7 +310,8 @@ class DFit:
 def _alone(site: Site, arriving: Floats) -> tuple[Floats, Indices]:
     """What a node keeps that knows nothing of others, and ids."""
     inner = site.part.program
-    variables, _ = ClosingOrder.of(inner).plan(arriving)
+    links = (arriving @ site.links.T).max(axis=1, initial=1.0)
+    variables, _ = ClosingOrder.of(inner).plan(arriving / links[:, None])
     shed = (variables < inner.unshed(arriving)).any(axis=1)
     return variables, np.where(shed, MADE, UNSHED)
 

@@ -87,6 +87,8 @@ class DFitCuts:
             channel = self._exchange.step()
             if channel is not None:
                 self._react(channel.receiver)
+        if until_s < np.inf:
+            self._exchange.wait(until_s)
 
     def change(self, program: Program) -> None:
         """Other costs, selectivities, capacities, or operators on other nodes; groups tell each other what follows.

@@ -1,7 +1,7 @@
 """Messages between nodes that take time and get lost: each is sent again until it is acknowledged."""
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
@@ -61,6 +61,10 @@ class Traffic:
     erased: int = 0
     size: int = 0
 
+    def __add__(self, other: "Traffic") -> "Traffic":
+        """Both together."""
+        return Traffic(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Message:
@@ -111,6 +115,7 @@ class Exchange:
         self.now = 0.0
         self._transport, self._random = transport, random
         self._ends: dict[Channel, _Ends] = {}
+        self._closed: dict[Channel, Traffic] = {}
         self._events: list[tuple[float, int, _Message | _Acknowledged | _Overdue]] = []
         self._number = 0
 
@@ -121,7 +126,8 @@ class Exchange:
 
     def traffic(self) -> dict[Channel, Traffic]:
         """What was sent so far, by channel."""
-        return {channel: self._ends[channel].traffic for channel in sorted(self._ends)}
+        known = sorted({*self._closed, *self._ends})
+        return {channel: self._closed.get(channel, Traffic()) + self._now(channel) for channel in known}
 
     def tell(self, channel: Channel, sheet: Sheet) -> None:
         """Let the receiver know this, if it does not."""
@@ -142,12 +148,17 @@ class Exchange:
         return None if ends is None else ends.heard
 
     def close(self, channel: Channel) -> None:
-        """Forget a channel; what is on its way is not looked at."""
+        """Forget a channel but for its traffic; what is on its way is not looked at."""
+        self._closed[channel] = self._closed.get(channel, Traffic()) + self._now(channel)
         self._ends.pop(channel, None)
 
     def channels(self) -> list[Channel]:
         """All that are open."""
         return sorted(self._ends)
+
+    def wait(self, until_s: float) -> None:
+        """Nothing more happens before a time."""
+        self.now = max(self.now, until_s)
 
     def next_s(self) -> float:
         """When something happens next; inf if nothing will."""
@@ -155,7 +166,8 @@ class Exchange:
 
     def step(self) -> Channel | None:
         """What happens next; if something new arrives, its channel."""
-        self.now, _, event = heapq.heappop(self._events)
+        time, _, event = heapq.heappop(self._events)
+        self.now = max(self.now, time)
         ends = self._ends.get(event.channel)
         if ends is None or ends.opened != event.opened:
             return None
@@ -171,6 +183,9 @@ class Exchange:
             case _:
                 pass
         return None
+
+    def _now(self, channel: Channel) -> Traffic:
+        return self._ends[channel].traffic if channel in self._ends else Traffic()
 
     def _arrive(self, message: _Message, ends: _Ends) -> Channel | None:
         new = message.version > ends.heard_version

@@ -116,7 +116,7 @@ class Site:
         """All that it goes by but for what others tell it; to be compared."""
         wiring = self.program.wiring
         network = self.part.program.wiring.network
-        arrays = (self.entering, self.leaving, wiring.worth[self.leaving], self._links())
+        arrays = (self.entering, self.leaving, wiring.worth[self.leaving], self.links)
         return (network, self.straight, *(array.tobytes() for array in arrays))
 
     def split_variables(self) -> tuple[Indices, Indices]:
@@ -173,9 +173,9 @@ class Site:
             Shape (conditions, dimensions).
         """
         entering = len(self.entering)
-        own = np.zeros((1 + len(self._links()), len(dimensions)))
+        own = np.zeros((1 + len(self.links), len(dimensions)))
         own[0, :entering] = self._load
-        own[1:, :entering] = self._links()
+        own[1:, :entering] = self.links
         found = [own]
         for arcs, rows in behind:
             mapped = np.zeros((len(rows), len(dimensions)))
@@ -223,11 +223,12 @@ class Site:
 
     def _most(self, bounds: Bounds) -> Floats:
         """The highest rates that can enter, also over links; shape (entering,)."""
-        links = self._links().max(axis=0, initial=0.0)
+        links = self.links.max(axis=0, initial=0.0)
         with np.errstate(divide="ignore"):
             return np.minimum(bounds.most, np.where(links > 0, 1 / links, np.inf))
 
-    def _links(self) -> Floats:
+    @property
+    def links(self) -> Floats:
         """What a tuple/s that enters takes of links that end here, as a part of each; shape (links, entering)."""
         wiring, nodes = self.program.wiring, len(self.program.wiring.network.nodes)
         limits = self.program.limits[nodes : self.program.resources]
@@ -235,7 +236,7 @@ class Site:
 
     def _within_links(self, rows: FitRows) -> FitRows:
         """The rows that overload no link that ends here."""
-        fits = np.asarray((rows.rates[:, : len(self.entering)] @ self._links().T <= 1 + 1e-12).all(axis=1))
+        fits = np.asarray((rows.rates[:, : len(self.entering)] @ self.links.T <= 1 + 1e-12).all(axis=1))
         return rows if fits.all() else rows.only(fits)
 
 

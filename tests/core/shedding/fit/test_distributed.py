@@ -14,7 +14,7 @@ from adapt.core.shedding.fit.exchange import Channel, Transport
 from adapt.core.shedding.fit.messages import Topic
 from adapt.core.shedding.local import busy_nodes
 from adapt.core.shedding.names import Grid, OperatorKind
-from adapt.core.shedding.network import Input, Network, Node, Operator, Output
+from adapt.core.shedding.network import Input, Link, Network, Node, Operator, Output
 from adapt.core.shedding.program import Program
 from tests.core.shedding.networks import DIAMOND, FIGURE_1, SHAPES, chains, delay, random_network
 
@@ -172,9 +172,12 @@ def test_a_moved_operator_and_a_moved_back_one() -> None:
 def test_a_node_that_runs_nothing_any_more_is_told_nothing() -> None:
     network = three_in_a_row()
     nodes = made(network)
+    before = nodes.traffic()
     nodes.change(Program.of(changed(network, "d", node="A")))
     nodes.settle()
-    assert {channel.sender for channel in nodes.traffic()} == {0, 1}
+    idle = [channel for channel in before if 2 in (channel.sender, channel.receiver)]
+    assert idle
+    assert all(nodes.traffic()[channel] == before[channel] for channel in idle)
     assert_same_tables(nodes, made(changed(network, "d", node="A")))
 
 
@@ -219,6 +222,23 @@ def test_within_a_score_distance_fewer_rows_are_sent_and_plans_lose_no_more(chan
         scores.append(real_scores(nodes, rates))
         assert (scores[-1] >= (1 - distance) * scores[0] - 1e-9).all()
     assert sent[0] >= sent[1] >= sent[2] < sent[0]
+
+
+def test_until_a_message_arrives_the_old_tables_are_planned_by_and_links_are_kept_to() -> None:
+    sized = tuple(replace(operator, out_bytes=10.0) for operator in FIGURE_1.operators)
+    network = replace(FIGURE_1, operators=sized, links=(Link("A", "B", 5.0),))
+    nodes = made(network, 0.05, settled=False, transport=Transport(delay_s=2.0))
+    rates = np.array([[1.0, 1.0], [0.3, 0.1]])
+    real_scores(nodes, rates)
+    nodes.settle(10.0)
+    assert nodes.now_s == 10.0
+    assert real_scores(nodes, rates)[0] >= 0.45
+    nodes.change(Program.of(changed(network, "B1", selectivity=0.5)))
+    settled = nodes.table(0).scores.copy()
+    nodes.settle(11.9)
+    assert np.array_equal(nodes.table(0).scores, settled)
+    nodes.settle(12.0)
+    assert not np.array_equal(nodes.table(0).scores, settled)
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
