@@ -9,6 +9,7 @@ from adapt.core.errors import BadInput
 from adapt.core.frequencies.skew import skew_table
 from adapt.core.frequencies.tables import counts_table, heaviest_table, rank_share_table
 from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
+from adapt.core.replay.fit_tables import tables_of_arcs
 from adapt.core.replay.run import verdict_under
 from adapt.core.report.chart import Chart
 from adapt.core.report.charts import (
@@ -18,6 +19,7 @@ from adapt.core.report.charts import (
     migration_per_period,
     rank_frequency,
     rate_over_time,
+    shedding_charts,
     stage_charts,
     top_keys,
 )
@@ -191,6 +193,14 @@ def _flux(run: StoredRun) -> Told:
     return sentences, [replace(cases, note=""), summary, tables["intervals"], tables["sites"], *further], charts
 
 
+def _fit(run: StoredRun) -> Told:
+    tables = run.tables
+    planners, summary = verdict_under(tables["planners"], run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"])]
+    charts = shedding_charts(tables["ticks"], tables["nodes"])
+    return sentences, [replace(planners, note=""), summary, *tables_of_arcs(tables["drops"])], charts
+
+
 def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
     """Which period was the worst, and how bad it had to be."""
     worst = max(periods, key=lambda row: float(row["imbalance"] or 0))
@@ -228,7 +238,7 @@ def _plan(path: Path) -> Reported:
     return Reported(path.name, "plan", plan.content_hash(), tuple(sentences), tables, charts, made)
 
 
-_MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {"repartition": _repartition, "flux": _flux}
+_MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {"repartition": _repartition, "flux": _flux, "fit": _fit}
 
 _KINDS: Mapping[str, Callable[[Path, Manifest], Reported]] = {
     "trace": _trace,

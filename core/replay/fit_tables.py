@@ -209,5 +209,23 @@ def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) ->
     return Table.of("Drops", DROP_COLUMNS, rows)
 
 
+def tables_of_arcs(drops: Table) -> tuple[Table, ...]:
+    """All ticks of a table of drops together, one row for each planner and arc; none where nothing was dropped."""
+    sums: dict[tuple[Cell, Cell], list[int]] = {}
+    for row in drops.records():
+        so_far = sums.setdefault((row["planner"], row["arc"]), [0, 0, 0])
+        for at, amount in enumerate((1, int(row["offered"] or 0), int(row["dropped"] or 0))):
+            so_far[at] += amount
+    columns = [
+        PLANNER,
+        Column("arc"),
+        Column("ticks", Kind.COUNT, about="in which something was dropped there"),
+        Column("offered", Kind.COUNT, "tuples", "in these ticks"),
+        Column("dropped", Kind.COUNT, "tuples"),
+    ]
+    rows = [(*named, *amounts) for named, amounts in sums.items()]
+    return (Table.of("Where it was dropped", columns, rows),) if rows else ()
+
+
 def _share(part: float, whole: float) -> float | None:
     return float(part / whole) if whole else None

@@ -7,6 +7,7 @@ numbers leave a gap.
 from adapt.core.report.by_channels import comparison, imbalance_by_channels, migration_by_channels
 from adapt.core.report.chart import Chart
 from adapt.core.report.of_keys import channel_loads, rank_frequency, top_keys
+from adapt.core.report.of_shedding import shedding_charts
 from adapt.core.report.of_stage import stage_charts
 from adapt.core.report.over_time import imbalance_per_period, migration_per_period, rate_over_time
 
@@ -20,6 +21,7 @@ __all__ = [
     "migration_per_period",
     "rank_frequency",
     "rate_over_time",
+    "shedding_charts",
     "stage_charts",
     "top_keys",
 ]

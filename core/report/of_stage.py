@@ -37,10 +37,14 @@ def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, .
     charts = [throughput_over_time(intervals, moves), latency_over_time(intervals), held_over_time(intervals)]
     if _any(intervals, "source_queue"):
         charts.append(
-            _lines(intervals, "Rows that wait to be taken", ["source_queue"], "Rows that were due and not yet taken")
+            lines_of_cases(
+                intervals, "Rows that wait to be taken", ["source_queue"], "Rows that were due and not yet taken"
+            )
         )
     if _any(intervals, "on_disk"):
-        charts.append(_lines(intervals, "Partitions on disk", ["on_disk"], "Partitions that did not fit in memory"))
+        charts.append(
+            lines_of_cases(intervals, "Partitions on disk", ["on_disk"], "Partitions that did not fit in memory")
+        )
     return (*charts, *(utilization_of_sites(sites, case) for case in _cases(sites)))
 
 
@@ -74,7 +78,7 @@ def throughput_over_time(intervals: Table, moves: Table) -> Chart:
 def latency_over_time(intervals: Table) -> Chart:
     """What half and what 99 % of the rows of each interval do not exceed, on a logarithmic scale."""
     sentence = "The latency that 99 % of the rows of each interval do not exceed, and dashed that of half of them"
-    return _lines(intervals, "Latency", ["latency_p99", "latency_p50"], sentence)
+    return lines_of_cases(intervals, "Latency", ["latency_p99", "latency_p50"], sentence)
 
 
 def held_over_time(intervals: Table) -> Chart:
@@ -82,7 +86,7 @@ def held_over_time(intervals: Table) -> Chart:
     sentence = (
         "Rows that producers hold back in their buffers, and dashed those in connections, at the end of an interval"
     )
-    return _lines(intervals, "Rows between source and sites", ["in_pools", "in_connections"], sentence)
+    return lines_of_cases(intervals, "Rows between source and sites", ["in_pools", "in_connections"], sentence)
 
 
 def utilization_of_sites(sites: Table, case: str) -> Chart:
@@ -140,7 +144,7 @@ def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spa
     return points
 
 
-def _lines(intervals: Table, title: str, names: Sequence[str], sentence: str) -> Chart:
+def lines_of_cases(intervals: Table, title: str, names: Sequence[str], sentence: str) -> Chart:
     """A line for each case and column, the second column dashed; logarithmic where heights span magnitudes."""
     points, said = _points(intervals, names)
     heights = [point["y"] for point in points if is_real(point["y"])]

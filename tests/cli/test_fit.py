@@ -144,6 +144,18 @@ def test_an_input_without_rows_is_warned_of_with_counts(adapt, here):
     assert "warning: input 'clicks' (stream = 's7') matches none of the 4,000 rows" in said.err
 
 
+@pytest.mark.parametrize("flow", ["tuples", "fluid"])
+def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node(adapt, here, flow):
+    document = told(adapt, *f"x.trace -n n.toml --planner none,exact --flow {flow} -o x.fit".split())
+    verdict = document["summary"]["verdict"]
+    said = adapt.done("report", "x.fit", "--html", "x.html")
+    assert verdict in said.err
+    page = (here / "x.html").read_text()
+    assert "Utilization of edge" in page
+    assert (">Latency<" in page) == (flow == "tuples")
+    assert "Where it was dropped" in page
+
+
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [
