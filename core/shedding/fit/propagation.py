@@ -42,17 +42,22 @@ def mapped_back(
             chosen = of if chosen is None else chosen[of]
     rows = rows if chosen is None else rows.only(chosen)
     into = np.flatnonzero(np.isin(wiring.target, operators))
-    load = np.sum([wiring.use[node, arc] * column[int(arc)] for arc in into], axis=0) / program.limits[node]
+    load = np.zeros(len(rows))
+    for arc in into:
+        load += wiring.use[node, arc] / program.limits[node] * column[int(arc)]
     fits = np.flatnonzero(load <= 1 + 1e-12)
     kept = rows if len(fits) == len(rows) else rows.only(fits)
     mine = np.isin(wiring.source, operators)
-    flows = kept.flows.copy()
-    for variable in np.flatnonzero(mine[program.drop_arcs]):
+    variables = np.flatnonzero(mine[program.drop_arcs])
+    flows = kept.flows.copy() if len(variables) else kept.flows
+    for variable in variables:
         flows[:, variable] = column[int(program.drop_arcs[variable])][fits]
     passing = ~mine[rows.dimensions]
     entering = into[~mine[into]]
     dimensions = np.concatenate((entering, rows.dimensions[passing]))
-    rates = np.stack([column[int(arc)][fits] for arc in dimensions], axis=1)
+    rates = np.empty((len(fits), len(dimensions)))
+    for at, arc in enumerate(dimensions):
+        rates[:, at] = column[int(arc)] if kept is rows else column[int(arc)][fits]
     return FitRows(dimensions, rates, kept.scores, flows), load[fits]
 
 
@@ -77,7 +82,8 @@ def _through(wiring: Wiring, operator: int, column: dict[int, Floats], epsilon: 
         column[arc] = part / wiring.gain[arc]
         needed = needed[of] - part
     if arcs:
-        column[arcs[-1]] = needed / wiring.gain[arcs[-1]]
+        gain = wiring.gain[arcs[-1]]
+        column[arcs[-1]] = needed if gain == 1 else needed / gain
     for read in reading:
         column.setdefault(int(read), np.zeros(len(needed)))
     return chosen
