@@ -11,6 +11,9 @@ from adapt.core.stage.moves import Move, Observation
 
 MIN_GAIN = 0.5
 
+BUSY = 0.5
+"""The utilization from which on the statistics of a receiver tell what a tuple costs it."""
+
 
 @dataclass(frozen=True, slots=True)
 class GuardedLoadBalancing:
@@ -25,8 +28,8 @@ class GuardedLoadBalancing:
         pairs: The thresholds of the paper.
         min_gain: The least fall of the higher of the two utilizations, as a share of what the partition makes of the
             donor's, in (0, 1].
-        least_cost: The least that a tuple is taken to cost a receiver, as a share of what it costs the donor; below 1
-            for statistics that are known to hold for busy receivers.
+        least_cost: The least that a tuple is taken to cost a busy receiver, as a share of what it costs the donor;
+            below 1 for statistics that are long enough. An idle one is taken to have the donor's cost at least.
     """
 
     pairs: LoadBalancing = field(default_factory=LoadBalancing)
@@ -57,7 +60,8 @@ class GuardedLoadBalancing:
         total, utilization = observed.processed_by_site, observed.utilization
         if total[receiver] == 0 or utilization[donor] == 0:
             return 1.0
-        return max(self.least_cost, float(utilization[receiver] / total[receiver] * total[donor] / utilization[donor]))
+        ratio = float(utilization[receiver] / total[receiver] * total[donor] / utilization[donor])
+        return max(self.least_cost if utilization[receiver] >= BUSY else 1.0, ratio)
 
 
 def loads_of(observed: Observation, site: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

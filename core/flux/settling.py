@@ -31,8 +31,8 @@ class SettlingController:
 
     The threshold of the paper, 1.2, leaves a stage some 7 % below what it could do, while one partition of 64 is only
     1.6 % of a site. But in a collection of 150 ms a site processes 3,300 tuples, a count that is 2 % off by chance.
-    Here the threshold is as far above 1 as chance makes likely, so that it falls with the time since the last move; in
-    the added statistics every site was busy, so that a receiver's own cost of a tuple is believed.
+    Here the threshold is as far above 1 as chance makes likely, so that it falls with the time since the last move; the
+    added statistics tell what a tuple costs a receiver that is busy.
 
     Fine moves after which the stage does no more than before make the next ones wait twice as long.
     """

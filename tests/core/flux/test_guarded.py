@@ -43,6 +43,15 @@ def test_an_idle_receiver_is_thought_to_pay_what_the_donor_pays(policy):
     assert Move(0, 0, 1) not in policy.plan(seen)
 
 
+def test_only_a_busy_receiver_is_believed_to_pay_less_than_the_donor():
+    """A loaded site gives to one that is not, which does as many tuples with 0.6 of its CPU, or with 0.05."""
+    believing = SeveralMoves(GuardedLoadBalancing(least_cost=0.0))
+    busy, idle = (observed([0.0, 1 - used], [0, 0, 1], [80, 20, 100]) for used in (0.6, 0.05))
+    assert GuardedLoadBalancing(least_cost=0.0).cost_ratio(busy, 0, 1) == pytest.approx(0.6)
+    assert GuardedLoadBalancing(least_cost=0.0).cost_ratio(idle, 0, 1) == 1
+    assert Move(0, 0, 1) not in believing.plan(idle)
+
+
 def test_several_partitions_leave_at_once():
     """A site of 8 like partitions beside three idle ones keeps two or three: the others then have two or one each."""
     seen = observed([0.0, 1.0, 1.0, 1.0], [0] * 8, [10] * 8)
