@@ -165,4 +165,4 @@ class Control:
             replace(node, capacity=node.capacity / float(dearer))
             for node, dearer in zip(self._network.nodes, self._assumed, strict=True)
         )
-        self._planner = planner_of(self._name, replace(self._network, nodes=nodes), self._options)
+        self._planner = planner_of(self._name, replace(self._network, nodes=nodes), self._options, self._planner)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Protocol, runtime_checkable
 
 from adapt.core.errors import UsageError
 from adapt.core.resources.functions import Floats
@@ -118,15 +119,47 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
 """How each is made for the program of a fragment."""
 
 
-def planner_of(name: DropPlanner, network: Network, options: PlannerOptions | None = None) -> Apart:
+@runtime_checkable
+class _Following(Protocol):
+    """A planner that follows other costs, selectivities, capacities and places of operators."""
+
+    program: Program
+
+    def change(self, program: Program) -> None:
+        """Plan for it from now on."""
+        ...
+
+    def settle(self) -> None:
+        """Let nodes tell each other what follows."""
+        ...
+
+
+def planner_of(
+    name: DropPlanner, network: Network, options: PlannerOptions | None = None, before: Apart | None = None
+) -> Apart:
     """A planner of a network, each fragment planned apart.
+
+    Args:
+        name: Which.
+        network: What it plans for.
+        options: What it may ask for.
+        before: A planner of the same name and options whose place it takes; where nodes tell each other what they
+            know, they go on and tell only what changed.
 
     Raises:
         UsageError: the planner needs an option that is not given, or cannot take this network.
     """
     chosen = options or PlannerOptions()
 
+    following = [planner for planner in (before.planners if before else ()) if isinstance(planner, _Following)]
+
     def make(fragment: Fragment) -> Planner:
-        return PLANNERS[name](Program.of(fragment.network, chosen.headroom), chosen.of(fragment))
+        program = Program.of(fragment.network, chosen.headroom)
+        for planner in following:
+            if planner.program.wiring.arcs == program.wiring.arcs:
+                planner.change(program)
+                planner.settle()
+                return planner
+        return PLANNERS[name](program, chosen.of(fragment))
 
     return Apart(network, make)

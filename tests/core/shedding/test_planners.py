@@ -1,5 +1,7 @@
 """What all planners promise, and the ones without a table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -128,6 +130,21 @@ def test_planners_with_tables_are_chosen_by_name_and_plan_fragments_apart() -> N
         plans, score = planned(name, two, rates, epsilon=0.1, workload=workload)
         assert plans.ids.shape == (200, 2)
         assert (score >= 0.9 * np.minimum(rates, 1).sum(axis=1)).mean() > 0.95
+
+
+@pytest.mark.parametrize("name", [DropPlanner.D_FIT, DropPlanner.D_FIT_CUTS, EXACT])
+def test_a_planner_that_takes_the_place_of_another_plans_as_a_new_one_and_tells_only_what_changed(name) -> None:
+    slower = replace(FIGURE_1, nodes=(FIGURE_1.nodes[0], Node("B", 0.9)))
+    rates = np.random.default_rng(0).random((50, 2)) * 4
+    options = PlannerOptions(most_rates=np.full(2, 4.0))
+    first = planner_of(name, FIGURE_1, options)
+    sent = [traffic.rows for planner in first.planners if name != EXACT for traffic in planner.traffic().values()]
+    following = planner_of(name, slower, options, first)
+    new = planner_of(name, slower, options)
+    assert following.plan(rates).scores == pytest.approx(new.plan(rates).scores, rel=1e-12)
+    if name != EXACT:
+        rows = [sum(traffic.rows for traffic in planner.planners[0].traffic().values()) for planner in (following, new)]
+        assert sum(sent) < rows[0] < sum(sent) + rows[1]
 
 
 def test_what_a_planner_lacks_is_said() -> None:
