@@ -106,6 +106,15 @@ def fit(
         Grid,
         typer.Option("--grid", help="Which rates stand in feasible input tables.", rich_help_panel=PLANNING_PANEL),
     ] = Grid.SAFE,
+    distance: Annotated[
+        float,
+        typer.Option(
+            "--distance",
+            metavar="D",
+            help="Part of the score that tables of d-fit may be off once told, so that less is told when they change.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = 0.0,
     queue: Annotated[
         int | None,
         typer.Option(
@@ -158,6 +167,7 @@ def fit(
         cost_scale=true_costs,
         overload=_overload(queue, tau2, least_shed, shed_form),
         grid=grid,
+        distance=distance,
     )
     opened = open_trace(trace)
     with stages() as progress:

@@ -42,6 +42,7 @@ class FitOptions:
         cost_scale: True costs of operators over those in the file, which planners go by.
         overload: How nodes refuse what comes while their queues are long, beside what the planner drops.
         grid: Of feasible input tables.
+        distance: Part of the score that tables which nodes tell each other may be off, in [0, 1).
     """
 
     planners: tuple[DropPlanner, ...]
@@ -51,6 +52,7 @@ class FitOptions:
     cost_scale: float = 1.0
     overload: Overload | None = None
     grid: Grid = Grid.SAFE
+    distance: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.planners:
@@ -194,6 +196,7 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "seed": options.seed,
         "cost_scale": options.cost_scale,
         "grid": options.grid.value,
+        "distance": options.distance,
         "refuse": overload
         and {
             "tau2": overload.factor.tau2,
@@ -214,6 +217,7 @@ def _planner_options(options: FitOptions, rates: Floats) -> PlannerOptions:
         most_rates=np.where(highest > 0, highest, 1.0),
         workload=Observed(rates),
         grid=options.grid,
+        distance=options.distance,
     )
 
 

@@ -106,6 +106,18 @@ def test_feedback_comes_nearer_to_what_nodes_can_do() -> None:
     assert told.ticks[-1].wait_s.max() < 0.5 * blind.ticks[-1].wait_s.max()
 
 
+def test_nodes_whose_tables_may_be_off_tell_less_when_capacities_are_corrected() -> None:
+    steady = stream(20, low=700, high=701)
+    settings = SheddingSettings(lag_ticks=1, headroom=0.0, feedback=True)
+    exact, near = (
+        replay((DropPlanner.D_FIT,), settings, steady, cost_scale=1.2, distance=distance).outcomes[0]
+        for distance in (0.0, 0.3)
+    )
+    assert near.sent.rows < exact.sent.rows
+    scores = [sum(tick.score for tick in outcome.ticks) for outcome in (exact, near)]
+    assert scores[1] >= 0.7 * scores[0]
+
+
 def test_nodes_that_refuse_by_the_shed_factor_keep_latency_short_without_a_plan() -> None:
     plain = replay((DropPlanner.NONE,)).outcomes[0]
     refusing = replay((DropPlanner.NONE,), overload=Overload(ShedFactor(0.5), 50, 1.0)).outcomes[0]
