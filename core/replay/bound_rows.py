@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -104,35 +105,30 @@ class Binding:
 
     def ticks(self, batches: Iterable[pa.RecordBatch], count: int) -> Iterator[Offered]:
         """The same, cut into so many ticks."""
-        waiting: list[Bound] = []
+        at_us, inputs = np.empty(0, np.int64), np.empty(0, np.int64)
         at = 0
         for bound in self.bound(batches):
-            waiting.append(bound)
-            while at < count and len(bound.at_us) and bound.at_us[-1] >= (at + 1) * self.tick_us:
-                offered, bound = self._cut(waiting, at)
-                waiting = [bound]
-                yield offered
-                at += 1
-        while at < count:
-            offered, bound = self._cut(waiting, at)
-            waiting = [bound]
-            yield offered
-            at += 1
+            at_us, inputs = np.concatenate((at_us, bound.at_us)), np.concatenate((inputs, bound.inputs))
+            whole = min(int(at_us[-1] // self.tick_us) if len(at_us) else at, count)
+            yield from self._cut(at_us, inputs, at, whole)
+            rest = int(np.searchsorted(at_us, whole * self.tick_us))
+            at_us, inputs, at = at_us[rest:], inputs[rest:], whole
+        yield from self._cut(at_us, inputs, at, count)
 
-    def _cut(self, waiting: Sequence[Bound], tick: int) -> tuple[Offered, Bound]:
-        """The rows of a tick, and those that come later."""
-        at_us = np.concatenate([np.empty(0, np.int64), *(bound.at_us for bound in waiting)])
-        inputs = np.concatenate([np.empty(0, np.int64), *(bound.inputs for bound in waiting)])
-        begin, end = tick * self.tick_us, (tick + 1) * self.tick_us
-        rows = int(np.searchsorted(at_us, end))
-        return Offered(begin, end, at_us[:rows], inputs[:rows]), Bound(at_us[rows:], inputs[rows:], 0)
+    def _cut(self, at_us: NDArray[np.int64], inputs: NDArray[np.int64], first: int, end: int) -> Iterator[Offered]:
+        """The ticks from one to before another, of rows none of which comes before."""
+        edges = np.arange(first, end + 1) * self.tick_us
+        cuts = zip(edges.tolist(), np.searchsorted(at_us, edges).tolist(), strict=True)
+        for (begin_us, begin), (end_us, stop) in pairwise(cuts):
+            yield Offered(begin_us, end_us, at_us[begin:stop], inputs[begin:stop])
 
     def _bound(self, batch: pa.RecordBatch, at_us: NDArray[np.int64]) -> Bound:
-        found = [np.flatnonzero(_matches(entering, batch)) for entering in self.network.inputs]
+        matches = [_matches(entering, batch) for entering in self.network.inputs]
+        found = [np.flatnonzero(each) for each in matches]
         rows = np.concatenate(found)
         inputs = np.repeat(np.arange(len(found)), [len(each) for each in found])
         order = np.argsort(rows, kind="stable")
-        return Bound(at_us[rows[order]], inputs[order], len(np.unique(rows)))
+        return Bound(at_us[rows[order]], inputs[order], int(np.logical_or.reduce(matches).sum()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

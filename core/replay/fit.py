@@ -151,6 +151,8 @@ def replay_fit(
     names = tuple(dict.fromkeys(options.planners))
     controls = [Control(network, name, settings, _planner_options(options, rates), clock) for name in names]
     running = [_running(wiring, options) for _ in names]
+    for control in controls:
+        control.foresee(rates)
     done: list[list[tuple[Decision, Tick]]] = [[] for _ in names]
     passed = 0
     for at, offered in enumerate(binding.ticks(batches(), len(rates))):

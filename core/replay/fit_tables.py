@@ -14,7 +14,7 @@ PLANNER = Column("planner")
 
 PLANNER_COLUMNS = (
     PLANNER,
-    Column("of_optimum", Kind.SHARE, about="all scores over the best that each tick allowed"),
+    Column("of_optimum", Kind.SHARE, about="of the best that each tick allowed; what comes late makes up for nothing"),
     Column("score", Kind.NUMBER, "tuples/s", "weighted output rate, on average"),
     Column("error_p50", Kind.SHARE, about="lost of the best score of a tick"),
     Column("error_p95", Kind.SHARE, about="lost of the best score of a tick"),
@@ -91,7 +91,6 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats) -> list[Cell]
     roots = wiring.source < wiring.inputs
     offered, dropped = outcome.total("offered")[roots].sum(), outcome.total("dropped")[roots].sum()
     errors = outcome.errors(optimum)
-    wait_s = np.array([tick.wait_s.max(initial=0.0) for tick in outcome.ticks])
     return [
         outcome.planner,
         of_optimum(outcome, optimum),
@@ -101,7 +100,7 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats) -> list[Cell]
         float(dropped / offered) if offered else 0.0,
         round(float(outcome.total("refused").sum())),
         round(float(outcome.ticks[-1].queued.sum())),
-        float(wait_s.max()),
+        _longest_wait_s(outcome),
         *(outcome.latency_s(share) for share in (0.5, 0.95, 0.99)),
         outcome.plans,
         outcome.changes,
@@ -114,14 +113,22 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats) -> list[Cell]
 
 
 def of_optimum(outcome: FitOutcome, optimum: Floats) -> float | None:
-    """All scores over the best ones; None where nothing could be had."""
+    """All scores, none above the best of its tick, over the best ones; None where nothing could be had.
+
+    A tick in which queues of earlier ones are worked off scores more than it alone could; without the limit, never
+    dropping would look best wherever there is time to catch up.
+    """
     best = float(optimum.sum())
-    return float(outcome.scores.sum()) / best if best else None
+    return float(np.minimum(outcome.scores, optimum).sum()) / best if best else None
+
+
+def _longest_wait_s(outcome: FitOutcome) -> float:
+    return max(float(tick.wait_s.max(initial=0.0)) for tick in outcome.ticks)
 
 
 def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, tick_us: int) -> Table:
     """All planners in one row, with the verdict."""
-    best = max(outcomes, key=lambda each: of_optimum(each, optimum) or 0.0)
+    best = max(outcomes, key=lambda each: (round(of_optimum(each, optimum) or 0.0, 3), -_longest_wait_s(each)))
     row = (
         _verdict(outcomes, best, optimum),
         best.planner,
@@ -139,14 +146,18 @@ def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats) 
     if reached[best.planner] is None:
         return "Nothing that came was worth anything at an output."
     sentences = [f"{best.planner} gives {reached[best.planner]:.1%} of the best that each tick allowed."]
-    others = [f"{name} {share:.1%}" for name, share in reached.items() if name != best.planner and share is not None]
+    waits = {each.planner: f"{_longest_wait_s(each):.3g} s" for each in outcomes}
+    others = [
+        f"{name} {share:.1%} (queues up to {waits[name]})"
+        for name, share in reached.items()
+        if name != best.planner and share is not None
+    ]
     if others:
         sentences.append(f"Beside it: {', '.join(others)}.")
     if best.overloaded.any():
-        longest = max(float(tick.wait_s.max(initial=0.0)) for tick in best.ticks)
         sentences.append(
             f"With it more was kept than a node or link can do in {best.overloaded.mean():.1%} of the ticks, and queues"
-            f" came to {longest:.3g} s of work."
+            f" came to {waits[best.planner]} of work."
         )
     return " ".join(sentences)
 

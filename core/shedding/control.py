@@ -1,7 +1,8 @@
 """What decides, tick by tick, on the shares that are kept: known rates, a planner, and what is measured of nodes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +22,9 @@ _LEARNED = 0.3
 _LEAST_WORK = 0.01
 """Part of a node's capacity below which a tick says nothing of its speed."""
 
+_TOGETHER = 4096
+"""Ticks whose plans are made together."""
+
 _CORRECTED = 0.01
 """Capacities are corrected when they change by more than this part; a planner is made anew for that."""
 
@@ -34,7 +38,7 @@ class Decision:
         keeps: The shares that are kept on arcs, shape (arcs,).
         plans: Ids of the plan, one for each fragment; shape (fragments,).
         changed: Whether any share is not that of the tick before.
-        planned_s: How long planning took by the clock.
+        planned_s: How long planning took by the clock; where it was for many ticks together, its part.
     """
 
     rates: Floats
@@ -103,6 +107,7 @@ class Control:
         self._keeps = np.ones(len(self._wiring.arcs))
         self._seen: list[Floats] = []
         self._smooth: Floats | None = None
+        self._ahead: Iterator[tuple[Floats, Floats, Indices, float]] = iter(())
         self._dearer = np.ones(len(network.nodes))
         self._assumed = self._dearer
         begun = clock()
@@ -122,19 +127,25 @@ class Control:
         """The shares for the next tick.
 
         Args:
-            rates: Of that tick, tuples/s, shape (inputs,); used from `lag_ticks` later on.
+            rates: Of that tick, tuples/s, shape (inputs,); used from `lag_ticks` later on. As foreseen, if they were.
         """
-        known = self._known(rates)
-        begun = self._clock()
-        planned = self._planner.plan(known[None, :])
-        planned_s = self._clock() - begun
-        keeps, before = planned.keeps[0], self._keeps
-        if (planned.ids != UNSHED).any():
+        known, keeps, ids, planned_s = next(self._ahead, None) or next(self._planned([rates]))
+        before = self._keeps
+        if (ids != UNSHED).any():
             slight = np.abs(keeps - before) < self._settings.min_rate_change
             keeps = np.where(slight, before, keeps)
         changed = bool((keeps != before).any())
         self._keeps = keeps
-        return Decision(known, keeps, planned.ids[0], changed, planned_s)
+        return Decision(known, keeps, ids, changed, planned_s)
+
+    def foresee(self, rates: Floats) -> None:
+        """Make the plans of the next ticks together, which is faster; with feedback they wait for what is measured.
+
+        Args:
+            rates: Of these ticks, shape (ticks, inputs).
+        """
+        if not self._settings.feedback:
+            self._ahead = chain(self._ahead, self._planned(list(rates)))
 
     def observe(self, tick: Tick, tick_s: float) -> None:
         """What came of it."""
@@ -148,6 +159,15 @@ class Control:
         self._dearer = self._dearer + _LEARNED * (ratio - self._dearer)
         if (np.abs(self._dearer / self._assumed - 1) > _CORRECTED).any():
             self._correct()
+
+    def _planned(self, rates: Sequence[Floats]) -> Iterator[tuple[Floats, Floats, Indices, float]]:
+        """For ticks of these rates: the rates that are known, the plan's shares, its ids, and how long it took."""
+        for first in range(0, len(rates), _TOGETHER):
+            known = np.array([self._known(each) for each in rates[first : first + _TOGETHER]])
+            begun = self._clock()
+            plans = self._planner.plan(known)
+            planned_s = (self._clock() - begun) / len(known)
+            yield from ((*each, planned_s) for each in zip(known, plans.keeps, plans.ids, strict=True))
 
     def _known(self, rates: Floats) -> Floats:
         self._seen.append(rates)

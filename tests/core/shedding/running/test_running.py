@@ -244,6 +244,19 @@ def test_small_changes_wait_and_what_fits_is_never_shed() -> None:
     assert [changed for _, changed in kept] == [True, False, True, True]
 
 
+def test_plans_that_are_foreseen_are_those_of_one_tick_at_a_time() -> None:
+    network = chains([(0.01, 0.03), (0.02, 0.01)])
+    rates = np.random.default_rng(1).integers(0, 200, (50, 2)).astype(float)
+    asked = SheddingSettings(lag_ticks=2, smoothing=0.4)
+    together, apart = (Control(network, DropPlanner.EXACT, asked, PlannerOptions(), still) for _ in range(2))
+    together.foresee(rates)
+    for now in rates:
+        one, other = together.decide(now), apart.decide(now)
+        assert one.rates.tolist() == other.rates.tolist()
+        assert one.keeps == pytest.approx(other.keeps, rel=1e-9)
+        assert one.changed == other.changed
+
+
 @pytest.mark.parametrize("cost_scale", [0.7, 1.3])
 def test_feedback_finds_what_nodes_can_really_do(cost_scale: float) -> None:
     network = chains([(0.001, 0.003), (0.002, 0.001)])
