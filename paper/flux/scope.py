@@ -54,7 +54,7 @@ class Scope:
     hot_s: float = 60.0
     spilling_s: float = 75.0
     pressed_s: float = 150.0
-    mixed_s: float = 120.0
+    mixed_s: float = 150.0
     crash_s: float = 20.0
     drift_s: float = 40.0
     drift_collections_s: tuple[float, ...] = (0.05, 0.15, 0.5)

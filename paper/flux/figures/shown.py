@@ -24,6 +24,8 @@ LABELS: Mapping[FluxPolicy, str] = {
     FluxPolicy.LOAD_SEVERAL: "several moves",
     FluxPolicy.LOAD_AUTO: "auto-tuned",
     FluxPolicy.OPTIMUM: "optimum",
+    FluxPolicy.MEMORY_SEVERAL: "several moves for memory",
+    FluxPolicy.HYBRID_SEVERAL: "several moves, hybrid",
 }
 """How each policy is named."""
 
@@ -41,6 +43,8 @@ ORDER = (
     "memory policy",
     "hybrid policy",
     "Exchange",
+    "several moves for memory",
+    "several moves, hybrid",
 )
 """In every chart a policy has the colour of its place here."""
 
