@@ -29,8 +29,8 @@ PLANNER_COLUMNS = (
     Column("latency_p99", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
     Column("plans", Kind.COUNT, about="different ones that were used"),
     Column("changes", Kind.COUNT, "ticks", "in which a share changed"),
-    Column("prepared", Kind.SECONDS, "s", "to make the planner, with its table if it has one"),
-    Column("planned", Kind.SECONDS, "s", "to make all plans"),
+    Column("prepared_s", Kind.SECONDS, "s", "to make the planner, with its table if it has one"),
+    Column("planned_s", Kind.SECONDS, "s", "to make all plans"),
     Column("messages", Kind.COUNT, about="between nodes, to make plans"),
     Column("message_rows", Kind.COUNT, "rows"),
     Column("message_bytes", Kind.BYTES, "bytes"),
@@ -61,7 +61,7 @@ TICK_COLUMNS = (
     Column("latency_max", Kind.SECONDS, "s"),
     Column("plan", about="id, one for each part that is planned apart; 0 drops nothing"),
     Column("changed", about="whether a share changed"),
-    Column("planned", Kind.SECONDS, "s", "to make the plan"),
+    Column("planned_s", Kind.SECONDS, "s", "to make the plan"),
 )
 
 NODE_COLUMNS = (

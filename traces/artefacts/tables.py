@@ -11,7 +11,7 @@ from adapt.core.errors import BadInput
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.traces.artefacts.column_hash import columns_hash
 
-CLOCKED = frozenset({"build_s"})
+CLOCKED = frozenset({"build_s", "prepared_s", "planned_s"})
 """Columns that a clock filled: no two runs agree on them, so they are in no content hash."""
 
 _TIME = pa.timestamp("us", "UTC")
