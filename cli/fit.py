@@ -34,6 +34,14 @@ def fit(
             help=f"What plans drops, one case each: {', '.join(DropPlanner)}; that of the network if left out.",
         ),
     ] = None,
+    plans: Annotated[
+        Path | None,
+        typer.Option(
+            "--plans",
+            metavar="DIR",
+            help="Where plans made in advance are kept: made and put there first, or used if there are any.",
+        ),
+    ] = None,
     speedup: Annotated[
         float, typer.Option("--speedup", metavar="X", help="Trace seconds that pass in a second of the network.")
     ] = 1.0,
@@ -169,7 +177,7 @@ def fit(
         grid=grid,
         distance=distance,
     )
-    opened = open_trace(trace)
+    opened, kept_before = open_trace(trace), plans is not None and plans.exists()
     with stages() as progress:
         run = replay_fit_trace(
             opened,
@@ -178,13 +186,15 @@ def fit(
             options,
             clock=perf_counter,
             speedup=speedup,
+            plans=plans,
             force=force,
             command=command_line(),
             progress=progress,
             warn=lambda sentence: narrate(f"warning: {sentence}"),
         )
-    if out is not None:
-        narrate_written(out)
+    for written in (plans if not kept_before else None, out):
+        if written is not None:
+            narrate_written(written)
     show(list(run.shown()), format, run.as_data())
 
 

@@ -1,14 +1,17 @@
 """Replaying a trace from disk through a query network that sheds load, and keeping what came out; without Spark."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.replay.bound_rows import Binding
 from adapt.core.replay.fit import FitOptions, FitRun, replay_fit
+from adapt.core.shedding.drop_plans import MADE_AHEAD, DropPlans
 from adapt.core.shedding.network_file import NetworkFile, read_network
+from adapt.core.shedding.registry import PlannerOptions
+from adapt.traces.artefacts.drop_plans import read_drop_plans, write_drop_plans
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.runs import write_run
 from adapt.traces.artefacts.trace import Trace
@@ -57,6 +60,7 @@ def replay_fit_trace(
     *,
     clock: Callable[[], float],
     speedup: float = 1.0,
+    plans: Path | None = None,
     force: bool = False,
     command: str = "adapt.traces.fit_replaying.replay_fit_trace",
     progress: Progress = silent,
@@ -71,15 +75,19 @@ def replay_fit_trace(
         options: How load is shed.
         clock: Tells seconds, for how long planning takes.
         speedup: Trace seconds that pass in a second of the network.
+        plans: Where the plans made in advance are kept: used if there are any, else made and put there, before anything
+            is run.
         force: Replace an artefact at `out`.
         command: What the manifest says made the run.
         progress: Told what is being done, the rows done and the rows in all.
-        warn: Given a sentence for each input that no row is bound to.
+        warn: Given a sentence for each input that no row is bound to, or that comes at higher rates than `plans` are
+            for.
 
     Raises:
         UsageError: an argument is out of its range, or a planner cannot take the network.
         EnvironmentFailure: `out` is taken or cannot be written.
-        BadInput: a part of the trace is damaged, or an input is bound to what the trace does not have.
+        BadInput: a part of the trace is damaged, an input is bound to what the trace does not have, or `plans` were
+            made for another network or otherwise.
     """
     if out is not None:
         check_folder_free(out, force=force)
@@ -87,6 +95,8 @@ def replay_fit_trace(
     binding.check(trace.columns)
     columns = binding.columns
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
+    inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
+    kept = None if plans is None else _Kept(plans, network, options, Provenance(command, parameters, inputs))
     run = replay_fit(
         lambda: trace.batches(columns),
         binding,
@@ -94,11 +104,57 @@ def replay_fit_trace(
         clock=clock,
         parameters=parameters,
         told=lambda what, done, total: progress(what, done, total or trace.rows),
+        plans=kept,
     )
-    for sentence in run.counts.unmatched(run.network):
+    warnings = run.counts.unmatched(run.network)
+    if kept is not None:
+        run = replace(run, parameters={**run.parameters, "plans": kept.content_hash})
+        warnings += kept.plans.beyond(run.rates)
+        inputs.append({"name": kept.path.name, "content_hash": kept.content_hash})
+    for sentence in warnings:
         if warn is not None:
             warn(sentence)
     if out is not None:
-        inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
         write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
     return run
+
+
+class _Kept:
+    """Plans made in advance and where they are kept."""
+
+    def __init__(self, path: Path, network: NamedNetwork, options: FitOptions, made: Provenance) -> None:
+        """Read them, if there are any.
+
+        Raises:
+            UsageError: no planner makes any.
+            BadInput: they were made for another network or otherwise.
+        """
+        if not set(options.planners) & set(MADE_AHEAD):
+            raise UsageError(
+                f"--plans {path}: none of {', '.join(options.planners)} keeps plans; {', '.join(MADE_AHEAD)} do"
+            )
+        self.path, self.content_hash = path, ""
+        self._network, self._options, self._made = network, options, made
+        self._plans: DropPlans | None = None
+        if path.exists():
+            stored = read_drop_plans(path)
+            self._plans, self.content_hash = stored.plans, stored.manifest.content_hash
+            settings = options.settings
+            asked = PlannerOptions(headroom=settings.headroom, epsilon=settings.epsilon, grid=options.grid)
+            try:
+                stored.plans.check(network.read.network, options.planners, asked)
+            except BadInput as error:
+                raise BadInput(f"{path} {error}; give another folder, or remove it") from None
+
+    @property
+    def plans(self) -> DropPlans:
+        """They, once they are there."""
+        assert self._plans is not None
+        return self._plans
+
+    def __call__(self, asked: PlannerOptions) -> DropPlans:
+        """The plans, made and put in their place if they were not there."""
+        if self._plans is None:
+            self._plans = DropPlans.made(self._network.read.network, self._options.planners, asked)
+            self.content_hash = write_drop_plans(self._plans, self._network.text, self.path, self._made).content_hash
+        return self._plans

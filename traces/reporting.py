@@ -29,6 +29,7 @@ from adapt.core.report.verdict import verdict
 from adapt.core.resources.functions import Resources
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts.comparisons import read_comparison
+from adapt.traces.artefacts.drop_plans import KIND, read_drop_plans
 from adapt.traces.artefacts.frequencies import read_frequencies
 from adapt.traces.artefacts.manifest import Manifest, read_manifest, verify
 from adapt.traces.artefacts.plans import read_plan, read_plan_made
@@ -54,7 +55,7 @@ class Reported:
 
     Attributes:
         name: The artefact's name.
-        kind: trace, frequencies, plan, comparison or run.
+        kind: trace, frequencies, plan, comparison, run or drop-plan table.
         content_hash: Of what it holds.
         sentences: What there is to know, first things first.
         tables: What is shown in a terminal and on the page.
@@ -175,6 +176,27 @@ def _run(path: Path, manifest: Manifest) -> Reported:
     return _reported(path, manifest, sentences, tables, charts)
 
 
+def _drop_plans(path: Path, manifest: Manifest) -> Reported:
+    plans = read_drop_plans(path).plans
+    inputs = plans.network.inputs
+    highest = ", ".join(
+        f"{entering.name!r} up to {rate:,.4g}" for entering, rate in zip(inputs, plans.most_rates, strict=True)
+    )
+    tables = plans.shown()
+    sentences = [
+        f"Made for epsilon {plans.epsilon:g} and headroom {plans.headroom:g}, at these tuples/s: {highest}.",
+        "A plan is for overloaded rates from its low end on: the inputs are scaled down to that, and arcs keep the"
+        " shares that stand there.",
+        *(f"{table.title}: {len(table.rows):,} plans{_largest_error(table)}." for table in tables),
+    ]
+    return _reported(path, manifest, sentences, tables, ())
+
+
+def _largest_error(table: Table) -> str:
+    errors = [error for error in table.values("error") if isinstance(error, float)]
+    return f", which lose at most {max(errors):.1%} of the best score" if errors else ""
+
+
 Told: TypeAlias = tuple[Sequence[str], Sequence[Table], Sequence[Chart]]
 
 
@@ -245,6 +267,7 @@ _KINDS: Mapping[str, Callable[[Path, Manifest], Reported]] = {
     "frequencies": _frequencies,
     "comparison": _comparison,
     "run": _run,
+    KIND: _drop_plans,
 }
 
 _HEADINGS = {
@@ -253,6 +276,7 @@ _HEADINGS = {
     "plan": "A plan",
     "comparison": "Schemes compared",
     "run": "Over time",
+    KIND: "Drop plans",
 }
 
 

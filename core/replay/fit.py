@@ -14,6 +14,7 @@ from adapt.core.replay.fit_tables import drops_table, nodes_table, planners_tabl
 from adapt.core.replay.run import run_as_data, verdict_under
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.control import Control, Decision
+from adapt.core.shedding.drop_plans import DropPlans
 from adapt.core.shedding.names import DropPlanner, Flow, Grid
 from adapt.core.shedding.network import Network
 from adapt.core.shedding.registry import PlannerOptions, planner_of
@@ -126,6 +127,7 @@ def replay_fit(
     clock: Callable[[], float],
     parameters: Mapping[str, Any] | None = None,
     told: Told | None = None,
+    plans: Callable[[PlannerOptions], DropPlans] | None = None,
 ) -> FitRun:
     """Run a stream through a network, tick by tick, with each planner at its own copy of it.
 
@@ -138,6 +140,8 @@ def replay_fit(
         clock: Tells seconds, for how long planning takes; nothing else depends on it.
         parameters: What is recorded as decisive, beside what is known here.
         told: Progress.
+        plans: Gives the plans that planners have made in advance, once the rates are counted; each makes its own if
+            left out.
 
     Raises:
         UsageError: an argument is out of its range, or a planner cannot take the network.
@@ -149,7 +153,9 @@ def replay_fit(
     counts = Counts.of(binding, batches(), lambda rows: tell("counting", rows, 0))
     rates = counts.by_tick * (scales(wiring) / (settings.tick_us / 1e6))
     names = tuple(dict.fromkeys(options.planners))
-    controls = [Control(network, name, settings, _planner_options(options, rates), clock) for name in names]
+    asked = _planner_options(options, rates)
+    ahead = {} if plans is None else plans(asked).planners
+    controls = [Control(network, name, settings, asked, clock, ahead.get(name)) for name in names]
     running = [_running(wiring, options) for _ in names]
     for control in controls:
         control.foresee(rates)

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from adapt.core.resources.functions import Floats
+from adapt.core.shedding.fragments import Apart
 from adapt.core.shedding.names import DropPlanner
 from adapt.core.shedding.network import Network
 from adapt.core.shedding.planner import UNSHED
@@ -89,6 +90,7 @@ class Control:
         settings: SheddingSettings,
         options: PlannerOptions,
         clock: Callable[[], float],
+        planner: Apart | None = None,
     ) -> None:
         """A control that has seen nothing.
 
@@ -98,6 +100,7 @@ class Control:
             settings: Lag, smoothing, least change, feedback.
             options: Of the planner.
             clock: Tells seconds, for how long planning takes; nothing else depends on it.
+            planner: The planner, if it was made in advance.
 
         Raises:
             UsageError: the planner needs an option that is not given, or cannot take this network.
@@ -111,9 +114,9 @@ class Control:
         self._dearer = np.ones(len(network.nodes))
         self._assumed = self._dearer
         begun = clock()
-        self._planner = planner_of(name, network, options)
+        self._planner = planner or planner_of(name, network, options)
         self.prepared_s = clock() - begun
-        """How long it took to make the planner, its table included."""
+        """How long it took to make the planner, its table included; nothing to speak of if it was made in advance."""
 
     @property
     def sent(self) -> "Sent":

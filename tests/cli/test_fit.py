@@ -132,6 +132,19 @@ def test_options_stand_above_the_settings_of_the_network(adapt, here):
     assert document["parameters"]["network"]["text"] == NETWORK
 
 
+def test_plans_made_in_advance_are_kept_shown_and_used_again(adapt, here):
+    line = "replay fit x.trace -n n.toml --planner c-fit,solver --plans n.plans".split()
+    assert "wrote n.plans" in adapt.done(*line).err
+    shown = json.loads(adapt.done("report", "n.plans", "--format", "json").out)
+    (artefact,) = shown["artefacts"]
+    assert [table["title"] for table in artefact["tables"]] == ["Drop plans of c-fit", "Drop plans of solver"]
+    assert artefact["tables"][0]["rows"][0]["plan"] == 1
+    assert "wrote" not in adapt.done(*line).err
+    adapt.done("report", "n.plans", "--html", "plans.html")
+    refused = adapt.refused(3, *line, "--headroom", "0.5")
+    assert "n.plans was made with headroom 0.05, not 0.5; give another folder, or remove it" in refused
+
+
 def test_nodes_refuse_by_the_shed_factor(adapt, here):
     line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --least-shed 0.1 --shed-form quadratic"
     (row,) = told(adapt, *line.split())["planners"]
@@ -168,6 +181,8 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (3, "back.trace -n n.toml", "is before the one above it; sort the trace by 'ts'"),
         (3, "none.trace -n n.toml", "make one with `adapt ingest"),
         (2, "x.trace -n n.toml --planner exakt", "there is no planner 'exakt'; did you mean 'exact'?"),
+        (2, "x.trace -n n.toml --planner exact --plans p", "none of exact keeps plans; solver, solver-w, c-fit do"),
+        (3, "x.trace -n n.toml --planner c-fit --plans x.trace", "x.trace is a trace, but a drop-plan table is needed"),
         (2, "x.trace -n n.toml --tick 0s", "tick is 0"),
         (2, "x.trace -n n.toml --epsilon 1", "epsilon is 1"),
         (2, "x.trace -n n.toml --headroom 1", "headroom is 1"),
