@@ -19,7 +19,8 @@ DETAIL_ROWS = 8
 
 def report(
     artefacts: Annotated[
-        list[Path], typer.Argument(metavar="ARTEFACT...", help="Traces, counted keys, plans, comparisons, runs.")
+        list[Path],
+        typer.Argument(metavar="ARTEFACT...", help="Traces, counted keys, plans, comparisons, runs, query networks."),
     ],
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page, with charts.")

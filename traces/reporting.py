@@ -17,6 +17,7 @@ from adapt.core.report.charts import (
     comparison,
     imbalance_per_period,
     migration_per_period,
+    network_charts,
     rank_frequency,
     rate_over_time,
     shedding_charts,
@@ -27,11 +28,12 @@ from adapt.core.report.page import Page, Section
 from adapt.core.report.values import human
 from adapt.core.report.verdict import verdict
 from adapt.core.resources.functions import Resources
+from adapt.core.shedding.network_tables import NetworkLoad
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts.comparisons import read_comparison
 from adapt.traces.artefacts.drop_plans import KIND, read_drop_plans
 from adapt.traces.artefacts.frequencies import read_frequencies
-from adapt.traces.artefacts.manifest import Manifest, read_manifest, verify
+from adapt.traces.artefacts.manifest import Manifest, hash_of, read_manifest, verify
 from adapt.traces.artefacts.plans import read_plan, read_plan_made
 from adapt.traces.artefacts.runs import StoredRun, read_run
 from adapt.traces.artefacts.trace import open_trace
@@ -44,6 +46,7 @@ from adapt.traces.artefacts.trace_tables import (
     top_keys_table,
 )
 from adapt.traces.counting.count import DEFAULT_CHANNELS
+from adapt.traces.fit_replaying import open_network
 from adapt.traces.readable import readable
 
 SCHEMA = "adapt.report/1"
@@ -55,7 +58,7 @@ class Reported:
 
     Attributes:
         name: The artefact's name.
-        kind: trace, frequencies, plan, comparison, run or drop-plan table.
+        kind: trace, frequencies, plan, comparison, run, drop-plan table or network.
         content_hash: Of what it holds.
         sentences: What there is to know, first things first.
         tables: What is shown in a terminal and on the page.
@@ -97,7 +100,7 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
     """
     with readable(path):
         if path.is_file():
-            return _plan(path)
+            return _network(path) if path.suffix == ".toml" else _plan(path)
         if not path.exists():
             raise BadInput(f"{path} does not exist; give what `adapt ingest`, `partition` or `replay` wrote with -o")
         manifest = read_manifest(path)
@@ -174,6 +177,16 @@ def _run(path: Path, manifest: Manifest) -> Reported:
         raise BadInput(f"{path} is a run of {run.mechanism}, of which there is no report")
     sentences, tables, charts = _MECHANISMS[run.mechanism](run)
     return _reported(path, manifest, sentences, tables, charts)
+
+
+def _network(path: Path) -> Reported:
+    network = open_network(path)
+    load = NetworkLoad.of(network.read.network)
+    nodes = load.nodes()
+    content = hash_of(network.text)
+    made = {"artefact": path.name, "kind": "network", "content_hash": content}
+    charts = network_charts(network.read.network, nodes)
+    return Reported(path.name, "network", content, tuple(load.sentences()), (load.elements(), nodes), charts, made)
 
 
 def _drop_plans(path: Path, manifest: Manifest) -> Reported:
@@ -277,6 +290,7 @@ _HEADINGS = {
     "comparison": "Schemes compared",
     "run": "Over time",
     KIND: "Drop plans",
+    "network": "The network",
 }
 
 

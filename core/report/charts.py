@@ -7,6 +7,7 @@ numbers leave a gap.
 from adapt.core.report.by_channels import comparison, imbalance_by_channels, migration_by_channels
 from adapt.core.report.chart import Chart
 from adapt.core.report.of_keys import channel_loads, rank_frequency, top_keys
+from adapt.core.report.of_network import network_charts
 from adapt.core.report.of_shedding import shedding_charts
 from adapt.core.report.of_stage import stage_charts
 from adapt.core.report.over_time import imbalance_per_period, migration_per_period, rate_over_time
@@ -19,6 +20,7 @@ __all__ = [
     "imbalance_per_period",
     "migration_by_channels",
     "migration_per_period",
+    "network_charts",
     "rank_frequency",
     "rate_over_time",
     "shedding_charts",

@@ -145,6 +145,33 @@ def test_plans_made_in_advance_are_kept_shown_and_used_again(adapt, here):
     assert "n.plans was made with headroom 0.05, not 0.5; give another folder, or remove it" in refused
 
 
+def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
+    said = adapt.done("report", "n.toml", "--html", "n.html")
+    assert "└─ few" in said.out.replace("\u00a0", " ")
+    assert "1 node, 3 inputs, 2 operators, 2 outputs. Its inputs tell no rates" in said.err
+    page = (here / "n.html").read_text()
+    assert "edge, load 100.00%" in page
+    (artefact,) = json.loads(adapt.done("report", "n.toml", "--format", "json").out)["artefacts"]
+    assert artefact["kind"] == "network"
+    assert artefact["tables"][1]["rows"][0]["node"] == "edge"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (("cost = 0.001", "cost = -1"), "operator 'both': cost is -1"),
+        (('kind = "filter"', 'kind = "fliter"'), "operator 'few': there is no kind 'fliter'"),
+        (('from = "few"', 'from = "fev"'), "output 'less' comes from 'fev', which is no input or operator"),
+        (('name = "edge"', 'name = "edge"\ncapacity = 0'), "node 'edge': capacity is 0"),
+        (('tick = "100ms"', 'tack = "100ms"'), "settings has an unknown field 'tack'; did you mean 'tick'?"),
+    ],
+)
+def test_a_network_that_cannot_be_is_reported_by_the_element_at_fault(adapt, here, wrong, sentence):
+    (here / "wrong.toml").write_text(NETWORK.replace(*wrong))
+    assert f"wrong.toml: {sentence}" in adapt.refused(3, "report", "wrong.toml", "--html", "n.html")
+    assert not (here / "n.html").exists()
+
+
 def test_nodes_refuse_by_the_shed_factor(adapt, here):
     line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --least-shed 0.1 --shed-form quadratic"
     (row,) = told(adapt, *line.split())["planners"]
