@@ -9,7 +9,7 @@ from adapt.cli.options import ForceOption, TracePath, command_line
 from adapt.cli.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.shedding.names import DropPlanner, Flow, Grid
+from adapt.core.shedding.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.stage.names import SheddingForm
 
 if TYPE_CHECKING:
@@ -110,6 +110,23 @@ def fit(
             rich_help_panel=PLANNING_PANEL,
         ),
     ] = None,
+    drops: Annotated[
+        Drops | None,
+        typer.Option(
+            "--drops",
+            help="What is dropped before aggregates: tuples, or windows, so that every result is of all its tuples.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            "--batch",
+            metavar="N",
+            help="Windows that live or die together.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
     grid: Annotated[
         Grid,
         typer.Option("--grid", help="Which rates stand in feasible input tables.", rich_help_panel=PLANNING_PANEL),
@@ -158,6 +175,7 @@ def fit(
     """
     from time import perf_counter
 
+    from adapt.core.durations import duration_us
     from adapt.core.replay.fit import FitOptions
     from adapt.traces.artefacts.trace import open_trace
     from adapt.traces.artefacts.whole import check_folder_free
@@ -166,7 +184,18 @@ def fit(
     if out is not None:
         check_folder_free(out, force=force)
     named = open_network(network)
-    settings = _settings(named.read.settings, tick, epsilon, headroom, lag, smoothing, min_change, feedback)
+    given = {
+        "tick_us": None if tick is None else duration_us(tick),
+        "epsilon": epsilon,
+        "headroom": headroom,
+        "lag_ticks": lag,
+        "smoothing": smoothing,
+        "min_rate_change": min_change,
+        "feedback": feedback,
+        "drops": drops,
+        "batch": batch,
+    }
+    settings = _settings(named.read.settings, {name: value for name, value in given.items() if value is not None})
     options = FitOptions(
         planners=_planners(planner or []) or (settings.planner,),
         settings=settings,
@@ -207,33 +236,14 @@ def _planners(texts: list[str]) -> tuple[DropPlanner, ...]:
     return tuple(DropPlanner(name) for name in names)
 
 
-def _settings(
-    said: "SheddingSettings",
-    tick: str | None,
-    epsilon: float | None,
-    headroom: float | None,
-    lag: int | None,
-    smoothing: float | None,
-    min_change: float | None,
-    feedback: bool | None,
-) -> "SheddingSettings":
+def _settings(said: "SheddingSettings", given: dict[str, Any]) -> "SheddingSettings":
     """The settings of the network, with what options say instead."""
     from dataclasses import replace
 
-    from adapt.core.durations import duration_us
     from adapt.core.errors import BadInput
 
-    given: dict[str, Any] = {
-        "tick_us": None if tick is None else duration_us(tick),
-        "epsilon": epsilon,
-        "headroom": headroom,
-        "lag_ticks": lag,
-        "smoothing": smoothing,
-        "min_rate_change": min_change,
-        "feedback": feedback,
-    }
     try:
-        return replace(said, **{name: value for name, value in given.items() if value is not None})
+        return replace(said, **given)
     except BadInput as error:
         raise UsageError(str(error)) from None
 

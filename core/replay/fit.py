@@ -15,10 +15,11 @@ from adapt.core.replay.run import run_as_data, verdict_under
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.control import Control, Decision
 from adapt.core.shedding.drop_plans import DropPlans
-from adapt.core.shedding.names import DropPlanner, Flow, Grid
+from adapt.core.shedding.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.shedding.network import Network
 from adapt.core.shedding.registry import PlannerOptions, planner_of
 from adapt.core.shedding.running.fluid import Fluid, scales
+from adapt.core.shedding.running.living_windows import LivingWindows, window_of_arcs
 from adapt.core.shedding.running.tick import Running, Tick
 from adapt.core.shedding.running.tuples import Tuples
 from adapt.core.shedding.settings import SheddingSettings
@@ -64,6 +65,10 @@ class FitOptions:
             raise UsageError(f"a seed of {self.seed} is none; give a whole number from 0 to 2^63 - 1")
         if self.overload is not None and self.flow is Flow.FLUID:
             raise UsageError("nodes refuse tuples, which fluid has none of; let tuples flow, or leave the refusal away")
+        if self.settings.drops is Drops.WINDOW and self.flow is Flow.FLUID:
+            raise UsageError("windows are of tuples, which fluid has none of; let tuples flow, or drop at random")
+        if self.settings.drops is Drops.WINDOW and self.overload is not None:
+            raise UsageError("tuples that nodes refuse lack in windows; leave the refusal away, or drop at random")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +155,8 @@ def replay_fit(
     tell = told or _silent
     network, settings = binding.network, options.settings
     wiring = Wiring.of(network)
+    if settings.drops is Drops.WINDOW:
+        window_of_arcs(wiring)
     counts = Counts.of(binding, batches(), lambda rows: tell("counting", rows, 0))
     rates = counts.by_tick * (scales(wiring) / (settings.tick_us / 1e6))
     names = tuple(dict.fromkeys(options.planners))
@@ -172,7 +179,8 @@ def replay_fit(
     outcomes = []
     for name, control, runs, log in zip(names, controls, running, done, strict=True):
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
-        use = kept_use(wiring, rates, decisions, options.cost_scale)
+        flows = control.flows(rates, np.stack([decision.keeps for decision in decisions]))
+        use = kept_use(wiring, flows, options.cost_scale)
         outcomes.append(
             FitOutcome(name.value, ticks, decisions, runs.latencies(), control.prepared_s, control.sent, use)
         )
@@ -232,7 +240,9 @@ def _planner_options(options: FitOptions, rates: Floats) -> PlannerOptions:
 def _running(wiring: Wiring, options: FitOptions) -> Running:
     if options.flow is Flow.FLUID:
         return Fluid(wiring, options.cost_scale)
-    return Tuples(wiring, options.seed, options.cost_scale, options.overload)
+    dropped = options.settings.drops is Drops.WINDOW
+    windows = LivingWindows(wiring, options.seed, options.settings.batch) if dropped else None
+    return Tuples(wiring, options.seed, options.cost_scale, options.overload, windows)
 
 
 def _silent(*_: Any) -> None:

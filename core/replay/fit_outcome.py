@@ -77,8 +77,8 @@ class FitOutcome:
         return np.maximum(1 - self.scores[possible] / optimum[possible], 0.0)
 
 
-def kept_use(wiring: Wiring, rates: Floats, decisions: tuple[Decision, ...], cost_scale: float) -> Floats:
-    """See `FitOutcome.kept_use`; rates are those that came, shape (ticks, inputs)."""
-    uses = wiring.uses(wiring.flows(rates, np.stack([decision.keeps for decision in decisions])))
+def kept_use(wiring: Wiring, flows: Floats, cost_scale: float) -> Floats:
+    """See `FitOutcome.kept_use`; of what is kept on arcs, tuples/s, shape (ticks, arcs)."""
+    uses = wiring.uses(flows)
     uses[:, : len(wiring.network.nodes)] *= cost_scale
     return uses

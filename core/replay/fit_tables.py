@@ -78,7 +78,7 @@ DROP_COLUMNS = (
     Column("arc"),
     Column("offered", Kind.COUNT, "tuples"),
     Column("dropped", Kind.COUNT, "tuples"),
-    Column("keep", Kind.SHARE, about="that was to be kept"),
+    Column("keep", Kind.SHARE, about="that was to be kept, of windows where they are dropped"),
 )
 
 

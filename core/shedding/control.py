@@ -9,12 +9,13 @@ import numpy as np
 
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.fragments import Apart
-from adapt.core.shedding.names import DropPlanner
+from adapt.core.shedding.names import DropPlanner, Drops
 from adapt.core.shedding.network import Network
-from adapt.core.shedding.planner import UNSHED
+from adapt.core.shedding.planner import UNSHED, Planner
 from adapt.core.shedding.registry import PlannerOptions, planner_of
 from adapt.core.shedding.running.tick import Tick
 from adapt.core.shedding.settings import SheddingSettings
+from adapt.core.shedding.window_aware import WindowAware
 from adapt.core.shedding.wiring import Indices, Wiring
 
 _LEARNED = 0.3
@@ -77,6 +78,8 @@ class Control:
     Rates are those of `lag_ticks` before, smoothed; before any are known, nothing is dropped. What fits is not shed.
     Where a plan changes a share by less than `min_rate_change`, the old one stays.
 
+    Where windows are dropped, shares before aggregates are of windows, such that nodes are loaded as was planned.
+
     With feedback, the work that a node does in a tick is held against what the served tuples should have cost; the
     ratio, smoothed, corrects the capacity that is planned with.
 
@@ -115,6 +118,7 @@ class Control:
         self._assumed = self._dearer
         begun = clock()
         self._planner = planner or planner_of(name, network, options)
+        self._shedding = self._by_windows()
         self.prepared_s = clock() - begun
         """How long it took to make the planner, its table included; nothing to speak of if it was made in advance."""
 
@@ -163,12 +167,19 @@ class Control:
         if (np.abs(self._dearer / self._assumed - 1) > _CORRECTED).any():
             self._correct()
 
+    def flows(self, rates: Floats, keeps: Floats) -> Floats:
+        """Tuples/s that are kept on arcs where these shares are, of windows where those drop; shape (ticks, arcs)."""
+        shedding = self._shedding
+        return (
+            shedding.flows(rates, keeps)[0] if isinstance(shedding, WindowAware) else self._wiring.flows(rates, keeps)
+        )
+
     def _planned(self, rates: Sequence[Floats]) -> Iterator[tuple[Floats, Floats, Indices, float]]:
         """For ticks of these rates: the rates that are known, the plan's shares, its ids, and how long it took."""
         for first in range(0, len(rates), _TOGETHER):
             known = np.array([self._known(each) for each in rates[first : first + _TOGETHER]])
             begun = self._clock()
-            plans = self._planner.plan(known)
+            plans = self._shedding.plan(known)
             planned_s = (self._clock() - begun) / len(known)
             yield from ((*each, planned_s) for each in zip(known, plans.keeps, plans.ids, strict=True))
 
@@ -189,3 +200,10 @@ class Control:
             for node, dearer in zip(self._network.nodes, self._assumed, strict=True)
         )
         self._planner = planner_of(self._name, replace(self._network, nodes=nodes), self._options, self._planner)
+        self._shedding = self._by_windows()
+
+    def _by_windows(self) -> Planner:
+        """The planner, with shares of windows before aggregates if windows are dropped."""
+        if self._settings.drops is Drops.RANDOM:
+            return self._planner
+        return WindowAware.of(self._planner, self._network, self._settings.batch)

@@ -61,6 +61,20 @@ class Grid(StrEnum):
     """As fine as it takes for no point to lose more than epsilon."""
 
 
+class Drops(StrEnum):
+    """What is dropped before aggregates; elsewhere it is always tuples at random."""
+
+    RANDOM = "random"
+    """Tuples, each by its coin: results of windows are then of what is left."""
+
+    WINDOW = "window"
+    """Whole windows: every result that is given is that of all its tuples."""
+
+
+BATCH = 100
+"""Windows that live or die together: the longest gap that a reader of results is thought to bear."""
+
+
 class Flow(StrEnum):
     """How a network is run."""
 

@@ -3,12 +3,13 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from adapt.core.durations import duration_us
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.core.shedding.names import DropPlanner, OperatorKind
+from adapt.core.shedding.names import DropPlanner, Drops, OperatorKind
 from adapt.core.shedding.network import (
     ColumnEquals,
     Input,
@@ -211,7 +212,7 @@ def _link(fields: Mapping[str, Any]) -> Link:
 def _settings(fields: Any) -> SheddingSettings:
     if not isinstance(fields, dict):
         raise BadInput("settings is no table; write it as [settings] with its fields below")
-    names = ("tick", "planner", "epsilon", "headroom", "lag_ticks", "smoothing", "min_rate_change", "feedback")
+    names = [field.name.removesuffix("_us") for field in fields_of(SheddingSettings)]
     element, default = _Element("settings", fields, names), SheddingSettings()
     tick = element.text_or_none("tick")
     return SheddingSettings(
@@ -223,6 +224,8 @@ def _settings(fields: Any) -> SheddingSettings:
         smoothing=element.number("smoothing", default.smoothing),
         min_rate_change=element.number("min_rate_change", default.min_rate_change),
         feedback=element.truth("feedback", default.feedback),
+        drops=element.choice("drops", Drops, default.drops),
+        batch=element.whole("batch", default.batch),
     )
 
 

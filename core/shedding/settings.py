@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from adapt.core.errors import BadInput
-from adapt.core.shedding.names import DropPlanner
+from adapt.core.shedding.names import BATCH, DropPlanner, Drops
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class SheddingSettings:
         smoothing: Weight of the newest rates, in (0, 1]; 1 goes by them alone.
         min_rate_change: Smaller changes of a drop rate are not applied, in [0, 1).
         feedback: Whether capacities are corrected by the utilization that is measured.
+        drops: What is dropped before aggregates.
+        batch: Windows that live or die together, where windows are dropped; 1 or more.
 
     Raises:
         BadInput: one of them is not what it may be.
@@ -32,6 +34,8 @@ class SheddingSettings:
     smoothing: float = 1.0
     min_rate_change: float = 0.01
     feedback: bool = False
+    drops: Drops = Drops.RANDOM
+    batch: int = BATCH
 
     def __post_init__(self) -> None:
         if self.tick_us <= 0:
@@ -44,5 +48,7 @@ class SheddingSettings:
             raise BadInput(f"settings: lag_ticks is {self.lag_ticks}; plans cannot know what comes, so give 0 or more")
         if not 0 < self.smoothing <= 1:
             raise BadInput(f"settings: smoothing is {self.smoothing:g}; give the newest rates a weight above 0 up to 1")
+        if self.batch < 1:
+            raise BadInput(f"settings: batch is {self.batch}; windows live or die by 1 or more")
         if not 0 <= self.min_rate_change < 1:
             raise BadInput(f"settings: min_rate_change is {self.min_rate_change:g}; give a part from 0 to below 1")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.resources.functions import Floats
-from adapt.core.shedding.names import OperatorKind
+from adapt.core.shedding.names import BATCH, OperatorKind
 from adapt.core.shedding.network import Network, Operator, Window
 from adapt.core.shedding.planner import Planner, Plans
-from adapt.core.shedding.window_drop import BATCH, needed_for, tuples_kept, windows_behind, windows_kept
+from adapt.core.shedding.window_drop import needed_for, tuples_kept, windows_behind, windows_kept
 from adapt.core.shedding.wiring import Wiring
 
 

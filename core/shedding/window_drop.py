@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from adapt.core.errors import UsageError
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.coins import coins, stream_of
+from adapt.core.shedding.names import BATCH
 from adapt.core.shedding.network import Operator, Window
 from adapt.core.shedding.wiring import Indices, Wiring
-
-BATCH = 100
-"""Windows that live or die together: the longest gap that a reader of results is thought to bear."""
 
 _HALVINGS = 60
 

@@ -127,6 +127,8 @@ def test_options_stand_above_the_settings_of_the_network(adapt, here):
         "smoothing": 0.5,
         "min_rate_change": 0.05,
         "feedback": True,
+        "drops": "random",
+        "batch": 100,
     }
     assert len(document["ticks"]) == 2
     assert document["parameters"]["network"]["text"] == NETWORK
@@ -170,6 +172,19 @@ def test_a_network_that_cannot_be_is_reported_by_the_element_at_fault(adapt, her
     (here / "wrong.toml").write_text(NETWORK.replace(*wrong))
     assert f"wrong.toml: {sentence}" in adapt.refused(3, "report", "wrong.toml", "--html", "n.html")
     assert not (here / "n.html").exists()
+
+
+def test_windows_are_dropped_as_the_network_or_an_option_says(adapt, here):
+    window = 'kind = "aggregate"\nwindow = { size = "20ms", slide = "10ms" }'
+    text = NETWORK.replace('kind = "filter"', window).replace("[settings]", '[settings]\ndrops = "window"\nbatch = 2')
+    (here / "w.toml").write_text(text)
+    asked = told(adapt, *"x.trace -n w.toml --planner proportional".split())
+    assert (asked["parameters"]["settings"]["drops"], asked["parameters"]["settings"]["batch"]) == ("window", 2)
+    other = told(adapt, *"x.trace -n w.toml --planner proportional --drops random".split())
+    assert other["parameters"]["settings"]["drops"] == "random"
+    by_arc = [{row["arc"]: row["dropped"] for row in run["drops"]} for run in (asked, other)]
+    assert by_arc[0]["clicks -> both"] == by_arc[1]["clicks -> both"]
+    assert by_arc[0]["rest -> few"] != by_arc[1]["rest -> few"]
 
 
 def test_nodes_refuse_by_the_shed_factor(adapt, here):
@@ -221,6 +236,9 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (2, "x.trace -n n.toml --seed -1", "a seed of -1"),
         (2, "x.trace -n n.toml --queue 0", "a worker that holds 0 tuples"),
         (2, "x.trace -n n.toml --queue 5 --tau2 1", "tau2 is 1"),
+        (2, "x.trace -n n.toml --queue 5 --drops window", "tuples that nodes refuse lack in windows"),
+        (2, "x.trace -n n.toml --drops windows", "--drops"),
+        (2, "x.trace -n n.toml --batch 0", "batch is 0; windows live or die by 1 or more"),
         (2, "x.trace -n n.toml --queue 5 --flow fluid", "fluid has none of"),
         (4, "x.trace -n n.toml -o x.trace", "exists; add --force"),
     ],

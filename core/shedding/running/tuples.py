@@ -13,6 +13,7 @@ from adapt.core.shedding.coins import stream_of
 from adapt.core.shedding.names import OperatorKind
 from adapt.core.shedding.network import Operator
 from adapt.core.shedding.running.fluid import scales, true_use
+from adapt.core.shedding.running.living_windows import LivingWindows
 from adapt.core.shedding.running.tick import Offered, Tick
 from adapt.core.shedding.wiring import Indices, Wiring
 from adapt.core.stage.kernel import BINS_AN_OCTAVE, LEAST_EXPONENT, OCTAVES
@@ -25,6 +26,8 @@ _MIX2 = np.uint64(0x94D049BB133111EB)
 _OF_53_BITS = 2.0**-53
 _ALMOST = 1e-9
 """Parts of tuples that add up to so little less than one are one."""
+
+_NO_WINDOWS = np.zeros((0, 1), np.int32)
 
 _MOST_AT_ONCE = 10_000_000
 """Results of one tuple; more do not fit in memory."""
@@ -59,6 +62,10 @@ ARC = np.dtype(
         ("on_link", np.float64),
         ("keep", np.float64),
         ("coins", np.uint64),
+        ("size", np.int64),  # of windows that live or die, in microseconds
+        ("slide", np.int64),  # 0, there are none, and tuples are dropped at random
+        ("fate", np.int32),  # where it is told which of them live on this arc
+        ("given", np.int32),  # and which live on all before an aggregate; -1, it is told nowhere
         ("credit", np.float64),  # part of a tuple that is given later
         ("came", np.int64),  # from the start on
         ("worked", np.int64),
@@ -79,11 +86,17 @@ class Tuples:
 
     Nodes and links serve in the order of arrival, as fast as their capacity says. An operator gives a tuple whenever
     its selectivity, added up over what it was given, comes to another one; results of aggregates come spread likewise,
-    not at the ends of windows. A join matches with what its other side has had, up to the window.
+    not at the ends of windows. Where windows are dropped, a tuple's place among them is the time of its row. A join
+    matches with what its other side has had, up to the window.
     """
 
     def __init__(
-        self, wiring: Wiring, seed: int = 0, cost_scale: float = 1.0, overload: Overload | None = None
+        self,
+        wiring: Wiring,
+        seed: int = 0,
+        cost_scale: float = 1.0,
+        overload: Overload | None = None,
+        windows: LivingWindows | None = None,
     ) -> None:
         """An empty network.
 
@@ -92,6 +105,7 @@ class Tuples:
             seed: Of all coins: networks of the same wiring and seed throw the same.
             cost_scale: True costs of operators over those that are declared.
             overload: How nodes refuse what comes while their queues are long; None, they do not.
+            windows: Those that live or die, of the same seed; None, tuples are dropped at random everywhere.
 
         Raises:
             BadInput: an operator or input gives too many tuples for one.
@@ -99,6 +113,11 @@ class Tuples:
         self._wiring, self._scales = wiring, scales(wiring)
         self._seconds = true_use(wiring, cost_scale) / wiring.limits[:, None]
         self._arcs = _arcs(wiring, self._seconds, seed)
+        self._windows = windows
+        if windows is not None:
+            self._arcs["fate"], self._arcs["given"] = windows.fate, windows.given
+            self._arcs["size"] = [window.size if window else 0 for window in windows.windows]
+            self._arcs["slide"] = [window.slide if window else 0 for window in windows.windows]
         self._servers = np.zeros(len(wiring.limits), SERVER)
         self._servers["done"], self._servers["head"], self._servers["tail"] = np.inf, _NONE, _NONE
         self._nodes = len(wiring.network.nodes)
@@ -117,6 +136,9 @@ class Tuples:
         for name in ("offered", "dropped", "refused", "served"):
             arcs[name] = 0
         arcs["keep"] = keeps
+        if self._windows is not None:
+            self._windows.begin(offered.end_us, keeps)
+        lived = _NO_WINDOWS if self._windows is None else self._windows.lived
         servers["busy"] = 0.0
         read[:] = 0
         at_us = np.ascontiguousarray(offered.at_us, np.int64)
@@ -139,6 +161,7 @@ class Tuples:
                 self._burst,
                 self._parts,
                 self._refusals,
+                lived,
                 self._bins,
                 read,
             )
@@ -178,6 +201,7 @@ def _arcs(wiring: Wiring, seconds: Floats, seed: int) -> NDArray[Any]:
     arcs["source"], arcs["target"] = wiring.source, wiring.target
     arcs["node"] = arcs["link"] = arcs["other"] = _NONE
     arcs["gain"] = wiring.gain
+    arcs["fate"] = arcs["given"] = _NONE
     names = [node.name for node in wiring.network.nodes]
     port = {(arc.target, arc.port): at for at, arc in enumerate(wiring.arcs)}
     for at, arc in enumerate(wiring.arcs):
@@ -271,6 +295,12 @@ def _refused(number: int, servers: NDArray[Any], parts: Floats, refusals: NDArra
 
 
 @inlined
+def _live(row: int, size: int, slide: int, born: int, lived: NDArray[np.int32]) -> Any:
+    """How many of the windows that a tuple is in live."""
+    return lived[row, born // slide + 1] - lived[row, max((born - size) // slide + 1, 0)]
+
+
+@inlined
 def _release(place: int, pool: NDArray[Any], free: Indices) -> None:
     pool[place].after = free[0]
     free[0] = place
@@ -290,6 +320,7 @@ def _give(
     free: Indices,
     parts: Floats,
     refusals: NDArray[np.uint64],
+    lived: NDArray[np.int32],
     bins: NDArray[np.int64],
     read: NDArray[Any],
 ) -> None:
@@ -299,7 +330,11 @@ def _give(
         for _ in range(count):
             arc.offered += 1
             arc.came += 1
-            if arc.keep < 1.0 and not _coin(arc.coins, arc.came - 1) < arc.keep:
+            if arc.slide > 0:
+                dies = _live(arc.fate, arc.size, arc.slide, born, lived) == 0
+            else:
+                dies = arc.keep < 1.0 and not _coin(arc.coins, arc.came - 1) < arc.keep
+            if dies:
                 arc.dropped += 1
                 continue
             if arc.target == _NONE:
@@ -344,6 +379,7 @@ def _advance(
     burst: int,
     parts: Floats,
     refusals: NDArray[np.uint64],
+    lived: NDArray[np.int32],
     bins: NDArray[np.int64],
     read: NDArray[Any],
 ) -> int:
@@ -378,6 +414,7 @@ def _advance(
                 free,
                 parts,
                 refusals,
+                lived,
                 bins,
                 read,
             )
@@ -409,11 +446,16 @@ def _advance(
         gain = arc.gain
         if arc.other != _NONE:
             gain *= min(arc.window, np.float64(arcs[arc.other].worked))
+        if arc.given != _NONE:
+            windows = born // arc.slide - max((born - arc.size) // arc.slide + 1, 0) + 1
+            gain *= _live(arc.given, arc.size, arc.slide, born, lived) / windows
         arc.credit += gain
         count = int(arc.credit + _ALMOST)
         if count > 0:
             arc.credit -= count
-            _give(arc.target, count, born, now, first_arc, arcs, servers, pool, free, parts, refusals, bins, read)
+            _give(
+                arc.target, count, born, now, first_arc, arcs, servers, pool, free, parts, refusals, lived, bins, read
+            )
     for number in range(len(servers)):
         if servers[number].done < np.inf:
             servers[number].busy += end - servers[number].since

@@ -1,0 +1,141 @@
+"""Window Drop in a replay: what an aggregate gives is of windows that have lost nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import UsageError
+from adapt.core.replay.bound_rows import Binding
+from adapt.core.replay.fit import FitOptions, replay_fit
+from adapt.core.shedding.coins import coins, stream_of
+from adapt.core.shedding.names import DropPlanner, Drops, Flow, OperatorKind
+from adapt.core.shedding.network import ColumnEquals, Input, Network, Node, Operator, Output, Window
+from adapt.core.shedding.running.living_windows import LivingWindows, window_of_arcs
+from adapt.core.shedding.running.tick import Offered
+from adapt.core.shedding.running.tuples import Tuples
+from adapt.core.shedding.settings import SheddingSettings
+from adapt.core.shedding.window_drop import tuples_kept
+from adapt.core.shedding.wiring import Wiring
+from adapt.core.stage.shed_factor import Overload, ShedFactor
+
+MAP, AGGREGATE, UNION = OperatorKind.MAP, OperatorKind.AGGREGATE, OperatorKind.UNION
+SECOND = 1_000_000
+WINDOW = Window(4 * SECOND, 2 * SECOND, timed=True)
+SEED = 5
+TICKS = 120
+
+
+def network(window=WINDOW):
+    """A map before an aggregate, and a branch beside it that is shed at random."""
+    return Network(
+        (Node("A"),),
+        (Input("in", ColumnEquals("side", 0)),),
+        (
+            Operator("parse", "A", MAP, ("in",), 0.001),
+            Operator("pages", "A", AGGREGATE, ("parse",), 0.002, 0.01, window=window),
+            Operator("alarm", "A", MAP, ("parse",), 0.001),
+        ),
+        (Output("per page", "pages", 400.0), Output("alarms", "alarm")),
+    )
+
+
+def rows():
+    """Rates that change every second; none comes near the end of a second, so that its own tick serves it."""
+    chance = np.random.default_rng(3)
+    at_us = [
+        tick * SECOND + np.sort(chance.integers(0, SECOND // 2, chance.integers(100, 900))) for tick in range(TICKS)
+    ]
+    times = np.concatenate(at_us)
+    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "side": np.zeros(len(times), np.int64)})
+    return lambda: table.to_batches(5000)
+
+
+def replayed(planner, drops, batch=2):
+    """Nodes are in truth so fast that nothing waits, but planned for as they are declared."""
+    settings = SheddingSettings(lag_ticks=1, headroom=0.0, min_rate_change=0.0, drops=drops, batch=batch)
+    options = FitOptions((planner,), settings, seed=SEED, cost_scale=1e-6)
+    return replay_fit(rows(), Binding(network(), SECOND), options, clock=lambda: 0.0)
+
+
+def values(run, arc):
+    """The number of tuples in every window at an aggregate, from what each tick served."""
+    served = np.array([tick.served[arc] for tick in run.outcomes[0].ticks])
+    return np.array([served[begin : begin + 4].sum() for begin in range(0, TICKS - 3, 2)])
+
+
+def test_every_window_that_is_given_has_its_unshed_value_and_random_drop_fails_that() -> None:
+    wiring = Wiring.of(network())
+    names = [arc.name for arc in wiring.arcs]
+    arc = names.index("parse -> pages")
+    whole = values(replayed(DropPlanner.NONE, Drops.RANDOM), arc)
+    shed = replayed(DropPlanner.EXACT, Drops.WINDOW)
+    keeps = np.array([decision.keeps for decision in shed.outcomes[0].decisions])
+    numbers = np.arange(len(whole))
+    alive = np.ones(len(whole), np.bool_)
+    for before in (names.index("in -> parse"), arc):
+        alive &= coins(stream_of(SEED, before), numbers // 2) < keeps[2 * numbers, before]
+    assert 0.2 < alive.mean() < 0.95
+    assert values(shed, arc)[alive].tolist() == whole[alive].tolist()
+    assert (values(shed, arc)[~alive] < whole[~alive]).mean() > 0.5
+    random = values(replayed(DropPlanner.EXACT, Drops.RANDOM), arc)
+    assert (random != whole).mean() > 0.5
+
+
+def test_an_aggregate_gives_for_windows_that_live_and_for_no_others() -> None:
+    shed = replayed(DropPlanner.EXACT, Drops.WINDOW)
+    wiring = Wiring.of(network())
+    names = [arc.name for arc in wiring.arcs]
+    windows = LivingWindows(wiring, SEED, 2)
+    expected = 0.0
+    for tick, decision in zip(shed.outcomes[0].ticks, shed.outcomes[0].decisions, strict=True):
+        at = shed.outcomes[0].ticks.index(tick)
+        windows.begin((at + 1) * SECOND, decision.keeps)
+        lived = windows.lived[windows.given[names.index("parse -> pages")]]
+        first = max(at - 3 + 1, 0) // 2 if at >= 3 else 0
+        last = at // 2
+        share = (lived[last + 1] - lived[first]) / (last - first + 1)
+        expected += 0.01 * share * tick.served[names.index("parse -> pages")]
+    given = shed.outcomes[0].total("served")[names.index("pages -> per page")]
+    assert given == pytest.approx(expected, abs=1)
+
+
+def test_nodes_are_loaded_as_where_tuples_are_dropped() -> None:
+    shed, random = (replayed(DropPlanner.EXACT, drops, batch=100) for drops in (Drops.WINDOW, Drops.RANDOM))
+    assert shed.outcomes[0].kept_use == pytest.approx(random.outcomes[0].kept_use, rel=1e-9)
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+def test_the_share_of_tuples_that_is_kept_is_that_of_the_curve(batch: int) -> None:
+    window = Window(10_000, 2_000, timed=True)
+    wiring = Wiring.of(network(window))
+    tuples = Tuples(wiring, 1, 1e-9, windows=LivingWindows(wiring, 1, batch))
+    keeps = np.array([0.4, 1.0, 1.0, 1.0, 1.0])
+    kept = offered = 0.0
+    for tick in range(40):
+        at_us = np.arange(tick * SECOND, (tick + 1) * SECOND, 500)
+        done = tuples.run(Offered(tick * SECOND, (tick + 1) * SECOND, at_us, np.zeros(len(at_us), np.int64)), keeps)
+        kept, offered = kept + done.offered[0] - done.dropped[0], offered + done.offered[0]
+    assert kept / offered == pytest.approx(tuples_kept(window, batch, np.array(0.4)), abs=4 / np.sqrt(20_000 / batch))
+
+
+def test_what_cannot_be_dropped_by_windows_is_refused_by_name() -> None:
+    for window, sentence in (
+        (Window(10, 2, timed=False), "operator 'pages' has a window of tuples"),
+        (None, "'pages' is an aggregate without a window"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            window_of_arcs(Wiring.of(network(window)))
+    parse, pages, alarm = network().operators
+    both = replace(parse, kind=UNION, inputs=("in", "on"))
+    merged = replace(network(), inputs=(Input("in"), Input("on")), operators=(both, pages, alarm))
+    with pytest.raises(UsageError, match="'parse' merges streams before an aggregate"):
+        window_of_arcs(Wiring.of(merged))
+    behind = replace(alarm, kind=AGGREGATE, inputs=("pages",), window=WINDOW)
+    with pytest.raises(UsageError, match="behind the aggregate 'pages' is another"):
+        window_of_arcs(Wiring.of(replace(network(), operators=(parse, pages, behind))))
+    settings = SheddingSettings(drops=Drops.WINDOW)
+    for wrong in ({"flow": Flow.FLUID}, {"overload": Overload(ShedFactor(), 5, 1.0)}):
+        with pytest.raises(UsageError, match="or drop at random"):
+            FitOptions((DropPlanner.EXACT,), settings, **wrong)
