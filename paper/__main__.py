@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from adapt.core.errors import AdaptError
 from adapt.traces.session import SparkOptions, spark_session
 from paper.experiments import Kept, program_version
+from paper.fit.contents import fit
+from paper.fit.scope import Scope as FitScope
 from paper.flux.contents import flux
 from paper.flux.scope import Scope as FluxScope
 from paper.page import write_page
@@ -82,6 +84,11 @@ def _flux(options: Namespace) -> Paper[Any]:
     return flux(scope.with_seeds(options.seeds) if options.seeds else scope)
 
 
+def _fit(options: Namespace) -> Paper[Any]:
+    scope = FitScope.quick() if options.quick else FitScope()
+    return fit(scope.with_seeds(options.seeds) if options.seeds else scope)
+
+
 PAPERS = {
     "partitioning": Known(
         (
@@ -95,6 +102,7 @@ PAPERS = {
         _partitioning,
     ),
     "flux": Known(("core/flux", "core/stage", "paper/flux"), _flux),
+    "fit": Known(("core/shedding", "paper/fit"), _fit),
 }
 """Every paper by the name that `--only` knows it by."""
 
@@ -103,7 +111,9 @@ def _parsed(arguments: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser("paper", description="Measure what the papers claim, and write one page of it.")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "paper", help="folder of the page and of the runs")
     parser.add_argument("--only", choices=PAPERS, help="this paper alone")
-    parser.add_argument("--quick", action="store_true", help="a rehearsal: few seeds, small domains and stages")
+    parser.add_argument(
+        "--quick", action="store_true", help="a rehearsal: few seeds, small domains, stages and networks"
+    )
     parser.add_argument("--seeds", type=_seeds, help="so many seeds at most, 2 or more, for a first look at all of it")
     parser.add_argument("--huge", action="store_true", help="a domain of 100 million keys too, five seeds")
     parser.add_argument("--master", default="local[*]", help="a Spark master")

@@ -101,6 +101,18 @@ def dots(
     return chart(title, {"height": 250, "layer": _marked(layers, mark)}, points, sentence, table)
 
 
+def scatter(
+    title: str, sentence: str, table: Table, x: str, y: str, series: str, *, order: Sequence[str] = ()
+) -> Chart:
+    """A small dot for each row; arguments as those of `lines`. Rows that come later lie above those before."""
+    points = _points(table, x, y, series, (), log_y=False)
+    colour, shape = _looks(points, order)
+    across = {"field": "x", "type": "quantitative", "scale": {"zero": True, "nice": False}, "axis": ticks(table, x)}
+    encoding = {"x": across, "y": _upwards(table, y, points, log_y=False), "color": colour, "shape": shape}
+    mark = {**_SPOT, "size": 12, "opacity": 0.8, "aria": False}
+    return chart(title, {"height": 250, "mark": mark, "encoding": encoding}, points, sentence, table)
+
+
 def _looks(points: Records, order: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The colour and the shape of each series, and a legend that does not fade as its bands do."""
     present = list(dict.fromkeys(point["series"] for point in points))

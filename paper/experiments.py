@@ -17,7 +17,7 @@ class Experiment(Protocol):
     """A piece of measuring: a frozen dataclass whose fields are plain data and say all that its result depends on."""
 
     alone: ClassVar[bool]
-    """Whether nothing else may run meanwhile, because it takes times."""
+    """Whether nothing else may run meanwhile, because it takes times; so may be what is too short for a task."""
 
     @property
     def label(self) -> str:

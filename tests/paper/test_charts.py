@@ -4,7 +4,7 @@ import pytest
 
 from adapt.core.report.svg import render_svg
 from adapt.core.table import Column, Kind, Table
-from paper.charts import dots, lines
+from paper.charts import dots, lines, scatter
 from paper.estimates import Estimate
 from paper.report import averaged, cells
 
@@ -67,3 +67,18 @@ def test_charts_can_be_drawn(draw):
     svg = render_svg(drawn.spec)
     assert svg.count('stroke-dasharray="5,4"') == 1
     assert "readj" in svg
+
+
+def test_a_scatter_draws_every_row_in_the_colour_of_its_series():
+    drawn = scatter("A chart", "It shows b.", table(), "x", "b", "scheme", order=ORDER)
+    assert [(point["series"], point["x"]) for point in points(drawn)] == [
+        ("readj", 1),
+        ("uniform", 1),
+        ("readj", 10),
+        ("uniform", 10),
+    ]
+    scale = drawn.spec["encoding"]["color"]["scale"]
+    assert dict(zip(scale["domain"], scale["range"], strict=True)) == colours(
+        lines("A chart", "It shows b.", table(), "x", "b", order=ORDER)
+    )
+    assert "<svg" in render_svg(drawn.spec)

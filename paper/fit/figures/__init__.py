@@ -1,0 +1,1 @@
+"""What is shown of FIT: a file a group of figures, with its claims."""

@@ -1,0 +1,154 @@
+"""The paper's worked examples, and what goes past them, by the planners themselves; small enough for the page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from adapt.core.resources.functions import Floats
+from adapt.core.shedding.fairness import fairest
+from adapt.core.shedding.fit.coordinator import fit
+from adapt.core.shedding.local import GreedyLocal
+from adapt.core.shedding.max_min import service
+from adapt.core.shedding.network import Link, Network
+from adapt.core.shedding.planner import Planner
+from adapt.core.shedding.program import Program
+from adapt.core.shedding.without_table import LinearProgram, Nothing, Proportional
+from paper.fit.measured import loads_of
+from paper.fit.networks import chains, diamond, figure_1, figure_7
+
+_ONES = np.ones((1, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A plan of Table 1, or what came of it here.
+
+    Attributes:
+        rates: That server A lets in of each input, tuples/s.
+        loads: Of A and B, by what reaches them.
+        given: By A of each query, tuples/s.
+        results: By B of each query, tuples/s.
+    """
+
+    rates: tuple[float, float]
+    loads: tuple[float, float]
+    given: tuple[float, float]
+    results: tuple[float, float]
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """All but the rates."""
+        return (*self.loads, *self.given, *self.results)
+
+
+TABLE_1 = (
+    TableRow((1, 1), (3, 4 / 3), (1 / 3, 1 / 3), (1 / 4, 1 / 4)),
+    TableRow((1 / 3, 1 / 3), (1, 4 / 3), (1 / 3, 1 / 3), (1 / 4, 1 / 4)),
+    TableRow((1, 0), (1, 3), (1, 0), (1 / 3, 0)),
+    TableRow((0, 1 / 2), (1, 1 / 2), (0, 1 / 2), (0, 1 / 2)),
+    TableRow((1 / 5, 2 / 5), (1, 1), (1 / 5, 2 / 5), (1 / 5, 2 / 5)),
+)
+"""As printed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shed:
+    """A plan at one point.
+
+    Attributes:
+        keeps: The share kept on each arc, by its name.
+        score: Weighted tuples/s at the outputs.
+    """
+
+    keeps: dict[str, float]
+    score: float
+
+
+def measured_row(rates: tuple[float, float]) -> TableRow:
+    """What the two servers of Figure 1 do with these of its rates; each serves max-min fairly in tuples."""
+    wiring = Program.of(figure_1()).wiring
+    keeps = np.ones((1, len(wiring.arcs)))
+    keeps[0, :2] = rates
+    done = service(wiring, _ONES, keeps)
+    loads, arriving = wiring.uses(done.arriving)[0], done.arriving[0]
+    return TableRow(rates, _pair(loads), _pair(arriving[2:4]), _pair(arriving[4:6]))
+
+
+def best(network: Network, rates: Sequence[float]) -> Shed:
+    """The best plan."""
+    return _planned(LinearProgram(Program.of(network)), network, rates)
+
+
+def greedy(network: Network, rates: Sequence[float]) -> Shed:
+    """What servers do that know nothing of each other."""
+    return _planned(GreedyLocal(Program.of(network)), network, rates)
+
+
+def at_inputs(network: Network, rates: Sequence[float]) -> Shed:
+    """The same share of every input, and nothing dropped elsewhere."""
+    return _planned(Proportional(Program.of(network)), network, rates)
+
+
+def fits_up_to(network: Network) -> float:
+    """The highest rate of a single input at which nothing needs to be dropped, tuples/s."""
+    return float(1 / loads_of(Program.of(network)).max())
+
+
+def takes_up_to(network: Network) -> float:
+    """The highest rate of a single input in its feasible input table, tuples/s: with local plans."""
+    tables = fit(Program.of(network), np.array([1.0]), 0.1).tables
+    return float(tables[0].rates.max())
+
+
+def fair(network: Network, rates: Sequence[float]) -> Shed:
+    """The plan whose outputs get shares that are max-min fair."""
+    program, offered = Program.of(network), np.array(rates, float)
+    flows = fairest(program, offered)
+    return _told(program, offered, flows, float(program.weights @ flows))
+
+
+def weighted() -> Network:
+    """Figure 1 with weights 1 and 3."""
+    return chains([(1000, 3000), (2000, 1000)], (1.0, 3.0))
+
+
+def linked(tuples: float) -> Network:
+    """Figure 1 with a link from A to B that carries so many tuples a second."""
+    network = figure_1()
+    sized = tuple(replace(operator, out_bytes=10.0) for operator in network.operators)
+    return replace(network, operators=sized, links=(Link("A", "B", 10 * tuples),))
+
+
+def figure_7_scores(rates: Sequence[float]) -> list[tuple[float, float, float, float]]:
+    """For each rate: the best score, that by drops at the input alone, and that without drops."""
+    program, offered = Program.of(figure_7()), np.array(rates, float)[:, None]
+    planners: list[Planner] = [LinearProgram(program), Proportional(program), Nothing(program)]
+    scores = [planner.plan(offered).scores for planner in planners]
+    return [
+        (float(rate), float(local), float(alone), float(none))
+        for rate, local, alone, none in zip(rates, *scores, strict=True)
+    ]
+
+
+def the_diamond() -> Shed:
+    """The split that meets again, at rate 1."""
+    return best(diamond(), [1.0])
+
+
+def _planned(planner: Planner, network: Network, rates: Sequence[float]) -> Shed:
+    program, offered = Program.of(network), np.array([rates], float)
+    plans = planner.plan(offered)
+    kept = program.wiring.flows(offered, plans.keeps)
+    names = [arc.name for arc in program.wiring.arcs]
+    return Shed(dict(zip(names, map(float, plans.keeps[0]), strict=True)), float(program.wiring.scores(kept)[0]))
+
+
+def _told(program: Program, rates: Floats, flows: Floats, score: float) -> Shed:
+    keeps = program.keeps(rates[None], flows[None])[0]
+    return Shed({arc.name: float(keep) for arc, keep in zip(program.wiring.arcs, keeps, strict=True)}, score)
+
+
+def _pair(numbers: Floats) -> tuple[float, float]:
+    first, second = numbers
+    return float(first), float(second)
