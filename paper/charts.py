@@ -13,6 +13,9 @@ from adapt.core.table import Table
 REACH = " ±"
 """What the column of half an interval is named, after the column of the mean."""
 
+_MOST_TICKS = 16
+"""Values that have a tick of their own on a logarithmic axis."""
+
 _SPOT = {"type": "point", "filled": True, "size": 34, "opacity": 1}
 _BAND = {"type": "area", "line": False, "opacity": 0.16, "aria": False}
 _WHISKER = {"type": "rule", "strokeWidth": 1.6, "opacity": 0.7, "aria": False}
@@ -43,7 +46,7 @@ def lines(
         x: The column across.
         y: The column of means; that of half intervals is named after it.
         series: The column that names the lines.
-        log_x: A logarithmic axis across, with a tick at every value.
+        log_x: A logarithmic axis across, with a tick at every value if they are few.
         log_y: A logarithmic axis upwards.
         mark: A value that a dashed line stands at.
         only: The series to draw; all if none is named.
@@ -56,7 +59,8 @@ def lines(
     across: dict[str, Any] = {"field": "x", "type": "quantitative", "axis": {**ticks(table, x), "labelOverlap": True}}
     across["scale"] = {"type": "log" if log_x else "linear", "zero": False, "nice": False, "padding": 8}
     if log_x:
-        across["axis"]["values"] = sorted({point["x"] for point in points})
+        values = sorted({point["x"] for point in points})
+        across["axis"] |= {"values": values} if len(values) <= _MOST_TICKS else powers(values)
     up = _upwards(table, y, points, log_y)
     both: dict[str, Any] = {"x": across, "color": colour}
     layers: list[dict[str, Any]] = [
@@ -109,7 +113,7 @@ def scatter(
     colour, shape = _looks(points, order)
     across = {"field": "x", "type": "quantitative", "scale": {"zero": True, "nice": False}, "axis": ticks(table, x)}
     encoding = {"x": across, "y": _upwards(table, y, points, log_y=False), "color": colour, "shape": shape}
-    mark = {**_SPOT, "size": 12, "opacity": 0.8, "aria": False}
+    mark = {**_SPOT, "size": 22, "opacity": 0.8, "aria": False}
     return chart(title, {"height": 250, "mark": mark, "encoding": encoding}, points, sentence, table)
 
 
@@ -138,7 +142,7 @@ def _marked(layers: list[dict[str, Any]], mark: float | None) -> list[dict[str, 
 def _upwards(table: Table, y: str, points: Records, log_y: bool) -> dict[str, Any]:
     axis = ticks(table, y)
     if log_y:
-        axis |= powers([point["y"] for point in points])
+        axis |= powers([point[end] for point in points for end in ("low", "high")])
     scale = {"type": "log" if log_y else "linear", "zero": False, "nice": not log_y}
     return {"field": "y", "type": "quantitative", "scale": scale, "axis": axis}
 

@@ -33,7 +33,7 @@ def fit(scope: Scope) -> Paper[Scope]:
             "seeds": scope.seeds,
             "points": scope.points,
             "highest rates": f"{MOST_RATE:g} tuples/s of each of two inputs; of more inputs, more in proportion",
-            "times": "of one thread, index included; the shortest of up to 5, once a seed",
+            "times": "of one thread, index included; the shortest of up to 20, for each seed",
         },
         runs=ONE_RUN,
         preface=[

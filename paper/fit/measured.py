@@ -33,7 +33,11 @@ Argument: TypeAlias = int | float | str
 """What a network is made from."""
 
 _ENOUGH_S = 0.1
-"""Planning is not timed again once it has taken this long in all."""
+"""Planning is not timed again once it has taken this long in all, and has been timed `_LEAST` times."""
+_LEAST = 2
+
+_DIGITS = 12
+"""Of errors; what lies behind them is rounding."""
 
 _FARTHEST = 8.0
 """Points are drawn up to so many times as far from 0 as the feasibility boundary."""
@@ -313,8 +317,8 @@ def _lost(program: Program, planner: TablePlanner, rates: Floats, nasty: Floats,
     drawn, no_plan = _errors(program, pool, planner, rates)
     worse, none_there = _errors(program, pool, planner, nasty)
     return {
-        "mean": float(drawn.mean()),
-        "worst": float(max(drawn.max(), worse.max(initial=0.0))),
+        "mean": round(float(drawn.mean()), _DIGITS),
+        "worst": round(float(max(drawn.max(), worse.max(initial=0.0))), _DIGITS),
         "without": float(no_plan.mean()),
         "nasty_without": float(none_there.mean()) if len(nasty) else 0.0,
         "points": [
@@ -358,7 +362,7 @@ def _expected(planner: TablePlanner, workload: Exponential, most: Floats) -> flo
 
 def _timed(make: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     taken: list[float] = []
-    while not taken or (sum(taken) < _ENOUGH_S and len(taken) < repeats):
+    while len(taken) < min(repeats, _LEAST) or (sum(taken) < _ENOUGH_S and len(taken) < repeats):
         start = perf_counter()
         made = make()
         taken.append(perf_counter() - start)

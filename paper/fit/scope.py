@@ -57,7 +57,7 @@ class Scope:
     selectivities: tuple[float, ...] = (0.95, 0.9, 0.8, 0.7, 0.5)
     distances: tuple[float, ...] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
     moved_ms: tuple[float, ...] = (8.0, 16.0, 24.0)
-    repeats: int = 5
+    repeats: int = 20
     is_quick: bool = False
 
     @classmethod

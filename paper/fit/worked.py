@@ -13,7 +13,7 @@ from adapt.core.shedding.max_min import service
 from adapt.core.shedding.network import Link, Network
 from adapt.core.shedding.planner import Planner
 from adapt.core.shedding.program import Program
-from adapt.core.shedding.without_table import LinearProgram, Nothing, Proportional
+from adapt.core.shedding.without_table import LinearProgram, Proportional
 from paper.fit.measured import loads_of
 from paper.fit.networks import chains, diamond, figure_1, figure_7
 
@@ -120,15 +120,12 @@ def linked(tuples: float) -> Network:
     return replace(network, operators=sized, links=(Link("A", "B", 10 * tuples),))
 
 
-def figure_7_scores(rates: Sequence[float]) -> list[tuple[float, float, float, float]]:
-    """For each rate: the best score, that by drops at the input alone, and that without drops."""
+def figure_7_scores(rates: Sequence[float]) -> list[tuple[float, float, float]]:
+    """For each rate: the best score, and that by drops at the input alone."""
     program, offered = Program.of(figure_7()), np.array(rates, float)[:, None]
-    planners: list[Planner] = [LinearProgram(program), Proportional(program), Nothing(program)]
+    planners: list[Planner] = [LinearProgram(program), Proportional(program)]
     scores = [planner.plan(offered).scores for planner in planners]
-    return [
-        (float(rate), float(local), float(alone), float(none))
-        for rate, local, alone, none in zip(rates, *scores, strict=True)
-    ]
+    return [(float(rate), float(local), float(alone)) for rate, local, alone in zip(rates, *scores, strict=True)]
 
 
 def the_diamond() -> Shed:

@@ -94,8 +94,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        "With more inputs, costs are lower in proportion, and so the box of rates is larger. The highest rates stand"
-        " for the last region; with 8 inputs a division makes 256 regions of one."
+        "With more inputs, costs are lower in proportion, and the box of rates is larger by as much. With 8 inputs a"
+        " division makes 256 regions of one. The exact planner divides nothing, and has no grid."
     )
     entries = _entries(scope, planned, grids)
     return section(

@@ -1,6 +1,7 @@
 """Section 1.1: the two servers of Figure 1 and the five plans of Table 1."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, above
@@ -13,6 +14,8 @@ from paper.report import Shown, section
 
 _WHERE = "Table 1, section 1.1"
 _ONES = (1.0, 1.0)
+_DIGITS = 12
+"""What lies behind them is rounding."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:  # noqa: ARG001
@@ -119,8 +122,8 @@ def _row_claim(number: int, printed: TableRow) -> tuple[Claim, float]:
         "the greatest difference from any of the row's six numbers",
         certainty=PLAIN,
     )
-    return claim, apart
+    return claim, round(apart, _DIGITS)
 
 
 def _said(numbers: tuple[float, float]) -> str:
-    return " and ".join(f"{number:.4g}" for number in numbers)
+    return " and ".join(str(Fraction(number).limit_denominator(10)) for number in numbers)

@@ -73,16 +73,17 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     charts = [
         lines(
-            f"Time of Solver-W by mean rate, {reading}",
+            f"{name} of Solver-W by mean rate, {reading}",
             f"For an expected error of {percent(THRESHOLD)}. The higher lambda, the more is overloaded.",
             table,
             "lambda",
-            "time",
+            column,
             "costs",
             order=[costs(pair) for pair in scope.pairs],
             log_y=True,
         )
         for reading, table in rates.items()
+        for name, column in (("Time", "time"), ("Plans", "plans"))
     ]
     charts.append(
         lines(
