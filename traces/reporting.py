@@ -232,7 +232,7 @@ def _fit(run: StoredRun) -> Told:
     tables = run.tables
     planners, summary = verdict_under(tables["planners"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
-    charts = shedding_charts(tables["ticks"], tables["nodes"])
+    charts = shedding_charts(tables["planners"], tables["ticks"], tables["nodes"])
     return sentences, [replace(planners, note=""), summary, *tables_of_arcs(tables["drops"])], charts
 
 

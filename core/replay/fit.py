@@ -6,10 +6,11 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.replay.bound_rows import Binding, Counts, binding_text
-from adapt.core.replay.fit_outcome import FitOutcome, kept_use
+from adapt.core.replay.fit_outcome import FitOutcome, kept_use, overloaded
 from adapt.core.replay.fit_tables import drops_table, nodes_table, planners_table, summary_table, ticks_table
 from adapt.core.replay.run import run_as_data, verdict_under
 from adapt.core.resources.functions import Floats
@@ -95,15 +96,21 @@ class FitRun:
     optimum: Floats
     parameters: Mapping[str, Any]
 
+    @property
+    def full(self) -> NDArray[np.bool_]:
+        """Whether more came in a tick than a node or link can do, shape (ticks,)."""
+        wiring = Wiring.of(self.network)
+        return overloaded(kept_use(wiring, wiring.unshed(self.rates), self.options.cost_scale))
+
     def summary(self) -> Table:
         """The run in one row, with its verdict."""
-        return summary_table(self.outcomes, self.counts, self.optimum, self.options.settings.tick_us)
+        return summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings.tick_us)
 
     def tables(self) -> dict[str, Table]:
         """`planners`, one row each; `ticks`, `nodes` and `drops` of all of them."""
         wiring, tick_us = Wiring.of(self.network), self.options.settings.tick_us
         return {
-            "planners": planners_table(self.outcomes, wiring, self.optimum),
+            "planners": planners_table(self.outcomes, wiring, self.optimum, self.full),
             "ticks": ticks_table(self.outcomes, wiring, self.rates, self.optimum, tick_us),
             "nodes": nodes_table(self.outcomes, wiring, tick_us),
             "drops": drops_table(self.outcomes, wiring, tick_us),
@@ -112,7 +119,7 @@ class FitRun:
     def shown(self) -> tuple[Table, Table]:
         """The planners under the verdict, and the rest of the summary."""
         wiring = Wiring.of(self.network)
-        table = planners_table(self.outcomes, wiring, self.optimum)
+        table = planners_table(self.outcomes, wiring, self.optimum, self.full)
         return verdict_under(table, self.summary())
 
     def as_data(self) -> dict[str, Any]:

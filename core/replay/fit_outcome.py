@@ -46,7 +46,7 @@ class FitOutcome:
     @property
     def overloaded(self) -> NDArray[np.bool_]:
         """Whether more was kept in a tick than a node or link can do, shape (ticks,)."""
-        return np.asarray((self.kept_use > FULL).any(axis=1))
+        return overloaded(self.kept_use)
 
     @property
     def planned_s(self) -> float:
@@ -75,6 +75,11 @@ class FitOutcome:
         """What each tick lost of its best score, those where nothing could be had left out; at least 0."""
         possible = optimum > 0
         return np.maximum(1 - self.scores[possible] / optimum[possible], 0.0)
+
+
+def overloaded(use: Floats) -> NDArray[np.bool_]:
+    """In which ticks more of a node or link is used than there is; shape (ticks, resources) to (ticks,)."""
+    return np.asarray((use > FULL).any(axis=1))
 
 
 def kept_use(wiring: Wiring, flows: Floats, cost_scale: float) -> Floats:

@@ -1,8 +1,10 @@
 """What a replay of a query network measured, as tables."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.replay.bound_rows import Counts
 from adapt.core.replay.fit_outcome import FitOutcome
@@ -10,11 +12,14 @@ from adapt.core.resources.functions import Floats
 from adapt.core.shedding.wiring import Wiring
 from adapt.core.table import Cell, Column, Kind, Table
 
+Mask: TypeAlias = NDArray[np.bool_]
+
 PLANNER = Column("planner")
 
 PLANNER_COLUMNS = (
     PLANNER,
     Column("of_optimum", Kind.SHARE, about="of the best that each tick allowed; what comes late makes up for nothing"),
+    Column("of_optimum_full", Kind.SHARE, about="the same in the ticks in which not all that came could be done"),
     Column("score", Kind.NUMBER, "tuples/s", "weighted output rate, on average"),
     Column("error_p50", Kind.SHARE, about="lost of the best score of a tick"),
     Column("error_p95", Kind.SHARE, about="lost of the best score of a tick"),
@@ -42,6 +47,7 @@ SUMMARY_COLUMNS = (
     Column("rows", Kind.COUNT, about="of the trace"),
     Column("unbound", Kind.COUNT, "rows", "that no input is bound to"),
     Column("ticks", Kind.COUNT),
+    Column("full", Kind.COUNT, "ticks", "in which not all that came could be done"),
     Column("tick", Kind.SECONDS, "s"),
     Column("optimum", Kind.NUMBER, "tuples/s", "weighted output rate, the best of each tick, on average"),
 )
@@ -52,7 +58,7 @@ TICK_COLUMNS = (
     Column("offered", Kind.NUMBER, "tuples/s", "by the inputs"),
     Column("score", Kind.NUMBER, "tuples/s", "weighted output rate"),
     Column("optimum", Kind.NUMBER, "tuples/s", "the best for what came"),
-    Column("kept", Kind.SHARE, about="of what the inputs gave, on their own arcs"),
+    Column("dropped", Kind.SHARE, about="of what the inputs gave, on their own arcs"),
     Column("utilization_max", Kind.SHARE, about="of the busiest node or link"),
     Column("wait_max", Kind.SECONDS, "s", "that a node or link needs for its queue, at the end"),
     Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
@@ -82,18 +88,19 @@ DROP_COLUMNS = (
 )
 
 
-def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats) -> Table:
-    """One row a planner."""
-    return Table.of("Planners", PLANNER_COLUMNS, [_planner(each, wiring, optimum) for each in outcomes])
+def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats, full: Mask) -> Table:
+    """One row a planner; `full` tells in which ticks not all that came could be done, shape (ticks,)."""
+    return Table.of("Planners", PLANNER_COLUMNS, [_planner(each, wiring, optimum, full) for each in outcomes])
 
 
-def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats) -> list[Cell]:
+def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -> list[Cell]:
     roots = wiring.source < wiring.inputs
     offered, dropped = outcome.total("offered")[roots].sum(), outcome.total("dropped")[roots].sum()
     errors = outcome.errors(optimum)
     return [
         outcome.planner,
         of_optimum(outcome, optimum),
+        of_optimum(outcome, optimum, full),
         float(outcome.scores.mean()),
         *(float(np.quantile(errors, share)) if len(errors) else None for share in (0.5, 0.95, 0.99)),
         float(outcome.overloaded.mean()),
@@ -112,40 +119,50 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats) -> list[Cell]
     ]
 
 
-def of_optimum(outcome: FitOutcome, optimum: Floats) -> float | None:
+def of_optimum(outcome: FitOutcome, optimum: Floats, ticks: Mask | None = None) -> float | None:
     """All scores, none above the best of its tick, over the best ones; None where nothing could be had.
+
+    Of some of the ticks, if they are given, shape (ticks,).
 
     A tick in which queues of earlier ones are worked off scores more than it alone could; without the limit, never
     dropping would look best wherever there is time to catch up.
     """
-    best = float(optimum.sum())
-    return float(np.minimum(outcome.scores, optimum).sum()) / best if best else None
+    chosen = slice(None) if ticks is None else ticks
+    best = float(optimum[chosen].sum())
+    return float(np.minimum(outcome.scores, optimum)[chosen].sum()) / best if best else None
 
 
 def _longest_wait_s(outcome: FitOutcome) -> float:
     return max(float(tick.wait_s.max(initial=0.0)) for tick in outcome.ticks)
 
 
-def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, tick_us: int) -> Table:
-    """All planners in one row, with the verdict."""
-    best = max(outcomes, key=lambda each: (round(of_optimum(each, optimum) or 0.0, 3), -_longest_wait_s(each)))
+def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, full: Mask, tick_us: int) -> Table:
+    """All planners in one row, with the verdict; planners are told apart where not all that came could be done."""
+    told = full if optimum[full].any() else np.ones_like(full)
+    best = max(outcomes, key=lambda each: (round(of_optimum(each, optimum, told) or 0.0, 3), -_longest_wait_s(each)))
     row = (
-        _verdict(outcomes, best, optimum),
+        _verdict(outcomes, best, optimum, full),
         best.planner,
         counts.rows,
         counts.unbound,
         len(counts.by_tick),
+        int(full.sum()),
         tick_us / 1e6,
         float(optimum.mean()),
     )
     return Table.of("The run", SUMMARY_COLUMNS, [row])
 
 
-def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats) -> str:
+def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, full: Mask) -> str:
+    in_full = {each.planner: of_optimum(each, optimum, full) for each in outcomes}
     reached = {each.planner: of_optimum(each, optimum) for each in outcomes}
     if reached[best.planner] is None:
         return "Nothing that came was worth anything at an output."
     sentences = [f"{best.planner} gives {reached[best.planner]:.1%} of the best that each tick allowed."]
+    if full.any() and not full.all() and in_full[best.planner] is not None:
+        ticks = f"the {full.sum():,} of {len(full):,} ticks in which not all could be done"
+        sentences[0] = f"{sentences[0][:-1]}, and {in_full[best.planner]:.1%} in {ticks}."
+        reached = in_full
     waits = {each.planner: f"{_longest_wait_s(each):.3g} s" for each in outcomes}
     others = [
         f"{name} {share:.1%} (queues up to {waits[name]})"
@@ -173,7 +190,7 @@ def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, o
             float(rates[at].sum()),
             tick.score,
             float(optimum[at]),
-            _share(tick.offered[roots].sum() - tick.dropped[roots].sum(), tick.offered[roots].sum()),
+            _share(tick.dropped[roots].sum(), tick.offered[roots].sum()),
             float(tick.busy_s.max(initial=0.0)) / tick_s,
             float(tick.wait_s.max(initial=0.0)),
             round(float(tick.queued.sum())),

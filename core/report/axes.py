@@ -19,6 +19,8 @@ DASHED: Mapping[str, Any] = {
 """The mark of a bound or a mean: ink, not a colour of the data."""
 
 _TICKS = 5
+_LONG_S = 4 * 3600
+"""From here on a time axis counts in hours."""
 _YEAR_US = 366 * 86_400 * 1_000_000
 _TIMES = {
     "year": "%Y",
@@ -43,7 +45,10 @@ def across(table: Table, name: str) -> dict[str, Any]:
         axis = {"title": f"{name} (UTC)", "format": {**_TIMES, "year": "%b %-d"} if is_short else _TIMES}
         return {"field": "x", "type": "temporal", "scale": {"type": "utc"}, "axis": axis}
     scale = {"zero": False, "nice": False}
-    return {"field": "x", "type": "quantitative", "scale": scale, "axis": ticks(table, name, whole=True)}
+    axis = ticks(table, name, whole=True)
+    if column_of(table, name).kind is Kind.SECONDS:
+        axis |= _hours(name, max(filter(is_real, table.values(name)), default=0))
+    return {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
 
 
 def up(table: Table, name: str, zero: bool = False) -> dict[str, Any]:
@@ -113,6 +118,15 @@ def named(table: Table, name: str) -> str:
     """The column's name with what it means, for a sentence."""
     about = column_of(table, name).about
     return f"{name} ({about})" if about else name
+
+
+def _hours(name: str, longest_s: Real) -> dict[str, Any]:
+    """Ticks at whole hours where seconds come to many of them."""
+    if longest_s < _LONG_S:
+        return {}
+    step = next(step for step in (1, 2, 3, 6, 12, 24, 48, 120, 240, 24 * 10**9) if 3600 * step * _TICKS >= longest_s)
+    values = [3600 * step * at for at in range(_TICKS + 1) if 3600 * step * at <= longest_s]
+    return {"title": name, "values": values, "labelExpr": "format(datum.value / 3600, ',.0f') + ' h'"}
 
 
 def _binary_ticks(highest: Real) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Charts of how weight is spread: over ranks, over the heaviest keys, over channels."""
 
 from adapt.core.report.axes import DASHED, column_of, named, powers, ticks, up
+from adapt.core.report.bars import written_bars
 from adapt.core.report.chart import Chart, Records, chart
 from adapt.core.report.labels import count, distinct, label
 from adapt.core.report.points import Real, is_real, log_spaced
@@ -47,23 +48,11 @@ def top_keys(table: Table, key: str = "key", share: str = "share", most: int = M
     """The heaviest keys as bars, with their shares written at the end."""
     pairs = sorted(_weighed(table, key, share), key=lambda pair: -pair[1])
     labels = distinct([label(name) for name, _ in pairs[:most]])
-    column = column_of(table, share)
-    points: Records = [
-        {"k": text, "y": weight, "t": human(weight, column), "d": f"{text}: {human(weight, column)}"}
-        for text, (_, weight) in zip(labels, pairs, strict=False)
-    ]
     sentence = f"The {named(table, share)} of the heaviest {key}s, heaviest first."
     if len(pairs) > most:
         sentence += f" {count(most)} of the table's {count(len(pairs))} are drawn."
-    room = 1.22 * max((point["y"] for point in points), default=0) or 1
-    encoding = {
-        "y": {"field": "k", "type": "nominal", "sort": None, "axis": {"title": None}},
-        "x": {"field": "y", "type": "quantitative", "scale": {"domain": [0, room], "nice": False}, "axis": None},
-        "description": {"field": "d"},
-    }
-    written = {"mark": {"type": "text", "align": "left", "dx": 5, "aria": False}, "encoding": {"text": {"field": "t"}}}
-    body = {"height": {"step": 22}, "encoding": encoding, "layer": [{"mark": "bar"}, written]}
-    return chart("Heaviest keys", body, points, sentence, table)
+    drawn = [(text, weight) for text, (_, weight) in zip(labels, pairs, strict=False)]
+    return written_bars("Heaviest keys", drawn, column_of(table, share), sentence, table)
 
 
 def channel_loads(table: Table, channel: str = "channel", load: str = "load") -> Chart:

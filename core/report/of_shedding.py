@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
+from adapt.core.report.axes import column_of
+from adapt.core.report.bars import written_bars
 from adapt.core.report.chart import Chart
+from adapt.core.report.labels import label
 from adapt.core.report.of_stage import lines_of_cases
 from adapt.core.report.points import is_real
 from adapt.core.table import Table
 
 _DRAWN = (
     ("Score", ("score", "optimum"), "What the outputs gave with each planner, and dashed the best for what came"),
-    ("Kept", ("kept",), "The share of what came that each planner let in"),
+    ("Dropped", ("dropped",), "The share of what came that each planner did not let in"),
     ("Waiting", ("wait_max",), "The time that the node or link with the longest queue needs for it"),
     (
         "Latency",
@@ -20,12 +23,27 @@ _DRAWN = (
 """Title, columns and sentence of each chart of ticks."""
 
 
-def shedding_charts(ticks: Table, nodes: Table) -> tuple[Chart, ...]:
-    """Score, share kept, queues and latency over time, then how busy each node is with each planner."""
+def shedding_charts(planners: Table, ticks: Table, nodes: Table) -> tuple[Chart, ...]:
+    """Planners beside each other; score, share dropped, queues and latency over time; how busy each node is."""
     cases = _as_cases(ticks)
     charts = [lines_of_cases(cases, *each) for each in _told(ticks)]
     names = list(dict.fromkeys(nodes.values("node")))
-    return (*charts, *(_busy(nodes, str(name)) for name in names))
+    return (_beside_each_other(planners), *charts, *(_busy(nodes, str(name)) for name in names))
+
+
+def _beside_each_other(planners: Table) -> Chart:
+    """What each gives of the best: in the ticks that tell them apart, if there are any."""
+    full = any(is_real(share) for share in planners.values("of_optimum_full"))
+    column = column_of(planners, "of_optimum_full" if full else "of_optimum")
+    pairs = [
+        (label(name), share)
+        for name, share in zip(planners.values("planner"), planners.values(column.name), strict=True)
+        if is_real(share)
+    ]
+    ticks = "in the ticks in which not all that came could be done" if full else "that each tick allowed"
+    return written_bars(
+        "Planners", pairs, column, f"What each planner gives of the best, {ticks} ({column.name}).", planners
+    )
 
 
 def _told(ticks: Table) -> list[tuple[str, tuple[str, ...], str]]:
