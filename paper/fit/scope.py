@@ -51,7 +51,7 @@ class Scope:
     inputs: tuple[int, ...] = (2, 4, 8)
     cut_inputs: tuple[int, ...] = (2, 4, 8)
     epsilons: tuple[float, ...] = (0.1, 0.15, 0.2, 0.3)
-    plans: tuple[int, ...] = tuple(2**power for power in range(16))
+    plans: tuple[int, ...] = tuple(2**power for power in range(15))
     loads: tuple[float, ...] = (1.0, 0.875, 0.75, 0.625, 0.5)
     sent_epsilons: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1)
     selectivities: tuple[float, ...] = (0.95, 0.9, 0.8, 0.7, 0.5)

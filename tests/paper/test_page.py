@@ -176,7 +176,7 @@ SPECIFIED = (
     "below 8 %",
     "Weights of 1 and 3 give a score of 3/2",
     "quarter of the first query",
-    "half a tuple a second halves",
+    "half a tuple a second lets that much",
     "gives 7/27",
 )
 """What every claim of the specification is recognised by."""

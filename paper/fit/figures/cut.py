@@ -72,8 +72,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             charts.append(
                 scatter(
                     f"{LABELS[planner]}, {reading}",
-                    "Overloaded points of two inputs near the boundary, by what their plans lose; epsilon is"
-                    f" {percent(runs[0]['threshold'])}.",
+                    f"Overloaded points of two inputs near the boundary. {_told(where, runs[0]['threshold'])}",
                     where,
                     "rate 1",
                     "rate 2",
@@ -155,6 +154,15 @@ def _failing(scope: Scope, measured: Mapping[_Key, list[Data]]) -> Table:
         columns,
         rows,
         note="The first that were drawn, up to eight of each reading.",
+    )
+
+
+def _told(points: Table, epsilon: float) -> str:
+    """How many points have which fate."""
+    fates = [row[-1] for row in points.rows]
+    lost, over = fates.count(_LOST), fates.count(_OVER)
+    return (
+        f"Of {len(fates)}, {lost} have no plan, and {over} have one that loses more than epsilon, {percent(epsilon)}."
     )
 
 

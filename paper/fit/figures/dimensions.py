@@ -251,7 +251,7 @@ def _claims(
                     about(_HOUR_S),
                     "seconds for the safe cut, index included",
                     "The table can be enumerated in well under a second on one core of today; what took the hour is not"
-                    " told. The curse is there all the same: compare the rows.",
+                    " told. The number of rows grows with the inputs all the same.",
                     certainty=PLAIN,
                 ),
                 [run["seconds"] for run in planned[reading, most_inputs, epsilon, C_FIT["safe"]]],

@@ -65,7 +65,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     parallel = _of_reading(rows, Reading.PARALLEL)
     charts = [
         lines(
-            "Rows by load, steps a part of the largest rates",
+            "Rows by load, parallel; steps a part of the largest rates",
             "As the engine has it: with less load all rates grow alike, and the table has as many rows.",
             parallel,
             "load",
@@ -74,7 +74,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             log_y=True,
         ),
         lines(
-            "Rows by load, fixed steps",
+            "Rows by load, parallel; fixed steps",
             "All points of the grid that fit.",
             parallel,
             "load",

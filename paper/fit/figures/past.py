@@ -75,7 +75,7 @@ def _claims(cases: dict[str, Shed], diamond: Shed) -> list[Judged]:
         ),
         ("Max-min fairness gives half a tuple a second", "1/2", 1 / 2, "tuples/s", even.score),
         (
-            "A link that carries half a tuple a second halves what both inputs bring",
+            "A link that carries half a tuple a second lets that much through",
             "1/2",
             1 / 2,
             "tuples/s",

@@ -143,6 +143,9 @@ def _claims(scope: Scope, by_rate: Mapping[_Key, list[Data]], by_cost: Mapping[_
     def seconds(of: Mapping[_Key, list[Data]], *key: object) -> list[float]:
         return [run["seconds"] for run in of[key]]  # type: ignore[index]
 
+    def plans(reading: Reading, pair: tuple[float, float]) -> int:
+        return int(by_rate[reading, pair, high][0]["plans"])
+
     claims: list[tuple[Claim, Sequence[float]]] = []
     low, high = scope.mean_rates[0], scope.mean_rates[-1]
     even, uneven = scope.pairs[0], scope.pairs[-1]
@@ -156,6 +159,7 @@ def _claims(scope: Scope, by_rate: Mapping[_Key, list[Data]], by_cost: Mapping[_
                     "more, for all networks",
                     above(1),
                     f"time at lambda = {high:g} over that at {low:g}, on the network where it is least",
+                    "Times of a few milliseconds vary.",
                     certainty=PLAIN,
                 ),
                 least(
@@ -172,6 +176,7 @@ def _claims(scope: Scope, by_rate: Mapping[_Key, list[Data]], by_cost: Mapping[_
                     "more",
                     above(1),
                     f"time for the last network over that for the first, at lambda = {high:g}",
+                    f"Times of a few milliseconds vary; {plans(reading, even)} plans become {plans(reading, uneven)}.",
                     certainty=PLAIN,
                 ),
                 ratios(seconds(by_rate, reading, uneven, high), seconds(by_rate, reading, even, high)),
