@@ -11,7 +11,7 @@ from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.flux.names import FluxPolicy
 from adapt.core.hashing.names import HashName
-from adapt.core.stage.names import Arrivals, Router
+from adapt.core.stage.names import Arrivals, Router, SheddingForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from adapt.core.replay.mini_partitions import MiniPartitions
     from adapt.core.stage.memory import Memory
     from adapt.core.stage.settings import Network
+    from adapt.core.stage.shed_factor import Overload
     from adapt.core.stream import Weight
     from adapt.traces.artefacts.trace import Trace
 
 COSTS_PANEL = "What things cost"
 NETWORK_PANEL = "Network and disk"
 TROUBLE_PANEL = "What happens to sites"
+SHED_PANEL = "What sites do when they fill up"
 POLICY_PANEL = "The policy"
 
 _MOST_ROUNDS = 100_000
@@ -132,6 +134,33 @@ def flux(
             rich_help_panel=TROUBLE_PANEL,
         ),
     ] = False,
+    shed: Annotated[
+        str | None,
+        typer.Option(
+            "--shed",
+            metavar="5000@100ms",
+            help="A site holds up to so many rows, each for so long, and drops the more of what comes the fuller it is;"
+            " none if left out.",
+            rich_help_panel=SHED_PANEL,
+        ),
+    ] = None,
+    tau: Annotated[
+        str,
+        typer.Option(
+            "--tau",
+            metavar="T0,T1,T2,T3",
+            help="Thresholds of how full a site is, rising; it drops from the third on, the others are for scaling.",
+            rich_help_panel=SHED_PANEL,
+        ),
+    ] = "0.1,0.4,0.8,0.9",
+    least_shed: Annotated[
+        float,
+        typer.Option("--least-shed", metavar="B", help="Part that it drops there.", rich_help_panel=SHED_PANEL),
+    ] = 0.0,
+    shed_form: Annotated[
+        SheddingForm,
+        typer.Option("--shed-form", help="How that rises to all at a full site.", rich_help_panel=SHED_PANEL),
+    ] = SheddingForm.LINEAR,
     min_collection: Annotated[
         str,
         typer.Option(
@@ -278,6 +307,7 @@ def flux(
         state_tuples=by_state if isinstance(by_state, int) else 0,
         disturbances=(*external_loads(load or (), placed.sites), *slow_downs(slow or (), placed.sites)),
         seed=seed,
+        overload=None if shed is None else _overload(shed, tau, least_shed, shed_form),
     )
     options = FluxOptions(
         reading=Reading(
@@ -359,6 +389,22 @@ def _memory(texts: list[str], sites: int, disk: str, seek: str) -> "Memory | Non
         disk_bytes_per_s=_of("--disk", disk, bits_of) / 8,
         seek_s=_of("--seek", seek, seconds_of),
     )
+
+
+def _overload(text: str, tau: str, least: float, form: SheddingForm) -> "Overload":
+    """How many rows a site holds, how long, and what it drops meanwhile."""
+    from adapt.core.stage.shed_factor import Overload, ShedFactor, Thresholds
+
+    held, at, window = text.partition("@")
+    if not at or not (held.isdecimal() and len(held) < 8):
+        raise UsageError(f"--shed {text!r} is not how many rows a site holds and for how long; give it as 5000@100ms")
+    try:
+        thresholds = Thresholds(*map(float, tau.split(",")))
+    except UsageError as error:
+        raise UsageError(f"--tau: {error}") from None
+    except (TypeError, ValueError):
+        raise UsageError(f"--tau {tau!r} is not up to four numbers with commas, such as 0.1,0.4,0.8,0.9") from None
+    return Overload(ShedFactor(thresholds.tau2, least, form), int(held), _above_0("--shed", window))
 
 
 def _state(text: str) -> "int | Weight":

@@ -209,6 +209,7 @@ def parameters_of(
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),
         "standby": conditions.standby,
+        "overload": None if settings.overload is None else asdict(settings.overload),
         "duration_s": duration_s,
         "seed": settings.seed,
     }
@@ -243,6 +244,8 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
         )
     if memory is not None and conditions.standby:
         raise UsageError("the twins of standby need memory that no limit accounts for; leave --memory or --standby out")
+    if settings.overload is not None and conditions.standby:
+        raise UsageError("a row that is shed has no twin; leave --shed or --standby out")
     if faults is not None:
         faults.check(settings.sites, settings.disturbances)
     segments_of(settings.sites, (*settings.disturbances, *(faults.disturbances if faults else ())))

@@ -20,7 +20,7 @@ class Outcome:
         case: Its name.
         simulated: Its series.
         finished_s: When it was through with the rows, or was cut off.
-        left: Rows that were due by then and neither processed nor lost.
+        left: Rows that were due by then and neither processed, lost nor shed.
         of_capacity: What it did over the most that the sites could have done.
         operator: From when a consumer takes a row until it is processed.
         total: From when a row is due until it is processed.
@@ -58,6 +58,11 @@ class Outcome:
         return self.simulated.census.lost
 
     @property
+    def shed(self) -> int:
+        """Rows that sites dropped as they filled up."""
+        return self.simulated.census.shed
+
+    @property
     def moved_bytes(self) -> int:
         """State that arrived at another site."""
         return sum(one.state_bytes for one in self.simulated.moves if STEPS[-1] in one.times_s)
@@ -79,7 +84,7 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
         finished_s=finished_s,
         left=census.generated - census.processed - census.lost - census.shed + (waiting or 0),
         of_capacity=_of_capacity(
-            drained, census.processed, census.generated + (waiting or 0), finished_s, timed, bounds
+            drained and not census.shed, census.processed, census.generated + (waiting or 0), finished_s, timed, bounds
         ),
         operator=together([one.operator for one in intervals]),
         total=together([one.total for one in intervals]),
@@ -90,9 +95,9 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
     )
 
 
-def _of_capacity(drained: bool, processed: int, due: int, finished_s: float, timed: bool, bounds: Bounds) -> float:
+def _of_capacity(all_done: bool, processed: int, due: int, finished_s: float, timed: bool, bounds: Bounds) -> float:
     """What was done over what could have been: of all rows, in how long; of a part of them, how many by then."""
-    if drained:
+    if all_done:
         return min(1.0, bounds.even_s / finished_s) if finished_s else 1.0
     possible = bounds.capacity.by(finished_s) / bounds.row_s
     return min(1.0, processed / min(possible, due if timed else bounds.rows))

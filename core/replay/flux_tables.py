@@ -30,6 +30,7 @@ CASE_COLUMNS = (
     Column("processed", Kind.COUNT, "rows"),
     Column("left", Kind.COUNT, "rows", "due and not processed at the end"),
     Column("lost", Kind.COUNT, "rows", "that died with a site"),
+    Column("shed", Kind.COUNT, "rows", "that sites dropped as they filled up"),
     Column("on_disk_max", Kind.COUNT, "partitions", "on disk at the same time"),
     Column("spilled_max", Kind.COUNT, "rows", "on disk at the same time"),
 )
@@ -84,6 +85,7 @@ def _case(outcome: Outcome) -> list[str | int | float | None]:
         outcome.processed,
         outcome.left,
         outcome.lost,
+        outcome.shed,
         max(one.on_disk for one in intervals),
         max(one.spilled for one in intervals),
     ]

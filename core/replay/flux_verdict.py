@@ -49,7 +49,7 @@ def verdict_of(outcomes: Sequence[Outcome], bounds: Bounds, speedup: float | Non
 
 def _compared(static: Outcome, best: Outcome | None) -> str:
     reached = f"{static.of_capacity:.1%} of what the sites can do"
-    if static.of_capacity >= KEEPS_UP:
+    if static.of_capacity >= KEEPS_UP and not static.shed:
         return f"The static placement keeps up with all rows: nothing to gain in throughput.{_latencies(static, best)}"
     if best is None:
         return f"The static placement reaches {reached}."
@@ -78,12 +78,14 @@ def _latencies(static: Outcome, best: Outcome | None) -> str:
 
 
 def _left(static: Outcome, best: Outcome | None) -> list[str]:
-    """What was not done when a run was cut off, and what was lost."""
+    """What was not done when a run was cut off, what was lost, and what was shed."""
     left = [f"{each.left:,} with {each.case}" for each in (static, best) if each is not None and each.left]
     lost = [f"{each.lost:,} with {each.case}" for each in (static, best) if each is not None and each.lost]
+    shed = [f"{each.shed:,} with {each.case}" for each in (static, best) if each is not None and each.shed]
     return [
         *([f"Rows that were due and not processed at the end: {', '.join(left)}."] if left else []),
         *([f"Rows that died with a site, and with them answers: {', '.join(lost)}."] if lost else []),
+        *([f"Rows that sites dropped as they filled up: {', '.join(shed)}."] if shed else []),
     ]
 
 

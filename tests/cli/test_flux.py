@@ -110,6 +110,19 @@ def test_memory_that_shrinks_sends_partitions_to_disk_and_a_crash_loses_rows(ada
     assert safe["parameters"]["faults"]["faults"][0]["site"] == 3
 
 
+def test_sites_that_fill_up_drop_what_they_cannot_do_and_latency_stays_short(adapt, here):
+    line = f"x.trace {QUICK} --speedup 20 --policy none"
+    (plain,) = told(adapt, *line.split())["cases"]
+    shedding = told(adapt, *line.split(), *"--shed 50@10ms --tau 0.1,0.3,0.5,0.9 --least-shed 0.1".split())
+    (shed,) = shedding["cases"]
+    assert plain["shed"] == 0 < shed["shed"]
+    assert shed["processed"] + shed["shed"] == ROWS
+    assert shed["latency_p99"] < plain["latency_p99"]
+    assert f"Rows that sites dropped as they filled up: {shed['shed']:,} with static." in shedding["summary"]["verdict"]
+    factor = {"tau2": 0.5, "least": 0.1, "form": "linear"}
+    assert shedding["parameters"]["overload"] == {"factor": factor, "capacity_tuples": 50, "window_s": 0.01}
+
+
 def test_a_report_says_the_verdict_and_draws_the_cases(adapt, here):
     adapt.done("replay", "flux", "x.trace", *f"{QUICK} --speedup 20 --buffer 12 --load 1@0 -o x.flux".split())
     verdict = read_run(here / "x.flux").summary.records()[0]["verdict"]
@@ -148,6 +161,13 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "x.trace --sites 4 --load 4@1s", "--load '4@1s': there is no site 4; sites run from 0 to 3"),
         (2, "x.trace --sites 4 --load 1@5s-2s", "ends before it begins"),
         (3, "x.trace --sites 4 --load 1@0-2s --slow 1@1s-3s:50%", "two disturbances of site 1 overlap from 1 to 2 s"),
+        (2, "x.trace --sites 4 --shed 50", "--shed '50' is not how many rows a site holds and for how long"),
+        (2, "x.trace --sites 4 --shed 50@never", "--shed: 'never'"),
+        (2, "x.trace --sites 4 --shed 0@1s", "holds 0 tuples"),
+        (2, "x.trace --sites 4 --shed 5@1s --tau 0.1,0.8,0.4,0.9", "tau2 is 0.4, not above tau1, which is 0.8"),
+        (2, "x.trace --sites 4 --shed 5@1s --tau 0.1,x", "is not up to four numbers"),
+        (2, "x.trace --sites 4 --shed 5@1s --least-shed 2", "the least shed factor, B, is 2"),
+        (2, "x.trace --sites 4 --shed 5@1s --standby", "a row that is shed has no twin"),
         (2, "x.trace --sites 4 --slow 1@1s:fast", "does not say what speed is left"),
         (3, "x.trace --sites 4 --slow 1@1s:0%", "0 only until some time"),
         (2, "x.trace --sites 4 --memory 1TB", "unknown unit 'TB'"),
