@@ -28,7 +28,7 @@ from paper.report import Shown, averaged, cells, section
 
 _WHERE = "Section 6.2.1"
 _PAIR = (64.0, 32.0)
-_KEPT = 2000
+_KEPT = 1200
 _NEAR = 1.6
 """Points are drawn up to this load of the fuller server."""
 _MOST_GUARANTEED = 4
