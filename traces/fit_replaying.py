@@ -136,7 +136,9 @@ class _Kept:
         self.path, self.content_hash = path, ""
         self._network, self._options, self._made = network, options, made
         self._plans: DropPlans | None = None
-        if path.exists():
+        if not path.exists():
+            check_folder_free(path, force=False)
+        else:
             stored = read_drop_plans(path)
             self._plans, self.content_hash = stored.plans, stored.manifest.content_hash
             settings = options.settings

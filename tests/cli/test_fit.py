@@ -225,6 +225,7 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (2, "x.trace -n n.toml --planner exakt", "there is no planner 'exakt'; did you mean 'exact'?"),
         (2, "x.trace -n n.toml --planner exact --plans p", "none of exact keeps plans; solver, solver-w, c-fit do"),
         (3, "x.trace -n n.toml --planner c-fit --plans x.trace", "x.trace is a trace, but a drop-plan table is needed"),
+        (4, "x.trace -n n.toml --planner c-fit --plans no/such", "no does not exist"),
         (2, "x.trace -n n.toml --tick 0s", "tick is 0"),
         (2, "x.trace -n n.toml --epsilon 1", "epsilon is 1"),
         (2, "x.trace -n n.toml --headroom 1", "headroom is 1"),
