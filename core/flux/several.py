@@ -38,6 +38,8 @@ class SeveralMoves:
         room = excess_bytes(observed) if self.within_memory else np.full(observed.sites, np.inf)
         largest = observed.state_bytes.max()
         shares = (room >= largest) | (predicted > predicted.mean())
+        if not shares.any():
+            return (), predicted
         mean = float(predicted[shares].mean())
         gives, takes = predicted > mean, (predicted < mean) & (room >= largest)
         offers = {int(site): list(zip(*loads_of(observed, int(site)), strict=True)) for site in np.flatnonzero(gives)}

@@ -89,7 +89,8 @@ class Bounds:
         static_s: Without moves it is not done sooner.
         heaviest_share: Of all work, what the heaviest partition makes.
         busiest_share: Of all work, what the partitions of the busiest site make at the start.
-        static_load: CPU that the busiest site needs until the last row is due, over what it has; None without times.
+        static_load: CPU that the busiest site needs until the last row is due, over what it has; None where all are
+            due at once.
         best_load: The same where work is spread over all sites as evenly as the heaviest partition lets it.
     """
 
@@ -104,6 +105,10 @@ class Bounds:
     busiest_share: float
     static_load: float | None
     best_load: float | None
+
+
+SHORTEST_S = 1e-9
+"""Rows that are all due within a nanosecond have no rate."""
 
 
 def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | None = None) -> Bounds:
@@ -122,7 +127,7 @@ def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | N
     static_s = max([demand.last_s, *(one.until(float(needed)) for one, needed in zip(each, by_site, strict=True))])
     even_s = max(demand.last_s, capacity.until(total_s + demand.unused_s))
     has_s = np.array([one.by(demand.last_s) for one in each])
-    timed = demand.last_s > 0 and bool(has_s.min() > 0)
+    timed = bool(has_s.min() > SHORTEST_S)
     return Bounds(
         rows=rows,
         last_s=demand.last_s,

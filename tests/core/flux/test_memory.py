@@ -111,6 +111,11 @@ def test_a_full_site_that_is_idle_does_not_keep_others_from_taking():
     assert SeveralMoves(within_memory=True).plan(seen) == (Move(0, 0, 1), Move(1, 0, 2))
 
 
+def test_sites_that_are_alike_and_have_no_room_move_no_load():
+    seen = observed([1.0, 1.0], [0, 1], [0, 0], available_bytes=np.zeros(2))
+    assert SeveralMoves(within_memory=True).plan(seen) == ()
+
+
 def test_rounds_on_memory_do_not_collect_for_as_long_as_moves_take():
     short = pressed([5, 20], [0, 0, 1], [4, 4, 2], on_disk=[0])
     controller = SeveralMemoryController(SeveralMemoryMoves(), None, 0.1)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
@@ -140,6 +140,7 @@ def test_bounds_are_those_of_a_small_case_worked_out_by_hand():
 @given(
     st.lists(st.tuples(st.floats(0, 2), st.floats(0, 0.5)), min_size=1, max_size=30), st.integers(1, 7), st.floats(0, 1)
 )
+@example([(2.2250738585e-313, 0.5)], 1, 0.0)
 def test_the_bound_is_when_all_sites_as_one_would_be_done(rows, size, start_s):
     """Against a queue with one server that has the CPU of all sites, row by row."""
     due_s, cost_s = np.cumsum([gap for gap, _ in rows]), np.array([cost for _, cost in rows])
