@@ -67,7 +67,7 @@ def larger(stream: Frequencies) -> Iterator[tuple[str, Construction, Problem, fl
             yield f"{letters}, {len(problem.keys)} keys, 10 channels", Construction(name), problem, target
     before, after = ConsistentHash(999, 100), ConsistentHash(1000, 100)
     problem = Problem.of(before, after, stream, stream.keys, Resources())
-    for name, target in {"scan": 0.1, "redist": 3.0}.items():
+    for name, target in {"scan": 0.1, "redist": 3.0, "level": 0.1}.items():
         yield f"LLL, {HEAVY:,} keys, 1000 channels", Construction(name), problem, target
 
 
