@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from adapt.core.report.chart import Chart
@@ -47,6 +48,11 @@ class Part(Generic[Scope]):
 
     wanted: Callable[[Scope], Sequence[Experiment]]
     shown: Callable[[Scope, Results], Shown]
+
+    @classmethod
+    def of(cls, figures: ModuleType) -> "Part[Any]":
+        """The part that a module of figures describes by its `wanted` and `shown`."""
+        return cls(figures.wanted, figures.shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """FIT: its parts in the order of the page."""
 
-from types import ModuleType
-
 from paper.claims import ONE_RUN
 from paper.fit.figures import (
     boundaries,
@@ -28,7 +26,7 @@ def fit(scope: Scope) -> Paper[Scope]:
         name="FIT",
         title="Tatbul, Cetintemel, Zdonik: Staying FIT, load shedding for distributed stream processing",
         scope=scope,
-        parts=[_part(figures) for figures in _FIGURES],
+        parts=[Part.of(figures) for figures in _FIGURES],
         made={
             "seeds": scope.seeds,
             "points": scope.points,
@@ -45,7 +43,3 @@ def fit(scope: Scope) -> Paper[Scope]:
             " paper is their order, not their size.",
         ],
     )
-
-
-def _part(figures: ModuleType) -> Part[Scope]:
-    return Part(figures.wanted, figures.shown)

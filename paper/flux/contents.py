@@ -1,7 +1,5 @@
 """Flux: its parts in the order of the page."""
 
-from types import ModuleType
-
 from paper.claims import ONE_RUN
 from paper.flux.figures import (
     buffers,
@@ -28,7 +26,7 @@ def flux(scope: Scope) -> Paper[Scope]:
         name="Flux",
         title="Shah, Hellerstein, Chandrasekaran, Franklin: Flux, an adaptive partitioning operator",
         scope=scope,
-        parts=[_part(figures) for figures in _FIGURES],
+        parts=[Part.of(figures) for figures in _FIGURES],
         made={
             "seeds": scope.seeds,
             "sites": scope.sites,
@@ -42,7 +40,3 @@ def flux(scope: Scope) -> Paper[Scope]:
             " without a mark are aims of ours."
         ],
     )
-
-
-def _part(figures: ModuleType) -> Part[Scope]:
-    return Part(figures.wanted, figures.shown)

@@ -1,7 +1,5 @@
 """The partitioning paper: its parts in the order of the page."""
 
-from types import ModuleType
-
 from paper.partitioning.domain import TUPLES_A_KEY
 from paper.partitioning.figures import (
     channels,
@@ -42,7 +40,7 @@ def partitioning(scope: Scope) -> Paper[Scope]:
         name="Partitioning functions",
         title="Gedik: Partitioning functions for stateful data parallelism in stream processing",
         scope=scope,
-        parts=[_part(figures) for figures in _FIGURES],
+        parts=[Part.of(figures) for figures in _FIGURES],
         made={
             "seeds": scope.seeds,
             "keys": scope.keys,
@@ -52,7 +50,3 @@ def partitioning(scope: Scope) -> Paper[Scope]:
             "defaults": "z 1, N 10, alpha 1.2, sigma 0.1, LCL, U_APM, murmur3, 1000 replicas",
         },
     )
-
-
-def _part(figures: ModuleType) -> Part[Scope]:
-    return Part(figures.wanted, figures.shown)

@@ -140,15 +140,16 @@ class DFit:
             UsageError: no epsilon below 1 makes the tables small enough.
         """
         while True:
-            while self._exchange.next_s() < np.inf and self._exchange.next_s() <= until_s:
-                channel = self._exchange.step()
-                if channel is not None and channel.receiver in self._states:
-                    self._react(channel.receiver)
+            self._exchange.run(until_s, self._hear)
             if self.settled or not self._exchange.idle:
                 break
             self._space(self._spacing.epsilon * COARSER)
         if until_s < np.inf:
             self._exchange.wait(until_s)
+
+    def _hear(self, node: int) -> None:
+        if node in self._states:
+            self._react(node)
 
     def change(self, program: Program) -> None:
         """Other costs, selectivities, capacities, or operators on other nodes; nodes tell each other what follows.

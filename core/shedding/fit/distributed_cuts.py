@@ -83,10 +83,7 @@ class DFitCuts:
 
     def settle(self, until_s: float = np.inf) -> None:
         """Let messages go until nothing is left to tell, or until a time."""
-        while self._exchange.next_s() < np.inf and self._exchange.next_s() <= until_s:
-            channel = self._exchange.step()
-            if channel is not None:
-                self._react(channel.receiver)
+        self._exchange.run(until_s, self._react)
         if until_s < np.inf:
             self._exchange.wait(until_s)
 

@@ -1,6 +1,7 @@
 """Messages between nodes that take time and get lost: each is sent again until it is acknowledged."""
 
 import heapq
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 
 import numpy as np
@@ -163,6 +164,13 @@ class Exchange:
     def next_s(self) -> float:
         """When something happens next; inf if nothing will."""
         return self._events[0][0] if self._events and not self.idle else np.inf
+
+    def run(self, until_s: float, hear: Callable[[int], None]) -> None:
+        """Let messages go until nothing is left to tell, or until a time; a node that hears something new reacts."""
+        while self.next_s() < np.inf and self.next_s() <= until_s:
+            channel = self.step()
+            if channel is not None:
+                hear(channel.receiver)
 
     def step(self) -> Channel | None:
         """What happens next; if something new arrives, its channel."""

@@ -1,6 +1,7 @@
 """Figure 11: how long Solver-W plans by the provision level; exponential rates throughout."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -39,7 +40,7 @@ _FEASIBLE = Column("feasible", Kind.SHARE, about="probability that nothing needs
 _COST = Column("cost", Kind.NUMBER, "ms", "of the heavier chain; the other costs half")
 _DRAWS = 100_000
 
-_Key = tuple[Reading, tuple[float, float], float]
+_Key: TypeAlias = tuple[Reading, tuple[float, float], float]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
@@ -140,8 +141,8 @@ def _told(runs: list[Data]) -> list[float | None]:
 
 
 def _claims(scope: Scope, by_rate: Mapping[_Key, list[Data]], by_cost: Mapping[_Key, list[Data]]) -> list[Judged]:
-    def seconds(of: Mapping[_Key, list[Data]], *key: object) -> list[float]:
-        return [run["seconds"] for run in of[key]]  # type: ignore[index]
+    def seconds(of: Mapping[_Key, list[Data]], *key: *_Key) -> list[float]:
+        return [run["seconds"] for run in of[key]]
 
     def plans(reading: Reading, pair: tuple[float, float]) -> int:
         return int(by_rate[reading, pair, high][0]["plans"])
