@@ -1,0 +1,18 @@
+"""Observations of workers, made by hand."""
+
+import numpy as np
+
+from adapt.core.stage.workers import Seen
+
+
+def seen(at_s=1.0, workers=4, **given):
+    """A period of a second in which every worker worked for half of it and did 100 tuples, unless said otherwise."""
+    plain = {
+        "collected_s": 1.0,
+        "busy_s": np.full(workers, 0.5),
+        "processed": np.full(workers, 100),
+        "loads": np.ones(workers),
+        "arrived": 100 * workers,
+        "waiting": 0,
+    }
+    return Seen(at_s=at_s, workers=workers, **plain | given)
