@@ -4,11 +4,10 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 from adapt.core.durations import duration_us
-from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.shedding.names import DropPlanner, Drops, OperatorKind
 from adapt.core.shedding.network import (
     ColumnEquals,
@@ -24,8 +23,7 @@ from adapt.core.shedding.network import (
     Window,
 )
 from adapt.core.shedding.settings import SheddingSettings
-
-Choice = TypeVar("Choice", bound=StrEnum)
+from adapt.core.toml_elements import Element, called, elements, number_of, only
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,86 +44,25 @@ def read_network(text: str) -> NetworkFile:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"the network is not written as TOML: {error}") from None
-    _only("the network", document, ("settings", "node", "input", "operator", "output", "link"))
+    only("the network", document, ("settings", "node", "input", "operator", "output", "link"))
     network = Network(
-        nodes=tuple(_node(element) for element in _elements(document, "node")),
-        inputs=tuple(_input(element) for element in _elements(document, "input")),
-        operators=tuple(_operator(element) for element in _elements(document, "operator")),
-        outputs=tuple(_output(element) for element in _elements(document, "output")),
-        links=tuple(_link(element) for element in _elements(document, "link")),
+        nodes=tuple(_node(element) for element in elements(document, "node")),
+        inputs=tuple(_input(element) for element in elements(document, "input")),
+        operators=tuple(_operator(element) for element in elements(document, "operator")),
+        outputs=tuple(_output(element) for element in elements(document, "output")),
+        links=tuple(_link(element) for element in elements(document, "link")),
     )
     return NetworkFile(network, _settings(document.get("settings", {})))
 
 
-class _Element:
-    """One table of the file, whose fields are taken by name and type."""
-
-    def __init__(self, where: str, fields: Mapping[str, Any], known: Sequence[str]) -> None:
-        _only(where, fields, known)
-        self.where, self._fields = where, fields
-
-    def text(self, name: str) -> str:
-        """A field that must be there."""
-        value = self._given(name)
-        if not isinstance(value, str):
-            raise BadInput(f"{self.where}: {name} is {value!r} instead of a text")
-        return value
-
-    def text_or_none(self, name: str) -> str | None:
-        """A field that may be left out."""
-        return self.text(name) if name in self._fields else None
-
-    def number(self, name: str, default: float | None = None) -> float:
-        """A field that must be there unless it has a default."""
-        if default is not None and name not in self._fields:
-            return default
-        return _number(self.where, name, self._given(name))
-
-    def number_or_none(self, name: str) -> float | None:
-        """A field that may be left out."""
-        return self.number(name) if name in self._fields else None
-
-    def whole(self, name: str, default: int) -> int:
-        """A field that may be left out."""
-        value = self._fields.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise BadInput(f"{self.where}: {name} is {value!r} instead of a whole number")
-        return value
-
-    def truth(self, name: str, default: bool) -> bool:
-        """A field that may be left out."""
-        value = self._fields.get(name, default)
-        if not isinstance(value, bool):
-            raise BadInput(f"{self.where}: {name} is {value!r} instead of true or false")
-        return value
-
-    def choice(self, name: str, kinds: type[Choice], default: Choice | None = None) -> Choice:
-        """A field with one of some names."""
-        if default is not None and name not in self._fields:
-            return default
-        value = self.text(name)
-        if value not in [str(kind) for kind in kinds]:
-            raise BadInput(f"{self.where}: there is no {name} {value!r}{did_you_mean(value, kinds)}")
-        return kinds(value)
-
-    def get(self, name: str) -> Any:
-        """A field of any type; None if left out."""
-        return self._fields.get(name)
-
-    def _given(self, name: str) -> Any:
-        if name not in self._fields:
-            raise BadInput(f"{self.where} has no {name}; add {name} = ...")
-        return self._fields[name]
-
-
 def _node(fields: Mapping[str, Any]) -> Node:
-    element = _Element(_called("node", fields), fields, ("name", "capacity"))
+    element = Element(called("node", fields), fields, ("name", "capacity"))
     return Node(element.text("name"), element.number("capacity", 1.0))
 
 
 def _input(fields: Mapping[str, Any]) -> Input:
     known = ("name", "stream", "scale", "rate", "out_bytes", "node")
-    element = _Element(_called("input", fields), fields, known)
+    element = Element(called("input", fields), fields, known)
     return Input(
         name=element.text("name"),
         stream=_stream(element.where, element.get("stream")),
@@ -155,7 +92,7 @@ def _stream(where: str, binding: Any) -> Stream | None:
 
 def _operator(fields: Mapping[str, Any]) -> Operator:
     known = ("name", "node", "kind", "inputs", "cost", "selectivity", "window", "out_bytes")
-    element = _Element(_called("operator", fields), fields, known)
+    element = Element(called("operator", fields), fields, known)
     inputs = element.get("inputs")
     if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
         raise BadInput(f'{element.where}: inputs is {inputs!r} instead of a list of names, such as ["parse"]')
@@ -176,7 +113,7 @@ def _operator(fields: Mapping[str, Any]) -> Operator:
 def _join_windows(where: str, window: Sequence[Any]) -> tuple[float, float]:
     if len(window) != 2:
         raise BadInput(f"{where}: window has {len(window)} sides; a join keeps two count windows, [tuples, tuples]")
-    first, second = (_number(where, "window", side) for side in window)
+    first, second = (number_of(where, "window", side) for side in window)
     return first, second
 
 
@@ -191,7 +128,7 @@ def _window(where: str, window: Any) -> Window:
                 f"{where}: window is {window!r}; an aggregate has {{ size = ..., slide = ... }}, both lengths of time "
                 "or both numbers of tuples, and a join [tuples, tuples]"
             )
-    _only(f"{where}: window", {str(name): value for name, value in rest.items()}, ("group_by",))
+    only(f"{where}: window", {str(name): value for name, value in rest.items()}, ("group_by",))
     group_by = rest.get("group_by")
     if group_by is not None and not isinstance(group_by, str):
         raise BadInput(f"{where}: group_by is {group_by!r} instead of the name of a column")
@@ -199,13 +136,13 @@ def _window(where: str, window: Any) -> Window:
 
 
 def _output(fields: Mapping[str, Any]) -> Output:
-    element = _Element(_called("output", fields), fields, ("name", "from", "weight"))
+    element = Element(called("output", fields), fields, ("name", "from", "weight"))
     return Output(element.text("name"), element.text("from"), element.number("weight", 1.0))
 
 
 def _link(fields: Mapping[str, Any]) -> Link:
     where = f"link {fields.get('from', '?')!s} to {fields.get('to', '?')!s}"
-    element = _Element(where, fields, ("from", "to", "bytes_per_s"))
+    element = Element(where, fields, ("from", "to", "bytes_per_s"))
     return Link(element.text("from"), element.text("to"), element.number("bytes_per_s"))
 
 
@@ -213,7 +150,7 @@ def _settings(fields: Any) -> SheddingSettings:
     if not isinstance(fields, dict):
         raise BadInput("settings is no table; write it as [settings] with its fields below")
     names = [field.name.removesuffix("_us") for field in fields_of(SheddingSettings)]
-    element, default = _Element("settings", fields, names), SheddingSettings()
+    element, default = Element("settings", fields, names), SheddingSettings()
     tick = element.text_or_none("tick")
     return SheddingSettings(
         tick_us=default.tick_us if tick is None else _duration("settings", tick),
@@ -227,31 +164,6 @@ def _settings(fields: Any) -> SheddingSettings:
         drops=element.choice("drops", Drops, default.drops),
         batch=element.whole("batch", default.batch),
     )
-
-
-def _elements(document: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
-    found = document.get(kind, [])
-    if not isinstance(found, list) or not all(isinstance(element, dict) for element in found):
-        raise BadInput(f"{kind} is not a list of tables; write each as [[{kind}]] with its fields below")
-    return found
-
-
-def _called(kind: str, fields: Mapping[str, Any]) -> str:
-    """How messages call an element."""
-    name = fields.get("name")
-    return f"{kind} {name!r}" if isinstance(name, str) else f"one [[{kind}]]"
-
-
-def _only(where: str, fields: Mapping[str, Any], known: Sequence[str]) -> None:
-    for name in fields:
-        if name not in known:
-            raise BadInput(f"{where} has an unknown field {name!r}{did_you_mean(name, known)}")
-
-
-def _number(where: str, name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInput(f"{where}: {name} is {value!r} instead of a number")
-    return float(value)
 
 
 def _duration(where: str, text: str) -> int:
