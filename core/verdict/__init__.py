@@ -1,0 +1,1 @@
+"""What a stream's skew asks for: nothing, placement, key splitting, or another key."""

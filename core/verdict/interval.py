@@ -1,0 +1,100 @@
+"""How well the share of the heaviest key is known from so many messages."""
+
+import math
+from collections.abc import Callable
+
+LEVEL = 0.95
+"""Of the intervals: the share of samples whose interval holds the truth, at least."""
+
+METHOD = (
+    "Clopper and Pearson (1934), the lower end corrected by Bonferroni for having picked the heaviest of the keys;"
+    " messages taken as drawn independently"
+)
+
+_HALVINGS = 60
+_TINY = 1e-300
+_SMALL = 1e-15
+_MOST_TERMS = 100_000
+
+
+def top_share_interval(low: int, high: int, messages: int, level: float = LEVEL) -> tuple[float, float]:
+    """An interval of f_max, the true share of the heaviest key, from its count in a sample.
+
+    The key that is heaviest in truth comes at most as often as the one that is heaviest in the sample, so that the
+    upper end is that of Clopper and Pearson for the largest count. The lower end minds that the largest of several
+    counts is looked at: at most 1/f keys have a share of f, and the chance that any of all keys comes so often, if none
+    has more than f, is at most 1/f times that of one with f (a binomial tail over f rises with f up to the count).
+
+    Args:
+        low, high: The least and the most that the largest count may be; equal if it was counted exactly.
+        messages: n, from 1.
+        level: In (0, 1).
+
+    Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
+    Biometrika 26, 1934; the lower end by the union bound, ours.
+    """
+    side = (1 - level) / 2
+    return _least(low, messages, side), _most(high, messages, side)
+
+
+def _most(count: int, messages: int, side: float) -> float:
+    """The share at which so small a count has the chance `side`."""
+    if count >= messages:
+        return 1.0
+    return _crossing(lambda share: 1 - beta_part(count + 1, messages - count, share), side, 0.0, 1.0, rising=False)
+
+
+def _least(count: int, messages: int, side: float) -> float:
+    """The share at which so large a count has the chance `side` for any of 1/share keys."""
+    if count < 2:
+        return 0.0
+    highest = (count - 1) / max(messages - 1, 1)
+    return _crossing(
+        lambda share: beta_part(count, messages - count + 1, share) / share, side, 0.0, highest, rising=True
+    )
+
+
+def _crossing(chance: Callable[[float], float], side: float, low: float, high: float, *, rising: bool) -> float:
+    """Where a chance that rises or falls with the share is `side`, by halving."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if (chance(middle) < side) == rising:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def beta_part(a: float, b: float, x: float) -> float:
+    """I_x(a, b), the regularised incomplete beta function: the chance of `a` or more in a + b - 1 draws of share x.
+
+    Source: Press et al., Numerical Recipes, section 6.4: its continued fraction, by the method of Lentz.
+    """
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    front = math.exp(log_front)
+    if x < (a + 1) / (a + b + 2):
+        return front * _fraction(a, b, x) / a
+    return 1 - front * _fraction(b, a, 1 - x) / b
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
+    product = d
+    for m in range(1, _MOST_TERMS):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / _away(1 + term * d)
+            c = _away(1 + term / c)
+            product *= c * d
+        if abs(c * d - 1) < _SMALL:
+            break
+    return product
+
+
+def _away(value: float) -> float:
+    """The value, but not zero."""
+    return value if abs(value) > _TINY else _TINY

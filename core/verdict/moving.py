@@ -1,0 +1,116 @@
+"""Which keys to move so that no channel is over its limit: few keys, and little state."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.partitioners.partitioner import Channels
+from adapt.core.resources.functions import Floats
+from adapt.core.verdict.packing import packed, room_of, sticking_out
+
+
+def moved_within(placed: Channels, loads: Floats, listed: int, capacities: Floats, limit: float) -> Channels | None:
+    """Placements changed until no channel is over the limit; None if that was not reached.
+
+    First every channel that is over gives keys to the emptiest: the lightest that suffices, or where it is more than
+    twice what must go, the heaviest that is not too much, and so on. Where that ends before the limit is kept, the keys
+    that stick out are packed anew, on the channels where most of their load is already, and lighter ones make way.
+    Few keys move, not the fewest: to find these is as hard as packing.
+
+    Args:
+        placed: The channel of each key, shape (keys,).
+        loads: Of each key; shape (keys,).
+        listed: Only so many keys, from the first, can be moved; the others stand in for keys nobody knows.
+        capacities: Of each channel, shape (channels,); 1 where all are alike.
+        limit: The most utilised channel over the utilisation of all capacity together, from 1.
+
+    Source: ours.
+    """
+    total = float(loads.sum())
+    room = room_of(total, capacities, limit)
+    free = np.zeros(len(loads), np.bool_)
+    free[:listed] = loads[:listed] > 0
+    moved, done = _relieved(placed, loads, room, free)
+    if done:
+        return moved
+    heavy = sticking_out(loads[:listed], total, capacities, limit)
+    packing = packed(loads[heavy], room)
+    if packing.channels is None:
+        return None
+    repacked = placed.copy()
+    repacked[heavy] = _at_home(packing.channels, placed[heavy], loads[heavy], capacities)
+    free[heavy] = False
+    moved, done = _relieved(repacked, loads, room, free)
+    return moved if done else None
+
+
+def _relieved(placed: Channels, loads: Floats, room: Floats, free: NDArray[np.bool_]) -> tuple[Channels, bool]:
+    """Free keys moved from channels that are over their room to the emptiest ones; and whether all are within it."""
+    filled = np.bincount(placed, loads, len(room)).astype(np.float64)
+    givers = np.flatnonzero(filled > room)
+    candidates = np.flatnonzero(free & np.isin(placed, givers))
+    order = candidates[np.lexsort((candidates, -loads[candidates], placed[candidates]))]
+    starts = np.searchsorted(placed[order], np.arange(len(room) + 1))
+    moved = placed.copy()
+    givers = givers[np.argsort(-(filled[givers] - room[givers]), kind="stable")]
+    _relieve(givers, starts, order, loads, room, filled, moved)
+    return moved, not bool((filled > room).any())
+
+
+@compiled
+def _relieve(
+    givers: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    order: NDArray[np.int64],
+    loads: Floats,
+    room: Floats,
+    filled: Floats,
+    out: Channels,
+) -> None:
+    """Let each giver in turn move keys, its own from `order[starts[giver]]` on, heaviest first; `filled` follows."""
+    for giver in givers:
+        first, end = starts[giver], starts[giver + 1]
+        while filled[giver] > room[giver]:
+            over = filled[giver] - room[giver]
+            target = -1
+            for channel in range(len(room)):
+                if channel != giver and (target < 0 or room[channel] - filled[channel] > room[target] - filled[target]):
+                    target = channel
+            if target < 0:
+                break
+            fits = room[target] - filled[target]
+            while first < end and (out[order[first]] != giver or loads[order[first]] > fits):
+                first += 1  # room only shrinks, so that what does not fit now never will
+            enough, below = -1, -1
+            for at in range(first, end):
+                if out[order[at]] != giver:
+                    continue
+                if loads[order[at]] >= over:
+                    enough = at
+                else:
+                    below = at
+                    break
+            chosen = enough if enough >= 0 and (below < 0 or loads[order[enough]] <= 2 * over) else below
+            if chosen < 0:
+                break
+            key = order[chosen]
+            out[key] = target
+            filled[giver] -= loads[key]
+            filled[target] += loads[key]
+
+
+def _at_home(packed_on: Channels, home: Channels, loads: Floats, capacities: Floats) -> Channels:
+    """The same packing with channels that are alike swapped, so that much load stays where it is; shape (keys,)."""
+    if not len(packed_on) or (capacities != capacities[0]).any():
+        return packed_on
+    channels = len(capacities)
+    pairs, of = np.unique(packed_on.astype(np.int64) * channels + home, return_inverse=True)
+    stays = np.bincount(of, loads)
+    taken = np.full(channels, -1, np.int32)
+    is_home = np.zeros(channels, np.bool_)
+    for pair in pairs[np.argsort(-stays, kind="stable")].tolist():
+        part, channel = divmod(pair, channels)
+        if taken[part] < 0 and not is_home[channel]:
+            taken[part], is_home[channel] = channel, True
+    taken[taken < 0] = np.flatnonzero(~is_home)
+    return np.asarray(taken[packed_on])

@@ -1,0 +1,138 @@
+"""Whether some placement of whole keys keeps every channel within a limit, and one that does."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.partitioners.partitioner import Channels
+from adapt.core.resources.functions import Floats
+
+MOST_STEPS = 500_000
+"""Steps of the exact search; a few hundredths of a second."""
+
+MOST_SEARCHED = 400
+"""Keys that stick out for which placements are searched; with more, only quick placements are tried."""
+
+MOST_TRIED = 500_000_000
+"""Pairs of a key and a channel that are looked at; with more, no placement is tried at all."""
+
+_ROUNDING = 1e-9
+"""A channel is within its room if it is over by no more than this part of it."""
+
+
+def room_of(total: float, capacities: Floats, limit: float) -> Floats:
+    """What each channel may carry, shape (channels,): `limit` times an even part by capacity."""
+    return np.asarray(limit * total * capacities / capacities.sum() * (1 + _ROUNDING))
+
+
+def sticking_out(loads: Floats, total: float, capacities: Floats, limit: float) -> NDArray[np.int64]:
+    """The keys that decide whether a placement exists, heaviest first: rows of `loads`.
+
+    Any other key fits on the least utilised channel, whatever is there: that one is at most as utilised as all
+    channels together, and the key adds no more than the limit allows beyond it. So all keys can be placed within the
+    limit if and only if these can.
+    """
+    allowed = (limit - 1) * total * float(capacities.min()) / float(capacities.sum())
+    heavy = np.flatnonzero(loads > allowed)
+    return np.asarray(heavy[np.argsort(-loads[heavy], kind="stable")])
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Whether keys can be placed.
+
+    Attributes:
+        channels: The channel of each key, shape (keys,); None if no placement was found.
+        known: Whether there is none where none was found; otherwise there may be one.
+    """
+
+    channels: Channels | None
+    known: bool = True
+
+
+def packed(loads: Floats, room: Floats) -> Packing:
+    """A channel for each key such that no channel is filled beyond its room, if there is one.
+
+    Args:
+        loads: Of each key, falling; shape (keys,).
+        room: Of each channel, shape (channels,).
+
+    Source: largest first to the emptiest channel (Graham 1969) and largest first to where it fits best; then every
+    placement in turn, heaviest key first, channels with the same room left tried once.
+    """
+    if not len(loads):
+        return Packing(np.zeros(0, np.int32))
+    if float(loads[0]) > float(room.max()) or _too_many(loads, room):
+        return Packing(None)
+    if len(loads) * len(room) > MOST_TRIED:
+        return Packing(None, known=False)
+    found = np.full(len(loads), -1, np.int32)
+    if any(_largest_first(loads, room, is_tight, found) for is_tight in (False, True)):
+        return Packing(found)
+    if len(loads) > MOST_SEARCHED:
+        return Packing(None, known=False)
+    found[:] = -1
+    steps = _searched(loads, room, np.cumsum(loads[::-1])[::-1].copy(), MOST_STEPS, found)
+    return Packing(found) if steps < 0 else Packing(None, known=steps < MOST_STEPS)
+
+
+def _too_many(loads: Floats, room: Floats) -> bool:
+    """Whether, for some k, of the k N + 1 heaviest keys no k + 1 fit on one of the N channels."""
+    each = np.arange(1, 1 + (len(loads) - 1) // len(room))
+    ends = np.concatenate(([0.0], np.cumsum(loads)))
+    lightest = ends[each * len(room) + 1] - ends[each * len(room) - each]
+    return bool((lightest > room.max() * (1 + _ROUNDING)).any())
+
+
+@compiled
+def _largest_first(loads: Floats, room: Floats, is_tight: bool, out: Channels) -> bool:
+    """Place each key where most room is left, or where least is that it fits; whether all found a place."""
+    left = room.copy()
+    for key in range(len(loads)):
+        best = -1
+        for channel in range(len(left)):
+            if left[channel] >= loads[key] and (
+                best < 0 or (left[channel] < left[best] if is_tight else left[channel] > left[best])
+            ):
+                best = channel
+        if best < 0:
+            return False
+        left[best] -= loads[key]
+        out[key] = best
+    return True
+
+
+@compiled
+def _searched(loads: Floats, room: Floats, after: Floats, most: int, out: Channels) -> int:
+    """Try placements one after the other; -1 if one is in `out`, else the steps that were taken."""
+    left, key, steps = room.copy(), 0, 0
+    while key >= 0:
+        steps += 1
+        if steps >= most:
+            return steps
+        channel = out[key]
+        if channel >= 0:
+            left[channel] += loads[key]
+        channel += 1
+        while channel < len(left):
+            if left[channel] >= loads[key]:
+                seen = False
+                for other in range(channel):
+                    if left[other] == left[channel]:
+                        seen = True
+                        break
+                if not seen:
+                    break
+            channel += 1
+        if channel == len(left) or left.sum() < after[key]:
+            out[key] = -1
+            key -= 1
+            continue
+        left[channel] -= loads[key]
+        out[key] = channel
+        key += 1
+        if key == len(loads):
+            return -1
+    return steps

@@ -1,0 +1,116 @@
+"""The verdict on a stream: its evidence, what it names, how sure it is, and how it varies."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.frequencies.exact import KeyCounts, frequencies_of
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.spark import SparkPartitioner
+from adapt.core.resources.functions import Resources
+from adapt.core.stream import Weight
+from adapt.core.verdict.cure import Cure
+from adapt.core.verdict.over_time import CountedPane, rows_a_pane
+from adapt.core.verdict.verdict import Verdict, judge
+
+
+def stream(counts: list[int], weight: Weight = Weight.COUNT) -> Frequencies:
+    """Keys with these counts."""
+    keys = pa.array([f"key{at}" for at in range(len(counts))], pa.string())
+    return frequencies_of(KeyCounts(keys, np.array(counts), sum(counts)), weight)
+
+
+def judged(counts: list[int], channels: int, tolerance: float = 1.2, **more) -> Verdict:
+    found = judge(
+        stream(counts), SparkPartitioner(channels), "spark", resources=Resources.parse("LLL", tolerance), **more
+    )
+    assert found is not None
+    return found
+
+
+def test_even_keys_need_nothing():
+    found = judged([10] * 20_000, 4)
+    assert found.cure is Cure.NONE_NEEDED
+    assert found.headline == "even already (4 channels, limit 1.2)"
+    assert "Today (spark) the fullest of 4 channels" in found.sentences[0]
+
+
+def test_heavy_keys_that_fit_are_placed_and_what_moves_is_named():
+    found = judged([300, 290, 280, 270, 260, 250] + [1] * 400, 4)
+    assert found.cure is Cure.PLACEMENT
+    assert 0 < found.keys_to_move < 100
+    assert found.imbalance_after <= 1.2 < found.imbalance
+    assert f"Moving {found.keys_to_move} keys" in found.sentences[1]
+
+
+def test_a_key_that_is_too_heavy_is_split():
+    found = judged([900] + [10] * 110, 4)
+    assert (found.cure, found.keys_to_split, found.number_to_split) == (Cure.SPLITTING, ("key0",), 1)
+    assert found.split_share == found.top_share == pytest.approx(0.45)
+    assert found.useful_workers == pytest.approx(1 / 0.45)
+    assert "Splitting 1 key (key0), 45 % of the load" in found.sentences[1]
+
+
+def test_where_most_would_be_split_or_keys_are_few_another_key_is_asked_for():
+    most = judged([900] + [10] * 80, 4)
+    few = judged([10, 10, 10], 4)
+    assert (most.cure, few.cure) == (Cure.ANOTHER_KEY, Cure.ANOTHER_KEY)
+    assert "more than 50%" in most.sentences[1]
+    assert "Only 3 keys have any load" in few.sentences[1]
+
+
+def test_the_gap_is_of_the_engine_over_the_floor():
+    found = judged([40, 30, 20, 10] * 5, 4)
+    assert found.gap == pytest.approx(found.imbalance / found.imbalance_floor)
+    assert found.gap >= 1
+
+
+def test_the_limit_is_that_of_the_network():
+    counts = [40, 30, 20, 10] * 5
+    now = judged(counts, 4).imbalance
+    assert judged(counts, 4, now).cure is Cure.NONE_NEEDED
+    assert judged(counts, 4, now - 1e-6).cure is not Cure.NONE_NEEDED
+
+
+def test_few_messages_cannot_tell_and_many_can():
+    few, many = judged([35] + [1] * 65, 4), judged([35_000] + [1_000] * 65, 4)
+    assert (few.confidence.certain, many.confidence.certain) == (False, True)
+    assert "too few messages" in few.sentences[2]
+    assert few.confidence.top_share_low < 0.35 < few.confidence.top_share_high
+    assert few.confidence.level == 0.95
+
+
+def test_rows_that_weigh_are_no_draws():
+    found = judge(stream([5, 4], Weight.BYTES), SparkPartitioner(2), "spark")
+    assert found.confidence is None
+
+
+def test_panes_are_judged_by_themselves_and_the_class_may_change():
+    panes = [
+        CountedPane(at, stream(counts)) for at, counts in enumerate([[100] * 2000, [9000] + [100] * 110, [100] * 2000])
+    ]
+    found = judged([100] * 4000, 4, panes=panes)
+    assert found.over_time.changes
+    assert found.over_time.classes == [(Cure.NONE_NEEDED, 2), (Cure.SPLITTING, 1)]
+    assert "the class changes: even already in 2, needs key splitting in 1" in found.sentences[-1]
+    assert found.over_time.table().values("top_share")[1] == pytest.approx(0.45)
+
+
+def test_a_short_stream_is_not_cut():
+    assert [rows_a_pane(rows) for rows in (0, 1999, 2000, 2500, 10**6)] == [None, None, 1000, 1250, 41_667]
+
+
+def test_nothing_is_said_of_no_load():
+    assert judge(stream([]), SparkPartitioner(4), "spark") is None
+
+
+@pytest.mark.parametrize("counts", [[900] + [10] * 110, [10] * 20_000, [300] * 6, [1, 1]])
+def test_the_verdict_is_data_and_comes_back(counts):
+    panes = [CountedPane(7, stream([3, 2])), CountedPane(9, stream([2, 3]))]
+    found = judged(counts, 4, panes=panes)
+    data = json.loads(json.dumps(found.as_data(), allow_nan=False))
+    assert Verdict.from_data(data) == found
+    assert (data["class"], data["channels"], data["engine"]) == (found.cure.value, 4, "spark")
+    assert {"gap", "useful_workers", "top_share", "imbalance", "imbalance_floor"} <= data.keys()
