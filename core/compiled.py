@@ -46,6 +46,31 @@ def inlined(function: Function) -> Function:
     return cast(Function, numba.njit(nogil=True)(function))
 
 
+class AtAddress:
+    """A function compiled to be called by its address, from kernels and from C; kept as `compiled` keeps kernels.
+
+    It raises nothing and prints nothing.
+    """
+
+    def __init__(self, signature: str, function: Callable[..., Any]) -> None:
+        """Compiled when the address is first asked for; the signature is written as numba reads it."""
+        self._signature, self._function = signature, function
+        self._made: Any = None
+
+    @property
+    def address(self) -> int:
+        """Where it is, for as long as this object lives."""
+        if self._made is None:
+            self._made = self._make()
+        return int(self._made.address)
+
+    def _make(self) -> Any:
+        try:
+            return numba.cfunc(self._signature, cache=True)(self._function)
+        except Exception:  # as for kernels: no folder, or a file that is damaged
+            return numba.cfunc(self._signature)(self._function)
+
+
 def _record_at(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noqa: ARG001 (numba names the parameters)
     """In a kernel, the record of a kind (a structured dtype) with a number, in the array that begins at an address.
 

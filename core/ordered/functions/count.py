@@ -1,0 +1,52 @@
+"""How often each key has come so far."""
+
+import numpy as np
+
+from adapt.core.compiled import AtAddress
+from adapt.core.ordered.atomics import load, store
+from adapt.core.ordered.bound import BoundOperator, Words
+from adapt.core.ordered.functions.function import OWN, STATE, Row, Step
+
+
+class Count:
+    """Gives each tuple with the number of tuples of its key so far, this one included, as its value."""
+
+    @property
+    def compiled(self) -> AtAddress:
+        """The compiled form."""
+        return _COMPILED
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """One."""
+        return 1
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        at, key_at, counts = bound.value_at, bound.key_at, [0] * bound.keys
+
+        def step(row: Row) -> list[Row]:
+            counts[row[key_at]] += 1
+            return [(*row[:at], counts[row[key_at]], *row[at + 1 :])]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """Number of fields, value's and key's places."""
+        return len(bound.fields), bound.value_at, bound.key_at
+
+    def state(self, bound: BoundOperator) -> Words:
+        """A word a key."""
+        return np.zeros(bound.keys, np.int64)
+
+
+def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
+    own = words + 8 * OWN
+    place = load(words + 8 * STATE) + 8 * load(given + 8 * load(own + 16))
+    store(place, load(place) + 1)
+    for field in range(load(own)):
+        store(outputs + 8 * field, load(given + 8 * field))
+    store(outputs + 8 * load(own + 8), load(place))
+    return 1
+
+
+_COMPILED = AtAddress("int64(int64, int64, int64, int64)", _count)

@@ -1,0 +1,122 @@
+"""Work of a given cost and selectivity, whose results depend on the order of all that went before in its state."""
+
+import numpy as np
+
+from adapt.core.compiled import AtAddress, inlined
+from adapt.core.ordered.atomics import load, sink, store
+from adapt.core.ordered.bound import BoundOperator, Words
+from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Row, Step
+from adapt.core.ordered.functions.mixing import FOLD, MASK, mixed
+from adapt.core.ordered.names import OperatorKind
+
+_FACTOR = 0xD1342543DE82EF95
+"""Of the state's update, odd, so that no state is lost; of the published constants for generators modulo 2^64."""
+
+
+class Work:
+    """Changes the value of a tuple, and keeps as many copies of it as its selectivity says.
+
+    A stateless operator gives mixed(value + seed). One with state first makes that state x factor + value, modulo 2^64:
+    a number that differs if two tuples change places. Of a selectivity s, each tuple has floor(s) outputs, and one more
+    if its new value, mixed again, lies in the lowest share s - floor(s) of all words. The cost is steps of arithmetic
+    that change no result.
+    """
+
+    @property
+    def compiled(self) -> AtAddress:
+        """The compiled form."""
+        return _COMPILED
+
+    def most(self, bound: BoundOperator) -> int:
+        """The whole part of the selectivity, and one if there is a rest."""
+        whole, share = _outputs(bound)
+        return whole + (share > 0)
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        at, key_at, seed = bound.value_at, bound.key_at, _seed(bound)
+        whole, share = _outputs(bound)
+        state = None if bound.operator.kind is OperatorKind.STATELESS else [0] * bound.keys
+
+        def step(row: Row) -> list[Row]:
+            value = row[at]
+            if state is not None:
+                key = row[key_at] if key_at >= 0 else 0
+                value = state[key] = (state[key] * _FACTOR + value) & MASK
+            value = mixed((value + seed) & MASK)
+            count = whole + (mixed(value ^ FOLD) < share)
+            return [(*row[:at], mixed(value + copy & MASK) if copy else value, *row[at + 1 :]) for copy in range(count)]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """Number of fields, value's and key's places, whether there is state, seed, outputs, cost's place and cost."""
+        whole, share = _outputs(bound)
+        cost = bound.operator.cost
+        has_state = bound.operator.kind is not OperatorKind.STATELESS
+        cost_ns = 0 if isinstance(cost, str) else round(cost * 1000)
+        fields = len(bound.fields)
+        return fields, bound.value_at, bound.key_at, has_state, _seed(bound), whole, share, bound.cost_at, cost_ns
+
+    def state(self, bound: BoundOperator) -> Words:
+        """A word a key."""
+        return np.zeros(bound.keys, np.int64)
+
+
+def _seed(bound: BoundOperator) -> int:
+    """Different for each operator of a chain."""
+    return mixed(bound.number + 1)
+
+
+def _outputs(bound: BoundOperator) -> tuple[int, int]:
+    """The whole part of the selectivity, and the rest as a share of 2^64."""
+    whole = int(bound.operator.selectivity)
+    return whole, int((bound.operator.selectivity - whole) * 2**64)
+
+
+@inlined
+def _mixed(word: np.uint64) -> np.uint64:
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@inlined
+def _burnt(steps: int) -> int:
+    """Steps of arithmetic, none of which can begin before the one before it has ended."""
+    word = np.uint64(steps)
+    for _ in range(steps):
+        word = (word ^ (word >> np.uint64(7))) * np.uint64(_FACTOR)
+    return int(np.int64(word))
+
+
+def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
+    own = words + 8 * OWN
+    fields, at, key_at, has_state = load(own), load(own + 8), load(own + 16), load(own + 24)
+    seed, whole, share = np.uint64(load(own + 32)), load(own + 40), np.uint64(load(own + 48))
+    cost_at, cost = load(own + 56), load(own + 64)
+    stride = load(words + 8 * STRIDE)
+    if cost_at >= 0:
+        cost = load(given + 8 * cost_at)
+    if cost > 0:
+        sink(outputs, _burnt((cost * load(words + 8 * PACE)) >> 10))
+    value = np.uint64(load(given + 8 * at))
+    if has_state:
+        place = load(words + 8 * STATE)
+        if key_at >= 0:
+            place += 8 * load(given + 8 * key_at)
+        value = np.uint64(load(place)) * np.uint64(_FACTOR) + value
+        store(place, np.int64(value))
+    value = _mixed(value + seed)
+    count = whole
+    if share and _mixed(value ^ np.uint64(FOLD)) < share:
+        count += 1
+    for copy in range(count):
+        for field in range(fields):
+            store(outputs + 8 * field, load(given + 8 * field))
+        store(outputs + 8 * at, np.int64(_mixed(value + np.uint64(copy)) if copy else value))
+        outputs += stride
+    return int(count)
+
+
+_COMPILED = AtAddress("int64(int64, int64, int64, int64)", _work)

@@ -1,0 +1,111 @@
+"""Chains as users write them: what is read, and how what cannot be is refused."""
+
+import pytest
+
+from adapt.core.errors import BadInput
+from adapt.core.ordered.chain import Chain, Operator
+from adapt.core.ordered.chain_file import read_chain
+from adapt.core.ordered.names import FunctionName, OperatorKind, PartitionBy
+
+
+def test_a_chain_of_every_kind_is_read_in_its_order() -> None:
+    text = """
+        [[operator]]
+        name = "parse"
+        kind = "stateless"
+        cost = 2
+        selectivity = 0.5
+
+        [[operator]]
+        name = "by vendor"
+        kind = "partitioned"
+        key = "vendor"
+        partitions = 64
+        by = "range"
+        function = "count"
+
+        [[operator]]
+        name = "by plan"
+        kind = "partitioned"
+        key = "vendor"
+        by = "plan"
+        cost = "cost_us"
+
+        [[operator]]
+        name = "top"
+        kind = "stateful"
+    """
+    assert read_chain(text) == Chain(
+        (
+            Operator("parse", OperatorKind.STATELESS, cost=2.0, selectivity=0.5),
+            Operator(
+                "by vendor", OperatorKind.PARTITIONED, "vendor", 64, PartitionBy.RANGE, 0.0, 1.0, FunctionName.COUNT
+            ),
+            Operator("by plan", OperatorKind.PARTITIONED, "vendor", None, PartitionBy.PLAN, "cost_us"),
+            Operator("top", OperatorKind.STATEFUL),
+        )
+    )
+
+
+def operator(lines: str) -> str:
+    return '[[operator]]\nname = "parse"\n' + lines
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[[operator", "the chain is not written as TOML"),
+        ("", "a chain has from 1 to 32 operators, not 0"),
+        ("[operator]\nname = 1", "operator is not a list of tables"),
+        ("[[operators]]\n", "the chain has an unknown field 'operators'; did you mean 'operator'?"),
+        ('[[operator]]\nkind = "stateless"', "one [[operator]] has no name"),
+        ('[[operator]]\nname = ""\nkind = "stateless"', "an operator has an empty name"),
+        (operator(""), "operator 'parse' has no kind"),
+        (operator('kind = "statless"'), "operator 'parse': there is no kind 'statless'; did you mean 'stateless'?"),
+        (
+            operator('kind = "stateless"\ncosts = 1'),
+            "operator 'parse' has an unknown field 'costs'; did you mean 'cost'?",
+        ),
+        (
+            operator('kind = "stateless"\ncost = -1'),
+            "operator 'parse' costs from 0 to 1e+09 microseconds a tuple, not -1",
+        ),
+        (operator('kind = "stateless"\ncost = nan'), "operator 'parse' costs from 0"),
+        (operator('kind = "stateless"\ncost = [1]'), "instead of microseconds or the name of a column"),
+        (operator('kind = "stateless"\ncost = ""'), "operator 'parse' takes its cost from a column without a name"),
+        (operator('kind = "stateless"\nselectivity = -0.5'), "operator 'parse' gives from 0 to below 65536 outputs"),
+        (operator('kind = "stateless"\nselectivity = inf'), "operator 'parse' gives from 0"),
+        (
+            operator('kind = "stateless"\nkey = "k"'),
+            "operator 'parse' is stateless, and only a partitioned one has key",
+        ),
+        (
+            operator('kind = "stateful"\npartitions = 2'),
+            "operator 'parse' is stateful, and only a partitioned one has key",
+        ),
+        (operator('kind = "partitioned"\npartitions = 4'), "operator 'parse' is partitioned and has no key"),
+        (operator('kind = "partitioned"\nkey = "k"'), "operator 'parse' is partitioned and does not say into how many"),
+        (
+            operator('kind = "partitioned"\nkey = "k"\npartitions = 0'),
+            "'parse' has from 1 to 1048576 partitions, not 0",
+        ),
+        (operator('kind = "partitioned"\nkey = "k"\npartitions = 1.5'), "partitions is 1.5 instead of a whole number"),
+        (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "plan"'), "whose channels are its partitions"),
+        (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "has"'), "no by 'has'; did you mean 'hash'?"),
+        (operator('kind = "stateless"\nfunction = "count"'), "count is for one that is partitioned"),
+        (operator('kind = "stateless"\nfunction = "cont"'), "there is no function 'cont'; did you mean 'count'?"),
+        (
+            operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nfunction = "count"\ncost = 1'),
+            "operator 'parse' runs count, whose cost and selectivity are what they are",
+        ),
+        (
+            operator('kind = "stateless"') + "\n" + operator('kind = "stateful"'),
+            "operator 'parse' stands in the chain twice",
+        ),
+        ("\n".join(f'[[operator]]\nname = "{n}"\nkind = "stateless"' for n in range(33)), "1 to 32 operators, not 33"),
+    ],
+)
+def test_a_refusal_names_the_element(text: str, told: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        read_chain(text)
+    assert told in str(refused.value)
