@@ -32,7 +32,9 @@ def ingest(
     context: typer.Context,
     sources: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SOURCE...", help="Files, folders, globs; gz, bz2 and zip are unpacked."),
+        typer.Argument(
+            metavar="SOURCE...", help="Files, folders, globs, or - for stdin; gz, bz2, zst, xz and zip are unpacked."
+        ),
     ] = None,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="TRACE", help="Where the trace appears.")],
@@ -217,7 +219,10 @@ def _columns_of(sources: list[str]) -> str:
     """The columns there are to choose from, where that can be told."""
     from adapt.traces.sources.files import source_files
     from adapt.traces.sources.sniff import ReadOptions, recognise
+    from adapt.traces.sources.stdin import STDIN
 
+    if STDIN in sources:
+        return ""
     form = recognise(source_files(sources), ReadOptions()).form
     columns = form.columns if form is not None else ()
     return f" (columns: {', '.join(columns)})" if columns and not columns[0].startswith("_line") else ""

@@ -15,7 +15,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.traces.artefacts import disk
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import Trace, open_trace
-from adapt.traces.artefacts.whole import check_folder_free, whole_folder
+from adapt.traces.artefacts.whole import whole_folder
 from adapt.traces.mapping import Mapping, chosen_time, mapped, settled_format
 from adapt.traces.order import take_stock, write_in_order
 from adapt.traces.progress import Progress, silent
@@ -69,7 +69,8 @@ def ingest(
     """Turn raw files into a trace.
 
     Args:
-        sources: Files, folders and globs; ties in time go by this order, then by position in the file.
+        sources: Files, folders and globs, or `-` for standard input; ties in time go by this order, then by position in
+            the file.
         out: Where the trace appears, whole, at the end.
         mapping: Which columns or expressions give key, time, cost, bytes and stream.
         reading: What is known of the source's format.
@@ -83,15 +84,14 @@ def ingest(
         BadInput: the source is empty, damaged, or has too many bad rows.
         EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
     """
-    check_folder_free(out, force=force)
     reading = reading or ReadOptions()
-    files = source_files(sources)
-    recognised = recognise(files, reading)
     options = spark_options or SparkOptions()
     stated = _stated_parts(options.conf)
-    spark = session_in_zone(spark_session(options), time_zone)
     with whole_folder(out, force=force) as folder:
-        staging = folder / "_staging"
+        kept, staging = folder / "_stdin", folder / "_staging"
+        files = source_files(sources, kept)
+        recognised = recognise(files, reading)
+        spark = session_in_zone(spark_session(options), time_zone)
         source = Source(spark, files, recognised.form, staging, progress)
         mapping, form, guesses = _settled(source, mapping)
         rows = mapped(source.frame(mapping.wanted(source.columns)), mapping, form, source.columns)
@@ -100,8 +100,9 @@ def ingest(
         rejects = set_aside(spark, rows, stock.refused, source, folder, progress)
         _check_rows(stock.kept, rejects, max_rejects or MaxRejects(), sources)
         write_in_order(rows, stock, folder, progress)
-        if staging.exists():
-            disk.remove_tree(staging)
+        for passing in (kept, staging):
+            if passing.exists():
+                disk.remove_tree(passing)
         guesses = (*recognised.guesses, *guesses)
         made = Provenance(
             command,

@@ -5,6 +5,7 @@ import errno
 import gzip
 import inspect
 import json
+import lzma
 import os
 import shlex
 import subprocess
@@ -108,14 +109,14 @@ def test_missing_input_is_refused(adapt, here):
     assert "*.none" in adapt.refused(3, "ingest", "*.none", "--key", "user", "-o", "x.trace")
 
 
-@pytest.mark.parametrize("kind", ["gz", "bz2", "zip"])
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zip"])
 def test_a_truncated_archive_is_named_and_leaves_nothing(adapt, here, kind):
     path = here / f"rows.csv.{kind}"
     if kind == "zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("rows.csv", ROWS)
     else:
-        path.write_bytes({"gz": gzip, "bz2": bz2}[kind].compress(ROWS.encode()))
+        path.write_bytes({"gz": gzip, "bz2": bz2, "xz": lzma}[kind].compress(ROWS.encode()))
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert path.name in adapt.refused(3, "ingest", path.name, "--key", "user", "-o", "x.trace")
     assert sorted(each.name for each in here.iterdir()) == ["rows.csv", path.name]
@@ -205,3 +206,14 @@ def test_options_of_reading_and_of_generating_do_not_mix(adapt, here, line, told
 def test_every_option_of_ingest_is_of_reading_of_generating_or_of_both():
     both = {"context", "sources", "out", "force", "json", "generate", "master", "conf"}
     assert {*OF_READING, *OF_GENERATING} == inspect.signature(ingest).parameters.keys() - both
+
+
+def test_rows_that_are_piped_in_give_the_trace_of_the_file(adapt, here, monkeypatch):
+    adapt.done("ingest", "rows.csv", "--key", "user", "-o", "file.trace")
+    with (here / "rows.csv").open() as piped:
+        monkeypatch.setattr("sys.stdin", piped)
+        adapt.done("ingest", "-", "--key", "user", "-o", "piped.trace")
+    file, piped_in = (open_trace(here / name) for name in ("file.trace", "piped.trace"))
+    assert file.manifest.content_hash == piped_in.manifest.content_hash
+    assert file.manifest.made.inputs[0]["sha256"] == piped_in.manifest.made.inputs[0]["sha256"]
+    assert not (here / "piped.trace" / "_stdin").exists()

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, cast
 
+import pyarrow as pa
+
 from adapt.core.errors import BadInput
 from adapt.traces.sources.files import Container, SourceFile
 
@@ -33,6 +35,12 @@ def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
             case Container.BZIP2:
                 with bz2.open(file.path, "rb") as packed:
                     yield packed
+            case Container.ZSTD:
+                with pa.CompressedInputStream(pa.OSFile(file.path), "zstd") as packed:
+                    yield cast(IO[bytes], packed)
+            case Container.XZ:
+                with lzma.open(file.path, "rb") as packed:
+                    yield packed
             case Container.ZIP:
                 with zipfile.ZipFile(file.path) as archive, archive.open(str(file.member)) as member:
                     yield member
@@ -41,7 +49,7 @@ def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
     except NotImplementedError as error:
         raise BadInput(f"{file.label} is packed in a way that is not supported ({error}); unpack it first") from error
     except OSError as error:
-        if error.errno is None:  # not the disk's, but bzip2's
+        if error.errno is None:  # not the disk's, but bzip2's or zstd's
             raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
         raise BadInput(f"{file.label}: cannot be read: {error.strerror or error}") from error
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.readable import readable
+from adapt.traces.sources.stdin import LABEL, STDIN, keep_stdin
 
 
 class Container(StrEnum):
@@ -19,18 +20,21 @@ class Container(StrEnum):
     PLAIN = "plain"
     GZIP = "gzip"
     BZIP2 = "bzip2"
+    ZSTD = "zstd"
+    XZ = "xz"
     ZIP = "zip"
 
 
 _MAGIC = {
     b"\x1f\x8b": Container.GZIP,
     b"BZh": Container.BZIP2,
+    b"\x28\xb5\x2f\xfd": Container.ZSTD,
+    b"\xfd7zXZ": Container.XZ,
     b"PK\x03\x04": Container.ZIP,
     b"PK\x05\x06": Container.ZIP,  # one without members
 }
 _UNREADABLE = {
-    b"\x28\xb5\x2f\xfd": ("zstd", "zstd -d"),
-    b"\xfd7zXZ": ("xz", "xz -d"),
+    b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"),
     b"7z\xbc\xaf": ("7-zip", "7z x"),
 }
 
@@ -54,19 +58,30 @@ class SourceFile:
     member: str | None = None
 
 
-def source_files(sources: Sequence[str]) -> list[SourceFile]:
+def source_files(sources: Sequence[str], kept: Path | None = None) -> list[SourceFile]:
     """All files of all arguments: arguments in the order given, within a folder or glob by name.
 
     Names beginning with `_` or `.` inside folders are passed over, as Spark and Arrow do.
 
+    Args:
+        sources: Files, folders, globs; `-` is standard input.
+        kept: A file to be made that keeps what comes by standard input.
+
     Raises:
-        UsageError: a file is named twice.
+        UsageError: a file is named twice, or `-` although nothing is piped in.
         BadInput: an argument names nothing, a file cannot be read, or is packed in a way that is not supported.
+        OSError: what comes by standard input cannot be kept.
     """
+    if sources.count(STDIN) > 1:
+        raise UsageError(f"{STDIN}, standard input, is named twice among the sources; it can be read once")
     found = []
     for source in sources:
-        with readable(source):
-            found += list(_expanded(source))
+        if source == STDIN and kept is not None:
+            keep_stdin(kept)
+            found.append((kept, LABEL))
+        else:
+            with readable(source):
+                found += list(_expanded(source))
     seen = set()
     for path, _ in found:
         if (real := os.path.realpath(path)) in seen:

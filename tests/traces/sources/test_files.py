@@ -2,10 +2,13 @@
 
 import bz2
 import gzip
+import lzma
 import os
 import zipfile
 
+import pyarrow as pa
 import pytest
+import xxhash
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.containers import head_of, unpacked
@@ -17,6 +20,21 @@ def put(folder, *names, content=b"x\n"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+
+
+def zstd(content):
+    """A zstd frame with the checksum of its content, as the zstd command writes them."""
+    frame = bytearray(pa.Codec("zstd").compress(content, asbytes=True))
+    frame[4] |= 0b100  # of the frame's header: a checksum follows the blocks
+    return bytes(frame) + xxhash.xxh64_digest(content)[:3:-1]
+
+
+PACKED = {
+    Container.GZIP: gzip.compress,
+    Container.BZIP2: bz2.compress,
+    Container.ZSTD: zstd,
+    Container.XZ: lzma.compress,
+}
 
 
 def labels(*sources):
@@ -76,18 +94,17 @@ def test_a_zip_gives_its_members_in_archive_order_under_its_own_name(tmp_path):
     assert [head_of(file, 100) for file in found] == [b"b.csv", b"in/a.csv"]
 
 
-@pytest.mark.parametrize(
-    ("pack", "container"), [(gzip.compress, Container.GZIP), (bz2.compress, Container.BZIP2), (bytes, Container.PLAIN)]
-)
-def test_packing_is_told_by_content_not_by_name(tmp_path, pack, container):
+@pytest.mark.parametrize(("container", "pack"), [*PACKED.items(), (Container.PLAIN, bytes)])
+def test_packing_is_told_by_content_not_by_name(tmp_path, container, pack):
     put(tmp_path, "misleading.txt", content=pack(b"a,b\n"))
     assert source_files([str(tmp_path)])[0].container is container
     assert read(tmp_path / "misleading.txt") == b"a,b\n"
 
 
-def test_several_gzip_streams_end_to_end_are_one_file(tmp_path):
-    put(tmp_path, "a.gz", content=gzip.compress(b"a\n") + gzip.compress(b"b\n"))
-    assert read(tmp_path / "a.gz") == b"a\nb\n"
+@pytest.mark.parametrize("pack", PACKED.values())
+def test_several_packed_streams_end_to_end_are_one_file(tmp_path, pack):
+    put(tmp_path, "a.log", content=pack(b"a\n") + pack(b"b\n"))
+    assert read(tmp_path / "a.log") == b"a\nb\n"
 
 
 def test_sizes_are_those_on_disk(tmp_path):
@@ -121,7 +138,7 @@ def test_a_file_named_twice_is_refused(tmp_path):
         labels(tmp_path)
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+@pytest.mark.parametrize("pack", PACKED.values())
 def test_a_truncated_archive_is_refused_by_name(tmp_path, pack):
     packed = pack(os.urandom(5000))
     put(tmp_path, "cut.log", content=packed[: len(packed) // 2])
@@ -129,7 +146,7 @@ def test_a_truncated_archive_is_refused_by_name(tmp_path, pack):
         read(tmp_path / "cut.log")
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+@pytest.mark.parametrize("pack", PACKED.values())
 def test_a_damaged_archive_is_refused_by_name(tmp_path, pack):
     packed = bytearray(pack(os.urandom(5000)))
     packed[len(packed) // 2] ^= 0xFF
@@ -197,9 +214,7 @@ def test_a_zip_without_files_is_refused(tmp_path):
         labels(tmp_path / "none.zip")
 
 
-@pytest.mark.parametrize(
-    ("start", "name"), [(b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz"), (b"7z\xbc\xaf\x27\x1c", "7-zip")]
-)
+@pytest.mark.parametrize(("start", "name"), [(b"\x04\x22\x4d\x18", "lz4"), (b"7z\xbc\xaf\x27\x1c", "7-zip")])
 def test_packings_that_are_not_supported_are_named_with_their_tool(tmp_path, start, name):
     put(tmp_path, "a.log", content=start + b"\0" * 20)
     with pytest.raises(BadInput, match=f"is packed with {name}, which is not supported; unpack it with `"):
