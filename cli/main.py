@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from adapt.cli import demo, ingest, partition, replay, report
+from adapt.cli import check, demo, ingest, partition, replay, report
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.help import Command, Group
 from adapt.cli.options import typed
 from adapt.cli.output import ReaderGone, Verbosity, set_verbosity, written_out
 
-ORDER = ("ingest", "partition", "replay", "report", "demo")
+ORDER = ("ingest", "partition", "replay", "report", "check", "demo")
 """In the order of the work."""
 
 SETTINGS = ("-q", "--quiet", "-v", "--verbose", "--debug")
@@ -39,6 +39,7 @@ app.command(name="ingest", cls=Command)(ingest.ingest)
 app.add_typer(partition.app, name="partition")
 app.add_typer(replay.app, name="replay")
 app.command(name="report", cls=Command)(report.report)
+app.command(name="check", cls=Command)(check.check)
 app.command(name="demo", cls=Command)(demo.demo)
 
 

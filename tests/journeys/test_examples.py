@@ -25,6 +25,7 @@ ORDER = (
     ["partition", "evaluate"],
     ["replay", "repartition"],
     ["report"],
+    ["check"],
 )
 LINES = 2_000
 

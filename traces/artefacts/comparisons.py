@@ -12,6 +12,7 @@ from adapt.core.partitioners.compare import SCHEMA, Comparison
 from adapt.core.partitioners.plan import Plan
 from adapt.core.partitioners.splitting.measure import WHOLE
 from adapt.core.table import Table
+from adapt.traces.artefacts.comparison_rows import FILE, read_rows
 from adapt.traces.artefacts.manifest import (
     Manifest,
     Provenance,
@@ -22,10 +23,8 @@ from adapt.traces.artefacts.manifest import (
     write_manifest,
 )
 from adapt.traces.artefacts.plans import read_plan, write_plan
-from adapt.traces.artefacts.tables import read_table, table_facts, table_hash, write_table
+from adapt.traces.artefacts.tables import table_facts, table_hash, write_table
 from adapt.traces.artefacts.whole import MANIFEST, whole_folder
-
-FILE = "rows.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def read_comparison(path: Path) -> StoredComparison:
     verify(path, manifest)
     facts = manifest.summary
     try:
-        table = read_table(path / FILE, facts["rows"])
+        table = read_rows(path, manifest)
         plans = {str(name): path / f"{name}.plan" for name in facts["plans"]}
         return StoredComparison(path, manifest, table, facts["frequencies"], plans)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,7 +1,6 @@
 """Plans on disk: one readable JSON file, with a Parquet file beside it where very many keys are mapped one by one."""
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,13 +14,11 @@ import pyarrow.parquet as pq
 from adapt.core.errors import BadInput
 from adapt.core.partitioners.plan import Plan, explicit_table, plan_from_data, plan_to_data
 from adapt.traces.artefacts.manifest import Provenance, as_json
-from adapt.traces.artefacts.whole import MANIFEST, check_free, replace_whole, write_whole
-from adapt.traces.readable import readable
+from adapt.traces.artefacts.plan_json import read_plan_json
+from adapt.traces.artefacts.whole import check_free, replace_whole, write_whole
 
 MOST_KEYS_IN_JSON = 10_000
 """An explicit map of more keys stands in a file of its own."""
-
-_REMEDY = "make one with `adapt partition build TRACE -o PLAN`"
 
 
 def write_plan(plan: Plan, out: Path, made: Provenance, *, force: bool = False) -> str:
@@ -57,7 +54,7 @@ def read_plan(path: Path) -> Plan:
     Raises:
         BadInput: there is no plan, or it or its side file is damaged; the sentence names the file.
     """
-    data = _read_json(path)
+    data = read_plan_json(path)
     explicit = _side_table(path, data)
     try:
         plan = plan_from_data(data, explicit)
@@ -78,31 +75,8 @@ def read_plan_made(path: Path) -> dict[str, Any]:
     Raises:
         BadInput: there is no plan.
     """
-    made = _read_json(path).get("made")
+    made = read_plan_json(path).get("made")
     return made if isinstance(made, dict) else {}
-
-
-def _read_json(path: Path) -> Mapping[str, Any]:
-    try:
-        with readable(path):
-            _check_is_file(path)
-            data = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is no plan, or is damaged: it is not JSON ({error}); {_REMEDY}") from error
-    if not isinstance(data, dict):
-        raise BadInput(f"{path} is no plan: it holds no JSON object; {_REMEDY}")
-    return data
-
-
-def _check_is_file(path: Path) -> None:
-    """Say what stands at a place where no plan does."""
-    if path.is_dir():
-        plans = ", ".join(sorted(each.name for each in path.glob("*.plan")))
-        inside = f"; name one of the plans in it: {plans}" if plans else ""
-        what = "an artefact" if (path / MANIFEST).is_file() else "a folder"
-        raise BadInput(f"{path} is {what}, but a plan is one file{inside or f'; {_REMEDY}'}")
-    if not path.exists():
-        raise BadInput(f"{path} does not exist; {_REMEDY}")
 
 
 def _side_table(path: Path, data: Mapping[str, Any]) -> pa.Table | None:

@@ -1,0 +1,1 @@
+"""Limits on what artefacts measured: a contract for continuous integration."""

@@ -1,0 +1,197 @@
+"""Limits held against artefacts: what holds, what fails, and by which row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from adapt.core.check.facts import Facts, Interval, Value
+from adapt.core.check.limit import Comparison, Limit, refuse_unknown
+from adapt.core.check.metrics import Better
+from adapt.core.errors import UsageError
+
+WORSE_BY = 0.05
+"""So much worse than a baseline a metric may be, if nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One limit held against one artefact.
+
+    Attributes:
+        limit: What was asked for.
+        artefact: The artefact's name.
+        rows: How many of its rows were held against it; all must hold.
+        failed: How many of them do not.
+        where: What tells of the row that is told of: the worst that fails, or else the one closest to failing.
+        value: Its value; None where it was not measured, which never holds.
+        amount: What it was held against; None where the baseline has no such value.
+        baseline: The value before, of a limit against a baseline.
+    """
+
+    limit: Limit
+    artefact: str
+    rows: int
+    failed: int
+    where: Mapping[str, str]
+    value: Value
+    amount: float | None
+    baseline: Value = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it holds."""
+        return not self.failed
+
+    @property
+    def comparison(self) -> Comparison:
+        """How the value was held against the amount."""
+        return self.limit.comparison or _towards(self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All limits, held against all artefacts that they are about."""
+
+    judged: tuple[Judged, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all hold."""
+        return all(each.passed for each in self.judged)
+
+
+def judge(
+    limits: Sequence[Limit], artefacts: Sequence[Facts], baseline: Facts | None = None, worse_by: float = WORSE_BY
+) -> Verdict:
+    """Hold every limit against every artefact that has its metric and the rows that it selects.
+
+    A limit holds where it holds for all rows. A value that is known as an interval must hold wherever in it the true
+    value is, and one that was not measured never does.
+
+    Args:
+        limits: At least one.
+        artefacts: At least one.
+        baseline: What limits without an amount are held against: row by row, by their labels, or one row against one.
+        worse_by: How much worse than it they may be, as a share of it, where they do not say.
+
+    Raises:
+        UsageError: nothing would be held against a limit, or no limit against an artefact; or a limit wants a baseline,
+            and there is none, or the baseline is not wanted.
+    """
+    _check_baseline(limits, baseline)
+    judged = []
+    for limit in limits:
+        rows = {facts.name: facts.of(limit.metric) for facts in artefacts}
+        if not any(rows.values()):
+            raise _about(limit, artefacts[0].refusal(limit.metric))
+        try:
+            refuse_unknown(limit.selectors, [where for found in rows.values() for where, _ in found])
+        except UsageError as error:
+            raise _about(limit, error) from None
+        selected = {name: _selected(limit, found) for name, found in rows.items()}
+        if not any(selected.values()):
+            raise _about(limit, UsageError("no row of any artefact is what its brackets say"))
+        before = _selected(limit, baseline.of(limit.metric), but="artefact") if baseline else []
+        if limit.comparison is None and baseline is not None and not baseline.of(limit.metric):
+            raise _about(limit, baseline.refusal(limit.metric))
+        judged += [_judged(limit, name, found, before, worse_by) for name, found in selected.items() if found]
+    for facts in artefacts:
+        if all(each.artefact != facts.name for each in judged):
+            raise UsageError(f"no limit is about {facts.name}, a {facts.kind}; give one, or leave it out")
+    return Verdict(tuple(judged))
+
+
+def _check_baseline(limits: Sequence[Limit], baseline: Facts | None) -> None:
+    against = [limit for limit in limits if limit.comparison is None]
+    if against and baseline is None:
+        raise _about(
+            against[0],
+            UsageError(
+                f"it has no amount: write e.g. {against[0].metric.name}<=1.2, or give --baseline to hold it against"
+            ),
+        )
+    if baseline is not None and not against:
+        raise UsageError(
+            f"nothing is held against the baseline {baseline.name}: give a metric without an amount, e.g. --limit"
+            f" {limits[0].metric.name}"
+        )
+
+
+def _about(limit: Limit, error: UsageError) -> UsageError:
+    return UsageError(f"limit {limit.text!r}: {error}")
+
+
+Rows = Sequence[tuple[Mapping[str, str], Value]]
+
+
+def _selected(limit: Limit, rows: Rows, but: str = "") -> Rows:
+    selectors = [each for each in limit.selectors if each.label != but]
+    return [row for row in rows if all(each.takes(row[0]) for each in selectors)]
+
+
+def _judged(limit: Limit, artefact: str, rows: Rows, before: Rows, worse_by: float) -> Judged:
+    comparison = limit.comparison or _towards(limit)
+    held = []
+    for where, value in rows:
+        amount, baseline = limit.amount, None
+        if limit.comparison is None:
+            baseline = before[0][1] if len(before) == len(rows) == 1 else _counterpart(where, before)
+            amount = _allowed(limit, baseline, worse_by)
+        held.append(
+            (
+                where,
+                value,
+                amount,
+                baseline,
+                value is not None and amount is not None and _holds(comparison, value, amount),
+            )
+        )
+    where, value, amount, baseline, _ = min(held, key=lambda each: (each[4], _room(comparison, each[1], each[2])))
+    return Judged(limit, artefact, len(held), sum(not each[4] for each in held), where, value, amount, baseline)
+
+
+def _towards(limit: Limit) -> Comparison:
+    """Which side of its baseline a metric has to keep to."""
+    return Comparison.AT_LEAST if limit.metric.better is Better.HIGHER else Comparison.AT_MOST
+
+
+def _counterpart(where: Mapping[str, str], before: Rows) -> Value:
+    """The value of the row of a baseline with the same labels."""
+    wanted = {label: value for label, value in where.items() if label != "artefact"}
+    found = [value for labels, value in before if {**labels, "artefact": ""} == {**wanted, "artefact": ""}]
+    return found[0] if len(found) == 1 else None
+
+
+def _allowed(limit: Limit, baseline: Value, worse_by: float) -> float | None:
+    """The worst that is allowed beside a baseline: of an interval, like is compared with like."""
+    if baseline is None:
+        return None
+    by = worse_by if limit.amount is None else limit.amount
+    if limit.metric.better is Better.HIGHER:
+        return baseline.low * (1 - by)
+    return baseline.high * (1 + by)
+
+
+def _holds(comparison: Comparison, value: Interval, amount: float) -> bool:
+    """Whether it holds for every value of the interval."""
+    match comparison:
+        case Comparison.AT_MOST:
+            return value.high <= amount
+        case Comparison.BELOW:
+            return value.high < amount
+        case Comparison.AT_LEAST:
+            return value.low >= amount
+        case Comparison.ABOVE:
+            return value.low > amount
+        case Comparison.EQUAL:
+            return value.low == value.high == amount
+
+
+def _room(comparison: Comparison, value: Value, amount: float | None) -> float:
+    """How far a value is from failing; the less, the worse, and least of all where there is none."""
+    if value is None or amount is None:
+        return float("-inf")
+    if comparison in (Comparison.AT_MOST, Comparison.BELOW):
+        return amount - value.high
+    if comparison is Comparison.EQUAL:
+        return -max(abs(value.low - amount), abs(value.high - amount))
+    return value.low - amount

@@ -1,0 +1,203 @@
+"""`adapt check` over artefacts made without Spark: what each exit code is for."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from adapt.cli.main import run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A stream, and two plans of it: one even, one with a fullest channel of more than 1.1 times the average."""
+    folder = tmp_path_factory.mktemp("made")
+    counts = folder / "counts.csv"
+    counts.write_text("".join(f"k{number},{9000 // number}\n" for number in range(1, 200)))
+    for name, scheme in (("even", "greedy"), ("hashed", "uniform")):
+        out = folder / f"{name}.plan"
+        assert run(["partition", "build", str(counts), "--channels", "4", "--scheme", scheme, "-o", str(out)]) == 0
+    return folder
+
+
+@pytest.fixture
+def made(folder, tmp_path, monkeypatch):
+    """A copy of them in the current folder."""
+    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "made"))
+    return Path.cwd()
+
+
+def test_0_where_all_limits_hold(adapt, made):
+    said = adapt.done("check", "even.plan", "--limit", "imbalance<=1.1", "-l", "explicit_keys<=1000", "-l", "gap<=1.1")
+    assert "All 3 limits hold." in said.out
+    assert said.err == ""
+
+
+def test_1_where_a_limit_fails(adapt, made):
+    said = adapt("check", "hashed.plan", "--limit", "imbalance<=1.1", "--limit", "channels==4")
+    assert said.code == 1
+    assert "1 of 2 limits failed." in said.out
+    assert "FAILS" in said.out
+    assert said.err == ""
+
+
+def test_1_where_a_metric_was_not_measured(adapt, made):
+    said = adapt("check", "even.plan", "--limit", "m<=1000")
+    assert (said.code, "not measured" in said.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--limit", "imbalence<=100"], "did you mean 'imbalance'?"),
+        (["--limit", "imbalance<=100ms"], "does not fit imbalance"),
+        (["--limit", "top_share<=20"], "did you mean 20%?"),
+        (["--limit", "p99_ms<=100000"], "even.plan, a plan, has no p99_ms"),
+        (["--limit", "imbalance[scheme=greedi]<=100"], "did you mean 'greedy'?"),
+        (["--limit", "imbalance"], "give --baseline"),
+        (["--limit", "imbalance<=2", "--baseline", "even.plan"], "nothing is held against the baseline"),
+        (["--limit", "imbalance", "--baseline", "even.plan", "--worse-by", "5"], "--worse-by: '5' is no percentage"),
+        (["--limit", "imbalance<=2", "--channels", "4"], "--channels goes with a trace"),
+        (["--limit", "imbalance<=2", "--format", "xml"], "--format 'xml' is not known"),
+        ([], "give --limit"),
+    ],
+)
+def test_2_where_it_is_asked_wrongly(adapt, made, arguments, told):
+    assert told in adapt.refused(2, "check", "even.plan", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "told"),
+    [
+        ("none.plan", None, "does not exist"),
+        ("text.plan", "text", "is not JSON"),
+        ("other.json", '{"schema": "adapt.report/1"}', "no plan, evaluation or comparison"),
+        ("list.json", "[]", "no plan, evaluation or comparison"),
+        ("newer.json", '{"schema": "adapt.evaluation/2", "plans": []}', "cannot be read here"),
+        ("torn.json", '{"schema": "adapt.evaluation/1", "plans": [{}]}', "damaged"),
+        (".", None, "no artefact of adapt"),
+    ],
+)
+def test_3_where_an_artefact_cannot_be_read(adapt, made, path, content, told):
+    if content is not None:
+        (made / path).write_text(content)
+    assert told in adapt.refused(3, "check", path, "--limit", "imbalance<=100")
+
+
+def test_3_where_a_plan_is_not_as_it_was_written(adapt, made):
+    text = (made / "even.plan").read_text()
+    (made / "even.plan").write_text(text.replace('"k1": ', '"k1x": '))
+    assert "not as it was written" in adapt.refused(3, "check", "even.plan", "--limit", "imbalance<=100")
+
+
+def test_4_where_the_outcome_has_no_place(adapt, made):
+    (made / "out.xml").write_text("mine")
+    said = adapt.refused(4, "check", "even.plan", "--limit", "imbalance<=2", "--format", "junit", "-o", "out.xml")
+    assert "add --force" in said
+    assert (made / "out.xml").read_text() == "mine"
+
+
+def test_every_format_says_the_same(adapt, made):
+    asked = ["check", "hashed.plan", "--limit", "imbalance<=1.1", "--limit", "channels==4"]
+    document = json.loads(adapt(*asked, "--format", "json").out)
+    assert (document["schema"], document["passed"]) == ("adapt.check/1", False)
+    assert [each["passed"] for each in document["limits"]] == [False, True]
+    (suite,) = ET.fromstring(adapt(*asked, "--format", "junit").out.encode())
+    assert [case.find("failure") is None for case in suite] == [False, True]
+    rows = [line for line in adapt(*asked, "--format", "md").out.splitlines() if line.startswith("|")]
+    assert ["FAILS" in row for row in rows[2:]] == [True, False]
+
+
+def test_a_file_is_written_and_people_see_the_table(adapt, made):
+    said = adapt("check", "hashed.plan", "--limit", "imbalance<=1.1", "--format", "junit", "-o", "out.xml")
+    assert said.code == 1
+    assert "FAILS" in said.out
+    assert ET.parse(made / "out.xml").getroot().get("failures") == "1"
+    adapt.done("check", "even.plan", "--limit", "imbalance<=1.1", "--format", "junit", "-o", "out.xml", "--force")
+    assert ET.parse(made / "out.xml").getroot().get("failures") == "0"
+
+
+def test_a_baseline_says_what_may_not_become_worse(adapt, made):
+    adapt.done("check", "even.plan", "--baseline", "even.plan", "--limit", "imbalance")
+    said = adapt("check", "hashed.plan", "--baseline", "even.plan", "--limit", "imbalance", "--limit", "channels==4")
+    assert said.code == 1
+    assert "1 of 2 limits failed." in said.out
+    adapt.done("check", "hashed.plan", "--baseline", "even.plan", "--limit", "imbalance", "--worse-by", "400%")
+
+
+def test_limits_stand_in_a_file(adapt, made):
+    (made / "limits.toml").write_text('limits = ["imbalance <= 1.1", "gap"]\nworse_by = "1%"\n')
+    asked = ["--limits", "limits.toml", "--baseline", "even.plan"]
+    adapt.done("check", "even.plan", *asked)
+    assert adapt("check", "hashed.plan", *asked).code == 1
+    assert "none.toml" in adapt.refused(3, "check", "even.plan", "--limits", "none.toml")
+    (made / "limits.toml").write_text('limits = ["imbalence <= 1.1"]')
+    told = adapt.refused(2, "check", "even.plan", "--limits", "limits.toml")
+    assert "limits.toml: limits, number 1: limit 'imbalence <= 1.1'" in told
+
+
+def test_counted_keys_are_judged_under_an_engine_or_a_plan(adapt, made):
+    for engine in ("spark", "kafka", "flink"):
+        said = adapt(
+            "check", "counts.csv", "--engine", engine, "--channels", 4, "-l", "imbalance<=1", "--format", "json"
+        )
+        (limit,) = json.loads(said.out)["limits"]
+        assert said.code == 1
+        assert limit["where"] == {"engine": engine, "channels": "4"}
+    share = 9000 / sum(9000 // number for number in range(1, 200))
+    under = ["check", "counts.csv", "--engine", "even.plan", "--format", "json"]
+    limits = ("imbalance<=1.1", f"top_share<={share + 0.001:.4f}", f"useful_workers>={1 / share - 0.01:.4f}")
+    said = adapt.done(*under, *(word for limit in limits for word in ("--limit", limit)))
+    assert [each["where"]["channels"] for each in json.loads(said.out)["limits"]] == ["4"] * 3
+    assert "leave --channels out" in adapt.refused(2, *under, "-l", "imbalance<=2", "--channels", 5)
+    assert "did you mean 'flink'" in adapt.refused(2, "check", "counts.csv", "--engine", "flinc", "-l", "imbalance<=2")
+
+
+def test_an_evaluation_that_was_printed_is_checked(adapt, made):
+    printed = adapt.done("partition", "evaluate", "even.plan", "hashed.plan", "counts.csv", "--format", "json").out
+    (made / "found.json").write_text(printed)
+    adapt.done("check", "found.json", "--limit", "imbalance[plan=even.plan]<=1.1")
+    assert adapt("check", "found.json", "--limit", "imbalance<=1.1").code == 1
+
+
+def test_comparisons_are_selected_by_row(adapt, made):
+    adapt.done(
+        "partition",
+        "compare",
+        "counts.csv",
+        "--channels",
+        "3:4",
+        "--scheme",
+        "uniform",
+        "--scheme",
+        "greedy",
+        "-o",
+        "x.plans",
+    )
+    adapt.done(
+        "check", "x.plans", "--limit", "imbalance[scheme=greedy,channels=4]<=1.1", "--limit", "m[channels!=3]<=10"
+    )
+    said = adapt("check", "x.plans", "--limit", "imbalance<=1.1")
+    assert (said.code, "scheme=uniform" in said.out) == (1, True)
+
+
+def test_metrics_are_listed(adapt):
+    said = adapt.done("check", "--metrics")
+    for name in ("imbalance", "b(1+m)", "p99_ms", "top_share"):
+        assert name in said.out
+
+
+def test_a_plan_and_a_comparison_are_checked_without_anything_heavy(adapt, made):
+    adapt.done("partition", "compare", "counts.csv", "--channels", "4", "--scheme", "greedy", "-o", "x.plans")
+    heavy = ("pyspark", "numba", "pandas", "scipy", "jinja2", "vl_convert", "mmh3")
+    code = (
+        "import sys; from adapt.cli.main import run;"
+        " assert run(['check', 'even.plan', 'x.plans', '--limit', 'imbalance<=1.1']) == 0;"
+        f" print(*[name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stderr.split() == []

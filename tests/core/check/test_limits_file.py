@@ -1,0 +1,32 @@
+"""Limits in a file."""
+
+import pytest
+
+from adapt.core.check.limits_file import read_limits
+from adapt.core.errors import BadInput, UsageError
+
+
+def test_a_file_keeps_limits_and_how_much_worse_a_metric_may_be():
+    read = read_limits('limits = ["imbalance <= 1.2", "gap"]\nworse_by = "10%"\n')
+    assert [limit.metric.name for limit in read.limits] == ["imbalance", "gap"]
+    assert read.worse_by == 0.1
+    assert read_limits('limits = ["gap<=1"]').worse_by is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "told"),
+    [
+        ("limits = [}", BadInput, "line 1"),
+        ("", BadInput, "limits is to be a list"),
+        ("limits = []", BadInput, "limits is to be a list"),
+        ("limits = [1]", BadInput, "limits is to be a list"),
+        ('limits = "gap<=1"', BadInput, "limits is to be a list"),
+        ('limit = ["gap<=1"]', BadInput, "did you mean 'limits'"),
+        ('limits = ["gap<=1"]\nworse_by = 5', BadInput, "worse_by is 5"),
+        ('limits = ["gap<=1"]\nworse_by = "5"', UsageError, "worse_by"),
+        ('limits = ["gap<=1", "gapp<=1"]', UsageError, "number 2: limit 'gapp<=1'.*did you mean 'gap'"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(text, kind, told):
+    with pytest.raises(kind, match=told):
+        read_limits(text)

@@ -1,0 +1,74 @@
+"""What became of limits, written down."""
+
+import json
+from xml.etree import ElementTree as ET
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.cli.formats import json_text, markdown_text
+from adapt.core.check.facts import Facts, fact_of
+from adapt.core.check.judge import judge
+from adapt.core.check.limit import Selector, parse_limit
+from adapt.core.check.metrics import ROWS, Of
+from adapt.core.check.outcome import as_document, junit_xml, verdict_table
+
+HOSTILE = 'a|b<c>&"\x1b[31m\x00\ud800\u202e`*_\n'
+
+
+def plan(imbalance, name="x.plan", scheme="hybrid"):
+    return Facts(name, Of.PLAN, "hash", {ROWS: [fact_of({"scheme": scheme, "imbalance": imbalance}, ["scheme"])]})
+
+
+def verdict(*texts, facts=None):
+    artefacts = [facts or plan(1.3)]
+    return judge([parse_limit(text) for text in texts], artefacts), artefacts
+
+
+def test_junit_has_a_case_for_each_limit_and_a_failure_for_each_that_fails():
+    found, _ = verdict("imbalance<=1.2", "imbalance<=1.4")
+    suites = ET.fromstring(junit_xml(found))
+    (suite,) = suites
+    assert (suites.tag, suite.tag) == ("testsuites", "testsuite")
+    for each in (suites, suite):
+        assert (each.get("tests"), each.get("failures"), each.get("errors")) == ("2", "1", "0")
+    failing, holding = suite
+    assert (failing.get("classname"), failing.get("name")) == ("x.plan", "imbalance<=1.2")
+    assert failing.find("failure").get("message") == "imbalance is 1.300, and is to be <=1.2"
+    assert holding.find("failure") is None
+
+
+@given(st.text() | st.just(HOSTILE), st.text(max_size=5) | st.just(HOSTILE))
+def test_hostile_names_leave_xml_and_markdown_whole(name, scheme):
+    text = f"imbalance[{Selector('scheme', scheme)}]<=1.2"
+    found, _ = verdict(text, facts=plan(1.3, name, scheme))
+    (suite,) = ET.fromstring(junit_xml(found))
+    assert len(suite) == 1
+    rows = [line for line in markdown_text([verdict_table(found)]).splitlines() if line.startswith("|")]
+    assert len(rows) == 3  # heading, rule, the one limit: no name begins a line of its own
+    assert len({row.replace(r"\|", "").count("|") for row in rows}) == 1
+
+
+def test_markdown_is_a_table_with_a_rule_under_its_heading():
+    found, _ = verdict("imbalance<=1.2", "imbalance<=1.4")
+    lines = markdown_text([verdict_table(found)]).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("|"))
+    assert lines[start - 1] == ""
+    assert set(lines[start + 1]) <= set("|-: ")
+    assert [line.split("|")[1].strip() for line in lines[start + 2 : start + 4]] == ["FAILS", "holds"]
+
+
+def test_data_says_whether_each_and_all_passed():
+    found, artefacts = verdict("imbalance<=1.2", "imbalance<=1.4")
+    read = json.loads(json_text([], as_document(found, artefacts)))
+    assert (read["schema"], read["passed"]) == ("adapt.check/1", False)
+    assert [each["passed"] for each in read["limits"]] == [False, True]
+    assert read["limits"][0]["value"] == {"low": 1.3, "high": 1.3}
+    assert read["limits"][0]["where"] == {"scheme": "hybrid"}
+    assert read["artefacts"] == [{"name": "x.plan", "kind": "plan", "content_hash": "hash"}]
+
+
+def test_what_was_not_measured_is_said_by_name():
+    found, _ = verdict("imbalance<=1.2", facts=plan(None))
+    assert not found.passed
+    assert "imbalance is not measured" in junit_xml(found).decode()

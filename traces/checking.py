@@ -1,0 +1,340 @@
+"""What artefacts measured, read for limits: light, without what a report draws and without Java wherever that goes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from json import JSONDecodeError, loads
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapt.core.check.facts import (
+    Fact,
+    Facts,
+    Interval,
+    fact_of,
+    facts_of_table,
+    of_top_share,
+    with_derived,
+)
+from adapt.core.check.limit import Limit
+from adapt.core.check.limits_file import LimitsFile, read_limits
+from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
+from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.partitioners.names import Scheme
+from adapt.traces.artefacts.manifest import Manifest, read_manifest, verify
+from adapt.traces.progress import Progress, silent
+from adapt.traces.readable import readable
+
+if TYPE_CHECKING:
+    from adapt.core.frequencies.frequencies import Frequencies
+    from adapt.core.partitioners.plan import Plan
+    from adapt.core.resources.metrics import Metrics
+    from adapt.traces.session import SparkOptions
+
+DEFAULT_ENGINE = Scheme.SPARK.value
+"""What places the keys of a trace, if nothing is said."""
+
+DEFAULT_CHANNELS = 8
+"""At so many channels the keys of a trace are judged, if nothing is said."""
+
+_CHAIN = ("scheme", "construction", "channels")
+_EVALUATION, _COMPARISON, _PLAN = "adapt.evaluation", "adapt.comparison", "adapt.plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """How keys that are counted but not placed are placed, to be judged.
+
+    Attributes:
+        engine: A scheme by its name, or the file of a plan.
+        channels: N; None is that of the plan, or else `DEFAULT_CHANNELS`.
+        exact: Count a trace exactly.
+    """
+
+    engine: str = DEFAULT_ENGINE
+    channels: int | None = None
+    exact: bool = False
+
+
+def limits_of_file(path: Path) -> LimitsFile:
+    """The limits that a file keeps.
+
+    Raises:
+        BadInput: there is no such file, or it does not keep limits; the sentence names it and the field.
+        UsageError: one of its limits is none; likewise.
+    """
+    with readable(path):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{path} is no text: {error}") from error
+    try:
+        return read_limits(text)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def facts_of(
+    path: Path,
+    limits: Sequence[Limit],
+    placing: Placing | None = None,
+    *,
+    check_all: bool = False,
+    spark_options: "SparkOptions | None" = None,
+    progress: Progress = silent,
+) -> Facts:
+    """What one artefact measured.
+
+    Args:
+        path: A plan, a comparison, a run, a trace, counted keys, a CSV of key,count, or the JSON of an evaluation or a
+            comparison.
+        limits: What is asked; the keys of a trace are counted only where that is needed.
+        placing: How counted keys are placed.
+        check_all: Check every byte of a folder against its manifest first.
+        spark_options: Where Spark runs, if a trace is counted.
+        progress: Told the tasks done.
+
+    Raises:
+        BadInput: it is none of these, or damaged.
+        UsageError: the placing makes no sense.
+    """
+    how = placing or Placing()
+    with readable(path):
+        if path.is_file():
+            return _of_counts(path, how) if path.suffix.lower() == ".csv" else _of_json(path)
+        if not path.exists():
+            raise BadInput(f"{path} does not exist; give what `adapt ingest`, `partition` or `replay` wrote with -o")
+        manifest = read_manifest(path)
+        if check_all:
+            verify(path, manifest)
+    match manifest.kind:
+        case "trace":
+            return _of_trace(path, manifest, limits, how, spark_options, progress)
+        case "frequencies":
+            return _of_counts(path, how)
+        case "comparison":
+            return _of_comparison(path, manifest)
+        case "run":
+            return _of_run(path)
+    raise BadInput(f"{path} is a {manifest.kind}, which measured nothing that a limit could be held against")
+
+
+def places_keys(path: Path) -> bool:
+    """Whether the keys of an artefact are counted and not placed, so that `Placing` has a say."""
+    with readable(path):
+        if path.is_file():
+            return path.suffix.lower() == ".csv"
+        return path.exists() and read_manifest(path).kind in ("trace", "frequencies")
+
+
+def _of_json(path: Path) -> Facts:
+    """A plan, or what `--format json` printed."""
+    with readable(path):
+        raw = path.read_bytes()
+    try:
+        data = loads(raw)
+    except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"{path} is no plan, nor anything else that can be checked: it is not JSON ({error})") from error
+    family, _, version = str(data.get("schema", "") if isinstance(data, dict) else "").partition("/")
+    if family == _PLAN:
+        return _of_plan(path, data)
+    if family not in (_EVALUATION, _COMPARISON):
+        raise BadInput(f"{path} is no plan, evaluation or comparison: it does not say so in a field 'schema'")
+    if version != "1":
+        raise BadInput(f"{path}: schema {family}/{version} cannot be read here, only {family}/1")
+    from adapt.traces.artefacts.manifest import hash_of
+
+    try:
+        if family == _EVALUATION:
+            rows = [{**each["measured"], **{name: each[name] for name in ("plan", *_CHAIN)}} for each in data["plans"]]
+            facts = [fact_of(_checked(row), ("plan", *_CHAIN)) for row in rows]
+            return Facts(
+                str(path), Of.EVALUATION, hash_of(data), {ROWS: [with_derived(fact, alike=False) for fact in facts]}
+            )
+        facts = [fact_of(_checked(row), _CHAIN) for row in data["rows"]]
+        return Facts(
+            str(path), Of.COMPARISON, hash_of(data), {ROWS: [with_derived(fact, alike=False) for fact in facts]}
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise BadInput(f"{path} is damaged: {error}; make it again with --format json") from error
+
+
+def _of_plan(path: Path, data: Mapping[str, Any]) -> Facts:
+    from adapt.traces.artefacts.plan_json import is_as_written
+
+    if not is_as_written(data):
+        from adapt.traces.artefacts.plans import read_plan
+
+        plan = read_plan(path)
+        named: dict[str, Any] = {
+            "scheme": plan.scheme.value,
+            "construction": plan.construction and plan.construction.value,
+            "channels": plan.channels,
+        }
+        content, metrics, parameters = plan.content_hash(), plan.metrics, plan.parameters
+    else:
+        named = {name: data[name] for name in _CHAIN}
+        content, metrics, parameters = data["content_hash"], data.get("metrics", {}), data["parameters"]
+    try:
+        fact = fact_of(_checked({**metrics, **named}), _CHAIN)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{path}: plan field 'metrics': {error}") from error
+    alike = "capacities" not in parameters
+    return Facts(str(path), Of.PLAN, content, {ROWS: [with_derived(fact, alike=alike) if metrics else fact]})
+
+
+def _checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of which every cell but the labels is a number or null.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for name, cell in row.items():
+        if name not in ("plan", *_CHAIN) and cell is not None and type(cell) not in (int, float):
+            raise ValueError(f"{name} is {cell!r} instead of a number")
+    return row
+
+
+def _of_comparison(path: Path, manifest: Manifest) -> Facts:
+    from adapt.traces.artefacts.comparison_rows import read_rows
+
+    verify(path, manifest)
+    alike = "capacities" not in manifest.made.parameters
+    rows = [with_derived(fact, alike=alike) for fact in facts_of_table(read_rows(path, manifest), _CHAIN)]
+    return Facts(str(path), Of.COMPARISON, manifest.content_hash, {ROWS: rows})
+
+
+_RUNS: Mapping[str, tuple[Of, str, tuple[str, ...]]] = {
+    "repartition": (Of.REPARTITION, "periods", ("period", "channels")),
+    "flux": (Of.FLUX, "cases", ("case",)),
+    "fit": (Of.FIT, "planners", ("planner",)),
+}
+"""By mechanism: what its run is, the table with a row for each thing measured, and what tells the rows apart."""
+
+
+def _of_run(path: Path) -> Facts:
+    from adapt.traces.artefacts.runs import read_run
+
+    run = read_run(path)
+    if run.mechanism not in _RUNS:
+        raise BadInput(f"{path} is a run of {run.mechanism}, of which no limit is known here")
+    kind, table, labels = _RUNS[run.mechanism]
+    rows = facts_of_table(run.tables[table], labels)
+    if kind is Of.REPARTITION:
+        rows = [with_derived(row) for row in rows]
+    return Facts(str(path), kind, run.manifest.content_hash, {ROWS: rows, SUMMARY: facts_of_table(run.summary, ())})
+
+
+def _of_trace(
+    path: Path,
+    manifest: Manifest,
+    limits: Sequence[Limit],
+    placing: Placing,
+    spark_options: "SparkOptions | None",
+    progress: Progress,
+) -> Facts:
+    try:
+        summary = manifest.summary
+        profile = summary["profile"]
+        known = {
+            "rows": summary["rows"],
+            "keys": profile["distinct_keys"],
+            "refused": summary["rejects"]["rows"],
+            "null_keys": profile["facts"]["null_keys"],
+            "empty_keys": profile["facts"]["empty_keys"],
+        }
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{path} is damaged: its manifest has no {error}; ingest the source again") from error
+    fact = fact_of(known, ())
+    if any(limit.metric.name in ASKING_FOR_KEYS for limit in limits):
+        placed = _placed(path, placing, spark_options, progress)
+        fact = Fact(placed.where, {**placed.values, **fact.values})
+    return Facts(str(path), Of.TRACE, manifest.content_hash, {ROWS: [fact]})
+
+
+def _of_counts(path: Path, placing: Placing) -> Facts:
+    fact = _placed(path, placing, None, silent)
+    with readable(path):
+        if path.is_file():
+            from adapt.traces.artefacts.manifest import file_sha256
+
+            return Facts(str(path), Of.COUNTS, file_sha256(path), {ROWS: [fact]})
+        return Facts(str(path), Of.COUNTS, read_manifest(path).content_hash, {ROWS: [fact]})
+
+
+def _placed(path: Path, placing: Placing, spark_options: "SparkOptions | None", progress: Progress) -> Fact:
+    """The keys of a trace, or counted keys, under a scheme or a plan."""
+    from adapt.core.frequencies.names import CountMethod
+    from adapt.core.frequencies.skew import skew_verdict
+    from adapt.core.partitioners.evaluation import resources_of
+    from adapt.core.resources.functions import Resources
+    from adapt.traces.counted import counted
+    from adapt.traces.counting.count import Counting
+
+    scheme, plan = _engine(placing)
+    channels = plan.channels if plan else placing.channels or DEFAULT_CHANNELS
+    resources = resources_of([plan]) if plan else Resources()
+    method = CountMethod.EXACT if placing.exact else CountMethod.LOSSY
+    with readable(path):
+        csv_type = plan.key_type if plan and path.is_file() else None
+    found = counted(
+        path,
+        Counting(method, channels=channels, resources=resources),
+        key_type=csv_type,
+        measure=resources.sources,
+        spark_options=spark_options,
+        progress=progress,
+    ).frequencies
+    metrics = _by_plan(path, found, plan) if plan else _by_scheme(found, scheme, channels)
+    where = {"engine": placing.engine, "channels": str(channels)}
+    share = skew_verdict(found, resources, channels).top_share
+    values = {
+        **with_derived(
+            fact_of({**metrics, "channels": channels, "rows": found.rows, "keys": found.distinct}, ())
+        ).values,
+        **of_top_share(None if share is None else Interval(*share)),
+    }
+    return Fact(where, values)
+
+
+def _engine(placing: Placing) -> "tuple[Scheme, Plan | None]":
+    """The scheme, or the plan that stands in its place.
+
+    Raises:
+        UsageError: there is neither a scheme nor a file of that name, or the plan has another number of channels.
+        BadInput: the file is no plan.
+    """
+    names = [each.value for each in Scheme]
+    if placing.engine in names:
+        return Scheme(placing.engine), None
+    path = Path(placing.engine)
+    with readable(path):
+        if not path.exists():
+            raise UsageError(
+                f"--engine {placing.engine!r} is neither a plan nor a scheme{did_you_mean(placing.engine, names)}"
+            )
+    from adapt.traces.artefacts.plans import read_plan
+
+    plan = read_plan(path)
+    if placing.channels not in (None, plan.channels):
+        raise UsageError(f"--channels {placing.channels}: {path} is a plan for {plan.channels}; leave --channels out")
+    return plan.scheme, plan
+
+
+def _by_scheme(frequencies: "Frequencies", scheme: Scheme, channels: int) -> Mapping[str, Any]:
+    from adapt.core.partitioners.build import build_plan
+
+    return build_plan(frequencies, scheme, channels).metrics
+
+
+def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[str, Any]:
+    from adapt.core.partitioners.constraints import recorded_capacities, unequal_capacities
+    from adapt.core.partitioners.evaluation import resources_of
+    from adapt.core.resources.metrics import evaluate
+
+    if frequencies.key_type is not plan.key_type:
+        raise BadInput(f"{path} has {frequencies.key_type} keys, but the plan is for {plan.key_type} keys")
+    capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
+    found: Metrics = evaluate(plan.partitioner(), frequencies, resources_of([plan]), None, capacities)
+    return found.as_data()
