@@ -13,10 +13,12 @@ from adapt.core.shedding.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.stage.names import SheddingForm
 
 if TYPE_CHECKING:
+    from adapt.core.shedding.fit.exchange import Transport
     from adapt.core.shedding.settings import SheddingSettings
     from adapt.core.stage.shed_factor import Overload
 
 PLANNING_PANEL = "Planning, where it is not to be as the network's [settings] say"
+MESSAGES_PANEL = "What nodes of d-fit and d-fit-cuts tell each other"
 NODES_PANEL = "What nodes do by themselves"
 
 
@@ -140,6 +142,52 @@ def fit(
             rich_help_panel=PLANNING_PANEL,
         ),
     ] = 0.0,
+    most_plans: Annotated[
+        int | None,
+        typer.Option(
+            "--most-plans",
+            metavar="N",
+            help="Tables made in advance have no more plans, whatever epsilon that takes; it is told.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
+    message_delay: Annotated[
+        str | None,
+        typer.Option(
+            "--message-delay",
+            metavar="2s",
+            help="How long messages between nodes take; these begin to tell when the trace begins, and plan by what"
+            " they have heard.",
+            rich_help_panel=MESSAGES_PANEL,
+        ),
+    ] = None,
+    message_jitter: Annotated[
+        str | None,
+        typer.Option(
+            "--message-jitter",
+            metavar="1s",
+            help="What messages take longer at most, so that they overtake each other.",
+            rich_help_panel=MESSAGES_PANEL,
+        ),
+    ] = None,
+    message_loss: Annotated[
+        float | None,
+        typer.Option(
+            "--message-loss",
+            metavar="P",
+            help="Part of the messages that is lost; they are sent again until word comes back.",
+            rich_help_panel=MESSAGES_PANEL,
+        ),
+    ] = None,
+    trusting: Annotated[
+        bool,
+        typer.Option(
+            "--trusting",
+            help="Nodes let in whatever others send, as in the paper: while tables are stale, they are overloaded."
+            " Else they drop at their entrance what others should have.",
+            rich_help_panel=MESSAGES_PANEL,
+        ),
+    ] = False,
     queue: Annotated[
         int | None,
         typer.Option(
@@ -177,6 +225,7 @@ def fit(
 
     from adapt.core.durations import duration_us
     from adapt.core.replay.fit import FitOptions
+    from adapt.core.shedding.solver import MOST_PLANS
     from adapt.traces.artefacts.trace import open_trace
     from adapt.traces.artefacts.whole import check_folder_free
     from adapt.traces.fit_replaying import open_network, replay_fit_trace
@@ -205,6 +254,9 @@ def fit(
         overload=_overload(queue, tau2, least_shed, shed_form),
         grid=grid,
         distance=distance,
+        transport=_transport(message_delay, message_jitter, message_loss),
+        trusting=trusting,
+        most_plans=MOST_PLANS if most_plans is None else most_plans,
     )
     opened, kept_before = open_trace(trace), plans is not None and plans.exists()
     with stages() as progress:
@@ -246,6 +298,17 @@ def _settings(said: "SheddingSettings", given: dict[str, Any]) -> "SheddingSetti
         return replace(said, **given)
     except BadInput as error:
         raise UsageError(str(error)) from None
+
+
+def _transport(delay: str | None, jitter: str | None, loss: float | None) -> "Transport | None":
+    """What messages meet, if anything is said of it; they are sent again after the longest way there and back."""
+    from adapt.core.durations import duration_us
+    from adapt.core.shedding.fit.exchange import Transport
+
+    if delay is None and jitter is None and loss is None:
+        return None
+    delay_s, jitter_s = (0.0 if text is None else duration_us(text) / 1e6 for text in (delay, jitter))
+    return Transport(delay_s, jitter_s, loss or 0.0, max(2 * (delay_s + jitter_s), Transport().resend_s))
 
 
 def _overload(queue: int | None, tau2: float, least_shed: float, form: SheddingForm) -> "Overload | None":

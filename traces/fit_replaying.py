@@ -7,8 +7,8 @@ from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.replay.bound_rows import Binding
-from adapt.core.replay.fit import FitOptions, FitRun, replay_fit
-from adapt.core.shedding.drop_plans import MADE_AHEAD, DropPlans
+from adapt.core.replay.fit import FitOptions, FitRun, planner_options, replay_fit
+from adapt.core.shedding.drop_plans import MADE_AHEAD, DropPlans, from_tables
 from adapt.core.shedding.network_file import NetworkFile, read_network
 from adapt.core.shedding.registry import PlannerOptions
 from adapt.traces.artefacts.drop_plans import read_drop_plans, write_drop_plans
@@ -139,10 +139,9 @@ class _Kept:
         if not path.exists():
             check_folder_free(path, force=False)
         else:
-            stored = read_drop_plans(path)
+            asked = planner_options(options)
+            stored = read_drop_plans(path, asked)
             self._plans, self.content_hash = stored.plans, stored.manifest.content_hash
-            settings = options.settings
-            asked = PlannerOptions(headroom=settings.headroom, epsilon=settings.epsilon, grid=options.grid)
             try:
                 stored.plans.check(network.read.network, options.planners, asked)
             except BadInput as error:
@@ -157,6 +156,8 @@ class _Kept:
     def __call__(self, asked: PlannerOptions) -> DropPlans:
         """The plans, made and put in their place if they were not there."""
         if self._plans is None:
-            self._plans = DropPlans.made(self._network.read.network, self._options.planners, asked)
-            self.content_hash = write_drop_plans(self._plans, self._network.text, self.path, self._made).content_hash
+            made = DropPlans.made(self._network.read.network, self._options.planners, asked)
+            self.content_hash = write_drop_plans(made, self._network.text, self.path, self._made).content_hash
+            # Nodes that told each other go on as they would from the tables that are kept, from the same coins on.
+            self._plans = from_tables(made.network, asked, list(made.planners), made.tables())
         return self._plans

@@ -200,13 +200,18 @@ def _drop_plans(path: Path, manifest: Manifest) -> Reported:
         f"Made for epsilon {plans.epsilon:g} and headroom {plans.headroom:g}, at these tuples/s: {highest}.",
         "A plan is for overloaded rates from its low end on: the inputs are scaled down to that, and arcs keep the"
         " shares that stand there.",
-        *(f"{table.title}: {len(table.rows):,} plans{_largest_error(table)}." for table in tables),
+        *(f"{table.title}: {len(table.rows):,} plans{_largest_error(table)}." for table in tables if _of_plans(table)),
     ]
     return _reported(path, manifest, sentences, tables, ())
 
 
+def _of_plans(table: Table) -> bool:
+    return table.columns[0].name == "plan"
+
+
 def _largest_error(table: Table) -> str:
-    errors = [error for error in table.values("error") if isinstance(error, float)]
+    named = any(column.name == "error" for column in table.columns)
+    errors = [error for error in table.values("error") if isinstance(error, float)] if named else []
     return f", which lose at most {max(errors):.1%} of the best score" if errors else ""
 
 

@@ -16,6 +16,7 @@ from adapt.core.replay.run import run_as_data, verdict_under
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.control import Control, Decision
 from adapt.core.shedding.drop_plans import DropPlans
+from adapt.core.shedding.fit.exchange import Transport
 from adapt.core.shedding.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.shedding.network import Network
 from adapt.core.shedding.registry import PlannerOptions, planner_of
@@ -24,6 +25,7 @@ from adapt.core.shedding.running.living_windows import LivingWindows, window_of_
 from adapt.core.shedding.running.tick import Running, Tick
 from adapt.core.shedding.running.tuples import Tuples
 from adapt.core.shedding.settings import SheddingSettings
+from adapt.core.shedding.solver import MOST_PLANS
 from adapt.core.shedding.wiring import Wiring
 from adapt.core.shedding.workload import Observed
 from adapt.core.stage.shed_factor import Overload
@@ -46,6 +48,10 @@ class FitOptions:
         overload: How nodes refuse what comes while their queues are long, beside what the planner drops.
         grid: Of feasible input tables.
         distance: Part of the score that tables which nodes tell each other may be off, in [0, 1).
+        transport: What messages between nodes meet; they begin to tell when the trace begins. None: everything is told
+            by then, and what changes later at once.
+        trusting: Whether nodes let in whatever others send, be it what these should have dropped.
+        most_plans: A table made in advance has no more plans; what they then lose may be above epsilon.
     """
 
     planners: tuple[DropPlanner, ...]
@@ -56,8 +62,13 @@ class FitOptions:
     overload: Overload | None = None
     grid: Grid = Grid.SAFE
     distance: float = 0.0
+    transport: Transport | None = None
+    trusting: bool = False
+    most_plans: int = MOST_PLANS
 
     def __post_init__(self) -> None:
+        if self.most_plans < 1:
+            raise UsageError(f"tables of {self.most_plans} plans are none; allow 1 or more")
         if not self.planners:
             raise UsageError("no planner is given; name one or several")
         if not 0 < self.cost_scale < np.inf:
@@ -167,7 +178,7 @@ def replay_fit(
     counts = Counts.of(binding, batches(), lambda rows: tell("counting", rows, 0))
     rates = counts.by_tick * (scales(wiring) / (settings.tick_us / 1e6))
     names = tuple(dict.fromkeys(options.planners))
-    asked = _planner_options(options, rates)
+    asked = planner_options(options, rates)
     ahead = {} if plans is None else plans(asked).planners
     controls = [Control(network, name, settings, asked, clock, ahead.get(name)) for name in names]
     running = [_running(wiring, options) for _ in names]
@@ -189,7 +200,17 @@ def replay_fit(
         flows = control.flows(rates, np.stack([decision.keeps for decision in decisions]))
         use = kept_use(wiring, flows, options.cost_scale)
         outcomes.append(
-            FitOutcome(name.value, ticks, decisions, runs.latencies(), control.prepared_s, control.sent, use)
+            FitOutcome(
+                name.value,
+                ticks,
+                decisions,
+                runs.latencies(),
+                control.prepared_s,
+                control.sent,
+                control.table,
+                control.epsilon,
+                use,
+            )
         )
     return FitRun(
         tuple(outcomes),
@@ -220,6 +241,9 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "cost_scale": options.cost_scale,
         "grid": options.grid.value,
         "distance": options.distance,
+        "most_plans": options.most_plans,
+        "messages": options.transport and asdict(options.transport),
+        "trusting": options.trusting,
         "refuse": overload
         and {
             "tau2": overload.factor.tau2,
@@ -231,16 +255,26 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
     }
 
 
-def _planner_options(options: FitOptions, rates: Floats) -> PlannerOptions:
-    """Planners that plan in advance do so for the rates of the trace, up to the highest of each input."""
-    highest = rates.max(axis=0)
+def planner_options(options: FitOptions, rates: Floats | None = None) -> PlannerOptions:
+    """What planners are given.
+
+    Args:
+        options: Of the replay.
+        rates: Those of the trace, tuples/s, shape (ticks, inputs): plans made in advance are for these, up to the
+            highest of each input. None, plans were made before.
+    """
+    highest = None if rates is None else rates.max(axis=0)
     return PlannerOptions(
         headroom=options.settings.headroom,
         epsilon=options.settings.epsilon,
-        most_rates=np.where(highest > 0, highest, 1.0),
-        workload=Observed(rates),
+        most_rates=None if highest is None else np.where(highest > 0, highest, 1.0),
+        workload=None if rates is None else Observed(rates),
         grid=options.grid,
         distance=options.distance,
+        most_plans=options.most_plans,
+        transport=options.transport,
+        trusting=options.trusting,
+        seed=options.seed,
     )
 
 

@@ -26,6 +26,9 @@ class FitOutcome:
         latencies: Of all results, by bin; none where fluid flows.
         prepared_s: How long it took to make the planner.
         sent: What nodes told each other.
+        table: Plans or rows of tables that were made in advance; None, there are none.
+        epsilon: What plans made in advance came to: what those of solver lose of the best score at most, those of
+            solver-w on average, and how wide apart the rates in tables of c-fit and d-fit are. None, there are none.
         kept_use: Of each node and link, what the tuples kept of what came would need, as parts of what there is; shape
             (ticks, resources).
     """
@@ -36,6 +39,8 @@ class FitOutcome:
     latencies: NDArray[np.int64]
     prepared_s: float
     sent: Sent
+    table: int | None
+    epsilon: float | None
     kept_use: Floats
 
     @property
@@ -57,6 +62,11 @@ class FitOutcome:
     def changes(self) -> int:
         """Ticks in which a share changed."""
         return sum(decision.changed for decision in self.decisions)
+
+    @property
+    def stale(self) -> int:
+        """Ticks that were planned while something was still to be told."""
+        return sum(decision.stale for decision in self.decisions)
 
     @property
     def plans(self) -> int:

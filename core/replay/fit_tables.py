@@ -36,7 +36,10 @@ PLANNER_COLUMNS = (
     Column("changes", Kind.COUNT, "ticks", "in which a share changed"),
     Column("prepared_s", Kind.SECONDS, "s", "to make the planner, with its table if it has one"),
     Column("planned_s", Kind.SECONDS, "s", "to make all plans"),
-    Column("messages", Kind.COUNT, about="between nodes, to make plans"),
+    Column("table", Kind.COUNT, "plans", "or rows, that were made in advance"),
+    Column("epsilon", Kind.SHARE, about="that they came to: what solver may lose, solver-w on average; or the grid's"),
+    Column("stale", Kind.COUNT, "ticks", "that were planned while nodes were still to be told something"),
+    Column("messages", Kind.COUNT, about="between nodes, to make plans; those sent again included"),
     Column("message_rows", Kind.COUNT, "rows"),
     Column("message_bytes", Kind.BYTES, "bytes"),
 )
@@ -68,6 +71,9 @@ TICK_COLUMNS = (
     Column("plan", about="id, one for each part that is planned apart; 0 drops nothing"),
     Column("changed", about="whether a share changed"),
     Column("planned_s", Kind.SECONDS, "s", "to make the plan"),
+    Column("stale", about="whether nodes were still to be told something"),
+    Column("message_rows", Kind.COUNT, "rows", "between nodes since the tick before"),
+    Column("message_bytes", Kind.BYTES, "bytes", "likewise"),
 )
 
 NODE_COLUMNS = (
@@ -113,6 +119,9 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
         outcome.changes,
         outcome.prepared_s,
         outcome.planned_s,
+        outcome.table,
+        outcome.epsilon,
+        outcome.stale,
         outcome.sent.messages,
         outcome.sent.rows,
         outcome.sent.size,
@@ -200,6 +209,9 @@ def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, o
             " ".join(map(str, decision.plans)),
             "yes" if decision.changed else "no",
             decision.planned_s,
+            "yes" if decision.stale else "no",
+            decision.sent.rows,
+            decision.sent.size,
         )
         for outcome in outcomes
         for at, (tick, decision) in enumerate(zip(outcome.ticks, outcome.decisions, strict=True))

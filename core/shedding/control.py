@@ -1,8 +1,8 @@
 """What decides, tick by tick, on the shares that are kept: known rates, a planner, and what is measured of nodes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +11,7 @@ from adapt.core.resources.functions import Floats
 from adapt.core.shedding.fragments import Apart
 from adapt.core.shedding.names import DropPlanner, Drops
 from adapt.core.shedding.network import Network
-from adapt.core.shedding.planner import UNSHED, Planner
+from adapt.core.shedding.planner import UNSHED, MadeAhead, Planner
 from adapt.core.shedding.registry import PlannerOptions, planner_of
 from adapt.core.shedding.running.tick import Tick
 from adapt.core.shedding.settings import SheddingSettings
@@ -31,6 +31,19 @@ _CORRECTED = 0.01
 """Capacities are corrected when they change by more than this part; a planner is made anew for that."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Messages between nodes, those sent again included, their rows and bytes."""
+
+    messages: int = 0
+    rows: int = 0
+    size: int = 0
+
+    def __sub__(self, before: "Sent") -> "Sent":
+        """What was sent since."""
+        return Sent(self.messages - before.messages, self.rows - before.rows, self.size - before.size)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
     """What is done in a tick.
@@ -41,6 +54,8 @@ class Decision:
         plans: Ids of the plan, one for each fragment; shape (fragments,).
         changed: Whether any share is not that of the tick before.
         planned_s: How long planning took by the clock; where it was for many ticks together, its part.
+        sent: What nodes told each other since the tick before.
+        stale: Whether some nodes planned without what others had told them and what was still on its way.
     """
 
     rates: Floats
@@ -48,28 +63,43 @@ class Decision:
     plans: Indices
     changed: bool
     planned_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """Messages between nodes, their rows and bytes."""
-
-    messages: int
-    rows: int
-    size: int
+    sent: Sent
+    stale: bool
 
 
 @runtime_checkable
 class _Telling(Protocol):
     """A planner whose nodes tell each other."""
 
+    @property
+    def now_s(self) -> float:
+        """The time on the messages' clock."""
+        ...
+
+    @property
+    def stale(self) -> bool:
+        """Whether some nodes lack what others want told."""
+        ...
+
+    def settle(self, until_s: float) -> None:
+        """Let messages go until a time."""
+        ...
+
     def traffic(self) -> Mapping[Any, Any]:
         """What was sent, by channel."""
         ...
 
 
-def _of(planner: _Telling) -> list[Any]:
+def _sent_by(planner: _Telling) -> list[Any]:
     return list(planner.traffic().values())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Planned:
+    rates: Floats
+    keeps: Floats
+    ids: Indices
+    took_s: float
 
 
 class Control:
@@ -79,6 +109,9 @@ class Control:
     Where a plan changes a share by less than `min_rate_change`, the old one stays.
 
     Where windows are dropped, shares before aggregates are of windows, such that nodes are loaded as was planned.
+
+    Where messages take time, nodes begin to tell each other when the first tick does, unless the planner was made in
+    advance; what has not arrived by then is not known to a tick's plan.
 
     With feedback, the work that a node does in a tick is held against what the served tuples should have cost; the
     ratio, smoothed, corrects the capacity that is planned with.
@@ -113,19 +146,23 @@ class Control:
         self._keeps = np.ones(len(self._wiring.arcs))
         self._seen: list[Floats] = []
         self._smooth: Floats | None = None
-        self._ahead: Iterator[tuple[Floats, Floats, Indices, float]] = iter(())
+        self._foreseen: deque[Floats] = deque()
+        self._planned: deque[_Planned] = deque()
+        self._together, self._lost_s = 1, 0.0
         self._dearer = np.ones(len(network.nodes))
         self._assumed = self._dearer
         begun = clock()
-        self._planner = planner or planner_of(name, network, options)
-        self._shedding = self._by_windows()
+        self._use(planner or planner_of(name, network, options))
+        self._tick_s, self._ticks = settings.tick_us / 1e6, 0
+        self._begun_s = [each.now_s for each in self._telling]
+        self._told = Sent()
         self.prepared_s = clock() - begun
         """How long it took to make the planner, its table included; nothing to speak of if it was made in advance."""
 
     @property
-    def sent(self) -> "Sent":
+    def sent(self) -> Sent:
         """What nodes have told each other so that plans could be made; nothing where one place plans."""
-        told = [each for planner in self._planner.planners if isinstance(planner, _Telling) for each in _of(planner)]
+        told = [each for planner in self._telling for each in _sent_by(planner)]
         return Sent(
             sum(each.messages for each in told), sum(each.rows for each in told), sum(each.size for each in told)
         )
@@ -136,23 +173,29 @@ class Control:
         Args:
             rates: Of that tick, tuples/s, shape (inputs,); used from `lag_ticks` later on. As foreseen, if they were.
         """
-        known, keeps, ids, planned_s = next(self._ahead, None) or next(self._planned([rates]))
-        before = self._keeps
-        if (ids != UNSHED).any():
+        stale = self._hear()
+        if not self._planned:
+            if not self._foreseen:
+                self.foresee(rates[None])
+            self._plan_next()
+        planned = self._planned.popleft()
+        keeps, before = planned.keeps, self._keeps
+        if (planned.ids != UNSHED).any():
             slight = np.abs(keeps - before) < self._settings.min_rate_change
             keeps = np.where(slight, before, keeps)
         changed = bool((keeps != before).any())
         self._keeps = keeps
-        return Decision(known, keeps, ids, changed, planned_s)
+        sent, self._told = self.sent - self._told, self.sent
+        lost_s, self._lost_s = self._lost_s, 0.0
+        return Decision(planned.rates, keeps, planned.ids, changed, planned.took_s + lost_s, sent, stale)
 
     def foresee(self, rates: Floats) -> None:
-        """Make the plans of the next ticks together, which is faster; with feedback they wait for what is measured.
+        """Tell what rates come, so that the plans of several ticks can be made together, which is faster.
 
         Args:
-            rates: Of these ticks, shape (ticks, inputs).
+            rates: Of the next ticks, shape (ticks, inputs).
         """
-        if not self._settings.feedback:
-            self._ahead = chain(self._ahead, self._planned(list(rates)))
+        self._foreseen.extend(map(self._known, rates))
 
     def observe(self, tick: Tick, tick_s: float) -> None:
         """What came of it."""
@@ -174,14 +217,45 @@ class Control:
             shedding.flows(rates, keeps)[0] if isinstance(shedding, WindowAware) else self._wiring.flows(rates, keeps)
         )
 
-    def _planned(self, rates: Sequence[Floats]) -> Iterator[tuple[Floats, Floats, Indices, float]]:
-        """For ticks of these rates: the rates that are known, the plan's shares, its ids, and how long it took."""
-        for first in range(0, len(rates), _TOGETHER):
-            known = np.array([self._known(each) for each in rates[first : first + _TOGETHER]])
-            begun = self._clock()
-            plans = self._shedding.plan(known)
-            planned_s = (self._clock() - begun) / len(known)
-            yield from ((*each, planned_s) for each in zip(known, plans.keeps, plans.ids, strict=True))
+    @property
+    def table(self) -> int | None:
+        """Plans or rows of tables that were made in advance; None, there are none."""
+        made = [planner.size for planner in self._planner.planners if isinstance(planner, MadeAhead)]
+        return sum(made) if made else None
+
+    @property
+    def epsilon(self) -> float | None:
+        """What these came to, of the fragment where it is largest; None, there are none."""
+        return max((each.epsilon for each in self._planner.planners if isinstance(each, MadeAhead)), default=None)
+
+    def _hear(self) -> bool:
+        """Let nodes hear what has arrived when a tick begins; whether more is still to be told."""
+        self._deliver()
+        self._ticks += 1
+        return any(planner.stale for planner in self._telling)
+
+    def _deliver(self) -> None:
+        """What arrives by the end of the ticks so far, where messages take time."""
+        if self._options.transport is not None:
+            for planner, begun_s in zip(self._telling, self._begun_s, strict=True):
+                planner.settle(begun_s + self._ticks * self._tick_s)
+
+    def _plan_next(self) -> None:
+        """Plan some of the ticks that are foreseen.
+
+        With feedback, plans are made for more and more ticks until a capacity is corrected; for one where nodes tell
+        each other, which they would do for plans that are never used.
+        """
+        if self._options.transport is not None or self._settings.feedback:
+            self._together = 1 if self._telling else min(2 * self._together, _TOGETHER)
+        else:
+            self._together = _TOGETHER
+        known = np.array([self._foreseen.popleft() for _ in range(min(self._together, len(self._foreseen)))])
+        begun = self._clock()
+        plans = self._shedding.plan(known)
+        took_s = (self._clock() - begun) / len(known)
+        for rates, keeps, ids in zip(known, plans.keeps, plans.ids, strict=True):
+            self._planned.append(_Planned(rates, keeps, ids, took_s))
 
     def _known(self, rates: Floats) -> Floats:
         self._seen.append(rates)
@@ -193,17 +267,25 @@ class Control:
         return self._smooth
 
     def _correct(self) -> None:
-        """Plan from now on with what nodes are found to be able to do."""
+        """Plan from now on with what nodes are found to be able to do; plans that were made for later are void."""
+        self._deliver()
+        begun = self._clock()
+        self._lost_s += sum(each.took_s for each in self._planned)
+        self._foreseen.extendleft(each.rates for each in reversed(self._planned))
+        self._planned.clear()
+        self._together = 1
         self._assumed = self._dearer
         nodes = tuple(
             replace(node, capacity=node.capacity / float(dearer))
             for node, dearer in zip(self._network.nodes, self._assumed, strict=True)
         )
-        self._planner = planner_of(self._name, replace(self._network, nodes=nodes), self._options, self._planner)
-        self._shedding = self._by_windows()
+        self._use(planner_of(self._name, replace(self._network, nodes=nodes), self._options, self._planner))
+        self._lost_s += self._clock() - begun
 
-    def _by_windows(self) -> Planner:
-        """The planner, with shares of windows before aggregates if windows are dropped."""
-        if self._settings.drops is Drops.RANDOM:
-            return self._planner
-        return WindowAware.of(self._planner, self._network, self._settings.batch)
+    def _use(self, planner: Apart) -> None:
+        """Plan by it from now on, with shares of windows before aggregates if windows are dropped."""
+        self._planner = planner
+        self._telling = [each for each in planner.planners if isinstance(each, _Telling)]
+        self._shedding: Planner = planner
+        if self._settings.drops is Drops.WINDOW:
+            self._shedding = WindowAware.of(planner, self._network, self._settings.batch)

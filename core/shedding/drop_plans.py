@@ -1,25 +1,27 @@
 """Drop plans made in advance, kept apart from any replay: the tables of planners, and what these were made for."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from adapt.core.errors import BadInput
 from adapt.core.resources.functions import Floats
+from adapt.core.shedding.fit.distributed import DFit
+from adapt.core.shedding.fit.kept_tables import kept_nodes, shown_nodes, stored_nodes
 from adapt.core.shedding.fit.point_tree import PointTree
 from adapt.core.shedding.fragments import Apart, Fragment
 from adapt.core.shedding.names import DropPlanner, Grid
 from adapt.core.shedding.network import Network
 from adapt.core.shedding.plan_table import Finder, PlanTable, TablePlanner
-from adapt.core.shedding.planner import Planner
+from adapt.core.shedding.planner import MadeAhead, Planner
 from adapt.core.shedding.program import Program
 from adapt.core.shedding.region_tree import RegionTree
-from adapt.core.shedding.registry import PlannerOptions, planner_of
+from adapt.core.shedding.registry import PlannerOptions, d_fit, planner_of
 from adapt.core.table import Column, Kind, Table
 
-MADE_AHEAD = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT)
-"""The planners whose plans stand in a table at one place; nodes of d-fit have one each, and tell parts of it."""
+MADE_AHEAD = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
+"""The planners whose plans stand in tables: at one place, or with d-fit one at every node."""
 
 _OF_A_REPLAY = {"stream", "rate", "scale"}
 """Fields of inputs that say what comes, not what the network can do with it."""
@@ -53,6 +55,10 @@ class DropPlans:
             UsageError: an option that a planner needs is not given, or it cannot take this network.
         """
         planners = {name: planner_of(name, network, options) for name in names if name in MADE_AHEAD}
+        for apart in planners.values():
+            for nodes in apart.planners:
+                if isinstance(nodes, DFit):
+                    nodes.settle()
         return cls(network, options.headroom, options.epsilon, options.grid, options.box, planners)
 
     def check(self, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> None:
@@ -85,22 +91,22 @@ class DropPlans:
     def shown(self) -> tuple[Table, ...]:
         """Every table for people: ids, conditions, scores, shares kept."""
         return tuple(
-            _titled(table.table(planner.program), f"Drop plans of {name}")
+            table
             for name, apart in self.planners.items()
-            for planner in _table_planners(apart)
-            for table, _ in planner.parts
+            for planner in apart.planners
+            for table in (shown_nodes(planner) if isinstance(planner, DFit) else _shown_plans(name, planner))
         )
 
     def tables(self) -> dict[str, Table]:
         """Everything as tables by name, from which `from_tables` makes it again, bit for bit."""
-        tables = {}
+        tables: dict[str, Table] = {}
         for name, apart in self.planners.items():
-            for at, planner in enumerate(_table_planners(apart)):
-                for part, (table, finder) in enumerate(planner.parts):
-                    place = f"{name}-{at}-{part}"
-                    tables[place] = _stored(table, planner.program)
-                    if isinstance(finder, RegionTree):
-                        tables[f"{place}-regions"] = _regions(finder)
+            for at, planner in enumerate(apart.planners):
+                place = f"{name}-{at}-"
+                stored = stored_nodes(planner) if isinstance(planner, DFit) else _stored_plans(planner)
+                assert isinstance(planner, MadeAhead)
+                stored["made"] = Table.of("Made", (Column("epsilon", Kind.NUMBER),), ((planner.epsilon,),))
+                tables |= {f"{place}{part}": table for part, table in stored.items()}
         return tables
 
 
@@ -114,7 +120,8 @@ def from_tables(
 
     Args:
         network: Theirs.
-        options: Headroom, epsilon, grid and highest rates that they were made with.
+        options: Headroom, epsilon, grid and highest rates that they were made with; and how nodes of d-fit are to go
+            on telling each other.
         names: Their planners.
         tables: By name.
 
@@ -144,12 +151,20 @@ def _told(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _table_planners(apart: Apart) -> list[TablePlanner]:
-    return [planner for planner in apart.planners if isinstance(planner, TablePlanner)]
+def _shown_plans(name: DropPlanner, planner: Planner) -> Iterator[Table]:
+    assert isinstance(planner, TablePlanner)
+    for table, _ in planner.parts:
+        yield replace(table.table(planner.program), title=f"Drop plans of {name}")
 
 
-def _titled(table: Table, title: str) -> Table:
-    return Table(title, table.columns, table.rows, table.note)
+def _stored_plans(planner: Planner) -> dict[str, Table]:
+    assert isinstance(planner, TablePlanner)
+    tables = {}
+    for part, (table, finder) in enumerate(planner.parts):
+        tables[f"{part}"] = _stored(table, planner.program)
+        if isinstance(finder, RegionTree):
+            tables[f"{part}-regions"] = _regions(finder)
+    return tables
 
 
 def _stored(table: PlanTable, program: Program) -> Table:
@@ -177,9 +192,13 @@ def _reader(
     """Makes the planner of each fragment, asked for in their order."""
     numbers = iter(range(len(network.inputs)))
 
-    def read(fragment: Fragment) -> TablePlanner:
+    def read(fragment: Fragment) -> Planner:
         place = f"{name}-{next(numbers)}-"
         program, box = Program.of(fragment.network, options.headroom), options.of(fragment).box
+        epsilon = float(tables[f"{place}made"].rows[0][0] or 0.0)
+        if name is DropPlanner.D_FIT:
+            mine = {at.removeprefix(place): table for at, table in tables.items() if at.startswith(place)}
+            return d_fit(program, options.of(fragment), kept_nodes(program, epsilon, mine))
         parts: list[tuple[PlanTable, Finder]] = []
         while f"{place}{len(parts)}" in tables:
             stored = tables[f"{place}{len(parts)}"]
@@ -190,7 +209,7 @@ def _reader(
             else:
                 child, plan = (np.array(regions.values(column), np.int64) for column in ("child", "plan"))
                 parts.append((table, RegionTree(box, np.flatnonzero(box > 0), child, plan)))
-        return TablePlanner(program, tuple(parts))
+        return TablePlanner(program, tuple(parts), epsilon)
 
     return read
 

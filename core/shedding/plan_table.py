@@ -78,15 +78,22 @@ class TablePlanner:
     Attributes:
         program: Of the network.
         parts: Tables with their indexes; each plans some of the drop arcs.
+        epsilon: That they were made with or came to: what plans of regions may lose of the best score, at most or on
+            average, or how wide apart the rates of rows are.
     """
 
-    def __init__(self, program: Program, parts: tuple[tuple[PlanTable, Finder], ...]) -> None:
-        self.program, self.parts = program, parts
+    def __init__(self, program: Program, parts: tuple[tuple[PlanTable, Finder], ...], epsilon: float) -> None:
+        self.program, self.parts, self.epsilon = program, parts, epsilon
         wiring = program.wiring
         self._whole = np.flatnonzero(
             (wiring.source[program.drop_arcs] < wiring.inputs) & (wiring.target[program.drop_arcs] < 0)
         )
         """Arcs from inputs straight to outputs, on which dropping saves nothing."""
+
+    @property
+    def size(self) -> int:
+        """How many plans there are."""
+        return sum(len(table) for table, _ in self.parts)
 
     def plan(self, rates: Floats) -> Plans:
         """Nothing is dropped where all fits; elsewhere the inputs are scaled down to the plan that is found."""

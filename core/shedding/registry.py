@@ -8,8 +8,9 @@ from typing import Protocol, runtime_checkable
 from adapt.core.errors import UsageError
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.fit.coordinator import fit
-from adapt.core.shedding.fit.distributed import DFit
+from adapt.core.shedding.fit.distributed import DFit, KeptTables
 from adapt.core.shedding.fit.distributed_cuts import DFitCuts
+from adapt.core.shedding.fit.exchange import Transport
 from adapt.core.shedding.fragments import Apart, Fragment
 from adapt.core.shedding.local import GreedyLocal
 from adapt.core.shedding.names import DropPlanner, Grid
@@ -34,6 +35,10 @@ class PlannerOptions:
         most_plans: A table has no more of them; what it then loses may be above epsilon.
         grid: Which rates stand in the tables of c-fit and d-fit.
         distance: What the scores in tables that nodes of d-fit tell each other may be off, so that less is told.
+        transport: What messages between nodes of d-fit and d-fit-cuts meet; None, they take no time and all arrive, so
+            that a planner is made with everything told.
+        trusting: Whether these nodes let in whatever others send, be it what they should have dropped.
+        seed: Of delays and losses.
     """
 
     headroom: float = 0.0
@@ -43,6 +48,9 @@ class PlannerOptions:
     most_plans: int = MOST_PLANS
     grid: Grid = Grid.SAFE
     distance: float = 0.0
+    transport: Transport | None = None
+    trusting: bool = False
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < 1:
@@ -88,15 +96,41 @@ def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
     return regions.planner()
 
 
-def _d_fit(program: Program, options: PlannerOptions) -> DFit:
-    nodes = DFit(program, options.box, options.epsilon, options.grid, options.most_plans, options.distance)
-    nodes.settle()
+def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
+    """Nodes with everything told, or still to be told where messages take time.
+
+    Args:
+        program: Of a fragment.
+        options: For the fragment.
+        kept: What they made and told before.
+
+    Raises:
+        UsageError: d-fit cannot take this network.
+        KeyError: what was kept is of another network.
+    """
+    nodes = DFit(
+        program,
+        options.box,
+        options.epsilon,
+        options.grid,
+        options.most_plans,
+        options.distance,
+        options.transport,
+        options.seed,
+        options.trusting,
+        kept,
+    )
+    if options.transport is None:
+        nodes.settle()
     return nodes
 
 
-def _d_fit_cuts(program: Program, _: PlannerOptions) -> DFitCuts:
-    groups = DFitCuts(program)
-    groups.settle()
+def _d_fit_cuts(program: Program, options: PlannerOptions) -> DFitCuts:
+    groups = DFitCuts(
+        program, options.transport, options.seed, asks=options.transport is None, trusting=options.trusting
+    )
+    if options.transport is None:
+        groups.settle()
     return groups
 
 
@@ -111,7 +145,7 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
         DropPlanner.C_FIT: lambda program, options: fit(
             program, options.box, options.epsilon, options.grid, options.most_plans
         ).planner(),
-        DropPlanner.D_FIT: _d_fit,
+        DropPlanner.D_FIT: d_fit,
         DropPlanner.D_FIT_CUTS: _d_fit_cuts,
         DropPlanner.EXACT: lambda program, _: Exact(program),
     }
@@ -144,7 +178,7 @@ def planner_of(
         network: What it plans for.
         options: What it may ask for.
         before: A planner of the same name and options whose place it takes; where nodes tell each other what they
-            know, they go on and tell only what changed.
+            know, they go on and tell only what changed, at once or as the transport lets them.
 
     Raises:
         UsageError: the planner needs an option that is not given, or cannot take this network.
@@ -158,7 +192,8 @@ def planner_of(
         for planner in following:
             if planner.program.wiring.arcs == program.wiring.arcs:
                 planner.change(program)
-                planner.settle()
+                if chosen.transport is None:
+                    planner.settle()
                 return planner
         return PLANNERS[name](program, chosen.of(fragment))
 

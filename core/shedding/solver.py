@@ -89,7 +89,7 @@ class Regions:
         plan[planned] = np.arange(len(planned))
         table = PlanTable(low, high, scores, np.array(self._error)[planned], flows)
         tree = RegionTree(self._most, self._axes, child, plan)
-        return TablePlanner(self.program, ((table, tree),))
+        return TablePlanner(self.program, ((table, tree),), self.error)
 
     def corners(self) -> int:
         """How many different points were planned."""

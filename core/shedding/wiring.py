@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.compiled import compiled
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.network import Network
 
@@ -112,15 +113,16 @@ class Wiring:
         Returns:
             Shape (points, arcs).
         """
-        given = np.zeros((len(rates), len(self.network.sources)))
-        given[:, : self.inputs] = rates
         kept = np.empty((len(rates), len(self.arcs)))
-        for source in range(given.shape[1]):
-            out = self.arcs_of(source)
-            kept[:, out] = given[:, [source]] * keeps[:, out]
-            for arc in range(out.start, out.stop):
-                if self.target[arc] >= 0:
-                    given[:, self.target[arc]] += self.gain[arc] * kept[:, arc]
+        _flow(
+            np.ascontiguousarray(rates, np.float64),
+            np.ascontiguousarray(keeps, np.float64),
+            self.source,
+            self.target,
+            self.gain,
+            np.empty(len(self.network.sources)),
+            kept,
+        )
         return kept
 
     def unshed(self, rates: Floats) -> Floats:
@@ -151,3 +153,19 @@ def _arcs(network: Network) -> Iterable[Arc]:
             yield Arc(source, operator.name, port)
     for output in network.outputs:
         yield Arc(output.source, output.name, -1)
+
+
+@compiled
+def _flow(
+    rates: Floats, keeps: Floats, source: Indices, target: Indices, gain: Floats, given: Floats, kept: Floats
+) -> None:
+    """What is kept on each arc of each point; `given` is room for what sources give."""
+    for point in range(len(rates)):
+        given[:] = 0.0
+        for entering in range(rates.shape[1]):
+            given[entering] = rates[point, entering]
+        share = point if len(keeps) > 1 else 0
+        for arc in range(len(source)):
+            kept[point, arc] = given[source[arc]] * keeps[share, arc]
+            if target[arc] >= 0:
+                given[target[arc]] += gain[arc] * kept[point, arc]

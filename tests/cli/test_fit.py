@@ -57,6 +57,63 @@ weight = 0.1
 """
 
 
+TWO_NODES = """
+[settings]
+tick = "100ms"
+lag_ticks = 0
+
+[[node]]
+name = "edge"
+
+[[node]]
+name = "desk"
+
+[[input]]
+name = "clicks"
+stream = { column = "stream", equals = "s0" }
+
+[[input]]
+name = "orders"
+stream = { column = "stream", equals = "s1" }
+
+[[operator]]
+name = "read"
+node = "edge"
+kind = "map"
+inputs = ["clicks"]
+cost = 0.0004
+
+[[operator]]
+name = "book"
+node = "edge"
+kind = "map"
+inputs = ["orders"]
+cost = 0.0008
+
+[[operator]]
+name = "pages"
+node = "desk"
+kind = "map"
+inputs = ["read"]
+cost = 0.0012
+
+[[operator]]
+name = "sales"
+node = "desk"
+kind = "map"
+inputs = ["book"]
+cost = 0.0004
+
+[[output]]
+name = "out"
+from = "pages"
+
+[[output]]
+name = "sold"
+from = "sales"
+"""
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """A trace of four thousand rows in a second, and networks, in the current folder."""
@@ -73,6 +130,7 @@ def here(tmp_path, monkeypatch):
     write_trace(tmp_path / "back.trace", {"ts": [1, 3, 2], "key": ["a", "b", "c"], "stream": ["s0", "s0", "s0"]})
     for name, text in (
         ("n", NETWORK),
+        ("two", TWO_NODES),
         ("odd", NETWORK.replace('"s0"', '"s7"')),
         ("ints", NETWORK.replace('["k1", "k3"]', "[1, 3]")),
         ("unbound", NETWORK.replace('stream = { column = "stream", equals = "s0" }', "")),
@@ -145,6 +203,25 @@ def test_plans_made_in_advance_are_kept_shown_and_used_again(adapt, here):
     adapt.done("report", "n.plans", "--html", "plans.html")
     refused = adapt.refused(3, *line, "--headroom", "0.5")
     assert "n.plans was made with headroom 0.05, not 0.5; give another folder, or remove it" in refused
+
+
+def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here):
+    line = "replay fit x.trace -n two.toml --planner d-fit --epsilon 0.2 --format json".split()
+    at_once = json.loads(adapt.done(*line).out)
+    late = json.loads(adapt.done(*line, "--message-delay", "150ms", "--message-loss", "0.2").out)
+    assert [row["stale"] for row in at_once["ticks"]] == ["no"] * 10
+    assert [row["stale"] for row in late["ticks"]][:2] == ["yes", "yes"]
+    assert late["parameters"]["messages"] == {"delay_s": 0.15, "jitter_s": 0.0, "loss": 0.2, "resend_s": 1.0}
+    assert late["planners"][0]["message_rows"] == sum(row["message_rows"] for row in late["ticks"]) > 0
+    assert late["planners"][0]["score"] < at_once["planners"][0]["score"]
+
+
+def test_tables_are_as_small_as_is_asked_and_the_epsilon_of_that_is_told(adapt, here):
+    line = "replay fit x.trace -n two.toml --planner solver,c-fit --epsilon 0.1 --format json".split()
+    large, small = (json.loads(adapt.done(*line, *more).out)["planners"] for more in ([], ["--most-plans", "20"]))
+    for before, after in zip(large, small, strict=True):
+        assert before["epsilon"] <= 0.1 < after["epsilon"]
+        assert after["table"] <= 20 < before["table"]
 
 
 def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
@@ -223,7 +300,11 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (3, "back.trace -n n.toml", "is before the one above it; sort the trace by 'ts'"),
         (3, "none.trace -n n.toml", "make one with `adapt ingest"),
         (2, "x.trace -n n.toml --planner exakt", "there is no planner 'exakt'; did you mean 'exact'?"),
-        (2, "x.trace -n n.toml --planner exact --plans p", "none of exact keeps plans; solver, solver-w, c-fit do"),
+        (
+            2,
+            "x.trace -n n.toml --planner exact --plans p",
+            "none of exact keeps plans; solver, solver-w, c-fit, d-fit do",
+        ),
         (3, "x.trace -n n.toml --planner c-fit --plans x.trace", "x.trace is a trace, but a drop-plan table is needed"),
         (4, "x.trace -n n.toml --planner c-fit --plans no/such", "no does not exist"),
         (2, "x.trace -n n.toml --tick 0s", "tick is 0"),
@@ -235,6 +316,9 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (2, "x.trace -n n.toml --speedup 0", "a speed-up of 0 is none"),
         (2, "x.trace -n n.toml --true-costs 0", "true costs cannot be 0 times"),
         (2, "x.trace -n n.toml --seed -1", "a seed of -1"),
+        (2, "x.trace -n n.toml --most-plans 0", "tables of 0 plans are none"),
+        (2, "x.trace -n n.toml --message-delay soon", "'soon' is no length of time"),
+        (2, "x.trace -n n.toml --message-loss 1", "a share of 1 of all messages is lost"),
         (2, "x.trace -n n.toml --queue 0", "a worker that holds 0 tuples"),
         (2, "x.trace -n n.toml --queue 5 --tau2 1", "tau2 is 1"),
         (2, "x.trace -n n.toml --queue 5 --drops window", "tuples that nodes refuse lack in windows"),

@@ -9,6 +9,7 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.replay.fit import FitOptions
+from adapt.core.shedding.fit.exchange import Transport
 from adapt.core.shedding.names import DropPlanner
 from adapt.core.shedding.registry import PlannerOptions, planner_of
 from adapt.core.shedding.settings import SheddingSettings
@@ -25,6 +26,9 @@ ROWS = 4_000
 NETWORK = """
 [[node]]
 name = "edge"
+
+[[node]]
+name = "desk"
 
 [[input]]
 name = "clicks"
@@ -48,9 +52,34 @@ kind = "map"
 inputs = ["orders"]
 cost = 0.0005
 
+[[operator]]
+name = "tally"
+node = "desk"
+kind = "map"
+inputs = ["parse"]
+cost = 0.0016
+
+[[operator]]
+name = "alarm"
+node = "desk"
+kind = "map"
+inputs = ["tally"]
+cost = 0.0002
+
+[[operator]]
+name = "sum"
+node = "desk"
+kind = "map"
+inputs = ["tally"]
+cost = 0.0004
+
+[[output]]
+name = "alarms"
+from = "alarm"
+
 [[output]]
 name = "pages"
-from = "parse"
+from = "sum"
 
 [[output]]
 name = "sales"
@@ -58,7 +87,7 @@ from = "book"
 weight = 3.0
 """
 
-TABLES = (DropPlanner.SOLVER, DropPlanner.C_FIT)
+TABLES = (DropPlanner.SOLVER, DropPlanner.C_FIT, DropPlanner.D_FIT)
 SETTINGS = SheddingSettings(tick_us=100_000, lag_ticks=0)
 
 
@@ -76,15 +105,17 @@ def here(tmp_path):
     return tmp_path
 
 
-def replayed(here, out=None, step=1.0, planners=(DropPlanner.EXACT, *TABLES), settings=SETTINGS, **options):
+def replayed(
+    here, out=None, step=1.0, planners=(DropPlanner.EXACT, *TABLES), settings=SETTINGS, options=None, **others
+):
     seconds = count(step=step)
     return replay_fit_trace(
         open_trace(here / "x.trace"),
         out and here / out,
         open_network(here / "n.toml"),
-        FitOptions(planners, settings),
+        FitOptions(planners, settings, **(options or {})),
         clock=lambda: next(seconds),
-        **options,
+        **others,
     )
 
 
@@ -167,12 +198,38 @@ def test_what_comes_in_is_no_part_of_the_network_that_plans_are_for(here):
     replayed(here, plans=here / "n.plans")
 
 
+@pytest.mark.parametrize("settings", [SETTINGS, replace(SETTINGS, feedback=True)])
+def test_nodes_go_on_from_kept_tables_as_they_would_have(here, settings):
+    told = {
+        "transport": Transport(delay_s=0.15, jitter_s=0.1, loss=0.3, resend_s=0.6),
+        "distance": 0.01,
+        "cost_scale": 1.4,
+    }
+    made, read = (
+        replayed(here, planners=(DropPlanner.D_FIT,), settings=settings, plans=here / "n.plans", options=told)
+        for _ in range(2)
+    )
+    assert made.outcomes[0].sent == read.outcomes[0].sent
+    assert made.outcomes[0].sent.rows > 0
+    keeps = [[decision.keeps.tolist() for decision in run.outcomes[0].decisions] for run in (made, read)]
+    assert keeps[0] == keeps[1]
+    stale = [decision.stale for decision in read.outcomes[0].decisions]
+    assert any(stale) == settings.feedback, "what was made in advance was told in advance"
+
+
 def test_the_report_shows_every_plan_with_its_conditions_and_score(here):
     replayed(here, plans=here / "n.plans")
     told = reported(here / "n.plans")
     assert told.kind == "drop-plan table"
-    solver, c_fit = told.tables
+    solver, c_fit, edge, desk, messages = told.tables
     assert [solver.title, c_fit.title] == ["Drop plans of solver", "Drop plans of c-fit"]
+    assert [edge.title, desk.title] == ["Drop plans of d-fit, node edge", "Drop plans of d-fit, node desk"]
+    assert {"plan", "parse -> tally from", "score", "keep tally -> sum"} <= {column.name for column in desk.columns}
+    assert {tuple(row[:3]) for row in messages.rows} == {
+        ("edge", "desk", "bounds"),
+        ("desk", "edge", "table"),
+        ("desk", "edge", "conditions"),
+    }
     assert solver.values("plan") == list(range(1, len(solver.rows) + 1))
     assert max(solver.values("error")) <= SETTINGS.epsilon
     assert {"clicks from", "orders to", "score", "keep clicks -> parse"} <= {column.name for column in c_fit.columns}

@@ -1,7 +1,7 @@
 """Drop plans on disk: the tables that planners made in advance for a query network, with the network's text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -74,8 +74,12 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
     return manifest
 
 
-def read_drop_plans(path: Path) -> StoredDropPlans:
+def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDropPlans:
     """Read drop plans, every byte checked.
+
+    Args:
+        path: The artefact's folder.
+        asked: How nodes of d-fit are to go on telling each other; its other fields are those that were kept.
 
     Raises:
         BadInput: there is no such artefact, or it is damaged; the sentence names the file.
@@ -84,7 +88,8 @@ def read_drop_plans(path: Path) -> StoredDropPlans:
     verify(path, manifest)
     facts = manifest.summary
     try:
-        options = PlannerOptions(
+        options = replace(
+            asked or PlannerOptions(),
             headroom=facts["headroom"],
             epsilon=facts["epsilon"],
             grid=Grid(facts["grid"]),

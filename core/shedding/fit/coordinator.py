@@ -56,7 +56,7 @@ class Fit:
                 flows=flows,
             )
             parts.append((table, tree))
-        return TablePlanner(program, tuple(parts))
+        return TablePlanner(program, tuple(parts), self.epsilon)
 
 
 def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, most_rows: int = 1_000_000) -> Fit:

@@ -1,12 +1,12 @@
 """D-FIT: every node makes its own table from what its neighbours tell it, and plans by it for itself."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.resources.functions import Floats
-from adapt.core.shedding.closing import ClosingOrder
 from adapt.core.shedding.fit.coordinator import COARSER, check_nodes
 from adapt.core.shedding.fit.exchange import Channel, Exchange, Traffic, Transport
 from adapt.core.shedding.fit.messages import Sheet, Topic, good_enough
@@ -27,6 +27,23 @@ _SAME = 1 + 1e-9
 
 _ALL_FITS = -2
 """Instead of a row's number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptTables:
+    """What nodes had made and told when there was nothing left to tell.
+
+    Attributes:
+        epsilon: That tables were made with.
+        tables: Of each node, with the flows of its own drop arcs.
+        conditions: Of each node, shape (conditions, dimensions of its table).
+        traffic: What was sent.
+    """
+
+    epsilon: float
+    tables: Mapping[int, FitRows]
+    conditions: Mapping[int, Floats]
+    traffic: Mapping[Channel, Traffic]
 
 
 @dataclass(slots=True, eq=False)
@@ -59,8 +76,9 @@ class DFit:
 
     A node plans by its own table: where its conditions do not hold, it takes the best row at or below what arrives,
     scales what enters down to it, and drops on its splits what the row says. So no node is ever overloaded, however
-    old the tables that others go by: it sheds at its entrance what they should have. A node that has no table sheds
-    what is worth least to it.
+    old the tables that others go by: it sheds at its entrance what they should have, and what they did for that was
+    for nothing. Nodes that trust each other let in what comes, as the paper has it, and are overloaded until the others
+    know better. A node that has no table takes all that leaves it for others to be worth the same.
 
     Source: FIT, sections 4, 6.3, 7 and 8.2.5.
     """
@@ -75,6 +93,8 @@ class DFit:
         distance: float = 0.0,
         transport: Transport | None = None,
         seed: int = 0,
+        trusting: bool = False,
+        kept: KeptTables | None = None,
     ) -> None:
         """All nodes, with everything still to be told.
 
@@ -87,24 +107,40 @@ class DFit:
             distance: Part of the score that a table may be off at its receiver, so that fewer rows are sent; 0, none.
             transport: What messages meet; None, nothing.
             seed: Of delays and losses.
+            trusting: Whether nodes let in whatever others send.
+            kept: What nodes made and told before, for the same network; None, all is still to be made.
 
         Raises:
             UsageError: the network or grid is of another kind.
+            KeyError: a node's table was not kept.
         """
         check_nodes(program, "d-fit")
         if grid is Grid.GUARANTEED:
             raise UsageError("the guaranteed grid needs one place that knows all inputs; use c-fit, or the safe grid")
         if not 0 <= distance < 1:
             raise UsageError(f"tables may be {distance:g} of the score off; give a part from 0 to below 1")
-        self._most, self._epsilon, self._distance = most, epsilon, distance
+        self._most, self._epsilon, self._distance, self._trusting = most, epsilon, distance, trusting
         self._spacing = Spacing(epsilon, grid, None, most_rows)
         self._exchange = Exchange(transport or Transport(), np.random.default_rng(seed))
         self._states: dict[int, _State] = {}
         self._place(program)
         for node in self._topology.nodes:
             self._states[node] = _State()
+        if kept is not None:
+            self._take_up(kept)
+            return
         for node in self._topology.nodes:
             self._react(node)
+
+    @property
+    def size(self) -> int:
+        """Rows of all tables."""
+        return sum(len(state.table) for state in self._states.values() if state.table is not None)
+
+    @property
+    def stale(self) -> bool:
+        """Whether some nodes lack what others want told."""
+        return not self._exchange.up_to_date
 
     @property
     def now_s(self) -> float:
@@ -128,6 +164,31 @@ class DFit:
     def table(self, node: int) -> FitRows | None:
         """The table of a node, with the flows of its own drop arcs only; None, it has none yet."""
         return self._states[node].table
+
+    def kept(self) -> KeptTables:
+        """What nodes have made and told, once they are settled."""
+        made = {node: state for node, state in self._states.items() if state.table is not None}
+        return KeptTables(
+            self.epsilon,
+            {node: state.table for node, state in made.items() if state.table is not None},
+            {node: state.conditions for node, state in made.items()},
+            self.traffic(),
+        )
+
+    def shares(self, node: int) -> tuple[Indices, Floats]:
+        """The variables of a node's splits, and the share that each row of its table keeps there.
+
+        Returns:
+            Shapes (splits,) and (rows, splits).
+        """
+        site, table = self._sites[node], self._states[node].table
+        splits, whole = site.split_variables()
+        if table is None:
+            return whole, np.ones((0, len(whole)))
+        arriving = table.rates[:, : len(site.entering)]
+        inner = site.part.program
+        keeps = inner.keeps(arriving, _planned(site, table, arriving, np.arange(len(table))))
+        return whole, keeps[:, inner.drop_arcs[splits]]
 
     def tops(self) -> list[int]:
         """Nodes that tell their tables to none."""
@@ -187,6 +248,25 @@ class DFit:
             ids[:, at] = self._shed(node, wiring.flows(rates, keeps), keeps, cap)
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
 
+    def _take_up(self, kept: KeptTables) -> None:
+        """Go on from what was made and told before."""
+        self._spacing = replace(self._spacing, epsilon=kept.epsilon)
+        for node in self._topology.nodes:
+            bounds = self._bounds(node)
+            assert bounds is not None, "those before it have told theirs"
+            if not self._sites[node].leaf:
+                for other, sheet in self._bounds_for_others(self._sites[node].passed_on(bounds)):
+                    self._exchange.assume(Channel(node, other, Topic.BOUNDS), sheet)
+            table, where = kept.tables[node], kept.conditions[node]
+            if not np.array_equal(table.dimensions, self._topology.dimensions[node]):
+                raise KeyError(node)
+            self._states[node] = _State(table, where)
+            if node in self._topology.receiver:
+                receiver = self._topology.receiver[node]
+                self._exchange.assume(Channel(node, receiver, Topic.TABLE), _sheet(table))
+                self._exchange.assume(Channel(node, receiver, Topic.CONDITIONS), Sheet(table.dimensions, where))
+        self._exchange.assume_sent(kept.traffic)
+
     def _place(self, program: Program) -> None:
         self.program = program
         self._sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
@@ -227,7 +307,8 @@ class DFit:
             self._states[node] = _State()
             return
         if not site.leaf:
-            self._tell_bounds(node, site.passed_on(bounds))
+            for other, sheet in self._bounds_for_others(site.passed_on(bounds)):
+                self._exchange.tell(Channel(node, other, Topic.BOUNDS), sheet)
         behind = self._behind(node)
         if behind is None:
             self._states[node] = _State()
@@ -272,17 +353,16 @@ class DFit:
             conditions.append((arcs, where.rows))
         return tables, conditions
 
-    def _tell_bounds(self, node: int, leaving: Bounds) -> None:
+    def _bounds_for_others(self, leaving: Bounds) -> Iterator[tuple[int, Sheet]]:
         for other in self._topology.nodes:
             arcs = leaving.arcs[np.isin(leaving.arcs, self._sites[other].entering)]
             if len(arcs):
                 part = leaving.of(arcs)
-                sheet = Sheet(arcs, np.stack((part.most, part.corners), axis=1))
-                self._exchange.tell(Channel(node, other, Topic.BOUNDS), sheet)
+                yield other, Sheet(arcs, np.stack((part.most, part.corners), axis=1))
 
     def _tell_table(self, node: int, table: FitRows, where: Floats) -> None:
         receiver = self._topology.receiver[node]
-        sheet = Sheet(table.dimensions, np.concatenate((table.rates, table.scores[:, None]), axis=1))
+        sheet = _sheet(table)
         channel = Channel(node, receiver, Topic.TABLE)
         told = self._exchange.told(channel)
         if told is not None:
@@ -304,15 +384,22 @@ class DFit:
             promised = state.table.rates[found[some], len(site.entering) :] * _SAME
             cap[np.ix_(some, passing)] = np.minimum(arriving[np.ix_(some, passing)], promised)
             ids = np.where(found >= 0, found + 1, np.where(found == _ALL_FITS, UNSHED, NO_PLAN))
-        keeps[:, site.part.arcs] *= site.part.program.keeps(flows[:, site.entering], variables)
+        kept = site.part.program.keeps(flows[:, site.entering], variables)
+        if self._trusting:
+            kept[:, np.isin(site.part.arcs, site.sent_by_others)] = 1.0
+        keeps[:, site.part.arcs] *= kept
         return ids
+
+
+def _sheet(table: FitRows) -> Sheet:
+    return Sheet(table.dimensions, np.concatenate((table.rates, table.scores[:, None]), axis=1))
 
 
 def _alone(site: Site, arriving: Floats) -> tuple[Floats, Indices]:
     """What a node keeps that knows nothing of others, and ids."""
     inner = site.part.program
     links = (arriving @ site.links.T).max(axis=1, initial=1.0)
-    variables, _ = ClosingOrder.of(inner).plan(arriving / links[:, None])
+    variables, _ = site.alone.plan(arriving / links[:, None])
     shed = (variables < inner.unshed(arriving)).any(axis=1)
     return variables, np.where(shed, MADE, UNSHED)
 

@@ -28,15 +28,25 @@ class DFitCuts:
     bring; a child that would bring less than its cuts say tells the cut that says so. As cuts hold for all rates, they
     are asked for less and less often.
 
-    A node plans by what arrives, so that none is ever overloaded, whatever the cuts that others go by. A cut is kept as
-    the prices that it is made of, and these still make one when numbers change: only what changed is told again.
+    Where plans cannot wait for answers, nobody asks: a parent plans by the cuts that it knows, and a child that gets
+    what would bring less than they say tells the cut that says so.
+
+    A node plans by what arrives, so that none is ever overloaded, whatever the cuts that others go by, unless nodes
+    trust each other. A cut is kept as the prices that it is made of, and these still make one when numbers change: only
+    what changed is told again.
 
     Source: FIT, sections 4 and 6, with cuts in place of tables, as in Benders, Partitioning procedures for solving
     mixed-variables programming problems (1962), nested.
     """
 
     def __init__(
-        self, program: Program, transport: Transport | None = None, seed: int = 0, most_cuts: int = MOST_CUTS
+        self,
+        program: Program,
+        transport: Transport | None = None,
+        seed: int = 0,
+        most_cuts: int = MOST_CUTS,
+        asks: bool = True,
+        trusting: bool = False,
     ) -> None:
         """All groups, with everything still to be told.
 
@@ -45,8 +55,11 @@ class DFitCuts:
             transport: What messages meet; None, nothing.
             seed: Of delays and losses.
             most_cuts: That a group may have.
+            asks: Whether a plan waits until all have answered, however long messages take.
+            trusting: Whether groups let in whatever others send.
         """
         self._exchange, self._most_cuts = Exchange(transport or Transport(), np.random.default_rng(seed)), most_cuts
+        self._asks, self._trusting = asks, trusting
         self._recipes: dict[int, list[Recipe]] = {}
         self._masters: dict[int, Master] = {}
         self.asked = 0
@@ -60,6 +73,11 @@ class DFitCuts:
     def settled(self) -> bool:
         """Whether there is nothing left to tell."""
         return self._exchange.idle
+
+    @property
+    def stale(self) -> bool:
+        """Whether some nodes lack what others want told."""
+        return not self._exchange.up_to_date
 
     @property
     def now_s(self) -> float:
@@ -115,14 +133,17 @@ class DFitCuts:
                 self._react(name)
 
     def plan(self, rates: Floats) -> Plans:
-        """The best plans, groups asking each other until they agree; nothing is dropped where all fits."""
-        return self._plan(rates, asks=True)
+        """The best plans, groups asking each other until they agree; nothing is dropped where all fits.
+
+        Where nobody asks, plans by the cuts that are known, and what follows is told.
+        """
+        return self._plan(rates, asks=self._asks, tells=not self._asks)
 
     def plan_unasked(self, rates: Floats) -> Plans:
         """Plans by the cuts that have been told so far, however old."""
-        return self._plan(rates, asks=False)
+        return self._plan(rates, asks=False, tells=False)
 
-    def _plan(self, rates: Floats, asks: bool) -> Plans:
+    def _plan(self, rates: Floats, asks: bool, tells: bool) -> Plans:
         program, wiring = self.program, self.program.wiring
         keeps = np.ones((len(rates), len(wiring.arcs)))
         ids = np.full((len(rates), len(self._groups)), UNSHED, np.int64)
@@ -134,8 +155,12 @@ class DFitCuts:
                 if asks and group.name not in self._parent:
                     values = self._agreed(group, arriving, rates[point])[1]
                 else:
-                    values = self._solved(group, arriving, rates[point])[1]
+                    score, values = self._solved(group, arriving, rates[point])
+                    if tells:
+                        self._tell_less(group, arriving, rates[point], score)
                 shares = group.shares(arriving, values)
+                if self._trusting:
+                    shares[wiring.source[group.drop_arcs[: len(group.entering)]] >= program.inputs] = 1.0
                 keeps[point, group.drop_arcs] *= shares
                 if (shares < 1).any():
                     ids[point, at] = MADE
@@ -178,6 +203,21 @@ class DFitCuts:
         self._react(name)
         self.settle()
         return True
+
+    def _tell_less(self, group: Group, arriving: Floats, rates: Floats, score: float) -> None:
+        """Let a group whose cuts say more than what arrives brings tell the cut that says so, whenever that arrives."""
+        name = group.name
+        if name not in self._parent or group.alone or len(self._recipes[name]) >= self._most_cuts:
+            return
+        point = np.concatenate((arriving, rates[self.program.wiring.source[group.passing]]))
+        cuts = self.cuts(name)
+        if score >= float((cuts[:, 0] + cuts[:, 1:] @ point).min()) * (1 - _FAR):
+            return
+        recipe = self._master(name).recipe()
+        cut = group.cut(recipe, self._sheets(name))
+        if float(cut[0] + cut[1:] @ point) < float((cuts[:, 0] + cuts[:, 1:] @ point).min()) * (1 - _FAR):
+            self._recipes[name].append(recipe)
+            self._react(name)
 
     def _solved(self, group: Group, arriving: Floats, rates: Floats) -> tuple[float, Floats]:
         passing = rates[self.program.wiring.source[group.passing]]

@@ -75,6 +75,7 @@ class Site:
         part: What it runs.
         leaving: Arcs that leave it, for other nodes or as outputs; shape (leaving,).
         leaf: Whether all that leaves it are outputs.
+        alone: How it drops when it was told nothing: a tuple that leaves for another node is taken to be worth one.
     """
 
     def __init__(self, program: Program, node: int) -> None:
@@ -94,12 +95,19 @@ class Site:
         self._load = units[:, inner.drop_arcs] @ inner.rows[0] / inner.limits[0]
         """Of the node by a tuple/s that enters, as a part of its limit; shape (entering,)."""
         self._order = ClosingOrder.of(inner, roots=False) if self.leaf else None
+        unknown = np.where(wiring.target >= 0, 1.0, wiring.worth)
+        self.alone = ClosingOrder.of(Part.of(wiring, node, float(program.limits[node]), unknown).program)
         self.straight = self.leaf and _all_runs_straight_into(program, self.part.entering, self._operators)
 
     @property
     def entering(self) -> Indices:
         """Arcs that enter it, in rising order; shape (entering,)."""
         return self.part.entering
+
+    @property
+    def sent_by_others(self) -> Indices:
+        """Of the arcs that enter it, those that come from other nodes; shape (sent,)."""
+        return self.entering[self.program.wiring.source[self.entering] >= self.program.inputs]
 
     @property
     def worth(self) -> Floats:

@@ -8,6 +8,8 @@ from adapt.core.errors import UsageError
 from adapt.core.replay.bound_rows import Binding
 from adapt.core.replay.fit import FitOptions, replay_fit
 from adapt.core.replay.run import run_as_data
+from adapt.core.shedding import control
+from adapt.core.shedding.fit.exchange import Transport
 from adapt.core.shedding.names import DropPlanner, Flow, OperatorKind
 from adapt.core.shedding.network import ColumnEquals, Input, Network, Node, Operator, Output
 from adapt.core.shedding.registry import PLANNERS
@@ -118,6 +120,37 @@ def test_nodes_whose_tables_may_be_off_tell_less_when_capacities_are_corrected()
     assert near.sent.rows < exact.sent.rows
     scores = [sum(tick.score for tick in outcome.ticks) for outcome in (exact, near)]
     assert scores[1] >= 0.7 * scores[0]
+
+
+@pytest.mark.parametrize("planner", [DropPlanner.D_FIT, DropPlanner.D_FIT_CUTS])
+def test_until_messages_arrive_nodes_lose_score_or_if_they_trust_each_other_are_overloaded(planner) -> None:
+    steady = stream(16, low=700, high=701)
+    late = Transport(delay_s=2.5, jitter_s=0.4, loss=0.2, resend_s=4.0)
+    known, careful, trusting = (
+        replay((planner,), batches=steady, flow=Flow.FLUID, transport=transport, trusting=trusting).outcomes[0]
+        for transport, trusting in ((None, False), (late, False), (late, True))
+    )
+    assert known.stale == 0 < careful.stale < 16
+    stale = np.array([decision.stale for decision in careful.decisions])
+    assert not stale[-1]
+    assert careful.scores[stale].max() < 0.95 * known.scores.min()
+    assert careful.scores[~stale] == pytest.approx(known.scores[~stale], rel=0.05)
+    assert not careful.overloaded.any()
+    assert trusting.overloaded[0]
+    assert not trusting.overloaded[-1]
+    for outcome in (careful, trusting):
+        assert sum(decision.sent.size for decision in outcome.decisions) == outcome.sent.size > 0
+
+
+@pytest.mark.parametrize("lag", [0, 2])
+def test_plans_made_for_several_ticks_together_are_void_once_capacities_are_corrected(monkeypatch, lag) -> None:
+    settings = SheddingSettings(lag_ticks=lag, headroom=0.0, feedback=True, smoothing=0.7)
+    together = replay((DropPlanner.EXACT,), settings, stream(40), cost_scale=1.3).outcomes[0]
+    monkeypatch.setattr(control, "_TOGETHER", 1)
+    one_by_one = replay((DropPlanner.EXACT,), settings, stream(40), cost_scale=1.3).outcomes[0]
+    for before, after in zip(one_by_one.decisions, together.decisions, strict=True):
+        assert before.rates.tolist() == after.rates.tolist()
+        assert before.keeps == pytest.approx(after.keeps, abs=1e-9)
 
 
 def test_nodes_that_refuse_by_the_shed_factor_keep_latency_short_without_a_plan() -> None:
