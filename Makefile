@@ -10,7 +10,7 @@ demo: .venv/.run
 	$(BIN)/adapt demo --out adapt-demo
 
 test: .venv/.dev
-	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder
 
 check: format lint types test
 
@@ -46,7 +46,7 @@ bench: .venv/.dev
 
 # The long tier: many more random examples, many more kills.
 soak: .venv/.dev
-	ADAPT_SOAK=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+	ADAPT_SOAK=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder
 
 # What the papers claim, held against this program: as tests, then as a page under build/paper, which goes on where an
 # interrupted run ended. PAPER=--quick rehearses it; PAPER="--only flux" measures one paper;

@@ -16,14 +16,43 @@ settings.register_profile("unhurried", deadline=None)  # the first example of a 
 settings.register_profile("soak", deadline=None, max_examples=1000)
 settings.load_profile("soak" if os.environ.get("ADAPT_SOAK") else "unhurried")
 
+# A Java process of the tests lives for minutes at most, too short for what the optimising compiler costs to pay.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 REPOSITORY = Path(__file__).parent.parent
 
 
+LONG = ("claims", "journeys", "contracts", "paper")
+"""Folders of long tests."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests are spread over processes, those on Spark share one, and each other file stays whole."""
+    """Where tests are spread over processes, those on Spark share one, and each other file stays whole.
+
+    The one begins with those on Spark, and others with the long ones, so that all end at about the same time.
+    """
     for item in items:
-        uses_spark = "spark" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if uses_spark else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group("spark" if on_spark(item) else str(item.path)))
+    items.sort(key=lambda item: (not on_spark(item), item.path.relative_to(REPOSITORY / "tests").parts[0] not in LONG))
+
+
+def on_spark(item: pytest.Item) -> bool:
+    """Whether a test has the Spark session, by itself or through another fixture."""
+    return "spark" in getattr(item, "fixturenames", ())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A test that has not asked for Spark may not start it: it would be a second one, in another process."""
+    with pytest.MonkeyPatch.context() as patched:
+        if not on_spark(item):
+            patched.setattr("adapt.traces.session._started", unasked)
+        return (yield)
+
+
+def unasked(_: object) -> None:
+    """Stands in the place of starting Spark."""
+    raise AssertionError("this test starts Spark: it needs the fixture `spark`")
 
 
 @pytest.fixture(scope="session")

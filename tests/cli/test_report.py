@@ -1,4 +1,4 @@
-"""`adapt report` over artefacts made without Spark."""
+"""`adapt report`, nearly all of it over artefacts made without Spark."""
 
 import json
 
@@ -70,6 +70,7 @@ def test_a_page_needs_a_place_before_it_is_made(adapt, plans):
     assert "is a folder" in adapt.refused(4, "report", "2.plan", "--html", str(plans))
 
 
+@pytest.mark.usefixtures("spark")
 def test_every_byte_is_checked_if_asked(adapt, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("ts,key\n" + "".join(f"17{at:08d},k{at}\n" for at in range(2_000)))

@@ -123,6 +123,7 @@ def test_a_write_of_spark_may_fail(spark, source, tmp_path, monkeypatch, nth):
     assert spark.range(3).count() == 3
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_disk_that_is_full_for_spark_is_told_so(source, tmp_path, monkeypatch):
     from py4j.protocol import Py4JError
     from pyspark.sql import DataFrameWriter
