@@ -1,6 +1,7 @@
 """Resources measured by columns, through the commands: a CSV without Spark, and a real log, skewed in bytes."""
 
 import json
+import shutil
 from collections import defaultdict
 
 import pyarrow.parquet as pq
@@ -8,6 +9,10 @@ import pytest
 
 from adapt.traces.artefacts.frequencies import read_frequencies
 from adapt.traces.artefacts.plans import read_plan
+from adapt.traces.ingest import ingest
+from adapt.traces.mapping import Mapping
+from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.sniff import ReadOptions
 
 CHANNELS = 4
 
@@ -114,11 +119,23 @@ def test_a_bad_number_is_refused_with_its_line(adapt, here):
     adapt.done(*line)
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here, real_traces):
+@pytest.fixture(scope="module")
+def ingested(spark, real_traces, tmp_path_factory):
+    """The log by path, with its bytes."""
+    log, made = real_traces("weblog-2015/apache_logs"), tmp_path_factory.mktemp("web") / "web.trace"
+    ingest([str(log)], made, Mapping("path", bytes="bytes"), reading=ReadOptions(FormatName.CLF))
+    return made
+
+
+@pytest.fixture
+def weblog(here, ingested):
+    """The log as a trace in the current folder, which nothing else uses."""
+    shutil.copytree(ingested, here / "web.trace")
+
+
+@pytest.mark.usefixtures("weblog")
+def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here):
     """The most requested path has 8 % of the requests; the one with the most bytes has 47 % of them."""
-    ingest = f"ingest {real_traces('weblog-2015')}/apache_logs --format clf --key path --bytes bytes -o web.trace"
-    adapt.done(*ingest.split())
     count = "partition count web.trace --measure bytes,count -o web.freq --format json"
     counted = document(adapt.done(*count.split()))
     rows = pq.read_table(sorted(here.glob("web.trace/part-*.parquet")), columns=["key", "bytes"])
@@ -147,10 +164,8 @@ def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here, real_trac
     assert "--window" in refused
 
 
-@pytest.mark.usefixtures("spark")
-def test_what_a_lossy_counter_may_miss_is_told(adapt, here, real_traces):
-    ingest = f"ingest {real_traces('weblog-2015')}/apache_logs --format clf --key path --bytes bytes -o web.trace"
-    adapt.done(*ingest.split())
+@pytest.mark.usefixtures("weblog")
+def test_what_a_lossy_counter_may_miss_is_told(adapt, here):
     adapt.done(*"partition count web.trace --support 0.02 --measure bytes -o few.freq".split())
     said = adapt.done(*"partition build few.freq --channels 4 --measure network=bytes".split())
     assert "bytes: 9" in said.err

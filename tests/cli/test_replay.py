@@ -1,27 +1,38 @@
 """`adapt replay repartition`, and what is counted on the way: a small trace, and the real reviews."""
 
 import json
+import shutil
 
 import pytest
 
 from adapt.cli.main import run
 from adapt.core.table import Kind
 from adapt.traces.artefacts.runs import read_run
+from adapt.traces.ingest import ingest
+from adapt.traces.mapping import Mapping
 
 pytestmark = pytest.mark.usefixtures("spark")
 
 
-@pytest.fixture
-def trace(adapt, tmp_path, monkeypatch):
-    """A day of rows every ten seconds in the current folder."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def day(spark, tmp_path_factory):
+    """A folder with a day of rows every ten seconds, as they are and as a trace."""
+    folder = tmp_path_factory.mktemp("day")
     times = [divmod(second, 3600) for second in range(0, 86_400, 10)]
     rows = "".join(
         f"2026-05-01T{hour:02}:{rest // 60:02}:{rest % 60:02}Z,k{number % 5 * (number % 3)},{number % 11}\n"
         for number, (hour, rest) in enumerate(times)
     )
-    (tmp_path / "day.csv").write_text("t,k,c\n" + rows)
-    adapt.done("ingest", "day.csv", "--key", "k", "--time", "t", "--cost", "c", "-o", "day.trace")
+    (folder / "day.csv").write_text("t,k,c\n" + rows)
+    ingest([str(folder / "day.csv")], folder / "day.trace", Mapping("k", "t", cost="c"))
+    return folder
+
+
+@pytest.fixture
+def trace(day, tmp_path, monkeypatch):
+    """That day in the current folder, which nothing else uses."""
+    shutil.copytree(day, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return "day.trace"
 
 
