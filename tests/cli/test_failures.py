@@ -88,7 +88,8 @@ def test_an_interrupted_step_ends_the_demo(adapt, tmp_path, monkeypatch):
 
 
 def test_a_reader_that_has_had_enough_is_no_failure(counts):
-    for arguments in (["partition", "build", counts, "--channels", "3000", "--format", "csv"], ["ingest", "--help"]):
+    many = ["partition", "build", counts, "--channels", "3000", "--scheme", "uniform", "--format", "csv"]
+    for arguments in (many, ["ingest", "--help"]):
         with subprocess.Popen(
             [*PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as child:

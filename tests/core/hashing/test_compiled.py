@@ -11,7 +11,8 @@ from adapt.core.compiled import compiled, fetch_ahead, record_at
 SCRIPT = """
 import pyarrow as pa
 from adapt.core.hashing.hashes import HASHES
-print([known.modulo(pa.array(["a", "b"]), 7).tolist() for known in HASHES.values()])
+from adapt.core.hashing.names import HashName
+print(HASHES[HashName.MURMUR3].modulo(pa.array(["a", "b"]), 7).tolist())
 """
 
 
@@ -75,8 +76,8 @@ def test_what_is_wrong_with_a_kernel_is_raised(cache):
 def test_processes_that_compile_at_once_agree(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     started = [subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    printed = [process.communicate(timeout=120)[0] for process in started]
-    assert printed[0].startswith("[[")
+    printed = [process.communicate()[0] for process in started]
+    assert printed[0].startswith("[")
     assert len(set(printed)) == 1
 
 
