@@ -12,36 +12,65 @@ import pytest
 
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.partitioners.build import Recipe, build_partitioner
+from adapt.core.partitioners.consistent import ConsistentHash
 from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioners.partitioner import Channels, Partitioner
 from adapt.core.resources.functions import Resources
-from adapt.core.resources.metrics import evaluate
+from adapt.core.resources.loads import channel_loads
+from adapt.core.resources.metrics import measure
 
 DOMAIN = 10**6
 SHARES = 1 / np.arange(1, DOMAIN + 1)
 SHARES /= SHARES.sum()
 SEEDS = range(20)
+HEAVY = 100
+PAPERS = (Construction.SCAN, Construction.REDIST, Construction.READJ, Construction.READJ_PRINTED)
 LLL, LCL = Resources.parse("LLL", 1.2, 0.1), Resources.parse("LCL", 1.2, 0.1)
 
 
 @cache
 def reached(construction: Construction) -> dict[str, list[float]]:
-    """b (LLL), b (LCL) and m of the step to N = 10, a number a seed.
+    """b (LLL), b (LCL) and m of the step to N = 10, and its explicit keys, a number a seed."""
+    return {name: [seed[construction][name] for seed in of_seeds()] for name in ("LLL", "LCL", "m", "explicit")}
+
+
+@cache
+def of_seeds() -> list[dict[Construction, dict[str, float]]]:
+    return [of_seed(seed) for seed in SEEDS]
+
+
+def of_seed(seed: int) -> dict[Construction, dict[str, float]]:
+    """What every construction reaches on one set of keys, which lie on the same two rings for all of them.
 
     Constant resources are left out of the penalties (section 4.4), so that LCL and LLL have one mapping; and only the
     heaviest keys are tracked, so that the others are not needed to build.
     """
-    found: dict[str, list[float]] = {"LLL": [], "LCL": [], "m": []}
-    for seed in SEEDS:
-        keys = pa.array(np.arange(DOMAIN) + seed * DOMAIN)
-        stream = Frequencies(keys, SHARES, SHARES, total=float(SHARES.sum()), rows=DOMAIN, distinct=DOMAIN)
-        heavy = replace(stream, keys=keys[:100], count_low=SHARES[:100], count_high=SHARES[:100])
+    keys = pa.array(np.arange(DOMAIN) + seed * DOMAIN)
+    stream = Frequencies(keys, SHARES, SHARES, total=float(SHARES.sum()), rows=DOMAIN, distinct=DOMAIN)
+    heavy = replace(stream, keys=keys[:HEAVY], count_low=SHARES[:HEAVY], count_high=SHARES[:HEAVY])
+    hashed = {channels: ConsistentHash(channels).channels_of(keys) for channels in (9, 10)}
+
+    def placed(partitioner: Partitioner) -> Channels:
+        channels = hashed[partitioner.channels].copy()
+        channels[:HEAVY] = partitioner.channels_of(heavy.keys)
+        return channels
+
+    found = {}
+    for construction in PAPERS:
         before = after = None
         for channels in range(1, 11):
             before, after = after, build_partitioner(heavy, Recipe(Scheme.HYBRID, construction), channels, after)
-        metrics = evaluate(after, stream, LLL, before)
-        found["LLL"].append(metrics.b)
-        found["LCL"].append(evaluate(after, stream, LCL).b)
-        found["m"].append(metrics.m)
+        lies, lay = placed(after), placed(before)
+        assert seed or (lies == after.channels_of(keys)).all()
+        linear, constant = (
+            measure(after, stream, each, lies, channel_loads(lies, stream, each, 10), lay) for each in (LLL, LCL)
+        )
+        found[construction] = {
+            "LLL": linear.b,
+            "LCL": constant.b,
+            "m": linear.m,
+            "explicit": linear.explicit_keys,
+        }
     return found
 
 
@@ -56,6 +85,7 @@ def test_scan_and_redist_reach_the_balance_and_migration_reported(construction):
     """Section 5.3, LLL: b 1.32 and m 1.23, the same for both."""
     assert agrees(reached(construction)["LLL"], 1.32)
     assert agrees(reached(construction)["m"], 1.23)
+    assert set(reached(construction)["explicit"]) == {39}
 
 
 def test_readj_is_as_balanced_as_scan_not_better_and_migrates_less_than_reported():
