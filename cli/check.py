@@ -36,9 +36,9 @@ class CheckFormat(StrEnum):
 
 def _show_metrics(asked: bool) -> None:
     if asked:
-        from adapt.core.check.metrics import metrics_table
+        from adapt.core.check.metrics import metrics_tables
 
-        show(metrics_table())
+        show(metrics_tables())
         raise typer.Exit
 
 

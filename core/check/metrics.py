@@ -75,25 +75,25 @@ def metric_named(name: str) -> Metric:
     raise UsageError(f"there is no metric {name!r}{near_miss(name, METRICS)} (`adapt check --metrics` lists all)")
 
 
-def metrics_table() -> Table:
-    """The registry, for whoever writes limits."""
+def metrics_tables() -> list[Table]:
+    """The registry, for whoever writes limits: a table for each set of artefacts that have the same metrics."""
+    groups: dict[str, list[Metric]] = {}
+    for each in METRICS.values():
+        groups.setdefault(", ".join(kind.value for kind in Of if kind in each.places), []).append(each)
     columns = (
         Column("metric"),
-        Column("bare number", about="what a number without a unit is"),
         Column("better"),
-        Column("of"),
+        Column("bare number", about="what a number without a unit is"),
         Column("meaning"),
     )
-    rows = [(each.name, _bare(each), each.better.value, _of(each), each.about) for each in METRICS.values()]
-    return Table.of("Metrics", columns, rows)
+    return [
+        Table.of(f"Of {of}", columns, [(each.name, each.better.value, _bare(each), each.about) for each in metrics])
+        for of, metrics in groups.items()
+    ]
 
 
 def _bare(metric: Metric) -> str:
     return metric.unit or {Kind.SHARE: "share of 1", Kind.RATIO: "ratio", Kind.COUNT: "count"}.get(metric.kind, "")
-
-
-def _of(metric: Metric) -> str:
-    return "all" if len(metric.places) == len(Of) else ", ".join(kind.value for kind in Of if kind in metric.places)
 
 
 def _metric(
