@@ -21,7 +21,7 @@ from adapt.core.shedding.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.shedding.network import Network
 from adapt.core.shedding.registry import PlannerOptions, planner_of
 from adapt.core.shedding.running.fluid import Fluid, scales
-from adapt.core.shedding.running.living_windows import LivingWindows, window_of_arcs
+from adapt.core.shedding.running.living_windows import LivingWindows, windows_of_arcs
 from adapt.core.shedding.running.tick import Running, Tick
 from adapt.core.shedding.running.tuples import Tuples
 from adapt.core.shedding.settings import SheddingSettings
@@ -174,7 +174,7 @@ def replay_fit(
     network, settings = binding.network, options.settings
     wiring = Wiring.of(network)
     if settings.drops is Drops.WINDOW:
-        window_of_arcs(wiring)
+        windows_of_arcs(wiring)
     counts = Counts.of(binding, batches(), lambda rows: tell("counting", rows, 0))
     rates = counts.by_tick * (scales(wiring) / (settings.tick_us / 1e6))
     names = tuple(dict.fromkeys(options.planners))

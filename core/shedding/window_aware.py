@@ -6,7 +6,7 @@ import numpy as np
 
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.names import BATCH, OperatorKind
-from adapt.core.shedding.network import Network, Operator, Window
+from adapt.core.shedding.network import Input, Network, Operator, Window
 from adapt.core.shedding.planner import Planner, Plans
 from adapt.core.shedding.window_drop import needed_for, tuples_kept, windows_behind, windows_kept
 from adapt.core.shedding.wiring import Wiring
@@ -23,14 +23,14 @@ class WindowAware:
     Attributes:
         planner: Decides on shares of tuples.
         wiring: Of the network.
-        windows: What a result behind each arc needs; None where no aggregate is behind it, and tuples are dropped at
-            random. Of every arc.
+        behind: The windows of the aggregates behind each arc, nearest first; none where tuples are dropped at random.
+            Of every arc.
         batch: Windows that live or die together.
     """
 
     planner: Planner
     wiring: Wiring
-    windows: tuple[Window | None, ...]
+    behind: tuple[tuple[Window, ...], ...]
     batch: int = BATCH
 
     @classmethod
@@ -41,17 +41,16 @@ class WindowAware:
             UsageError: windows cannot be dropped somewhere, for aggregates side by side differ, or have no window.
         """
         wiring = Wiring.of(network)
-        needed = tuple(needed_for(windows) if windows else None for windows in windows_behind(wiring))
-        return cls(planner, wiring, needed, batch)
+        return cls(planner, wiring, windows_behind(wiring), batch)
 
     def plan(self, rates: Floats) -> Plans:
         """Shares of windows on arcs before aggregates, of tuples elsewhere; the score is what they give."""
         planned = self.planner.plan(rates)
         keeps = planned.keeps.copy()
-        for arc, window in enumerate(self.windows):
+        for arc, windows in enumerate(self.behind):
             shed = np.flatnonzero(keeps[:, arc] < 1)
-            if window is not None and len(shed):
-                keeps[shed, arc] = windows_kept(window, self.batch, keeps[shed, arc])
+            if windows and len(shed):
+                keeps[shed, arc] = windows_kept(needed_for(windows), self.batch, keeps[shed, arc])
         _, given = self.flows(rates, keeps)
         return Plans(keeps, self.wiring.scores(given), planned.ids)
 
@@ -64,24 +63,37 @@ class WindowAware:
 
         Returns:
             On each arc the tuples/s that are kept, which load nodes, and of them those that count for results: a tuple
-            in n windows of which m live counts m / n. Shape (points, arcs) each.
+            in n windows of which m live counts m / n. An aggregate before another opens the windows that a live one of
+            the last needs, whose share is that of tuples which the last needs. Shape (points, arcs) each.
         """
         wiring = self.wiring
         sources = wiring.network.sources
-        tuples, counting = np.zeros((len(rates), len(sources))), np.zeros((len(rates), len(sources)))
-        tuples[:, : wiring.inputs] = counting[:, : wiring.inputs] = rates
+        tuples, whole, counting = (np.zeros((len(rates), len(sources))) for _ in range(3))
+        for of_inputs in (tuples, whole, counting):
+            of_inputs[:, : wiring.inputs] = rates
         kept, worth = np.empty((len(rates), len(wiring.arcs))), np.empty((len(rates), len(wiring.arcs)))
-        for arc, (source, window) in enumerate(zip(wiring.source, self.windows, strict=True)):
+        for arc, (source, windows) in enumerate(zip(wiring.source, self.behind, strict=True)):
             share = keeps[:, arc]
-            of_tuples = share if window is None else tuples_kept(window, self.batch, share)
+            of_tuples = tuples_kept(needed_for(windows), self.batch, share) if windows else share
             kept[:, arc] = tuples[:, source] * of_tuples
             # Where no windows are behind, every tuple that is there counts, also if it came with windows that died.
-            worth[:, arc] = kept[:, arc] if window is None else counting[:, source] * share
+            worth[:, arc] = counting[:, source] * share if windows else kept[:, arc]
             target = wiring.target[arc]
-            if target >= 0:
-                operator = sources[target]
-                gives = wiring.gain[arc]
-                aggregates = isinstance(operator, Operator) and operator.kind is OperatorKind.AGGREGATE
-                counting[:, target] += gives * worth[:, arc]
-                tuples[:, target] += gives * (worth if aggregates else kept)[:, arc]
+            if target < 0:
+                continue
+            offered = whole[:, source] if windows else kept[:, arc]
+            given = kept[:, arc]
+            if _aggregates(sources[target]):
+                given = worth[:, arc]
+                if windows[1:]:
+                    live = np.divide(worth[:, arc], offered, out=np.zeros_like(offered), where=offered > 0)
+                    given = offered * tuples_kept(needed_for(windows[1:]), self.batch, live)
+                else:
+                    offered = given
+            for of_target, amount in ((tuples, given), (whole, offered), (counting, worth[:, arc])):
+                of_target[:, target] += wiring.gain[arc] * amount
         return kept, worth
+
+
+def _aggregates(source: Input | Operator) -> bool:
+    return isinstance(source, Operator) and source.kind is OperatorKind.AGGREGATE

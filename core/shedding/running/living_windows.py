@@ -8,19 +8,21 @@ from adapt.core.resources.functions import Floats
 from adapt.core.shedding.coins import coins, stream_of
 from adapt.core.shedding.names import BATCH, OperatorKind
 from adapt.core.shedding.network import Operator, Window
-from adapt.core.shedding.window_drop import windows_behind
+from adapt.core.shedding.window_drop import needed_for, windows_at, windows_behind
 from adapt.core.shedding.wiring import Indices, Wiring
 
 MOST_WINDOWS = 50_000_000
 """Of one aggregate; more do not fit in memory."""
 
 
-def window_of_arcs(wiring: Wiring) -> tuple[Window | None, ...]:
-    """The window whose life decides on the tuples of each arc; None where tuples are dropped at random. Of every arc.
+def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
+    """The windows of the aggregates behind each arc, nearest first, of which those of the last live or die.
+
+    None where tuples are dropped at random. Of every arc.
 
     Raises:
-        UsageError: before an aggregate stands another, or something that merges streams, of which one could be dropped
-            and the other not; or its window is one of tuples, whose numbers change where tuples are dropped. Or as
+        UsageError: before an aggregate stands something that merges streams, of which one could be dropped and the
+            other not; or its window is one of tuples, whose numbers change where tuples are dropped. Or as
             `windows_behind`.
     """
     behind = windows_behind(wiring)
@@ -34,33 +36,31 @@ def window_of_arcs(wiring: Wiring) -> tuple[Window | None, ...]:
                 f"operator {operator.name!r} merges streams before an aggregate, so that a window could lack the tuples"
                 " of one of them; drop at random there"
             )
-        if not _aggregates(wiring, arc):
-            continue
-        if len(windows) > 1:
-            raise UsageError(
-                f"behind the aggregate {operator.name!r} is another, and a replay drops windows before one only;"
-                " drop at random there"
-            )
-        if not windows[0].timed:
+        if _aggregates(wiring, arc) and not windows[0].timed:
             raise UsageError(
                 f"operator {operator.name!r} has a window of tuples, whose numbers change where some are dropped; give"
                 " it lengths of time, or drop at random"
             )
-    return tuple(windows[0] if windows else None for windows in behind)
+    return behind
 
 
 class LivingWindows:
     """Whether each window lives is decided when it begins, by the share that its arc keeps then.
 
-    A window keeps its fate whatever is planned later, and windows of one batch have one coin. A tuple is kept on an arc
-    if a window lives there that it is in. An aggregate gives for a tuple as much of what it would as the part of the
-    tuple's windows that live on all arcs before it; these have lost no tuple. Where an operator before it gives a part
-    of a tuple for one, which of them it gives shifts with what is dropped, by less than one tuple.
+    These are windows of the last aggregate behind an arc; one that lives needs results of those before, and these need
+    tuples. A window keeps its fate whatever is planned later, and windows of one batch have one coin. A tuple is kept
+    on an arc if it is needed there by a window that lives. The last aggregate gives for a tuple as much of what it
+    would as the part of the tuple's windows that live on all arcs before it; one before others opens the windows that
+    these need, and a result has its place where its window begins. All of these have lost no tuple. Where an operator
+    before an aggregate gives a part of a tuple for one, which of them it gives shifts with what is dropped, by less
+    than one tuple.
 
     Attributes:
-        windows: Of each arc, or None.
-        fate: The row of `lived` that tells of the arc's own windows; -1, there are none. Shape (arcs,).
-        given: Of arcs to aggregates, the row that tells of windows that live on all arcs before; else -1.
+        windows: What a window that lives needs on each arc, counted as that is; None, there are none.
+        own: Of arcs to aggregates, their window; else None.
+        nested: Whether an arc goes to an aggregate before others; shape (arcs,).
+        fate: The row of `lived` that tells of windows that live on the arc; -1, there are none. Shape (arcs,).
+        given: Of arcs to aggregates, the row that tells of own windows that are opened; else -1.
         lived: How many windows before each number live; shape (rows, numbers).
     """
 
@@ -68,19 +68,29 @@ class LivingWindows:
         """No window has begun.
 
         Raises:
-            UsageError: windows cannot be dropped; see `window_of_arcs`.
+            UsageError: windows cannot be dropped; see `windows_of_arcs`.
         """
-        self.windows = window_of_arcs(wiring)
+        behind = windows_of_arcs(wiring)
+        self.windows = tuple(needed_for(windows) if windows else None for windows in behind)
+        to_aggregate = [bool(windows) and _aggregates(wiring, arc) for arc, windows in enumerate(behind)]
+        self.own = tuple(windows[0] if inner else None for windows, inner in zip(behind, to_aggregate, strict=True))
+        self.nested = np.array(
+            [inner and len(windows) > 1 for windows, inner in zip(behind, to_aggregate, strict=True)]
+        )
         self._batch = batch
-        arcs = [arc for arc, window in enumerate(self.windows) if window is not None]
-        inner = [arc for arc in arcs if _aggregates(wiring, arc)]
+        self._arcs = arcs = [arc for arc, window in enumerate(self.windows) if window is not None]
+        inner, nested = [arc for arc in arcs if to_aggregate[arc]], np.flatnonzero(self.nested).tolist()
         self.fate, self.given = np.full(len(self.windows), -1), np.full(len(self.windows), -1)
         self.fate[arcs] = np.arange(len(arcs))
-        self.given[inner] = len(arcs) + np.arange(len(inner))
+        self._through = {arc: len(arcs) + at for at, arc in enumerate(inner)}
+        """The row of windows that live on all arcs up to one."""
+        self.given[inner] = list(self._through.values())
+        self.given[nested] = len(arcs) + len(inner) + np.arange(len(nested))
+        self._further = {arc: needed_for(behind[arc][1:]) for arc in nested}
+        """What a window that lives needs of the results of an aggregate."""
         self._streams = [stream_of(seed, arc) for arc in arcs]
-        self._arcs = arcs
         self._ways = {arc: _way_to(wiring, arc) for arc in inner}
-        self._begun = np.zeros(len(arcs) + len(inner), np.int64)
+        self._begun = np.zeros(len(arcs) + len(inner) + len(nested), np.int64)
         self.lived: NDArray[np.int32] = np.zeros((len(self._begun), 1), np.int32)
 
     def begin(self, end_us: int, keeps: Floats) -> None:
@@ -95,14 +105,19 @@ class LivingWindows:
         """
         alive: dict[int, NDArray[np.bool_]] = {}
         for row, arc in enumerate(self._arcs):
-            numbers = self._numbers(row, arc, end_us)
+            numbers = self._numbers(row, self.windows[arc], end_us)
             alive[arc] = coins(self._streams[row], numbers // self._batch) < keeps[arc]
             self._append(row, alive[arc])
         for arc, way in self._ways.items():
-            self._append(int(self.given[arc]), np.logical_and.reduce([alive[before] for before in way]))
+            self._append(self._through[arc], np.logical_and.reduce([alive[before] for before in way]))
+        for arc, needed in self._further.items():
+            row, own = int(self.given[arc]), self.own[arc]
+            assert own is not None
+            first, last = windows_at(needed, self._numbers(row, own, end_us) * own.slide)
+            lived = self.lived[self._through[arc]]
+            self._append(row, lived[last + 1] > lived[first])
 
-    def _numbers(self, row: int, arc: int, end_us: int) -> Indices:
-        window = self.windows[arc]
+    def _numbers(self, row: int, window: Window | None, end_us: int) -> Indices:
         assert window is not None
         end = -(-end_us // window.slide)
         if end > MOST_WINDOWS:

@@ -32,8 +32,9 @@ _NO_WINDOWS = np.zeros((0, 1), np.int32)
 _MOST_AT_ONCE = 10_000_000
 """Results of one tuple; more do not fit in memory."""
 
-WAITING = np.dtype([("born", np.int64), ("arc", np.int32), ("after", np.int32)])
-"""A tuple in a queue: when its row came in microseconds, where it goes, and the next in the queue or free place."""
+WAITING = np.dtype([("born", np.int64), ("at", np.int64), ("arc", np.int32), ("after", np.int32)])
+"""A tuple in a queue: when its row came in microseconds, its place among windows likewise, where it goes, and the next
+in the queue or free place."""
 
 SERVER = np.dtype(
     [
@@ -64,8 +65,11 @@ ARC = np.dtype(
         ("coins", np.uint64),
         ("size", np.int64),  # of windows that live or die, in microseconds
         ("slide", np.int64),  # 0, there are none, and tuples are dropped at random
-        ("fate", np.int32),  # where it is told which of them live on this arc
-        ("given", np.int32),  # and which live on all before an aggregate; -1, it is told nowhere
+        ("own_size", np.int64),  # of the windows of the aggregate that it goes to
+        ("own_slide", np.int64),
+        ("fate", np.int32),  # where it is told which windows live on this arc
+        ("given", np.int32),  # and which the aggregate opens; -1, it is told nowhere
+        ("nested", np.bool_),  # whether other aggregates behind that one go by where its windows begin
         ("credit", np.float64),  # part of a tuple that is given later
         ("came", np.int64),  # from the start on
         ("worked", np.int64),
@@ -86,8 +90,9 @@ class Tuples:
 
     Nodes and links serve in the order of arrival, as fast as their capacity says. An operator gives a tuple whenever
     its selectivity, added up over what it was given, comes to another one; results of aggregates come spread likewise,
-    not at the ends of windows. Where windows are dropped, a tuple's place among them is the time of its row. A join
-    matches with what its other side has had, up to the window.
+    not at the ends of windows. Where windows are dropped, a tuple's place among them is the time of its row, and that
+    of an aggregate's result the beginning of its window. A join matches with what its other side has had, up to the
+    window.
     """
 
     def __init__(
@@ -118,6 +123,9 @@ class Tuples:
             self._arcs["fate"], self._arcs["given"] = windows.fate, windows.given
             self._arcs["size"] = [window.size if window else 0 for window in windows.windows]
             self._arcs["slide"] = [window.slide if window else 0 for window in windows.windows]
+            self._arcs["own_size"] = [window.size if window else 0 for window in windows.own]
+            self._arcs["own_slide"] = [window.slide if window else 0 for window in windows.own]
+            self._arcs["nested"] = windows.nested
         self._servers = np.zeros(len(wiring.limits), SERVER)
         self._servers["done"], self._servers["head"], self._servers["tail"] = np.inf, _NONE, _NONE
         self._nodes = len(wiring.network.nodes)
@@ -295,9 +303,9 @@ def _refused(number: int, servers: NDArray[Any], parts: Floats, refusals: NDArra
 
 
 @inlined
-def _live(row: int, size: int, slide: int, born: int, lived: NDArray[np.int32]) -> Any:
+def _live(row: int, size: int, slide: int, at: int, lived: NDArray[np.int32]) -> Any:
     """How many of the windows that a tuple is in live."""
-    return lived[row, born // slide + 1] - lived[row, max((born - size) // slide + 1, 0)]
+    return lived[row, at // slide + 1] - lived[row, max((at - size) // slide + 1, 0)]
 
 
 @inlined
@@ -312,6 +320,7 @@ def _give(
     source: int,
     count: int,
     born: int,
+    at: int,
     now: float,
     first_arc: Indices,
     arcs: NDArray[Any],
@@ -331,7 +340,7 @@ def _give(
             arc.offered += 1
             arc.came += 1
             if arc.slide > 0:
-                dies = _live(arc.fate, arc.size, arc.slide, born, lived) == 0
+                dies = _live(arc.fate, arc.size, arc.slide, at, lived) == 0
             else:
                 dies = arc.keep < 1.0 and not _coin(arc.coins, arc.came - 1) < arc.keep
             if dies:
@@ -357,6 +366,7 @@ def _give(
             free[0] = pool[place].after
             free[1] -= 1
             pool[place].born = born
+            pool[place].at = at
             pool[place].arc = number
             arc.queued += 1
             _queue(arc.link if to_link else arc.node, place, servers, pool, arcs, to_link, now)
@@ -406,6 +416,7 @@ def _advance(
                 source,
                 count,
                 at_us[row],
+                at_us[row],
                 at_us[row] * 1e-6,
                 first_arc,
                 arcs,
@@ -438,7 +449,7 @@ def _advance(
             else:
                 _queue(arc.node, place, servers, pool, arcs, False, now)
             continue
-        born = pool[place].born
+        born, at = pool[place].born, pool[place].at
         _release(place, pool, free)
         arc.queued -= 1
         arc.served += 1
@@ -446,16 +457,40 @@ def _advance(
         gain = arc.gain
         if arc.other != _NONE:
             gain *= min(arc.window, np.float64(arcs[arc.other].worked))
+        first = last = 0
         if arc.given != _NONE:
-            windows = born // arc.slide - max((born - arc.size) // arc.slide + 1, 0) + 1
-            gain *= _live(arc.given, arc.size, arc.slide, born, lived) / windows
-        arc.credit += gain
-        count = int(arc.credit + _ALMOST)
-        if count > 0:
-            arc.credit -= count
-            _give(
-                arc.target, count, born, now, first_arc, arcs, servers, pool, free, parts, refusals, lived, bins, read
-            )
+            last, first = at // arc.own_slide, max((at - arc.own_size) // arc.own_slide + 1, 0)
+            if arc.nested:
+                gain /= last - first + 1
+            else:
+                gain *= _live(arc.given, arc.own_size, arc.own_slide, at, lived) / (last - first + 1)
+                first = last
+        for window in range(first, last + 1):
+            if arc.nested:
+                if lived[arc.given, window + 1] == lived[arc.given, window]:
+                    continue
+                at = window * arc.own_slide
+            arc.credit += gain
+            count = int(arc.credit + _ALMOST)
+            if count > 0:
+                arc.credit -= count
+                _give(
+                    arc.target,
+                    count,
+                    born,
+                    at,
+                    now,
+                    first_arc,
+                    arcs,
+                    servers,
+                    pool,
+                    free,
+                    parts,
+                    refusals,
+                    lived,
+                    bins,
+                    read,
+                )
     for number in range(len(servers)):
         if servers[number].done < np.inf:
             servers[number].busy += end - servers[number].since

@@ -12,12 +12,15 @@ from adapt.core.replay.fit import FitOptions, replay_fit
 from adapt.core.shedding.coins import coins, stream_of
 from adapt.core.shedding.names import DropPlanner, Drops, Flow, OperatorKind
 from adapt.core.shedding.network import ColumnEquals, Input, Network, Node, Operator, Output, Window
-from adapt.core.shedding.running.living_windows import LivingWindows, window_of_arcs
+from adapt.core.shedding.program import Program
+from adapt.core.shedding.running.living_windows import LivingWindows, windows_of_arcs
 from adapt.core.shedding.running.tick import Offered
 from adapt.core.shedding.running.tuples import Tuples
 from adapt.core.shedding.settings import SheddingSettings
+from adapt.core.shedding.window_aware import WindowAware
 from adapt.core.shedding.window_drop import tuples_kept
 from adapt.core.shedding.wiring import Wiring
+from adapt.core.shedding.without_table import Proportional
 from adapt.core.stage.shed_factor import Overload, ShedFactor
 
 MAP, AGGREGATE, UNION = OperatorKind.MAP, OperatorKind.AGGREGATE, OperatorKind.UNION
@@ -106,6 +109,87 @@ def test_nodes_are_loaded_as_where_tuples_are_dropped() -> None:
     assert shed.outcomes[0].kept_use == pytest.approx(random.outcomes[0].kept_use, rel=1e-9)
 
 
+def nested(inner: Window, outer: Window = WINDOW) -> Network:
+    """An aggregate of an aggregate, with a branch between them and one beside."""
+    return Network(
+        (Node("A"),),
+        (Input("in", ColumnEquals("side", 0)),),
+        (
+            Operator("parse", "A", MAP, ("in",), 0.001),
+            Operator("minutes", "A", AGGREGATE, ("parse",), 0.001, 0.01, window=inner),
+            Operator("hours", "A", AGGREGATE, ("minutes",), 0.05, 0.5, window=outer),
+            Operator("alarm", "A", MAP, ("parse",), 0.001),
+        ),
+        (Output("per minute", "minutes", 100.0), Output("per hour", "hours", 400.0), Output("alarms", "alarm")),
+    )
+
+
+def hundreds():
+    """A multiple of a hundred rows in each first half of a second."""
+    chance = np.random.default_rng(4)
+    counts = 100 * chance.integers(2, 10, TICKS)
+    times = np.concatenate([at * SECOND + np.sort(chance.integers(0, SECOND // 2, n)) for at, n in enumerate(counts)])
+    times[0] = 0
+    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "side": np.zeros(len(times), np.int64)})
+    return lambda: table.to_batches(5000)
+
+
+def replayed_nested(inner, planner, drops):
+    settings = SheddingSettings(lag_ticks=1, headroom=0.0, min_rate_change=0.0, drops=drops, batch=2)
+    options = FitOptions((planner,), settings, seed=SEED, cost_scale=1e-6)
+    run = replay_fit(hundreds(), Binding(nested(inner), SECOND), options, clock=lambda: 0.0)
+    names = [arc.name for arc in Wiring.of(nested(inner)).arcs]
+    served = {name: np.array([tick.served[at] for tick in run.outcomes[0].ticks]) for at, name in enumerate(names)}
+    return served, {name: [each.keeps[at] for each in run.outcomes[0].decisions] for at, name in enumerate(names)}
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_so_has_every_window_of_an_aggregate_of_an_aggregate(size: int) -> None:
+    inner = Window(size * SECOND, SECOND, timed=True)
+    whole, _ = replayed_nested(inner, DropPlanner.NONE, Drops.RANDOM)
+    shed, keeps = replayed_nested(inner, DropPlanner.EXACT, Drops.WINDOW)
+    random, _ = replayed_nested(inner, DropPlanner.EXACT, Drops.RANDOM)
+    numbers = np.arange((TICKS - 4 - size) // 2)
+    alive = np.ones(len(numbers), np.bool_)
+    for at, name in enumerate(keeps):
+        if name in ("in -> parse", "parse -> minutes", "minutes -> hours"):
+            shares = np.array(keeps[name])[2 * numbers]
+            alive &= coins(stream_of(SEED, at), numbers // 2) < shares
+    assert 0.2 < alive.mean() < 0.95
+
+    def in_windows(served, seconds):
+        return np.array([served[2 * number : 2 * number + seconds].sum() for number in numbers])
+
+    needs, results = "parse -> minutes", "minutes -> hours"
+    of_all, of_shed = (in_windows(served[needs], 4 + size - 1) for served in (whole, shed))
+    assert of_shed[alive].tolist() == of_all[alive].tolist(), "every tuple that it needs"
+    assert (of_shed < of_all).any()
+    if size == 1:  # then a result comes in the second that it is of
+        of_all, of_shed, of_random = (in_windows(served[results], 4) for served in (whole, shed, random))
+        assert of_shed[alive].tolist() == of_all[alive].tolist(), "every result that it needs"
+        assert (of_shed[~alive] < of_all[~alive]).mean() > 0.5
+        assert (of_random != of_all).mean() > 0.5
+
+
+@pytest.mark.parametrize(("batch", "keep"), [(1, 0.5), (3, 0.6), (20, 0.3)])
+def test_what_is_kept_and_given_before_an_aggregate_of_an_aggregate_is_as_planned(batch: int, keep: float) -> None:
+    network = nested(Window(3_000, 1_000, timed=True), Window(40_000, 20_000, timed=True))
+    wiring = Wiring.of(network)
+    tuples = Tuples(wiring, 1, 1e-9, windows=LivingWindows(wiring, 1, batch))
+    keeps = np.ones((1, len(wiring.arcs)))
+    keeps[0, 0] = keep
+    aware = WindowAware.of(Proportional(Program.of(network)), network, batch)
+    planned = aware.flows(np.array([[2000.0]]), keeps)[0][0]
+    served = np.zeros(len(wiring.arcs))
+    seconds = 200
+    for tick in range(seconds):
+        at_us = np.arange(tick * SECOND, (tick + 1) * SECOND, 500)
+        served += tuples.run(
+            Offered(tick * SECOND, (tick + 1) * SECOND, at_us, np.zeros(2000, np.int64)), keeps[0]
+        ).served
+    assert served / seconds == pytest.approx(planned, rel=6 / np.sqrt(25 * seconds / batch))
+
+
 @pytest.mark.parametrize("batch", [1, 7])
 def test_the_share_of_tuples_that_is_kept_is_that_of_the_curve(batch: int) -> None:
     window = Window(10_000, 2_000, timed=True)
@@ -126,15 +210,12 @@ def test_what_cannot_be_dropped_by_windows_is_refused_by_name() -> None:
         (None, "'pages' is an aggregate without a window"),
     ):
         with pytest.raises(UsageError, match=sentence):
-            window_of_arcs(Wiring.of(network(window)))
+            windows_of_arcs(Wiring.of(network(window)))
     parse, pages, alarm = network().operators
     both = replace(parse, kind=UNION, inputs=("in", "on"))
     merged = replace(network(), inputs=(Input("in"), Input("on")), operators=(both, pages, alarm))
     with pytest.raises(UsageError, match="'parse' merges streams before an aggregate"):
-        window_of_arcs(Wiring.of(merged))
-    behind = replace(alarm, kind=AGGREGATE, inputs=("pages",), window=WINDOW)
-    with pytest.raises(UsageError, match="behind the aggregate 'pages' is another"):
-        window_of_arcs(Wiring.of(replace(network(), operators=(parse, pages, behind))))
+        windows_of_arcs(Wiring.of(merged))
     settings = SheddingSettings(drops=Drops.WINDOW)
     for wrong in ({"flow": Flow.FLUID}, {"overload": Overload(ShedFactor(), 5, 1.0)}):
         with pytest.raises(UsageError, match="or drop at random"):
