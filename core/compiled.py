@@ -11,6 +11,9 @@ from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_WITHIN: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Without what a caller outside compiled code would need, which takes longer to compile than many a part."""
+
 
 def compiled(function: Function) -> Function:
     """Compile `function` at its first call, without the GIL, and keep the machine code for later processes.
@@ -42,8 +45,8 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """A part of kernels: callable from them, compiled into them, never kept by itself."""
-    return cast(Function, numba.njit(nogil=True)(function))
+    """A part of kernels: callable from them only, compiled into them, never kept by itself."""
+    return cast(Function, numba.njit(**_WITHIN)(function))
 
 
 class AtAddress:
