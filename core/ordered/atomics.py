@@ -1,92 +1,98 @@
 """Memory by its address, in kernels: plain and atomic words, a call by address, the clock, giving way.
 
 Kernels of many threads share their memory by addresses, since arrays would be counted up and down by every call, all
-threads on one line of the cache. All words are of 64 bits. The caller keeps the arrays alive that the addresses lie in.
+threads on one line of the cache. A word is of 64 bits, and is named by the address of a record and its place there,
+counted in words. The caller keeps the arrays alive that the addresses lie in.
 """
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 _WORD = ir.IntType(64)
 _INT = ir.IntType(32)
-_CLOCK_MONOTONIC = 1
+_CLOCK_MONOTONIC = 6 if sys.platform == "darwin" else 1
 
 _external: Any = cgutils.get_or_insert_function
 _on_stack: Any = cgutils.alloca_once
+_intrinsic: Any = intrinsic
 
 
-def _place(builder: Any, address: Any) -> Any:
-    return builder.inttoptr(address, _WORD.as_pointer())
+def _at(builder: Any, record: Any, place: Any) -> Any:
+    """The word at a place of a record."""
+    return builder.gep(builder.inttoptr(record, _WORD.as_pointer()), [place])
 
 
-def _load(typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba names the parameters; so below)
-    """The word at an address that no other thread writes meanwhile."""
+def _load(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001 (numba names the parameters; so below)
+    """A word that no other thread writes meanwhile."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.load(_place(builder, arguments[0]), align=8)
+        return builder.load(_at(builder, *arguments[:2]), align=8)
 
-    return types.int64(types.int64), generate
+    return types.int64(types.int64, types.int64), generate
 
 
-def _store(typing: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
+def _store(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
     """Write a word that no other thread reads or writes meanwhile."""
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        builder.store(arguments[1], _place(builder, arguments[0]), align=8)
+        builder.store(arguments[2], _at(builder, *arguments[:2]), align=8)
         return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64), generate
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
-def _load_atomic(typing: Any, address: Any) -> Any:  # noqa: ARG001
-    """The word at an address, sequentially consistent."""
+def _load_atomic(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001
+    """A word, sequentially consistent."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.load_atomic(_place(builder, arguments[0]), "seq_cst", 8)
+        return builder.load_atomic(_at(builder, *arguments[:2]), "seq_cst", 8)
 
-    return types.int64(types.int64), generate
+    return types.int64(types.int64, types.int64), generate
 
 
-def _publish(typing: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
+def _publish(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
     """Write a word after all that was written before it: who reads it by `load_atomic` sees that too."""
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        builder.store_atomic(arguments[1], _place(builder, arguments[0]), "release", 8)
+        builder.store_atomic(arguments[2], _at(builder, *arguments[:2]), "release", 8)
         return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64), generate
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
-def _fetch_add(typing: Any, address: Any, number: Any) -> Any:  # noqa: ARG001
+def _fetch_add(typing: Any, record: Any, place: Any, number: Any) -> Any:  # noqa: ARG001
     """Add to a word; what it was before."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("add", _place(builder, arguments[0]), arguments[1], "seq_cst")
+        return builder.atomic_rmw("add", _at(builder, *arguments[:2]), arguments[2], "seq_cst")
 
-    return types.int64(types.int64, types.int64), generate
+    return types.int64(types.int64, types.int64, types.int64), generate
 
 
-def _exchange(typing: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
+def _exchange(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
     """Write a word; what it was before."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("xchg", _place(builder, arguments[0]), arguments[1], "seq_cst")
+        return builder.atomic_rmw("xchg", _at(builder, *arguments[:2]), arguments[2], "seq_cst")
 
-    return types.int64(types.int64, types.int64), generate
+    return types.int64(types.int64, types.int64, types.int64), generate
 
 
-def _replace(typing: Any, address: Any, expected: Any, word: Any) -> Any:  # noqa: ARG001
+def _replace(typing: Any, record: Any, place: Any, expected: Any, word: Any) -> Any:  # noqa: ARG001
     """Write a word if it is still what is expected; whether it was."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        place = _place(builder, arguments[0])
-        found = builder.cmpxchg(place, arguments[1], arguments[2], "seq_cst", "seq_cst")
+        place = _at(builder, *arguments[:2])
+        found = builder.cmpxchg(place, arguments[2], arguments[3], "seq_cst", "seq_cst")
         return builder.extract_value(found, 1)
 
-    return types.boolean(types.int64, types.int64, types.int64), generate
+    return types.boolean(types.int64, types.int64, types.int64, types.int64), generate
 
 
 def _operate(typing: Any, function: Any, words: Any, partition: Any, given: Any, outputs: Any) -> Any:  # noqa: ARG001
@@ -136,25 +142,25 @@ def _rest_us(typing: Any, us: Any) -> Any:  # noqa: ARG001
     return types.void(types.int64), generate
 
 
-def _sink(typing: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
+def _sink(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
     """Write a word that nobody reads, so that the work it is made of is done."""
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        builder.store_atomic(arguments[1], _place(builder, arguments[0]), "monotonic", 8)
+        builder.store_atomic(arguments[2], _at(builder, *arguments[:2]), "monotonic", 8)
         return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64), generate
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
-load: Any = intrinsic(_load)
-store: Any = intrinsic(_store)
-load_atomic: Any = intrinsic(_load_atomic)
-publish: Any = intrinsic(_publish)
-fetch_add: Any = intrinsic(_fetch_add)
-exchange: Any = intrinsic(_exchange)
-replace: Any = intrinsic(_replace)
-operate: Any = intrinsic(_operate)
-clock_ns: Any = intrinsic(_clock_ns)
-give_way: Any = intrinsic(_give_way)
-rest_us: Any = intrinsic(_rest_us)
-sink: Any = intrinsic(_sink)
+load: Callable[[int, int], int] = _intrinsic(_load)
+store: Callable[[int, int, int | np.int64], None] = _intrinsic(_store)
+load_atomic: Callable[[int, int], int] = _intrinsic(_load_atomic)
+publish: Callable[[int, int, int], None] = _intrinsic(_publish)
+fetch_add: Callable[[int, int, int], int] = _intrinsic(_fetch_add)
+exchange: Callable[[int, int, int], int] = _intrinsic(_exchange)
+replace: Callable[[int, int, int, int], bool] = _intrinsic(_replace)
+operate: Callable[[int, int, int, int, int], int] = _intrinsic(_operate)
+clock_ns: Callable[[], int] = _intrinsic(_clock_ns)
+give_way: Callable[[], None] = _intrinsic(_give_way)
+rest_us: Callable[[int], None] = _intrinsic(_rest_us)
+sink: Callable[[int, int, int | np.int64], None] = _intrinsic(_sink)

@@ -36,3 +36,40 @@ KINDS_OF: dict[FunctionName, frozenset[OperatorKind]] = {
     FunctionName.COUNT: frozenset({OperatorKind.PARTITIONED}),
 }
 """The kinds of operators that can run each function."""
+
+
+class Reorder(StrEnum):
+    """How outputs that workers make at once are put into the order of their inputs."""
+
+    CLAIM = "claim"
+    """Without locks; a worker takes no tuple whose outputs would not have room in the ring."""
+    RETRY = "retry"
+    """Without locks; a worker offers outputs that have no room again until they have, as the paper has it."""
+    LOCK = "lock"
+    """One lock an operator, held while outputs are sent."""
+
+
+class Worklist(StrEnum):
+    """How workers share the tuples of a partitioned operator."""
+
+    HYBRID = "hybrid"
+    """A queue a partition, and a master queue of partitions; the tuples of a busy partition go to who works in it."""
+    PARTITIONED = "partitioned"
+    """A queue a partition, which a worker owns while it works on it."""
+    SHARED = "shared"
+    """One queue, and a lock a partition: wrong, since to take a tuple and its lock are two steps. Kept to show it."""
+
+
+class Heuristic(StrEnum):
+    """Which operator a worker takes next (section 6)."""
+
+    CT = "ct"
+    """The one with the least worker time a tuple of the ingress, so that all advance alike."""
+    LP = "lp"
+    """The last that has input."""
+    ET = "et"
+    """The one whose input is the most work for each of its workers."""
+    QST = "qst"
+    """The first whose output queue is not above its share of a common size."""
+    CT_LITERAL = "ct-literal"
+    """As `ct`, with the divisor as the paper prints it."""

@@ -10,6 +10,9 @@ from adapt.core.ordered.functions.function import Row, Step
 from adapt.core.ordered.functions.mixing import FOLD, folded
 from adapt.core.ordered.functions.registry import FUNCTIONS
 
+_AT_ONCE = 1 << 16
+"""Rows that are turned into numbers of Python at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Egress:
@@ -30,23 +33,34 @@ class SerialRun:
 
     Attributes:
         egress: What left the chain.
-        rows: It, tuple by tuple.
+        kept: The first tuples that left.
         inputs: Tuples that each operator read.
     """
 
     egress: Egress
-    rows: tuple[Row, ...]
+    kept: tuple[Row, ...]
     inputs: tuple[int, ...]
 
 
-def run_serially(chain: BoundChain) -> SerialRun:
-    """Each tuple through the whole chain, one after the other."""
+def run_serially(chain: BoundChain, keep: int = 0) -> SerialRun:
+    """Each tuple through the whole chain, one after the other.
+
+    Args:
+        chain: The chain, bound to its tuples.
+        keep: How many of the tuples that leave are kept.
+    """
     steps = [FUNCTIONS[bound.operator.function].step(bound) for bound in chain.operators]
-    inputs = [0] * len(steps)
-    out: list[Row] = []
-    for words in chain.tuples.view(np.uint64).tolist():
-        out += _passed(steps, inputs, tuple(words))
-    return SerialRun(Egress(len(out), _hash(out)), tuple(out), tuple(inputs))
+    inputs, fold, left = [0] * len(steps), FOLD, 0
+    kept: list[Row] = []
+    for first in range(0, len(chain.tuples), _AT_ONCE):
+        for words in chain.tuples[first : first + _AT_ONCE].view(np.uint64).tolist():
+            rows = _passed(steps, inputs, tuple(words))
+            for row in rows:
+                for word in row:
+                    fold = folded(fold, word)
+            kept += rows[: max(keep - left, 0)]
+            left += len(rows)
+    return SerialRun(Egress(left, fold), tuple(kept), tuple(inputs))
 
 
 def _passed(steps: Sequence[Step], inputs: list[int], row: Row) -> Sequence[Row]:
@@ -56,11 +70,3 @@ def _passed(steps: Sequence[Step], inputs: list[int], row: Row) -> Sequence[Row]
         inputs[number] += len(rows)
         rows = [given for row in rows for given in step(row)]
     return rows
-
-
-def _hash(rows: Sequence[Row]) -> int:
-    fold = FOLD
-    for row in rows:
-        for word in row:
-            fold = folded(fold, word)
-    return fold

@@ -40,12 +40,13 @@ class Count:
 
 
 def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
-    own = words + 8 * OWN
-    place = load(words + 8 * STATE) + 8 * load(given + 8 * load(own + 16))
-    store(place, load(place) + 1)
-    for field in range(load(own)):
-        store(outputs + 8 * field, load(given + 8 * field))
-    store(outputs + 8 * load(own + 8), load(place))
+    fields, at, key_at = load(words, OWN), load(words, OWN + 1), load(words, OWN + 2)
+    counts, key = load(words, STATE), load(given, key_at)
+    count = load(counts, key) + 1
+    store(counts, key, count)
+    for field in range(fields):
+        store(outputs, field, load(given, field))
+    store(outputs, at, count)
     return 1
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.atomics import load, sink, store
+from adapt.core.compiled import AtAddress, compiled, inlined
+from adapt.core.ordered.atomics import clock_ns, load, sink, store
 from adapt.core.ordered.bound import BoundOperator, Words
 from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Row, Step
 from adapt.core.ordered.functions.mixing import FOLD, MASK, mixed
@@ -11,6 +11,8 @@ from adapt.core.ordered.names import OperatorKind
 
 _FACTOR = 0xD1342543DE82EF95
 """Of the state's update, odd, so that no state is lost; of the published constants for generators modulo 2^64."""
+
+_STEPS, _TRIES = 100_000, 5
 
 
 class Work:
@@ -90,31 +92,45 @@ def _burnt(steps: int) -> int:
     return int(np.int64(word))
 
 
+@compiled
+def _timed_ns(steps: int) -> int:
+    """How long steps of arithmetic take."""
+    start = clock_ns()
+    burnt = _burnt(steps)
+    # Written so that the work is not left out.
+    return int(clock_ns() - start + (burnt == 1))
+
+
+def measured_pace() -> int:
+    """Steps of work that take 1024 ns here: the best of some tries, as others may use the machine meanwhile."""
+    _timed_ns(1)
+    return max(int(_STEPS * 1024 / min(_timed_ns(_STEPS) for _ in range(_TRIES))), 1)
+
+
 def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
-    own = words + 8 * OWN
-    fields, at, key_at, has_state = load(own), load(own + 8), load(own + 16), load(own + 24)
-    seed, whole, share = np.uint64(load(own + 32)), load(own + 40), np.uint64(load(own + 48))
-    cost_at, cost = load(own + 56), load(own + 64)
-    stride = load(words + 8 * STRIDE)
+    fields, at, key_at, has_state = load(words, OWN), load(words, OWN + 1), load(words, OWN + 2), load(words, OWN + 3)
+    seed, whole, share = np.uint64(load(words, OWN + 4)), load(words, OWN + 5), np.uint64(load(words, OWN + 6))
+    cost_at, cost = load(words, OWN + 7), load(words, OWN + 8)
     if cost_at >= 0:
-        cost = load(given + 8 * cost_at)
+        cost = load(given, cost_at)
     if cost > 0:
-        sink(outputs, _burnt((cost * load(words + 8 * PACE)) >> 10))
-    value = np.uint64(load(given + 8 * at))
+        sink(outputs, 0, _burnt((cost * load(words, PACE)) >> 10))
+    value = np.uint64(load(given, at))
     if has_state:
-        place = load(words + 8 * STATE)
+        state, key = load(words, STATE), 0
         if key_at >= 0:
-            place += 8 * load(given + 8 * key_at)
-        value = np.uint64(load(place)) * np.uint64(_FACTOR) + value
-        store(place, np.int64(value))
+            key = load(given, key_at)
+        value = np.uint64(load(state, key)) * np.uint64(_FACTOR) + value
+        store(state, key, np.int64(value))
     value = _mixed(value + seed)
     count = whole
     if share and _mixed(value ^ np.uint64(FOLD)) < share:
         count += 1
+    stride = load(words, STRIDE)
     for copy in range(count):
         for field in range(fields):
-            store(outputs + 8 * field, load(given + 8 * field))
-        store(outputs + 8 * at, np.int64(_mixed(value + np.uint64(copy)) if copy else value))
+            store(outputs, field, load(given, field))
+        store(outputs, at, np.int64(_mixed(value + np.uint64(copy)) if copy else value))
         outputs += stride
     return int(count)
 

@@ -1,15 +1,16 @@
 """The serial run, which every other is held against."""
 
+from dataclasses import replace
+
 from adapt.core.ordered.bound import BoundChain
 from adapt.core.ordered.functions.mixing import FOLD, folded
+from adapt.core.ordered.functions.registry import FUNCTIONS
 from adapt.core.ordered.serial import run_serially
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 
 
 def in_stages(chain: BoundChain) -> list[tuple[int, ...]]:
     """The same by another way: each operator over its whole input before the next one begins."""
-    from adapt.core.ordered.functions.registry import FUNCTIONS
-
     rows = [tuple(word % 2**64 for word in row) for row in chain.tuples.tolist()]
     for operator in chain.operators:
         step = FUNCTIONS[operator.operator.function].step(operator)
@@ -19,26 +20,27 @@ def in_stages(chain: BoundChain) -> list[tuple[int, ...]]:
 
 def test_a_chain_gives_what_its_operators_give_one_after_the_other() -> None:
     chain = bound([stateless("a", 1.5), partitioned("b"), stateless("c", 0.4), stateful("d", 2.0)], 500)
-    run = run_serially(chain)
-    assert list(run.rows) == in_stages(chain)
-    assert run.egress.tuples == len(run.rows)
+    run = run_serially(chain, keep=10_000)
+    assert list(run.kept) == in_stages(chain)
+    assert run.egress.tuples == len(run.kept)
+    assert run_serially(chain, keep=7) == replace(run, kept=run.kept[:7])
     assert run.inputs[0] == 500
-    assert run.inputs[3] * 2 == len(run.rows)
+    assert run.inputs[3] * 2 == len(run.kept)
 
 
 def test_counts_are_those_of_the_keys() -> None:
     chain = bound([counting("count")], 300, keys=7)
     seen: dict[int, int] = {}
-    for (key, row), (of, count) in zip(chain.tuples.tolist(), run_serially(chain).rows, strict=True):
+    for (key, row), (of, count) in zip(chain.tuples.tolist(), run_serially(chain, keep=300).kept, strict=True):
         seen[key] = seen.get(key, 0) + 1
         assert (of, count) == (key, seen[key]), row
 
 
 def test_the_hash_of_the_egress_folds_its_words_in_order() -> None:
     chain = bound([stateless("a")], 3)
-    run = run_serially(chain)
+    run = run_serially(chain, keep=3)
     fold = FOLD
-    for word in (run.rows[0][0], run.rows[1][0], run.rows[2][0]):
+    for word in (run.kept[0][0], run.kept[1][0], run.kept[2][0]):
         fold = folded(fold, word)
     assert run.egress.hash == fold
 

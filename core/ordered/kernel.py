@@ -1,0 +1,775 @@
+"""The compiled worker of the real engine: takes tuples of one operator after the other and sends outputs in order.
+
+Workers share one block of memory by its address: the header of a run, then a record an operator, a record a partition,
+and what no two write at once. Each word that one worker writes while others read stands on a line of the cache with no
+other such word. Addresses are of bytes, and places in records count words of 8.
+
+A tuple is its mark and its fields. The mark is 0, or the number of a timed tuple plus 1; a timed tuple that a filter
+drops goes on without fields (`BARE`), so that selective chains are timed too.
+
+A serial number is the number of a tuple in the input of its operator. A batch has that of its first tuple, and the ring
+moves on by as many as it holds; so batches may be as large as the moment allows. The slots of a tuple in the queue and
+in the ring are used again only after its outputs were sent.
+
+Source: ordered streams, sections 3 (Figure 4), 4 (Figure 7) and 6.
+"""
+
+import numpy as np
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.ordered.atomics import (
+    clock_ns,
+    exchange,
+    fetch_add,
+    give_way,
+    load,
+    load_atomic,
+    operate,
+    publish,
+    replace,
+    rest_us,
+    store,
+)
+
+MARK, BARE = 0, 1 << 62
+
+STOP, IDLE, FED, FEEDING = 0, 8, 16, 24
+"""Of the header: why the run ends, workers that rest, tuples taken in, whether somebody takes in more."""
+OPERATORS, CHAIN, WORKERS, ROWS, INGRESS, TALLIES, REORDER, BATCH = 32, 33, 34, 35, 36, 37, 38, 39
+RING, QUEUE_TUPLES, HEURISTIC, SLICE_NS, WINDOW_NS, QUEUE_SIZE, MARK_EVERY, MARKS = 40, 41, 42, 43, 44, 45, 46, 47
+CHECKED, PATIENCE, SCRATCH, SCRATCH_WORDS, KEPT, KEEP = 48, 49, 50, 51, 52, 53
+WINDOW_START, EGRESS_HASH, EGRESS_TUPLES, AT_FAULT = 56, 64, 65, 72
+HEADER_WORDS = 80
+
+GOES_ON, FINISHED, STALLED, FAULTY, DEAD = 0, 1, 2, 3, 4
+"""Why a run ends: it does not; all tuples are out; nothing can go on; a function failed; a worker died."""
+
+SHARED_QUEUE, HYBRID, PARTITIONED, LOCKED_TOO_LATE = 0, 1, 2, 3
+CLAIM, RETRY, LOCK = 0, 1, 2
+CT, LP, ET, QST, CT_LITERAL = 0, 1, 2, 3, 4
+
+WORKLIST, FUNCTION, WORDS, IN_WORDS, OUT_WORDS, MOST_WORKERS, NUMBER, STATE_KEPT = 0, 1, 2, 3, 4, 5, 6, 7
+"""Of an operator: what never changes."""
+QUEUE, QUEUE_MASK, RING_MASK, SLOTS, OUTPUTS, SLOT_OUTPUT_WORDS, ENOUGH, GUESSED_NS = 8, 9, 10, 11, 12, 13, 14, 15
+PARTITIONS, KEY_AT, PARTITION_OF, MASTER, PARTITION_QUEUES, PARTS, GUESSED_OUTPUTS = 16, 17, 18, 19, 20, 21, 22
+HEAD, TAIL, SEEN_NEXT, NEXT, SENT, FLAG, WORKING = 24, 32, 33, 40, 41, 48, 56
+"""Tuples claimed; tuples that came, and what their sender last knew of `NEXT`; tuples sent on, and outputs sent of the
+batch that is half sent; whether somebody sends; workers inside."""
+INPUTS, GIVEN, TIME_NS, WINDOW_TIME_NS = 64, 65, 66, 72
+OPERATOR_WORDS = 80
+
+TICKET, COVERED, HELD = 0, 1, 2
+"""Of a slot of the ring: the serial number of its batch plus 1, its tuples, their outputs."""
+SLOT_WORDS = 4
+
+WAITING, PART_HEAD, INSIDE, LAST, LOAD, OWNER, PART_TAIL = 0, 1, 2, 3, 4, 5, 8
+"""Of a partition: tuples claimed and not done; tuples taken from its queue; workers inside; the serial number after the
+last; tuples in all; whether it is owned; tuples put into its queue."""
+PART_WORDS = 16
+
+MARK_FED, MARK_ENTERED, MARK_LEFT = 0, 1, 2
+MARK_WORDS = 4
+
+DONE, MADE, BUSY_NS, DELEGATED, RETRIES, BLOCKED, OVERLAPS, DISORDERS, FULLEST, CURSOR = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+"""What a worker counts of an operator."""
+FILLED = 16
+"""Batches by the bit length of the tuples between them and the next to be sent."""
+TALLY_WORDS = 48
+
+_FEED = 1024
+_REST_AFTER, _REST_US = 50, 50
+_FOLD = 0x9E3779B97F4A7C15
+_LEAST = 1e-9
+
+
+@inlined
+def _operator(header: int, number: int) -> int:
+    return load(header, OPERATORS) + 8 * OPERATOR_WORDS * number
+
+
+@inlined
+def _count(tally: int, what: int, more: int) -> None:
+    store(tally, what, load(tally, what) + more)
+
+
+@inlined
+def _copy(source: int, place: int, words: int) -> None:
+    for at in range(words):
+        store(place, at, load(source, at))
+
+
+@inlined
+def _part(operator: int, partition: int) -> int:
+    return load(operator, PARTS) + 8 * PART_WORDS * partition
+
+
+@inlined
+def _partition_queue(operator: int, partition: int) -> int:
+    return load(operator, PARTITION_QUEUES) + 8 * partition * (load(operator, QUEUE_MASK) + 1)
+
+
+# Into a worklist
+
+
+@inlined
+def _enqueue(operator: int, serial: int, mark: int, fields: int) -> None:
+    """Write a tuple into its slot; it has come when the tail is published."""
+    slot = serial & load(operator, QUEUE_MASK)
+    size = load(operator, IN_WORDS)
+    place = load(operator, QUEUE) + 8 * slot * size
+    store(place, MARK, mark)
+    _copy(fields, place + 8, size - 1)
+    if not load(operator, MASTER):
+        return
+    partition = 0
+    if mark < BARE:
+        partition = load(load(operator, PARTITION_OF), load(place, 1 + load(operator, KEY_AT)))
+    part = _part(operator, partition)
+    tail = load(part, PART_TAIL)
+    mask = load(operator, QUEUE_MASK)
+    store(_partition_queue(operator, partition), tail & mask, serial)
+    store(load(operator, MASTER), slot, partition)
+    publish(part, PART_TAIL, tail + 1)
+
+
+@inlined
+def _room(operator: int, wanted: int) -> int:
+    """How many tuples the worklist can take, at least where that is fewer than wanted; for its one sender."""
+    tail = load(operator, TAIL)
+    capacity = load(operator, QUEUE_MASK) + 1
+    room = load(operator, SEEN_NEXT) + capacity - tail
+    if room < wanted:
+        store(operator, SEEN_NEXT, load_atomic(operator, NEXT))
+        room = load(operator, SEEN_NEXT) + capacity - tail
+    return room
+
+
+@inlined
+def _feed(header: int, least: int) -> bool:
+    """Take tuples of the ingress in, if there is room for at least so many and nobody else does."""
+    rows = load(header, ROWS)
+    first = _operator(header, 0)
+    if load_atomic(header, FED) >= rows or exchange(header, FEEDING, 1):
+        return False
+    fed = load(header, FED)
+    room = _room(first, max(least, _FEED))
+    fits = room >= min(least, rows - fed)
+    room = min(room, rows - fed, _FEED)
+    if fits and room > 0:
+        tail = load(first, TAIL)
+        size = load(first, IN_WORDS) - 1
+        every = load(header, MARK_EVERY)
+        for more in range(room):
+            row = fed + more
+            mark = 0
+            if every and row % every == 0:
+                mark = row // every + 1
+                store(load(header, MARKS), MARK_WORDS * (mark - 1) + MARK_FED, clock_ns())
+            _enqueue(first, tail + more, mark, load(header, INGRESS) + 8 * row * size)
+        publish(first, TAIL, tail + room)
+        publish(header, FED, fed + room)
+    exchange(header, FEEDING, 0)
+    return fits and room > 0
+
+
+# Out of the ring, in order
+
+
+@inlined
+def _leave(header: int, operator: int, outputs: int, count: int) -> None:
+    """Outputs of the last operator leave the chain."""
+    size = load(operator, OUT_WORDS)
+    fold = np.uint64(load(header, EGRESS_HASH))
+    left = load(header, EGRESS_TUPLES)
+    keep, kept = load(header, KEEP), load(header, KEPT)
+    for output in range(count):
+        place = outputs + 8 * output * size
+        mark = load(place, MARK)
+        if mark:
+            number = (mark & (BARE - 1)) - 1
+            store(load(header, MARKS), MARK_WORDS * number + MARK_LEFT, clock_ns())
+        if mark >= BARE:
+            continue
+        for at in range(1, size):
+            fold = (fold ^ np.uint64(load(place, at))) * np.uint64(_FOLD)
+            fold = fold ^ (fold >> np.uint64(32))
+        if left < keep:
+            _copy(place + 8, kept + 8 * left * (size - 1), size - 1)
+        left += 1
+    store(header, EGRESS_HASH, np.int64(fold))
+    store(header, EGRESS_TUPLES, left)
+
+
+@inlined
+def _send_down(header: int, operator: int, outputs: int, count: int) -> int:
+    """Hand outputs on, as many as there is room for; how many those are."""
+    number = load(operator, NUMBER)
+    if number == load(header, CHAIN) - 1:
+        _leave(header, operator, outputs, count)
+        return count
+    down = operator + 8 * OPERATOR_WORDS
+    size = 8 * load(operator, OUT_WORDS)
+    sent = min(count, _room(down, count))
+    tail = load(down, TAIL)
+    for output in range(sent):
+        _enqueue(down, tail + output, load(outputs + output * size, MARK), outputs + output * size + 8)
+    if sent:
+        publish(down, TAIL, tail + sent)
+    return sent
+
+
+@inlined
+def _slot(operator: int, serial: int) -> int:
+    return load(operator, SLOTS) + 8 * SLOT_WORDS * (serial & load(operator, RING_MASK))
+
+
+@inlined
+def _outputs(operator: int, serial: int) -> int:
+    """Where the outputs of a serial number stand in the ring."""
+    slot = serial & load(operator, RING_MASK)
+    return load(operator, OUTPUTS) + 8 * slot * load(operator, SLOT_OUTPUT_WORDS)
+
+
+@inlined
+def _send_ready(header: int, tally: int, operator: int) -> bool:
+    """Send what is next for as long as it is there; whether the next operator is full. For the one who has the flag."""
+    while True:
+        serial = load(operator, NEXT)
+        slot = _slot(operator, serial)
+        if load_atomic(slot, TICKET) != serial + 1:
+            return False
+        held, sent = load(slot, HELD), load(operator, SENT)
+        outputs = _outputs(operator, serial) + 8 * sent * load(operator, OUT_WORDS)
+        sent += _send_down(header, operator, outputs, held - sent)
+        if sent < held:
+            store(operator, SENT, sent)
+            _count(tally, BLOCKED, 1)
+            return True
+        store(operator, SENT, 0)
+        covered = load(slot, COVERED)
+        store(slot, TICKET, 0)
+        publish(operator, NEXT, serial + covered)
+
+
+@inlined
+def _drain(header: int, tally: int, operator: int) -> None:
+    """Send what is ready, unless somebody does; nothing ready is left when nobody is inside and the next has room."""
+    while not exchange(operator, FLAG, 1):
+        full = _send_ready(header, tally, operator)
+        # An exchange, so that it is in one order with that of who stored a batch and found the flag set.
+        exchange(operator, FLAG, 0)
+        serial = load_atomic(operator, NEXT)
+        if full or load_atomic(_slot(operator, serial), TICKET) != serial + 1:
+            return
+
+
+@inlined
+def _drain_if_ready(header: int, tally: int, operator: int) -> None:
+    serial = load_atomic(operator, NEXT)
+    if load_atomic(_slot(operator, serial), TICKET) == serial + 1:
+        _drain(header, tally, operator)
+
+
+@inlined
+def _progress(header: int) -> int:
+    """A number that only grows, and grows whenever a tuple goes anywhere."""
+    moved = load_atomic(header, FED)
+    for number in range(load(header, CHAIN)):
+        operator = _operator(header, number)
+        moved += load_atomic(operator, HEAD) + load_atomic(operator, TAIL) + load_atomic(operator, NEXT)
+    return moved
+
+
+@inlined
+def _rest(header: int, moved: int, rounds: int) -> tuple[int, int]:
+    """Give way; when all workers rest and no tuple moves for long, the run has stalled.
+
+    Given and returned are the progress last seen and the rounds since. A worker is counted as resting only here, where
+    it holds nothing; one that is merely not run by the machine is none.
+    """
+    idle = fetch_add(header, IDLE, 1) + 1
+    now = _progress(header)
+    if now != moved:
+        moved, rounds = now, 0
+    elif idle == load(header, WORKERS):
+        rounds += 1
+        if rounds > load(header, PATIENCE):
+            replace(header, STOP, GOES_ON, STALLED)
+    if rounds < _REST_AFTER:
+        give_way()
+    else:
+        rest_us(_REST_US)
+    fetch_add(header, IDLE, -1)
+    return moved, rounds
+
+
+@inlined
+def _await_room(header: int, tally: int, operator: int, end: int) -> None:
+    """Until the serial numbers before `end` have room in the ring: the paper's blocked worker."""
+    moved, rounds = -1, 0
+    while end > load_atomic(operator, NEXT) + load(header, RING) and not load_atomic(header, STOP):
+        _count(tally, RETRIES, 1)
+        _drain(header, tally, operator)
+        moved, rounds = _rest(header, moved, rounds)
+
+
+@inlined
+def _send(header: int, tally: int, operator: int, serial: int, tuples: int, outputs: int, held: int) -> None:
+    """Put a batch into the ring and send what is ready."""
+    reorder = load(header, REORDER)
+    if reorder == RETRY:
+        _await_room(header, tally, operator, serial + tuples)
+        if load_atomic(header, STOP):
+            return
+        _copy(outputs, _outputs(operator, serial), held * load(operator, OUT_WORDS))
+    if reorder == LOCK:
+        while exchange(operator, FLAG, 1):
+            if load_atomic(header, STOP):
+                return
+            give_way()
+    slot = _slot(operator, serial)
+    store(slot, COVERED, tuples)
+    store(slot, HELD, held)
+    publish(slot, TICKET, serial + 1)
+    if reorder == LOCK:
+        _send_ready(header, tally, operator)
+        exchange(operator, FLAG, 0)
+    else:
+        _drain(header, tally, operator)
+
+
+# One batch
+
+
+@inlined
+def _unmarked(operator: int, outputs: int, count: int) -> None:
+    size = load(operator, OUT_WORDS)
+    for output in range(count):
+        store(outputs, output * size, 0)
+
+
+@inlined
+def _run_marked(header: int, operator: int, partition: int, given: int, outputs: int) -> int:
+    """A timed tuple: its mark goes on with its last output, or alone."""
+    mark = load(given, MARK)
+    number = mark & (BARE - 1)
+    if load(operator, NUMBER) == 0:
+        store(load(header, MARKS), MARK_WORDS * (number - 1) + MARK_ENTERED, clock_ns())
+    count = 0
+    if mark < BARE:
+        count = operate(load(operator, FUNCTION), load(operator, WORDS), partition, given + 8, outputs + 8)
+    if count < 0:
+        return count
+    _unmarked(operator, outputs, count)
+    if count == 0:
+        store(outputs, MARK, number | BARE)
+        return 1
+    store(outputs, (count - 1) * load(operator, OUT_WORDS), number)
+    return count
+
+
+@inlined
+def _run(header: int, tally: int, operator: int, partition: int, serial: int, tuples: int, outputs: int) -> int:
+    """Run the operator over a batch; the number of its outputs, below 0 if its function failed."""
+    part = _part(operator, partition)
+    checked = load(operator, STATE_KEPT) and load(header, CHECKED)
+    if load(operator, STATE_KEPT):
+        _count(part, LOAD, tuples)
+    if checked:
+        if fetch_add(part, INSIDE, 1):
+            _count(tally, OVERLAPS, 1)
+        if serial < load(part, LAST):
+            _count(tally, DISORDERS, 1)
+        store(part, LAST, serial + tuples)
+    size, made = 8 * load(operator, OUT_WORDS), 0
+    for number in range(tuples):
+        slot = (serial + number) & load(operator, QUEUE_MASK)
+        given = load(operator, QUEUE) + 8 * slot * load(operator, IN_WORDS)
+        place = outputs + made * size
+        if load(given, MARK):
+            count = _run_marked(header, operator, partition, given, place)
+        else:
+            count = operate(load(operator, FUNCTION), load(operator, WORDS), partition, given + 8, place + 8)
+            _unmarked(operator, place, count)
+        if count < 0:
+            made = -1
+            break
+        made += count
+    if checked:
+        fetch_add(part, INSIDE, -1)
+    return made
+
+
+@inlined
+def _bits(number: int) -> int:
+    bits = 0
+    while number > 0:
+        number >>= 1
+        bits += 1
+    return bits
+
+
+@inlined
+def _process(header: int, tally: int, scratch: int, operator: int, partition: int, serial: int, tuples: int) -> None:
+    """Run the operator over a batch that this worker has claimed, and send its outputs."""
+    ahead = serial + tuples - load_atomic(operator, NEXT)
+    if ahead > load(tally, FULLEST):
+        store(tally, FULLEST, ahead)
+    _count(tally, FILLED + _bits(ahead), 1)
+    outputs = scratch if load(header, REORDER) == RETRY else _outputs(operator, serial)
+    made = _run(header, tally, operator, partition, serial, tuples, outputs)
+    if made < 0:
+        store(header, AT_FAULT, load(operator, NUMBER))
+        replace(header, STOP, GOES_ON, FAULTY)
+        return
+    _count(tally, DONE, tuples)
+    _count(tally, MADE, made)
+    _send(header, tally, operator, serial, tuples, outputs, made)
+
+
+# Out of a worklist
+
+
+@inlined
+def _may_claim_before(header: int, operator: int) -> int:
+    """The first serial number that no worker may take yet: what has not come, or would have no room in the ring.
+
+    With `retry` the ring does not count, but tuples are left alone while the next operator has enough.
+    """
+    end = load_atomic(operator, TAIL)
+    if load(header, REORDER) != RETRY:
+        return min(end, load_atomic(operator, NEXT) + load(header, RING))
+    if load(operator, NUMBER) < load(header, CHAIN) - 1:
+        down = operator + 8 * OPERATOR_WORDS
+        if load_atomic(down, TAIL) - load_atomic(down, NEXT) >= load(operator, ENOUGH):
+            return 0
+    return end
+
+
+@inlined
+def _until_wrap(operator: int, serial: int) -> int:
+    """How many tuples from this one on stand in the ring without a break."""
+    mask = load(operator, RING_MASK)
+    return mask + 1 - (serial & mask)
+
+
+@inlined
+def _take_shared(header: int, tally: int, scratch: int, operator: int, quota: int) -> int:
+    """Work on the one queue of an operator without partitions."""
+    done = 0
+    while done < quota and not load_atomic(header, STOP):
+        head = load_atomic(operator, HEAD)
+        tuples = min(_may_claim_before(header, operator) - head, load(header, BATCH), _until_wrap(operator, head))
+        if tuples <= 0:
+            break
+        if replace(operator, HEAD, head, head + tuples):
+            _process(header, tally, scratch, operator, 0, head, tuples)
+            done += tuples
+    return done
+
+
+@inlined
+def _take_too_late(header: int, tally: int, scratch: int, operator: int, quota: int) -> int:
+    """The shared queue for an operator with partitions, as the paper rejects it.
+
+    Between taking a tuple and locking its partition a worker can be overtaken. It gives way there, so that what is rare
+    is seen.
+    """
+    done = 0
+    while done < quota and not load_atomic(header, STOP):
+        head = load_atomic(operator, HEAD)
+        if _may_claim_before(header, operator) <= head:
+            break
+        if not replace(operator, HEAD, head, head + 1):
+            continue
+        given = load(operator, QUEUE) + 8 * (head & load(operator, QUEUE_MASK)) * load(operator, IN_WORDS)
+        partition = 0
+        if load(given, MARK) < BARE:
+            partition = load(load(operator, PARTITION_OF), load(given, 1 + load(operator, KEY_AT)))
+        part = _part(operator, partition)
+        give_way()
+        while exchange(part, OWNER, 1):
+            give_way()
+        _process(header, tally, scratch, operator, partition, head, 1)
+        exchange(part, OWNER, 0)
+        done += 1
+    return done
+
+
+@inlined
+def _run_length(header: int, operator: int, queue: int, head: int, most: int) -> int:
+    """How many tuples at the head of a partition's queue follow each other in the stream, at most a batch."""
+    mask = load(operator, QUEUE_MASK)
+    first = load(queue, head & mask)
+    most = min(most, load(header, BATCH), _until_wrap(operator, first))
+    tuples = 1
+    while tuples < most and load(queue, (head + tuples) & mask) == first + tuples:
+        tuples += 1
+    return tuples
+
+
+@inlined
+def _work_off(header: int, tally: int, scratch: int, operator: int, partition: int, waiting: int) -> int:
+    """Work in a partition until none of its claimed tuples is left, those that others claim meanwhile included.
+
+    Its end is that of the claims: with a claim window, at most a ring's worth.
+    """
+    part = _part(operator, partition)
+    queue, mask = _partition_queue(operator, partition), load(operator, QUEUE_MASK)
+    done = 0
+    while waiting > 0 and not load_atomic(header, STOP):
+        head = load(part, PART_HEAD)
+        tuples = _run_length(header, operator, queue, head, waiting)
+        serial = load(queue, head & mask)
+        store(part, PART_HEAD, head + tuples)
+        _process(header, tally, scratch, operator, partition, serial, tuples)
+        done += tuples
+        waiting = fetch_add(part, WAITING, -tuples) - tuples
+    return done
+
+
+@inlined
+def _take_hybrid(header: int, tally: int, scratch: int, operator: int, quota: int) -> int:
+    """Take partitions from the master queue; work in those that nobody works in, leave the tuple to who does else."""
+    done, master, mask = 0, load(operator, MASTER), load(operator, QUEUE_MASK)
+    while done < quota and not load_atomic(header, STOP):
+        head = load_atomic(operator, HEAD)
+        most = min(_may_claim_before(header, operator) - head, load(header, BATCH))
+        if most <= 0:
+            break
+        # Read before it is claimed: afterwards the slot may be used again.
+        partition = load(master, head & mask)
+        tuples = 1
+        while tuples < most and load(master, (head + tuples) & mask) == partition:
+            tuples += 1
+        if not replace(operator, HEAD, head, head + tuples):
+            continue
+        part = _part(operator, partition)
+        if fetch_add(part, WAITING, tuples):
+            _count(tally, DELEGATED, tuples)
+        else:
+            done += _work_off(header, tally, scratch, operator, partition, tuples)
+    return done
+
+
+@inlined
+def _work_in(header: int, tally: int, scratch: int, operator: int, partition: int, quota: int) -> int:
+    """Work in a partition that this worker owns, until its queue is empty, the quota is used, or the ring is full."""
+    part = _part(operator, partition)
+    queue, mask = _partition_queue(operator, partition), load(operator, QUEUE_MASK)
+    done = 0
+    while done < quota and not load_atomic(header, STOP):
+        head = load(part, PART_HEAD)
+        most = load_atomic(part, PART_TAIL) - head
+        if most <= 0:
+            break
+        serial = load(queue, head & mask)
+        end = _may_claim_before(header, operator)
+        if serial >= end:
+            break
+        tuples = min(_run_length(header, operator, queue, head, most), end - serial)
+        publish(part, PART_HEAD, head + tuples)
+        fetch_add(operator, HEAD, tuples)
+        _process(header, tally, scratch, operator, partition, serial, tuples)
+        done += tuples
+    return done
+
+
+@inlined
+def _take_partitions(header: int, tally: int, scratch: int, operator: int, quota: int) -> int:
+    """Own one partition after the other, from where this worker was last."""
+    partitions = load(operator, PARTITIONS)
+    cursor, done = load(tally, CURSOR), 0
+    for step in range(partitions):
+        partition = (cursor + step) % partitions
+        part = _part(operator, partition)
+        if load_atomic(part, PART_HEAD) >= load_atomic(part, PART_TAIL):
+            continue
+        if exchange(part, OWNER, 1):
+            continue
+        done += _work_in(header, tally, scratch, operator, partition, quota - done)
+        exchange(part, OWNER, 0)
+        if done >= quota or load_atomic(header, STOP):
+            store(tally, CURSOR, partition)
+            break
+    return done
+
+
+@inlined
+def _take(header: int, tally: int, scratch: int, operator: int, quota: int) -> int:
+    """Work on an operator's input; how many tuples were done."""
+    worklist = load(operator, WORKLIST)
+    if worklist == HYBRID:
+        return _take_hybrid(header, tally, scratch, operator, quota)
+    if worklist == PARTITIONED:
+        return _take_partitions(header, tally, scratch, operator, quota)
+    if worklist == LOCKED_TOO_LATE:
+        return _take_too_late(header, tally, scratch, operator, quota)
+    return _take_shared(header, tally, scratch, operator, quota)
+
+
+# Which operator next
+
+
+@inlined
+def _cost_ns(operator: int) -> float:
+    """Of a tuple: as measured, or as given while nothing is."""
+    inputs = load_atomic(operator, INPUTS)
+    if inputs > 0:
+        return max(load_atomic(operator, TIME_NS) / inputs, 1.0)
+    return float(load(operator, GUESSED_NS))
+
+
+@inlined
+def _selectivity(operator: int) -> float:
+    inputs = load_atomic(operator, INPUTS)
+    if inputs > 0:
+        return load_atomic(operator, GIVEN) / inputs
+    return load(operator, GUESSED_OUTPUTS) / 1048576.0
+
+
+@inlined
+def _waiting(operator: int) -> int:
+    return load_atomic(operator, TAIL) - load_atomic(operator, HEAD)
+
+
+@inlined
+def _schedulable(header: int, operator: int) -> bool:
+    """Whether a worker more could do something here."""
+    if load_atomic(operator, WORKING) >= load(operator, MOST_WORKERS):
+        return False
+    if load(operator, WORKLIST) == PARTITIONED:
+        return _waiting(operator) > 0
+    return load_atomic(operator, HEAD) < _may_claim_before(header, operator)
+
+
+@inlined
+def _choose(header: int, passed: int) -> int:
+    """The operator that the heuristic names among those that are schedulable and not passed over; -1 if there is none.
+
+    Of equals it is the earliest. `passed` has a bit for each operator.
+    """
+    heuristic, chain = load(header, HEURISTIC), load(header, CHAIN)
+    shares = 0.0
+    if heuristic == QST:
+        through = 1.0
+        for number in range(chain):
+            through *= _selectivity(_operator(header, number))
+            shares += through
+    chosen, best, upstream = -1, np.inf, 1.0
+    for number in range(chain):
+        operator = _operator(header, number)
+        through = upstream * _selectivity(operator)
+        if not (passed >> number) & 1 and _schedulable(header, operator):
+            if heuristic == LP:
+                score = -float(number)
+            elif heuristic == ET:
+                working = load_atomic(operator, WORKING)
+                score = -_waiting(operator) * _cost_ns(operator) / (working + 1.0)
+            elif heuristic == QST:
+                score = float(number)
+                if number < chain - 1 and shares > 0:
+                    size = load(header, QUEUE_SIZE) * through / shares
+                    if _waiting(operator + 8 * OPERATOR_WORDS) > size:
+                        score = np.inf
+            else:
+                working = load_atomic(operator, WORKING)
+                spent = load_atomic(operator, WINDOW_TIME_NS) + working * float(load(header, SLICE_NS))
+                of = upstream if heuristic == CT else through
+                score = spent / (_cost_ns(operator) * max(of, _LEAST))
+            if score < best:
+                chosen, best = number, score
+        upstream = through
+    return chosen
+
+
+@inlined
+def _enter(operator: int) -> bool:
+    """Become one of an operator's workers, if it may have one more."""
+    while True:
+        working = load_atomic(operator, WORKING)
+        if working >= load(operator, MOST_WORKERS):
+            return False
+        if replace(operator, WORKING, working, working + 1):
+            return True
+
+
+@inlined
+def _new_window(header: int, now: int) -> None:
+    """Forget the worker time of the last window when it is over."""
+    start = load_atomic(header, WINDOW_START)
+    if now - start > load(header, WINDOW_NS) and replace(header, WINDOW_START, start, now):
+        for number in range(load(header, CHAIN)):
+            exchange(_operator(header, number), WINDOW_TIME_NS, 0)
+
+
+@inlined
+def _spend(header: int, tally: int, scratch: int, operator: int) -> bool:
+    """A slice of time on an operator that this worker has entered; whether any tuple was done."""
+    start = clock_ns()
+    _new_window(header, start)
+    quota = max(int(load(header, SLICE_NS) / _cost_ns(operator)), load(header, BATCH))
+    before, made = load(tally, DONE), load(tally, MADE)
+    done = _take(header, tally, scratch, operator, quota)
+    took = clock_ns() - start
+    _count(tally, BUSY_NS, took)
+    if done:
+        fetch_add(operator, TIME_NS, took)
+        fetch_add(operator, WINDOW_TIME_NS, took)
+        fetch_add(operator, GIVEN, load(tally, MADE) - made)
+        fetch_add(operator, INPUTS, load(tally, DONE) - before)
+    return done > 0
+
+
+@inlined
+def _finished(header: int) -> bool:
+    """Whether every tuple is out. An operator is done for good if all before it are and it has sent all that came."""
+    if load_atomic(header, FED) < load(header, ROWS):
+        return False
+    for number in range(load(header, CHAIN)):
+        operator = _operator(header, number)
+        if load_atomic(operator, NEXT) != load_atomic(operator, TAIL):
+            return False
+    return True
+
+
+@compiled
+def work(header: int, worker: int) -> None:
+    """Work until the run is over. Every worker of a run is in here."""
+    chain = load(header, CHAIN)
+    tallies = load(header, TALLIES) + 8 * TALLY_WORDS * chain * worker
+    scratch = load(header, SCRATCH) + 8 * load(header, SCRATCH_WORDS) * worker
+    half = (load(header, QUEUE_TUPLES) + 1) // 2
+    passed, moved, rounds = 0, -1, 0
+    while not load_atomic(header, STOP):
+        _feed(header, half)
+        number = _choose(header, passed)
+        if number >= 0:
+            operator, tally = _operator(header, number), tallies + 8 * TALLY_WORDS * number
+            if not _enter(operator):
+                passed |= 1 << number
+                continue
+            done = _spend(header, tally, scratch, operator)
+            fetch_add(operator, WORKING, -1)
+            if number > 0:
+                _drain_if_ready(header, tally - 8 * TALLY_WORDS, operator - 8 * OPERATOR_WORDS)
+            if done:
+                passed, rounds = 0, 0
+            else:
+                passed |= 1 << number
+            continue
+        passed = 0
+        _feed(header, 1)
+        for before in range(chain):
+            last = chain - 1 - before
+            _drain_if_ready(header, tallies + 8 * TALLY_WORDS * last, _operator(header, last))
+        if _finished(header):
+            replace(header, STOP, GOES_ON, FINISHED)
+        else:
+            moved, rounds = _rest(header, moved, rounds)
+
+
+@compiled
+def now_ns() -> int:
+    """The clock by which runs are timed."""
+    return clock_ns()

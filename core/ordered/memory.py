@@ -1,0 +1,250 @@
+"""The memory of a run by workers: laid out once, then shared by address."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.ordered import kernel as k
+from adapt.core.ordered.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE
+from adapt.core.ordered.functions.mixing import FOLD
+from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.names import Heuristic, OperatorKind, Reorder, Worklist
+from adapt.core.ordered.outcome import Marks, OperatorTally
+from adapt.core.ordered.serial import Egress
+from adapt.core.ordered.settings import RunSettings
+
+MOST_BYTES = 1 << 34
+_LINE = 64
+_REORDERS = {Reorder.CLAIM: k.CLAIM, Reorder.RETRY: k.RETRY, Reorder.LOCK: k.LOCK}
+_HEURISTICS = {
+    Heuristic.CT: k.CT,
+    Heuristic.LP: k.LP,
+    Heuristic.ET: k.ET,
+    Heuristic.QST: k.QST,
+    Heuristic.CT_LITERAL: k.CT_LITERAL,
+}
+_WORKLISTS = {
+    Worklist.HYBRID: k.HYBRID,
+    Worklist.PARTITIONED: k.PARTITIONED,
+    Worklist.SHARED: k.LOCKED_TOO_LATE,
+}
+_UNMEASURED_NS = 100
+_PATIENCE = 2000
+
+
+class Memory:
+    """All words of a run. Those of arrays that no worker touches are never backed by the machine's memory."""
+
+    def __init__(self, chain: BoundChain, settings: RunSettings, pace: int, keep: int) -> None:
+        """The first state of a run.
+
+        Args:
+            chain: What is run.
+            settings: How.
+            pace: Steps of work that take 1024 ns.
+            keep: How many tuples of the egress are kept.
+
+        Raises:
+            UsageError: it would be above 16 GiB, or would hang (see `queues`).
+        """
+        self._chain, self._settings, self._arrays = chain, settings, list[Words]()
+        self._bytes = self._scratch = 0
+        fields = len(chain.fields)
+        timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
+        self._marks = self._zeros(k.MARK_WORDS * timed)
+        self._kept = self._zeros(keep * fields)
+        self._tallies = self._zeros(settings.workers * len(chain.operators) * k.TALLY_WORDS)
+        self._header = self._zeros(k.HEADER_WORDS)
+        self._records = self._zeros(len(chain.operators) * k.OPERATOR_WORDS)
+        self._parts = [self._zeros(bound.partitions * k.PART_WORDS) for bound in chain.operators]
+        sizes = queues(chain.operators, settings)
+        for bound, queue in zip(chain.operators, sizes, strict=True):
+            self._lay_out(bound, queue, pace)
+        self._write_header(keep)
+
+    @property
+    def address(self) -> int:
+        """Of the header."""
+        return int(self._header.ctypes.data)
+
+    @property
+    def ended(self) -> int:
+        """Why the run ended."""
+        return int(self._header[k.STOP])
+
+    @property
+    def at_fault(self) -> str:
+        """The name of the operator whose function failed."""
+        return self._chain.operators[int(self._header[k.AT_FAULT])].operator.name
+
+    def end(self, why: int) -> None:
+        """Have all workers leave."""
+        self._header[k.STOP] = why
+
+    def egress(self) -> Egress:
+        """What left."""
+        return Egress(int(self._header[k.EGRESS_TUPLES]), int(self._header[k.EGRESS_HASH].view(np.uint64)))
+
+    def kept(self) -> Words:
+        """The first tuples that left."""
+        rows = self._kept.reshape(-1, len(self._chain.fields))
+        return rows[: self.egress().tuples].copy()
+
+    def marks(self) -> Marks:
+        """The timed tuples."""
+        marks = self._marks.reshape(-1, k.MARK_WORDS).T.copy()
+        return Marks(marks[k.MARK_FED], marks[k.MARK_ENTERED], marks[k.MARK_LEFT])
+
+    def stuck(self) -> str:
+        """Where tuples are when nothing moves: by operator, those that came, were claimed, were sent."""
+        records = self._records.reshape(-1, k.OPERATOR_WORDS)[:, [k.TAIL, k.HEAD, k.NEXT]].tolist()
+        names = [bound.operator.name for bound in self._chain.operators]
+        return ", ".join(f"{name!r} {tuple(at)}" for name, at in zip(names, records, strict=True))
+
+    def tally(self, bound: BoundOperator) -> OperatorTally:
+        """What all workers counted of an operator."""
+        by_worker = self._tallies.reshape(self._settings.workers, -1, k.TALLY_WORDS)[:, bound.number]
+        total = by_worker.sum(axis=0)
+        part = self._parts[bound.number].reshape(-1, k.PART_WORDS)
+        return OperatorTally(
+            name=bound.operator.name,
+            inputs=int(total[k.DONE]),
+            outputs=int(total[k.MADE]),
+            busy_ns=int(total[k.BUSY_NS]),
+            delegated=int(total[k.DELEGATED]),
+            retries=int(total[k.RETRIES]),
+            blocked=int(total[k.BLOCKED]),
+            overlaps=int(total[k.OVERLAPS]),
+            disorders=int(total[k.DISORDERS]),
+            fullest=int(by_worker[:, k.FULLEST].max()),
+            in_use=total[k.FILLED :].copy(),
+            partition_loads=part[:, k.LOAD].copy(),
+        )
+
+    def _lay_out(self, bound: BoundOperator, queue: int, pace: int) -> None:
+        """One operator's record, and what it points to."""
+        settings, kind = self._settings, bound.operator.kind
+        function = FUNCTIONS[bound.operator.function]
+        most = max(function.most(bound), 1)
+        size = len(bound.fields) + 1
+        record = self._records[k.OPERATOR_WORDS * bound.number :][: k.OPERATOR_WORDS]
+        record[k.FUNCTION] = function.compiled.address
+        record[k.WORDS] = self._function_words(bound, pace, size)
+        record[k.IN_WORDS] = record[k.OUT_WORDS] = size
+        record[k.MOST_WORKERS] = _most_workers(bound, settings)
+        record[k.NUMBER], record[k.STATE_KEPT] = bound.number, kind is not OperatorKind.STATELESS
+        record[k.QUEUE], record[k.QUEUE_MASK] = self._room(queue * size), queue - 1
+        record[k.RING_MASK] = settings.ring - 1
+        record[k.SLOTS] = self._zeros(settings.ring * k.SLOT_WORDS).ctypes.data
+        record[k.OUTPUTS] = self._room(settings.ring * most * size)
+        record[k.SLOT_OUTPUT_WORDS], record[k.ENOUGH] = most * size, settings.queue
+        record[k.GUESSED_NS] = _guessed_ns(bound)
+        record[k.GUESSED_OUTPUTS] = int(min(bound.operator.selectivity, most) * 2**20)
+        record[k.PARTS] = self._parts[bound.number].ctypes.data
+        if bound.partition_of is not None:
+            record[k.WORKLIST] = _WORKLISTS[settings.worklist]
+            record[k.PARTITIONS], record[k.KEY_AT] = bound.partitions, bound.key_at
+            record[k.PARTITION_OF] = self._kept_alive(np.ascontiguousarray(bound.partition_of, np.int64))
+            if settings.worklist is not Worklist.SHARED:
+                record[k.MASTER] = self._room(queue)
+                record[k.PARTITION_QUEUES] = self._room(queue * bound.partitions)
+        self._scratch = max(self._scratch, settings.batch * most * size)
+
+    def _function_words(self, bound: BoundOperator, pace: int, size: int) -> int:
+        function = FUNCTIONS[bound.operator.function]
+        words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64).view(np.int64)
+        words[STATE] = self._kept_alive(function.state(bound))
+        words[STRIDE], words[PACE] = 8 * size, pace
+        return self._kept_alive(words)
+
+    def _write_header(self, keep: int) -> None:
+        settings, header = self._settings, self._header
+        header[k.OPERATORS], header[k.CHAIN] = self._records.ctypes.data, len(self._chain.operators)
+        header[k.WORKERS], header[k.ROWS] = settings.workers, len(self._chain.tuples)
+        header[k.INGRESS] = self._kept_alive(np.ascontiguousarray(self._chain.tuples))
+        header[k.TALLIES], header[k.REORDER] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
+        header[k.BATCH], header[k.RING] = settings.batch, settings.ring
+        header[k.QUEUE_TUPLES], header[k.HEURISTIC] = settings.queue, _HEURISTICS[settings.heuristic]
+        header[k.SLICE_NS], header[k.WINDOW_NS] = int(settings.slice_us * 1e3) or 1, int(settings.window_ms * 1e6) or 1
+        header[k.QUEUE_SIZE], header[k.MARK_EVERY] = int(settings.queue_size) or 1, settings.mark_every
+        header[k.MARKS], header[k.CHECKED] = self._marks.ctypes.data, settings.checked
+        header[k.PATIENCE] = _PATIENCE
+        header[k.SCRATCH_WORDS] = self._scratch + _LINE // 8
+        header[k.SCRATCH] = self._room(settings.workers * int(header[k.SCRATCH_WORDS]))
+        header[k.KEPT], header[k.KEEP] = self._kept.ctypes.data, keep
+        header[k.EGRESS_HASH] = np.uint64(FOLD).view(np.int64)
+
+    def _zeros(self, words: int) -> Words:
+        """Words on lines of their own, all zero."""
+        self._count(words)
+        whole = np.zeros(words + 2 * _LINE // 8, np.int64)
+        first = -whole.ctypes.data % _LINE // 8
+        self._arrays.append(whole)
+        return whole[first : first + words]
+
+    def _room(self, words: int) -> int:
+        """The address of words that are written before they are read."""
+        self._count(words)
+        room = np.empty(words, np.int64)
+        self._arrays.append(room)
+        return int(room.ctypes.data)
+
+    def _kept_alive(self, array: Words) -> int:
+        self._arrays.append(array)
+        return int(array.ctypes.data)
+
+    def _count(self, words: int) -> None:
+        self._bytes += 8 * words
+        if self._bytes > MOST_BYTES:
+            raise UsageError(
+                f"a run with rings of {self._settings.ring} and queues of {self._settings.queue} tuples for each "
+                f"operator and partition would take above {MOST_BYTES >> 30} GiB; make them smaller"
+            )
+
+
+def queues(operators: Sequence[BoundOperator], settings: RunSettings) -> list[int]:
+    """Tuples that the worklist of each operator holds, a power of two.
+
+    With `claim` and `lock` that is what the settings say: who sends stops at a full worklist. A worker that retries
+    holds its outputs until they are sent, so nothing may stop sending; workers then leave an operator alone while the
+    next has as many tuples as the settings say, and each worklist has room for all that those already claimed can add.
+
+    Raises:
+        UsageError: workers would retry for ever: with partitioned worklists, all may hold outputs that wait for a tuple
+            of a partition in which nobody works, unless the ring has room for all that waits.
+
+    Source: ordered streams, section 3.2, which only says "blocked".
+    """
+    sizes = [settings.queue]
+    if settings.reorder is not Reorder.RETRY:
+        return sizes * len(operators)
+    for bound in operators[:-1]:
+        most = max(FUNCTIONS[bound.operator.function].most(bound), 1)
+        sizes.append(1 << (settings.queue + sizes[-1] * most - 1).bit_length())
+    for bound, size in zip(operators, sizes, strict=True):
+        if bound.partition_of is not None and settings.worklist is Worklist.PARTITIONED and settings.ring < size:
+            raise UsageError(
+                f"operator {bound.operator.name!r} would hang: with reorder {Reorder.RETRY} and worklist "
+                f"{Worklist.PARTITIONED}, all workers can wait for room in the ring of {settings.ring} while the tuple "
+                f"that would make it waits in a partition of nobody; take reorder {Reorder.CLAIM}, worklist "
+                f"{Worklist.HYBRID}, or a ring of {size}"
+            )
+    return sizes
+
+
+def _most_workers(bound: BoundOperator, settings: RunSettings) -> int:
+    match bound.operator.kind:
+        case OperatorKind.STATELESS:
+            return settings.workers
+        case OperatorKind.PARTITIONED:
+            return min(settings.workers, bound.partitions)
+        case OperatorKind.STATEFUL:
+            return 1
+
+
+def _guessed_ns(bound: BoundOperator) -> int:
+    """What a tuple is taken to cost before any was measured, at least 1."""
+    cost = bound.operator.cost
+    return _UNMEASURED_NS if isinstance(cost, str) else max(round(cost * 1000), _UNMEASURED_NS)
