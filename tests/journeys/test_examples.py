@@ -23,11 +23,41 @@ ORDER = (
     ["partition", "route"],
     ["partition", "diff"],
     ["partition", "evaluate"],
+    ["partition", "tolerance"],
     ["replay", "repartition"],
+    ["replay", "flux"],
+    ["replay", "fit"],
     ["report"],
     ["check"],
 )
 LINES = 2_000
+SHOP = """
+[settings]
+tick = "10min"
+
+[[node]]
+name = "edge"
+
+[[input]]
+name = "some"
+stream = { bucket = 0, of = 2 }
+
+[[input]]
+name = "others"
+stream = { bucket = 1, of = 2 }
+
+[[operator]]
+name = "both"
+node = "edge"
+kind = "union"
+inputs = ["some", "others"]
+cost = 120.0
+
+[[output]]
+name = "out"
+from = "both"
+"""
+"""A query network for any trace."""
 
 
 def log_line(number):
@@ -46,6 +76,7 @@ def test_every_example_runs_as_it_stands_and_makes_what_it_names(adapt, tmp_path
     monkeypatch.chdir(tmp_path)
     (tmp_path / "access.log").write_text("".join(map(log_line, range(LINES))))
     (tmp_path / "keys.txt").write_text("10.0.0.1\n10.0.0.2\n")
+    (tmp_path / "shop.toml").write_text(SHOP)
     for channels, plan in ((8, "old.plan"), (9, "new.plan")):  # what the example of `diff` is about
         (tmp_path / "hosts.csv").write_text("10.0.0.0,3\n10.0.0.1,2\n10.0.0.2,1\n")
         adapt.done("partition", "build", "hosts.csv", "--channels", channels, "-o", plan)
@@ -63,7 +94,9 @@ def test_every_example_runs_as_it_stands_and_makes_what_it_names(adapt, tmp_path
     }
     assert sum(row["rows"] for row in read_run(tmp_path / "web.run").periods.records()) == LINES
     assert (tmp_path / "web.html").read_text().startswith("<!doctype html>")
-    for name in ("web.trace", "web.freq", "web.plans", "web.run"):
+    assert read_run(tmp_path / "web.flux").summary.records()[0]["rows"] == LINES
+    assert read_run(tmp_path / "web.fit").summary.records()[0]["rows"] == LINES
+    for name in ("web.trace", "web.freq", "web.plans", "web.run", "web.flux", "web.fit"):
         command = read_manifest(tmp_path / name).made.command
         assert command == shlex.join(["adapt", *next(each for each in map_examples(adapt) if each[-1] == name)])
     assert read_plan_made(tmp_path / "web.plan")["command"].endswith("-o web.plan")

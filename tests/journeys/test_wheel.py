@@ -65,7 +65,7 @@ def test_the_program_runs_from_anywhere(installed, tmp_path):
     assert told(installed, tmp_path, "--version").startswith("adapt ")
     assert "Commands:" in told(installed, tmp_path, "--help")
     (tmp_path / "counts.csv").write_text("a,5\nb,3\nc,2\n")
-    line = ("partition", "build", "counts.csv", "--channels", "3", "--format", "json", "-o", "P")
+    line = ("partition", "build", "counts.csv", "--scheme", "uniform", "--channels", "3", "--format", "json", "-o", "P")
     assert json.loads(told(installed, tmp_path, *line))["channels"] == 3
     told(installed, tmp_path, "report", "P", "--html", "page.html")
     assert "<svg" in (tmp_path / "page.html").read_text()

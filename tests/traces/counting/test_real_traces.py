@@ -94,7 +94,7 @@ def test_more_real_keys_are_within_their_intervals(stream, tmp_path, real_traces
     check_real(stream, tmp_path, real_traces)
 
 
-@pytest.fixture(scope="module", params=[KeyType.STRING, KeyType.INT64])
+@pytest.fixture(scope="module", params=[KeyType.STRING, KeyType.INT64] if SOAK else [KeyType.STRING])
 def zipf(request, tmp_path_factory) -> Trace:
     """Some whole blocks and a piece of one, a million keys."""
     out = tmp_path_factory.mktemp("zipf") / f"{request.param}.trace"
