@@ -239,7 +239,7 @@ ENTRY = np.dtype(
 LATENCY = np.dtype([("count", np.int64), ("sum", np.float64), ("max", np.float64)])
 
 
-HELD = np.dtype([("since", np.float64)])
+HELD = np.dtype([("since", np.float64), ("partition", np.int64)])
 PART = np.dtype([("shed", np.float64)])
 PAST = np.dtype([("value", np.int64)])
 BIN = np.dtype([("count", np.int64)])

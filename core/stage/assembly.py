@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.adapted import OneStage
-from adapt.core.stage.arrivals import Source
+from adapt.core.stage.arrivals import Rows, Source
+from adapt.core.stage.elasticity import Elasticity
 from adapt.core.stage.faults import FaultSchedule
 from adapt.core.stage.memory import Memory, Spilling
 from adapt.core.stage.movement import Movement
@@ -15,6 +16,7 @@ from adapt.core.stage.rounds import Rounds
 from adapt.core.stage.settings import StageSettings
 from adapt.core.stage.stage import Stage
 from adapt.core.stage.standby import Standby
+from adapt.core.stage.workers import Scaling
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +30,7 @@ class Assembly:
         spilling: Keeps memory within its limit.
         standby: Keeps pairs.
         recovery: Lets sites die and come back.
+        elasticity: Takes on workers and lets them go.
     """
 
     stage: Stage
@@ -36,6 +39,7 @@ class Assembly:
     spilling: Spilling | None
     standby: Standby | None
     recovery: Recovery | None
+    elasticity: Elasticity | None = None
 
 
 def assemble(
@@ -45,6 +49,7 @@ def assemble(
     memory: Memory | None = None,
     faults: FaultSchedule | None = None,
     *,
+    scaling: Scaling | None = None,
     standby: bool = False,
     idle_clock_s: float = 0.0,
     journal: int = 0,
@@ -52,7 +57,8 @@ def assemble(
     """Put a stage together; the arguments are those of `simulate`.
 
     Raises:
-        UsageError: River has nothing to move or to protect; memory is limited, or input shed, with standby.
+        UsageError: River has nothing to move or to protect; memory is limited, or input shed, with standby; something
+            else acts on a stage that is scaled, or its tuples are drawn.
         BadInput: a disturbance, a fault, the shares of groups or a row of the stream cannot be.
     """
     faults = faults or FaultSchedule()
@@ -67,6 +73,14 @@ def assemble(
         raise UsageError("the twins of standby need memory that no limit accounts for; leave the limit or standby away")
     if settings.overload is not None and standby:
         raise UsageError("a tuple that is shed has no twin; leave the shed factor or standby away")
+    if scaling is not None:
+        if controller is not None or memory is not None or faults.crashes or standby:
+            raise UsageError("a stage that is scaled has no other controller, limit of memory, crash or standby")
+        if not isinstance(source, Rows) or settings.router is Router.RIVER:
+            raise UsageError("a stage is scaled by the rows that come to it, each at the site of its partition")
+        if scaling.scaler.pool != settings.sites:
+            raise UsageError(f"a pool of {scaling.scaler.pool} workers is not the {settings.sites} sites of the stage")
+        settings = replace(settings, owners=scaling.placement.place(scaling.scaler.least).owners)
     settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
     stage = Stage(settings, source, journal, standby)
     spilling = Spilling(stage, memory) if memory is not None else None
@@ -79,4 +93,5 @@ def assemble(
         rounds = Rounds(OneStage(stage, movement), controller, idle_clock_s, spilling, living)
     if recovery is not None:
         recovery.rounds = rounds
-    return Assembly(stage, movement, rounds, spilling, twins, recovery)
+    elasticity = None if scaling is None else Elasticity(stage, movement, scaling)
+    return Assembly(stage, movement, rounds, spilling, twins, recovery, elasticity)

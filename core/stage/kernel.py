@@ -525,7 +525,9 @@ def _refuses(world: World, site_number: int, now: float) -> Any:
     place = site.held_first + site.held
     if place >= world.hold:
         place -= world.hold
-    _held(world, first + place).since = now
+    kept = _held(world, first + place)
+    kept.since = now
+    kept.partition = site.partition
     site.held += 1
     return False
 

@@ -3,7 +3,7 @@
 Source: Flux, section 5.2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -98,6 +98,8 @@ class Movement:
         self._donating: set[int] = set()
         self.on_change: Action = _nothing
         """Told when a donor may give again, or a move is over."""
+        self.on_moved: Callable[[Move], None] = _not_told
+        """Told of a move when producers send to the receiver."""
 
     @property
     def moving(self) -> int:
@@ -310,6 +312,7 @@ class Movement:
         self.forget(move.partition)
         if not course.copies:
             self._stage.restart(move.partition, move.receiver)
+            self.on_moved(move)
         elif course.buried:
             self.states.put(move.partition, self.states.take(move.partition, twin=True))
             self._stage.restart(move.partition, move.receiver)
@@ -353,4 +356,8 @@ class Movement:
 
 
 def _nothing() -> None:
+    pass
+
+
+def _not_told(move: Move) -> None:
     pass

@@ -31,3 +31,19 @@ class SheddingForm(StrEnum):
 
     LINEAR = "linear"
     QUADRATIC = "quadratic"
+
+
+class Migrating(StrEnum):
+    """How the partitions of a scale step move."""
+
+    ALL = "all"
+    """All at once."""
+
+    BATCHED = "batched"
+    """In portions, one after the other."""
+
+    ONE = "one"
+    """One at a time."""
+
+    HOTTEST = "hottest"
+    """In portions, the heaviest partitions first."""

@@ -7,6 +7,7 @@ from adapt.core.errors import UsageError
 from adapt.core.stage.arrays import Records
 from adapt.core.stage.arrivals import Drawn, Source
 from adapt.core.stage.assembly import assemble
+from adapt.core.stage.elasticity import Step
 from adapt.core.stage.faults import FaultSchedule
 from adapt.core.stage.memory import Memory
 from adapt.core.stage.movement import STEPS, Moved
@@ -15,6 +16,7 @@ from adapt.core.stage.recovery import CrashReport, crash_table, full_rate_s
 from adapt.core.stage.series import Interval, Series, interval_table, site_table
 from adapt.core.stage.settings import StageSettings
 from adapt.core.stage.stage import Census
+from adapt.core.stage.workers import Scaling
 from adapt.core.table import Column, Kind, Table
 
 CRASH_COLUMNS = (
@@ -43,6 +45,8 @@ class Simulated:
         mirrored: Tuples that were sent to twins, and so are processed twice.
         standby_bytes: What standby has sent: these, and states that were copied.
         disagreed: Answers of twins that differ from the owners'; 0.
+        steps: Scale steps, in order.
+        workers: From when on there were how many workers, where they are scaled.
     """
 
     intervals: list[Interval]
@@ -55,6 +59,8 @@ class Simulated:
     mirrored: int = 0
     standby_bytes: int = 0
     disagreed: int = 0
+    steps: list[Step] = field(default_factory=list)
+    workers: list[tuple[float, int]] = field(default_factory=list)
 
     @property
     def throughput(self) -> float:
@@ -108,6 +114,7 @@ def simulate(
     memory: Memory | None = None,
     faults: FaultSchedule | None = None,
     *,
+    scaling: Scaling | None = None,
     standby: bool = False,
     interval_s: float = 1.0,
     idle_clock_s: float = 0.0,
@@ -123,6 +130,7 @@ def simulate(
         controller: Moves partitions; none do if not given.
         memory: Limits it, and what does not fit goes to disk; without limit if not given.
         faults: Slow-downs, pauses, loads and crashes, beside the disturbances of the settings; none if not given.
+        scaling: Takes on workers and lets them go; the sites are the pool. None, all sites work all the time.
         standby: Whether every partition has a twin on another site, that takes over if its site dies.
         interval_s: How often to take down what the stage does.
         idle_clock_s: Consumers can tell how long they have waited in whole multiples of this, rounded up; 0, exactly.
@@ -131,7 +139,7 @@ def simulate(
 
     Raises:
         UsageError: an argument is out of its range; a drawn source has no duration; River has nothing to move or to
-            protect; memory is limited with standby.
+            protect; memory is limited with standby; something else acts on a stage that is scaled.
         BadInput: a disturbance, a fault, the shares of groups or a row of the stream cannot be.
     """
     if not interval_s > 0 or (duration_s is not None and not duration_s > 0):
@@ -139,7 +147,15 @@ def simulate(
     if duration_s is None and isinstance(source, Drawn):
         raise UsageError("drawn tuples have no end; give a duration")
     of = assemble(
-        settings, source, controller, memory, faults, standby=standby, idle_clock_s=idle_clock_s, journal=journal
+        settings,
+        source,
+        controller,
+        memory,
+        faults,
+        scaling=scaling,
+        standby=standby,
+        idle_clock_s=idle_clock_s,
+        journal=journal,
     )
     stage = of.stage
     series = Series(stage)
@@ -165,6 +181,8 @@ def simulate(
         mirrored=of.standby.mirrored if of.standby else 0,
         standby_bytes=of.standby.sent_bytes if of.standby else 0,
         disagreed=int(stage.arrays.world["disagreed"]),
+        steps=of.elasticity.steps if of.elasticity else [],
+        workers=of.elasticity.sizes if of.elasticity else [],
     )
 
 

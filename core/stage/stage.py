@@ -109,6 +109,8 @@ class Stage:
         self._pausing: dict[int, list[Action]] = {}
         self.on_backlog_done: Callable[[int], None] = _no_backlog
         """Told the site when the spilled input of a partition is processed."""
+        self.on_rows_wanted: Action = _nothing
+        """Told before more rows are read, which takes the place of those that were pulled."""
         self._answers: dict[int, Callable[[int], None]] = {
             ROWS_WANTED: self._read_rows,
             QUIESCED: self._all_acknowledged,
@@ -378,6 +380,7 @@ class Stage:
 
     def _read_rows(self, _: int) -> None:
         assert self.feed is not None
+        self.on_rows_wanted()
         self.arrays.put("row", self.feed.more(self.arrays["row"], self.arrays["producer"]))
         self.arrays.world["horizon"] = self.feed.horizon
         refill(self.arrays.worlds)
@@ -385,3 +388,7 @@ class Stage:
 
 def _no_backlog(site: int) -> None:
     raise AssertionError(f"site {site} has processed spilled input, but spills nothing")
+
+
+def _nothing() -> None:
+    pass

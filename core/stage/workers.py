@@ -6,6 +6,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.errors import UsageError
+from adapt.core.stage.names import Migrating
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
@@ -85,3 +88,96 @@ class Scaler(Protocol):
 
     def decide(self, seen: Seen, waiting: Waiting) -> tuple[Decision, Waiting]:
         """What is to be done, and what is remembered for the next period if that is nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """A plan for the partitions of a stage.
+
+    Attributes:
+        owners: The worker of each, shape (partitions,).
+        weights: What each is known to weigh, in any unit, shape (partitions,).
+    """
+
+    owners: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+
+class Placement(Protocol):
+    """Counts partitions as their tuples are taken in, and places them by what was counted."""
+
+    def count(
+        self, partitions: NDArray[np.int32], cost_s: NDArray[np.float64], times_s: NDArray[np.float64], /
+    ) -> None:
+        """Count tuples.
+
+        Args:
+            partitions: Of each, shape (tuples,).
+            cost_s: What each costs; negative if it does not say. Shape (tuples,).
+            times_s: When each came, not falling, shape (tuples,).
+        """
+
+    def place(self, workers: int) -> Placed:
+        """The plan for so many workers, which is in force from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """In which portions partitions move.
+
+    Attributes:
+        how: Together, or one portion after the other, and which first.
+        batch: Partitions of a portion, where there is a choice.
+
+    Raises:
+        UsageError: a portion is empty.
+    """
+
+    how: Migrating = Migrating.ALL
+    batch: int = 16
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise UsageError(f"{self.batch} partitions cannot move together; give 1 or more")
+
+    def portions(self, partitions: NDArray[np.int64], weights: NDArray[np.float64]) -> list[NDArray[np.int64]]:
+        """Partitions that are to move, in rising order, as portions that move one after the other.
+
+        Args:
+            partitions: Which, shape (partitions that move,).
+            weights: What each partition of the stage weighs, shape (partitions,).
+        """
+        if len(partitions) == 0:
+            return []
+        if self.how is Migrating.HOTTEST:
+            partitions = partitions[np.argsort(-weights[partitions], kind="stable")]
+        size = {Migrating.ALL: len(partitions), Migrating.ONE: 1}.get(self.how, self.batch)
+        return [partitions[first : first + size] for first in range(0, len(partitions), size)]
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """What makes a stage elastic.
+
+    Attributes:
+        scaler: How many workers there are, and when the plan is built anew.
+        placement: Which of them has which partition. It remembers what it has counted, so that each run has its own.
+        period_s: How often the scaler is asked.
+        migration: In which portions partitions move.
+        start_s: How long a worker takes to start, from when it is asked for.
+
+    Raises:
+        UsageError: a time is out of its range.
+    """
+
+    scaler: Scaler
+    placement: Placement
+    period_s: float = 1.0
+    migration: Migration = Migration()
+    start_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.period_s < np.inf:
+            raise UsageError(f"workers cannot be observed every {self.period_s:g} s; give a time above 0")
+        if not 0 <= self.start_s < np.inf:
+            raise UsageError(f"a worker cannot take {self.start_s:g} s to start; give a time from 0 up")
