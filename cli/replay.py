@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from adapt.cli.elastic import elastic
 from adapt.cli.fit import fit
 from adapt.cli.flux import flux
 from adapt.cli.help import Command, Group
@@ -109,4 +110,5 @@ def repartition(
 
 
 app.command(cls=Command)(flux)
+app.command(cls=Command)(elastic)
 app.command(cls=Command)(fit)

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.replay.demand import Demand
 from adapt.core.replay.flux import Adapting, Conditions, FluxRun, check_replay, parameters_of, replay_flux
 from adapt.core.replay.keyed_rows import BYTES, COST, KEY, STREAM, Reading, bytes_by_partition
+from adapt.core.stage.arrivals import Rows
 from adapt.core.stage.faults import FaultSchedule, parse_faults
 from adapt.core.stage.settings import StageSettings
 from adapt.core.stream import KeyType, Weight
@@ -78,13 +80,15 @@ def replay_flux_trace(
     reading = options.reading
     if out is not None:
         check_folder_free(out, force=force)
-    check_columns(trace, options)
+    check_columns(trace, reading, options.state)
     check_replay(settings, options.adapting, options.conditions)
-    rows = reading.rows(lambda: trace.batches(reading.columns, _encoded(trace, reading.columns)))
+    rows = rows_of(trace, reading)
     progress("reading", 0, trace.rows)
     demand = Demand.of(rows.chunks(), settings, options.conditions.faults)
     if options.state is not None:
-        settings = replace(settings, state_tuples=_state_tuples(trace, settings, options, demand))
+        settings = replace(
+            settings, state_tuples=state_tuples(trace, reading, options.state, demand, settings.costs.tuple_bytes)
+        )
     parameters = parameters_of(settings, reading, options.adapting, options.conditions, options.duration_s)
     told: dict[str, Any] = {"state_from": options.state and options.state.value, "plan": options.plan}
     run = replay_flux(
@@ -126,16 +130,21 @@ def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:
         raise BadInput(f"{path}: {error}") from error
 
 
-def check_columns(trace: Trace, options: FluxOptions) -> None:
+def rows_of(trace: Trace, reading: Reading) -> Rows:
+    """The rows of a trace as the tuples of a stage, read a row group at a time as often as they are asked for."""
+    return reading.rows(lambda: trace.batches(reading.columns, _encoded(trace, reading.columns)))
+
+
+def check_columns(trace: Trace, reading: Reading, state: Weight | None) -> None:
     """Whether a trace has what is asked of it.
 
     Raises:
         UsageError: it has no column of that name.
     """
     for wanted, column, option in (
-        (options.reading.cost_unit_s is not None, COST, "--cost"),
-        (options.state is Weight.BYTES, BYTES, "--bytes"),
-        (options.reading.by_stream, STREAM, "--stream"),
+        (reading.cost_unit_s is not None, COST, "--cost"),
+        (state is Weight.BYTES, BYTES, "--bytes"),
+        (reading.by_stream, STREAM, "--stream"),
     ):
         if wanted and column not in trace.columns:
             raise UsageError(
@@ -156,13 +165,13 @@ def check_key_type(trace: Trace, key_type: KeyType, plan: Path) -> None:
         )
 
 
-def _state_tuples(trace: Trace, settings: StageSettings, options: FluxOptions, demand: Demand) -> Any:
-    """The state of each partition in tuples, shape (partitions,)."""
-    if options.state is Weight.COUNT:
+def state_tuples(trace: Trace, reading: Reading, state: Weight, demand: Demand, tuple_bytes: int) -> NDArray[np.int64]:
+    """The state of each partition in tuples, as many as it has rows or as its rows have bytes; shape (partitions,)."""
+    if state is Weight.COUNT:
         return demand.rows
     batches: Iterator[pa.RecordBatch] = trace.batches([KEY, BYTES], _encoded(trace, [KEY]))
-    sums = bytes_by_partition(batches, options.reading.partitions)
-    return np.maximum(1, -(-sums // settings.costs.tuple_bytes))
+    sums = bytes_by_partition(batches, reading.partitions)
+    return np.asarray(np.maximum(1, -(-sums // tuple_bytes)))
 
 
 def _encoded(trace: Trace, columns: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from adapt.core.report.chart import Chart
 from adapt.core.report.charts import (
     channel_loads,
     comparison,
+    elastic_charts,
     imbalance_per_period,
     migration_per_period,
     network_charts,
@@ -233,6 +234,15 @@ def _flux(run: StoredRun) -> Told:
     return sentences, [replace(cases, note=""), summary, tables["intervals"], tables["sites"], *further], charts
 
 
+def _elastic(run: StoredRun) -> Told:
+    tables = run.tables
+    cases, summary = verdict_under(tables["cases"], run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"])]
+    series = [tables[name] for name in ("steps", "intervals", "sites", "moves") if tables[name].rows]
+    charts = elastic_charts(tables["intervals"], tables["sites"], tables["moves"])
+    return sentences, [replace(cases, note=""), summary, *series], charts
+
+
 def _fit(run: StoredRun) -> Told:
     tables = run.tables
     planners, summary = verdict_under(tables["planners"], run.summary)
@@ -278,7 +288,12 @@ def _plan(path: Path) -> Reported:
     return Reported(path.name, "plan", plan.content_hash(), tuple(sentences), tables, charts, made)
 
 
-_MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {"repartition": _repartition, "flux": _flux, "fit": _fit}
+_MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {
+    "repartition": _repartition,
+    "flux": _flux,
+    "elastic": _elastic,
+    "fit": _fit,
+}
 
 _KINDS: Mapping[str, Callable[[Path, Manifest], Reported]] = {
     "trace": _trace,

@@ -185,6 +185,20 @@ def parameters_of(
     settings: StageSettings, reading: Reading, adapting: Adapting, conditions: Conditions, duration_s: float | None
 ) -> dict[str, Any]:
     """All that decides a replay, beside the stream and where state comes from; JSON data."""
+    return {
+        **stage_parameters(settings, reading, duration_s),
+        "policies": [policy.value for policy in adapting.cases().values()],
+        "min_collection_s": adapting.min_collection_s,
+        "min_imbalance": adapting.min_imbalance,
+        "max_receiver": adapting.max_receiver,
+        "memory": None if conditions.memory is None else asdict(conditions.memory),
+        "faults": None if conditions.faults is None else conditions.faults.document(),
+        "standby": conditions.standby,
+    }
+
+
+def stage_parameters(settings: StageSettings, reading: Reading, duration_s: float | None) -> dict[str, Any]:
+    """What decides how rows go through a stage, whatever acts on it; JSON data."""
     network, costs = settings.network, settings.costs
     return {
         "sites": settings.sites,
@@ -193,10 +207,6 @@ def parameters_of(
         "arrivals": "saturate" if reading.speedup is None else "trace",
         "speedup": reading.speedup,
         "producers": "stream" if reading.by_stream else "row",
-        "policies": [policy.value for policy in adapting.cases().values()],
-        "min_collection_s": adapting.min_collection_s,
-        "min_imbalance": adapting.min_imbalance,
-        "max_receiver": adapting.max_receiver,
         "router": settings.router.value,
         "buffer_tuples": settings.buffer_tuples,
         "network": asdict(network),
@@ -206,9 +216,6 @@ def parameters_of(
             {"kind": _KINDS[type(one)], **{name: _finite(value) for name, value in asdict(one).items()}}
             for one in settings.disturbances
         ],
-        "memory": None if conditions.memory is None else asdict(conditions.memory),
-        "faults": None if conditions.faults is None else conditions.faults.document(),
-        "standby": conditions.standby,
         "overload": None if settings.overload is None else asdict(settings.overload),
         "duration_s": duration_s,
         "seed": settings.seed,

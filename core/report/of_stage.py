@@ -48,6 +48,16 @@ def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, .
     return (*charts, *(utilization_of_sites(sites, case) for case in _cases(sites)))
 
 
+def elastic_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, ...]:
+    """The charts of a run whose workers come and go: how many there are, what they shed, and those of any stage."""
+    charts = [lines_of_cases(intervals, "Workers", ["workers"], "Workers that there were in each interval")]
+    if _any(intervals, "shed"):
+        charts.append(lines_of_cases(intervals, "Rows shed", ["shed"], "Rows that workers dropped as they filled up"))
+    uneven = "Rows of the busiest worker over the mean of all workers"
+    charts.append(lines_of_cases(intervals, "Imbalance", ["imbalance"], uneven))
+    return (*charts, *stage_charts(intervals, sites, moves))
+
+
 def throughput_over_time(intervals: Table, moves: Table) -> Chart:
     """What each case did in each interval, what the sites could have done, and when partitions moved."""
     points, said = _points(intervals, ["throughput"])

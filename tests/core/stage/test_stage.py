@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
@@ -136,6 +136,7 @@ def test_work_takes_as_long_as_what_is_left_of_the_cpu(gaps, begin, cost):
             time, left = start + left / speed, 0.0
             break
         time, left = end, left - speed * (end - start)
+    assume(all(abs(time - at) > 1e-9 for at, _ in speeds))  # done just as a pause begins: rounding decides
     assert finished == pytest.approx(time, abs=1e-9)
 
 

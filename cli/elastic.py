@@ -1,0 +1,296 @@
+"""`adapt replay elastic`: a trace through a simulated stage whose workers come and go."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adapt.cli.options import ForceOption, HashOption, TracePath, command_line
+from adapt.cli.output import Format, FormatOption, narrate_written, show
+from adapt.cli.stage_options import (
+    BufferOption,
+    ConnectionOption,
+    CostUnitOption,
+    DurationOption,
+    IntervalOption,
+    LatencyOption,
+    LeastShedOption,
+    LoadOption,
+    MarshalTimeOption,
+    ProducersOption,
+    ProduceTimeOption,
+    SeedOption,
+    ServiceSdOption,
+    ServiceTimeOption,
+    ShedFormOption,
+    ShedOption,
+    SlowOption,
+    SpeedupOption,
+    StateBandwidthAllOption,
+    StateBandwidthOption,
+    StateOption,
+    TauOption,
+    TupleBytesOption,
+    above_0,
+    amount_of,
+    by_stream_of,
+    network_of,
+    overload_of,
+    state_of,
+    thresholds_of,
+)
+from adapt.cli.stages import stages
+from adapt.core.elastic.names import Alignment, ScalingPolicy, Signal
+from adapt.core.errors import UsageError
+from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.names import DEFAULT_CONSTRUCTION, Construction, Scheme
+from adapt.core.stage.names import Migrating, SheddingForm
+
+if TYPE_CHECKING:
+    from adapt.core.elastic.controller import Rebuild
+
+SCALING_PANEL = "When workers come and go"
+PLAN_PANEL = "Which worker has what"
+
+
+def elastic(
+    trace: TracePath,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RUN", help="Where to keep the run.")] = None,
+    pool: Annotated[int, typer.Option("--pool", metavar="N", help="All workers there are.")] = 16,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            metavar="M",
+            help="Workers at the start; there are never fewer. What the mean rate asks for if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    policy: Annotated[
+        list[ScalingPolicy] | None,
+        typer.Option(
+            "--policy", help="What scales, beside the case of fixed workers; repeatable; thresholds if left out."
+        ),
+    ] = None,
+    speedup: SpeedupOption = 1.0,
+    duration: DurationOption = None,
+    interval: IntervalOption = None,
+    seed: SeedOption = 0,
+    buffer: BufferOption = 2048,
+    state: StateOption = "10000",
+    producers: ProducersOption = None,
+    period: Annotated[
+        str,
+        typer.Option(
+            "--period", metavar="1s", help="How often a policy looks at the workers.", rich_help_panel=SCALING_PANEL
+        ),
+    ] = "1s",
+    tau: TauOption = "0.1,0.4,0.8,0.9",
+    signal: Annotated[
+        Signal,
+        typer.Option(
+            "--signal",
+            help="What thresholds are compared with: what workers hold (or work), or what is offered to them.",
+            rich_help_panel=SCALING_PANEL,
+        ),
+    ] = Signal.HELD,
+    hold_up: Annotated[
+        str,
+        typer.Option(
+            "--hold-up", metavar="5s", help="More workers must be wanted so long.", rich_help_panel=SCALING_PANEL
+        ),
+    ] = "5s",
+    hold_down: Annotated[
+        str,
+        typer.Option("--hold-down", metavar="30s", help="Fewer must be, so long.", rich_help_panel=SCALING_PANEL),
+    ] = "30s",
+    start: Annotated[
+        str,
+        typer.Option("--start", metavar="10s", help="A worker takes so long to start.", rich_help_panel=SCALING_PANEL),
+    ] = "0s",
+    utilization: Annotated[
+        float,
+        typer.Option(
+            "--utilization",
+            metavar="U",
+            help="Share of the time that workers are to work, for ds2.",
+            rich_help_panel=SCALING_PANEL,
+        ),
+    ] = 0.8,
+    lag: Annotated[
+        float,
+        typer.Option(
+            "--lag", metavar="ROWS", help="Rows that may wait for a worker, for lag.", rich_help_panel=SCALING_PANEL
+        ),
+    ] = 1000.0,
+    alignment: Annotated[
+        Alignment,
+        typer.Option(
+            "--alignment",
+            help="Which numbers of workers there may be: any, or those that divide the partitions.",
+            rich_help_panel=SCALING_PANEL,
+        ),
+    ] = Alignment.ANY,
+    rebuild: Annotated[
+        str | None,
+        typer.Option(
+            "--rebuild",
+            metavar="60s|1.5|60s,1.5",
+            help="Build the plan anew every so often, when the imbalance is above a limit, or both; never if left out.",
+            rich_help_panel=PLAN_PANEL,
+        ),
+    ] = None,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            "--partitions",
+            metavar="K",
+            help="Partitions for each worker of the pool; each is placed and moves as a whole.",
+            rich_help_panel=PLAN_PANEL,
+        ),
+    ] = 64,
+    scheme: Annotated[
+        Scheme, typer.Option("--scheme", help="How plans place partitions.", rich_help_panel=PLAN_PANEL)
+    ] = Scheme.HYBRID,
+    construction: Annotated[
+        Construction,
+        typer.Option("--construction", help="How they place the heavy ones.", rich_help_panel=PLAN_PANEL),
+    ] = DEFAULT_CONSTRUCTION,
+    ranges: Annotated[
+        bool,
+        typer.Option(
+            "--ranges",
+            help="Without a plan: each worker has a range of partitions, as consumers of Kafka have.",
+            rich_help_panel=PLAN_PANEL,
+        ),
+    ] = False,
+    window: Annotated[
+        str,
+        typer.Option(
+            "--window", metavar="30s", help="Plans are built from the rows of so long.", rich_help_panel=PLAN_PANEL
+        ),
+    ] = "30s",
+    migrate: Annotated[
+        Migrating, typer.Option("--migrate", help="In which portions partitions move.", rich_help_panel=PLAN_PANEL)
+    ] = Migrating.ALL,
+    batch: Annotated[
+        int, typer.Option("--batch", metavar="B", help="Partitions of a portion.", rich_help_panel=PLAN_PANEL)
+    ] = 16,
+    hash: HashOption = HashName.MURMUR3,
+    load: LoadOption = None,
+    slow: SlowOption = None,
+    shed: ShedOption = None,
+    least_shed: LeastShedOption = 0.0,
+    shed_form: ShedFormOption = SheddingForm.LINEAR,
+    service_time: ServiceTimeOption = "45us",
+    service_sd: ServiceSdOption = "3us",
+    cost_unit: CostUnitOption = None,
+    produce_time: ProduceTimeOption = "0.5us",
+    marshal_time: MarshalTimeOption = "0.2us",
+    tuple_bytes: TupleBytesOption = 80,
+    latency: LatencyOption = "70us",
+    connection: ConnectionOption = 24,
+    state_bandwidth: StateBandwidthOption = "250Mbps",
+    state_bandwidth_all: StateBandwidthAllOption = "500Mbps",
+    format: FormatOption = Format.TABLE,
+    force: ForceOption = False,
+) -> None:
+    """Simulate a trace through a stage whose workers come and go, row by row, with their state.
+
+    A scale step builds a plan from the rows of late, and moves what it places elsewhere while rows go on arriving.
+    Fixed workers of the same seed stand beside it. With --shed workers hold rows, and thresholds are of how full they
+    are; without it, of how much of the time they work. All times but the trace's own are of the stage.
+
+    Example: adapt replay elastic web.trace --pool 12 --speedup 20000 --policy thresholds --policy ds2 -o web.elastic
+    """
+    from adapt.core.amounts import seconds_of
+    from adapt.core.elastic.controller import Patience
+    from adapt.core.elastic.placements import Counting
+    from adapt.core.elastic.registry import Chosen
+    from adapt.core.partitioners.build import Recipe
+    from adapt.core.replay.elastic import Elastic
+    from adapt.core.replay.keyed_rows import Reading
+    from adapt.core.replay.mini_partitions import MiniPartitions
+    from adapt.core.stage.schedules import external_loads, slow_downs
+    from adapt.core.stage.settings import Costs, StageSettings, check_sites, even_groups
+    from adapt.core.stage.workers import Migration
+    from adapt.traces.artefacts.trace import open_trace
+    from adapt.traces.artefacts.whole import check_folder_free
+    from adapt.traces.elastic_replaying import ElasticOptions, replay_elastic_trace
+
+    if out is not None:
+        check_folder_free(out, force=force)
+    if not 0 < speedup < float("inf"):
+        raise UsageError(f"--speedup {speedup:g} is none; give a number above 0")
+    check_sites(pool)
+    by_state = state_of(state)
+    placed = MiniPartitions(pool, partitions, hash)
+    duration_s = None if duration is None else above_0("--duration", duration)
+    settings = StageSettings(
+        sites=pool,
+        owners=placed.owners,
+        partition_of=even_groups(pool * partitions, pool * partitions),
+        buffer_tuples=buffer,
+        network=network_of(latency, connection, state_bandwidth, state_bandwidth_all),
+        costs=Costs(
+            service_s=amount_of("--service-time", service_time, seconds_of),
+            service_sd_s=amount_of("--service-sd", service_sd, seconds_of),
+            produce_s=amount_of("--produce-time", produce_time, seconds_of),
+            marshal_s=amount_of("--marshal-time", marshal_time, seconds_of),
+            tuple_bytes=tuple_bytes,
+        ),
+        state_tuples=by_state if isinstance(by_state, int) else 0,
+        disturbances=(*external_loads(load or (), pool), *slow_downs(slow or (), pool)),
+        seed=seed,
+        overload=None if shed is None else overload_of(shed, tau, least_shed, shed_form),
+    )
+    hold_up_s = above_0("--hold-up", hold_up)
+    scaled = Elastic(
+        pool=pool,
+        least=workers,
+        policies=tuple(policy or [ScalingPolicy.THRESHOLDS]),
+        chosen=Chosen(thresholds_of(tau), signal, None, utilization, lag),
+        patience=Patience(hold_up_s, above_0("--hold-down", hold_down)),
+        rebuild=_rebuild(rebuild, hold_up_s),
+        alignment=alignment,
+        recipe=None if ranges else Recipe(scheme, construction, hash=hash),
+        counting=Counting(above_0("--window", window)),
+        period_s=above_0("--period", period),
+        migration=Migration(migrate, batch),
+        start_s=amount_of("--start", start, seconds_of),
+    )
+    opened = open_trace(trace)
+    options = ElasticOptions(
+        reading=Reading(
+            placed,
+            speedup=speedup,
+            cost_unit_s=None if cost_unit is None else above_0("--cost-unit", cost_unit),
+            by_stream=by_stream_of(opened, producers),
+            until_s=float("inf") if duration_s is None else duration_s,
+        ),
+        elastic=scaled,
+        state=None if isinstance(by_state, int) else by_state,
+        duration_s=duration_s,
+        interval_s=None if interval is None else above_0("--interval", interval),
+    )
+    with stages() as progress:
+        run = replay_elastic_trace(
+            opened, out, settings, options, force=force, command=command_line(), progress=progress
+        )
+    if out is not None:
+        narrate_written(out)
+    show(list(run.shown()), format, run.as_data())
+
+
+def _rebuild(text: str | None, rest_s: float) -> "Rebuild":
+    """When the plan is built anew: a time, a limit of imbalance, or both."""
+    from adapt.core.elastic.controller import Rebuild
+
+    every_s: float | None = None
+    limit: float | None = None
+    for part in (part.strip() for part in (text or "").split(",") if text is not None):
+        try:
+            limit = float(part)
+        except ValueError:
+            every_s = above_0("--rebuild", part)
+    return Rebuild(every_s, limit, rest_s)
