@@ -129,7 +129,9 @@ def _end_of_head(text: str) -> int:
 
 
 def refuse_unknown(selectors: Sequence[Selector], rows: Sequence[Mapping[str, str]]) -> None:
-    """Refuse selectors of labels or values that none of these rows has.
+    """Refuse selectors of labels, or of wanted values, that none of these rows has.
+
+    An unwanted value that is nowhere is harmless: it leaves more rows to be held against the limit, not fewer.
 
     Raises:
         UsageError: there is one.
@@ -139,7 +141,7 @@ def refuse_unknown(selectors: Sequence[Selector], rows: Sequence[Mapping[str, st
         if each.label not in labels:
             raise UsageError(f"there is no label {each.label!r}{did_you_mean(each.label, labels)}")
         values = {row[each.label] for row in rows if each.label in row}
-        if each.value not in values:
+        if each.wanted and each.value not in values:
             raise UsageError(f"there is no {each.label} {each.value!r}{did_you_mean(each.value, values)}")
 
 

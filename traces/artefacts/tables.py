@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
 from adapt.core.table import Cell, Column, Kind, Table
-from adapt.traces.artefacts.column_hash import columns_hash
 
 CLOCKED = frozenset({"build_s", "prepared_s", "planned_s"})
 """Columns that a clock filled: no two runs agree on them, so they are in no content hash."""
@@ -66,6 +65,8 @@ def columns_of(facts: Mapping[str, Any]) -> tuple[Column, ...]:
 
 def table_hash(table: Table) -> str:
     """The hash of the cells, without the columns that a clock filled."""
+    from adapt.traces.artefacts.column_hash import columns_hash  # slow to load, and no reader wants it
+
     return columns_hash(arrow_of(table).drop_columns([each.name for each in table.columns if each.name in CLOCKED]))
 
 

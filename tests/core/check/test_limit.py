@@ -123,7 +123,7 @@ def test_any_text_is_a_limit_that_it_spells_or_refused(text):
 
 def test_labels_and_values_that_are_nowhere_are_refused():
     rows = [{"artefact": "a", "scheme": "hybrid"}, {"artefact": "a", "scheme": "uniform"}]
-    refuse_unknown([Selector("scheme", "hybrid")], rows)
+    refuse_unknown([Selector("scheme", "hybrid"), Selector("scheme", "pkg", wanted=False)], rows)
     with pytest.raises(UsageError, match="did you mean 'hybrid'"):
         refuse_unknown([Selector("scheme", "hybird")], rows)
     with pytest.raises(UsageError, match="did you mean 'scheme'"):
