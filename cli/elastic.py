@@ -201,7 +201,7 @@ def elastic(
     Fixed workers of the same seed stand beside it. With --shed workers hold rows, and thresholds are of how full they
     are; without it, of how much of the time they work. All times but the trace's own are of the stage.
 
-    Example: adapt replay elastic web.trace --pool 12 --speedup 20000 --policy thresholds --policy ds2 -o web.elastic
+    Example: adapt replay elastic web.trace --pool 12 --speedup 20000 -o web.elastic
     """
     from adapt.core.amounts import seconds_of
     from adapt.core.elastic.controller import Patience

@@ -48,7 +48,15 @@ def test_every_command_line_parses(line):
 
 def test_there_are_command_lines_of_every_command():
     named = {" ".join(line.split()[:3]) for line in command_lines()}
-    for command in ("ingest", "partition compare", "replay repartition", "replay flux", "replay fit", "report"):
+    for command in (
+        "ingest",
+        "partition compare",
+        "replay repartition",
+        "replay flux",
+        "replay elastic",
+        "replay fit",
+        "report",
+    ):
         assert any(line.startswith(f"adapt {command}") for line in named), command
 
 

@@ -16,6 +16,7 @@ COMMANDS = {
     "route": ["partition", "route"],
     "diff": ["partition", "diff"],
     "repartition": ["replay", "repartition"],
+    "elastic": ["replay", "elastic"],
     "report": ["report"],
     "demo": ["demo"],
 }
