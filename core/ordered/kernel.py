@@ -11,6 +11,9 @@ A serial number is the number of a tuple in the input of its operator. A batch h
 moves on by as many as it holds; so batches may be as large as the moment allows. The slots of a tuple in the queue and
 in the ring are used again only after its outputs were sent.
 
+The model of the engine stands in the same file, since it is made of the same parts: its workers are events, and all
+else is as it is for threads.
+
 Source: ordered streams, sections 3 (Figure 4), 4 (Figure 7) and 6.
 """
 
@@ -39,7 +42,10 @@ OPERATORS, CHAIN, WORKERS, ROWS, INGRESS, TALLIES, REORDER, BATCH = 32, 33, 34, 
 RING, QUEUE_TUPLES, HEURISTIC, SLICE_NS, WINDOW_NS, QUEUE_SIZE, MARK_EVERY, MARKS = 40, 41, 42, 43, 44, 45, 46, 47
 CHECKED, PATIENCE, SCRATCH, SCRATCH_WORDS, KEPT, KEEP = 48, 49, 50, 51, 52, 53
 WINDOW_START, EGRESS_HASH, EGRESS_TUPLES, AT_FAULT = 56, 64, 65, 72
-HEADER_WORDS = 80
+SEED, JITTER, CROWDING_NS, SEND_NS, OUTPUT_NS, HAND_OVER_NS, GAP_NS, MODELLED = 80, 81, 82, 83, 84, 85, 86, 87
+NOW_NS, EVENTS, IDLERS = 88, 89, 90
+"""Of the model: see `ModelSettings`; its workers; its clock, events so far, workers that wait for work."""
+HEADER_WORDS = 96
 
 GOES_ON, FINISHED, STALLED, FAULTY, DEAD = 0, 1, 2, 3, 4
 """Why a run ends: it does not; all tuples are out; nothing can go on; a function failed; a worker died."""
@@ -56,7 +62,9 @@ HEAD, TAIL, SEEN_NEXT, NEXT, SENT, FLAG, WORKING = 24, 32, 33, 40, 41, 48, 56
 """Tuples claimed; tuples that came, and what their sender last knew of `NEXT`; tuples sent on, and outputs sent of the
 batch that is half sent; whether somebody sends; workers inside."""
 INPUTS, GIVEN, TIME_NS, WINDOW_TIME_NS = 64, 65, 66, 72
-OPERATOR_WORDS = 80
+COST_NS, COST_AT, WHOLE, SHARE, LOCK_QUEUE, LOCK_HEAD, LOCK_TAIL = 80, 81, 82, 83, 84, 85, 86
+"""Of the model: what a tuple costs, or the field that says it; its outputs; workers that wait for the lock."""
+OPERATOR_WORDS = 88
 
 TICKET, COVERED, HELD = 0, 1, 2
 """Of a slot of the ring: the serial number of its batch plus 1, its tuples, their outputs."""
@@ -72,6 +80,16 @@ MARK_WORDS = 4
 
 DONE, MADE, BUSY_NS, DELEGATED, RETRIES, BLOCKED, OVERLAPS, DISORDERS, FULLEST, CURSOR = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 """What a worker counts of an operator."""
+DUE_NS, STATE, PLACE, PARTITION, SERIAL, TUPLES, LEFT, START_NS = 0, 1, 2, 3, 4, 5, 6, 7
+SLICE_DONE, SLICE_MADE, HAS = 8, 9, 10
+"""Of a worker of the model: its next event and what that is; the operator and partition it is in; its batch; the quota
+left; when the slice began, what it did since; whether it is in a partition."""
+MODELLED_WORDS = 16
+
+IDLE_STATE, ASKS, SERVED, SENT_ON, DRAINED, LOCKED, LOCKED_OUT = 0, 1, 2, 3, 4, 5, 6
+"""Nothing to do; asks for work; its batch is done; a batch is sent, of its own operator or on the way to ask for work;
+it has been given the lock; it waits for the lock."""
+
 FILLED = 16
 """Batches by the bit length of the tuples between them and the next to be sent."""
 TALLY_WORDS = 48
@@ -176,6 +194,12 @@ def _feed(header: int, least: int) -> bool:
 
 
 @inlined
+def _now_ns(header: int) -> int:
+    """By the machine's clock, or the model's in a model."""
+    return load(header, NOW_NS) if load(header, MODELLED) else clock_ns()
+
+
+@inlined
 def _leave(header: int, operator: int, outputs: int, count: int) -> None:
     """Outputs of the last operator leave the chain."""
     size = load(operator, OUT_WORDS)
@@ -187,7 +211,7 @@ def _leave(header: int, operator: int, outputs: int, count: int) -> None:
         mark = load(place, MARK)
         if mark:
             number = (mark & (BARE - 1)) - 1
-            store(load(header, MARKS), MARK_WORDS * number + MARK_LEFT, clock_ns())
+            store(load(header, MARKS), MARK_WORDS * number + MARK_LEFT, _now_ns(header))
         if mark >= BARE:
             continue
         for at in range(1, size):
@@ -773,3 +797,433 @@ def work(header: int, worker: int) -> None:
 def now_ns() -> int:
     """The clock by which runs are timed."""
     return clock_ns()
+
+
+# The model: the same memory, with workers that are events
+
+
+_NEVER = 1 << 62
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+@inlined
+def _drawn(seed: int, number: int) -> np.uint64:
+    """A word for each number, as if drawn (SplitMix64 at a place)."""
+    word = np.uint64(seed) + np.uint64(number + 1) * np.uint64(_GOLDEN)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@inlined
+def _drawn_for(header: int, operator: int, what: int, serial: int) -> np.uint64:
+    """The same for a tuple of an operator whatever the schedule."""
+    return _drawn(load(header, SEED) + 2 * load(operator, NUMBER) + what, serial)
+
+
+@inlined
+def _model_worker(header: int, worker: int) -> int:
+    return load(header, MODELLED) + 8 * MODELLED_WORDS * worker
+
+
+@inlined
+def _due(me: int, state: int, when: int) -> None:
+    store(me, STATE, state)
+    store(me, DUE_NS, when)
+
+
+@inlined
+def _wake(header: int) -> None:
+    """All workers that wait for work ask again."""
+    if not load(header, IDLERS):
+        return
+    now = load(header, NOW_NS)
+    for worker in range(load(header, WORKERS)):
+        me = _model_worker(header, worker)
+        if load(me, STATE) == IDLE_STATE:
+            _due(me, ASKS, now)
+    store(header, IDLERS, 0)
+
+
+@inlined
+def _given(operator: int, serial: int) -> int:
+    """Where a tuple stands in the queue."""
+    return load(operator, QUEUE) + 8 * (serial & load(operator, QUEUE_MASK)) * load(operator, IN_WORDS)
+
+
+@inlined
+def _arrived(header: int) -> int:
+    """How many tuples have come to the ingress by now."""
+    gap = load(header, GAP_NS)
+    if not gap:
+        return load(header, ROWS)
+    return min(load(header, ROWS), load(header, NOW_NS) // gap + 1)
+
+
+@inlined
+def _model_feed(header: int) -> None:
+    """Take in what has come and has room; it is marked with the time at which it came."""
+    first = _operator(header, 0)
+    fed, tail = load(header, FED), load(first, TAIL)
+    more = min(_arrived(header) - fed, _room(first, _FEED), _FEED)
+    size, every = load(first, IN_WORDS) - 1, load(header, MARK_EVERY)
+    for row in range(fed, fed + more):
+        mark = 0
+        if every and row % every == 0:
+            mark = row // every + 1
+            store(load(header, MARKS), MARK_WORDS * (mark - 1) + MARK_FED, row * load(header, GAP_NS))
+        _enqueue(first, tail + row - fed, mark, load(header, INGRESS) + 8 * row * size)
+    if more > 0:
+        publish(first, TAIL, tail + more)
+        publish(header, FED, fed + more)
+
+
+@inlined
+def _service_ns(header: int, operator: int, serial: int, tuples: int) -> int:
+    """How long a batch takes here and now: by tuple, its cost and what each other worker on the operator adds."""
+    at, share = load(operator, COST_AT), load(header, JITTER) / 1048576.0
+    crowding = load(header, CROWDING_NS) * (load(operator, WORKING) - 1)
+    total = 0.0
+    for number in range(serial, serial + tuples):
+        given = _given(operator, number)
+        if load(given, MARK) >= BARE:
+            continue
+        cost = float(load(operator, COST_NS) if at < 0 else load(given, 1 + at))
+        if share > 0:
+            even = (float(_drawn_for(header, operator, 0, number) >> np.uint64(11)) + 0.5) / 9007199254740992.0
+            cost *= 1.0 - share - share * np.log(even)
+        total += cost + crowding
+    return int(total + 0.5)
+
+
+@inlined
+def _model_outputs(header: int, operator: int, serial: int, tuples: int) -> int:
+    """Put the outputs of a batch into the ring: as many copies of each tuple as its selectivity and the draw say."""
+    size, made = load(operator, OUT_WORDS), 0
+    outputs, whole, share = _outputs(operator, serial), load(operator, WHOLE), np.uint64(load(operator, SHARE))
+    for number in range(serial, serial + tuples):
+        given = _given(operator, number)
+        mark = load(given, MARK)
+        count = 0
+        if mark < BARE:
+            count = whole
+            if share and _drawn_for(header, operator, 1, number) < share:
+                count += 1
+        for output in range(made, made + count):
+            store(outputs, output * size, 0)
+            _copy(given + 8, outputs + 8 * (output * size + 1), size - 1)
+        made += count
+        if mark and count:
+            store(outputs, (made - 1) * size, mark)
+        elif mark:
+            store(outputs, made * size, mark | BARE)
+            made += 1
+    slot = _slot(operator, serial)
+    store(slot, COVERED, tuples)
+    store(slot, HELD, made)
+    store(slot, TICKET, serial + 1)
+    return made
+
+
+@inlined
+def _begin_batch(header: int, me: int, operator: int, partition: int, serial: int, tuples: int) -> None:
+    now = load(header, NOW_NS)
+    store(me, PARTITION, partition)
+    store(me, SERIAL, serial)
+    store(me, TUPLES, tuples)
+    if load(operator, NUMBER) == 0 and load(header, MARK_EVERY):
+        for number in range(serial, serial + tuples):
+            mark = load(_given(operator, number), MARK)
+            if mark:
+                store(load(header, MARKS), MARK_WORDS * (mark - 1) + MARK_ENTERED, now)
+    if load(operator, STATE_KEPT):
+        part = _part(operator, partition)
+        _count(part, LOAD, tuples)
+    _due(me, SERVED, now + _service_ns(header, operator, serial, tuples))
+
+
+@inlined
+def _next_in_partition(header: int, me: int, operator: int, partition: int, most: int) -> None:
+    """Begin with what is at the head of a partition's queue."""
+    part, queue = _part(operator, partition), _partition_queue(operator, partition)
+    head = load(part, PART_HEAD)
+    tuples = _run_length(header, operator, queue, head, most)
+    serial = load(queue, head & load(operator, QUEUE_MASK))
+    store(part, PART_HEAD, head + tuples)
+    _begin_batch(header, me, operator, partition, serial, tuples)
+
+
+@inlined
+def _obtain_hybrid(header: int, tally: int, me: int, operator: int) -> bool:
+    while load(me, LEFT) > 0:
+        head = load(operator, HEAD)
+        most = min(_may_claim_before(header, operator) - head, load(header, BATCH))
+        if most <= 0:
+            return False
+        master, mask = load(operator, MASTER), load(operator, QUEUE_MASK)
+        partition, tuples = load(master, head & mask), 1
+        while tuples < most and load(master, (head + tuples) & mask) == partition:
+            tuples += 1
+        store(operator, HEAD, head + tuples)
+        part = _part(operator, partition)
+        waiting = load(part, WAITING)
+        store(part, WAITING, waiting + tuples)
+        if waiting:
+            _count(tally, DELEGATED, tuples)
+        else:
+            store(me, HAS, 1)
+            _next_in_partition(header, me, operator, partition, tuples)
+            return True
+    return False
+
+
+@inlined
+def _claimable_in(header: int, operator: int, partition: int) -> int:
+    """How many tuples at the head of a partition may be claimed."""
+    part = _part(operator, partition)
+    head = load(part, PART_HEAD)
+    waiting = load(part, PART_TAIL) - head
+    if waiting <= 0:
+        return 0
+    serial = load(_partition_queue(operator, partition), head & load(operator, QUEUE_MASK))
+    return min(waiting, max(_may_claim_before(header, operator) - serial, 0))
+
+
+@inlined
+def _obtain_in_partitions(header: int, tally: int, me: int, operator: int) -> bool:
+    """Go on in the partition that is owned, or else own the next that has tuples."""
+    partitions = load(operator, PARTITIONS)
+    cursor = load(tally, CURSOR)
+    for step in range(partitions):
+        partition = (cursor + step) % partitions
+        part = _part(operator, partition)
+        mine = step == 0 and load(me, HAS) == 1
+        if load(part, PART_HEAD) >= load(part, PART_TAIL) or (load(part, OWNER) and not mine):
+            continue
+        tuples = _claimable_in(header, operator, partition)
+        if not tuples:
+            continue
+        if not mine:
+            if load(me, HAS):
+                store(_part(operator, cursor), OWNER, 0)
+            store(part, OWNER, 1)
+            store(me, HAS, 1)
+            store(tally, CURSOR, partition)
+        before = load(part, PART_HEAD)
+        _next_in_partition(header, me, operator, partition, tuples)
+        store(operator, HEAD, load(operator, HEAD) + load(part, PART_HEAD) - before)
+        return True
+    return False
+
+
+@inlined
+def _obtain(header: int, tally: int, me: int, operator: int) -> bool:
+    """Begin with the next batch of the slice, if there is one."""
+    worklist = load(operator, WORKLIST)
+    if worklist == HYBRID:
+        if load(me, HAS):
+            waiting = load(_part(operator, load(me, PARTITION)), WAITING)
+            _next_in_partition(header, me, operator, load(me, PARTITION), waiting)
+            return True
+        return _obtain_hybrid(header, tally, me, operator)
+    if load(me, LEFT) <= 0:
+        return False
+    if worklist == PARTITIONED:
+        return _obtain_in_partitions(header, tally, me, operator)
+    head = load(operator, HEAD)
+    tuples = min(_may_claim_before(header, operator) - head, load(header, BATCH), _until_wrap(operator, head))
+    if tuples <= 0:
+        return False
+    store(operator, HEAD, head + tuples)
+    _begin_batch(header, me, operator, 0, head, tuples)
+    return True
+
+
+@inlined
+def _model_leave(header: int, tally: int, me: int, operator: int) -> None:
+    """The slice is over: report it, and let go of the partition."""
+    took = load(header, NOW_NS) - load(me, START_NS)
+    _count(tally, BUSY_NS, took)
+    if load(me, SLICE_DONE):
+        _count(operator, TIME_NS, took)
+        _count(operator, WINDOW_TIME_NS, took)
+        _count(operator, GIVEN, load(me, SLICE_MADE))
+        _count(operator, INPUTS, load(me, SLICE_DONE))
+    if load(me, HAS) and load(operator, WORKLIST) == PARTITIONED:
+        store(_part(operator, load(tally, CURSOR)), OWNER, 0)
+    store(me, HAS, 0)
+    _count(operator, WORKING, -1)
+
+
+@inlined
+def _ready(operator: int) -> bool:
+    serial = load(operator, NEXT)
+    return load(_slot(operator, serial), TICKET) == serial + 1
+
+
+@inlined
+def _begin_send(header: int, me: int, operator: int, state: int) -> bool:
+    """Send the next batch, if it is there, and the next worklist has room; for the one who has the flag."""
+    if not _ready(operator):
+        return False
+    if load(operator, NUMBER) < load(header, CHAIN) - 1 and _room(operator + 8 * OPERATOR_WORDS, 1) <= 0:
+        return False
+    held = load(_slot(operator, load(operator, NEXT)), HELD) - load(operator, SENT)
+    _due(me, state, load(header, NOW_NS) + load(header, SEND_NS) + held * load(header, OUTPUT_NS))
+    return True
+
+
+@inlined
+def _let_go(header: int, operator: int) -> None:
+    """Clear the flag, or hand the lock to who has waited longest."""
+    head = load(operator, LOCK_HEAD)
+    if head == load(operator, LOCK_TAIL):
+        store(operator, FLAG, 0)
+        return
+    store(operator, LOCK_HEAD, head + 1)
+    next_one = _model_worker(header, load(load(operator, LOCK_QUEUE), head % load(header, WORKERS)))
+    _due(next_one, LOCKED, load(header, NOW_NS) + load(header, HAND_OVER_NS))
+
+
+@inlined
+def _model_send_down(header: int, tally: int, operator: int) -> bool:
+    """The batch that is next goes on, or as much of it as has room; whether all of it did."""
+    serial = load(operator, NEXT)
+    slot = _slot(operator, serial)
+    held, sent = load(slot, HELD), load(operator, SENT)
+    outputs = _outputs(operator, serial) + 8 * sent * load(operator, OUT_WORDS)
+    sent += _send_down(header, operator, outputs, held - sent)
+    _wake(header)
+    if sent < held:
+        store(operator, SENT, sent)
+        _count(tally, BLOCKED, 1)
+        return False
+    store(operator, SENT, 0)
+    store(slot, TICKET, 0)
+    store(operator, NEXT, serial + load(slot, COVERED))
+    return True
+
+
+@inlined
+def _after_batch(header: int, tally: int, me: int, operator: int) -> bool:
+    """The batch is in the ring and this worker is free of it; whether the slice goes on."""
+    tuples = load(me, TUPLES)
+    store(me, LEFT, load(me, LEFT) - tuples)
+    if load(operator, WORKLIST) == HYBRID:
+        part = _part(operator, load(me, PARTITION))
+        waiting = load(part, WAITING) - tuples
+        store(part, WAITING, waiting)
+        store(me, HAS, waiting > 0)
+    if _obtain(header, tally, me, operator):
+        return True
+    _model_leave(header, tally, me, operator)
+    _wake(header)
+    return False
+
+
+@inlined
+def _drain_some(header: int, me: int, operator: int) -> bool:
+    """Send what was left when the next worklist was full, if nobody does."""
+    if load(operator, FLAG) or not _begin_send(header, me, operator, DRAINED):
+        return False
+    store(operator, FLAG, 1)
+    store(me, PLACE, load(operator, NUMBER))
+    return True
+
+
+@inlined
+def _ask(header: int, tallies: int, me: int, worker: int) -> None:
+    """Take the operator that the heuristic names; or send on what was left; or wait."""
+    chain, passed = load(header, CHAIN), 0
+    _model_feed(header)
+    _new_window(header, load(header, NOW_NS))
+    while True:
+        number = _choose(header, passed)
+        if number < 0:
+            break
+        operator, tally = _operator(header, number), tallies + 8 * TALLY_WORDS * (chain * worker + number)
+        _count(operator, WORKING, 1)
+        store(me, PLACE, number)
+        store(me, START_NS, load(header, NOW_NS))
+        store(me, SLICE_DONE, 0)
+        store(me, SLICE_MADE, 0)
+        store(me, LEFT, max(int(load(header, SLICE_NS) / _cost_ns(operator)), load(header, BATCH)))
+        if _obtain(header, tally, me, operator):
+            return
+        _model_leave(header, tally, me, operator)
+        passed |= 1 << number
+    for before in range(chain):
+        if _drain_some(header, me, _operator(header, chain - 1 - before)):
+            return
+    when = _NEVER
+    if load(header, FED) == _arrived(header) and load(header, FED) < load(header, ROWS):
+        when = load(header, FED) * load(header, GAP_NS)
+    _due(me, IDLE_STATE, when)
+    _count(header, IDLERS, 1)
+
+
+@inlined
+def _happen(header: int, tallies: int, me: int, worker: int) -> None:
+    """The event that a worker is due for."""
+    state = load(me, STATE)
+    if state == IDLE_STATE:
+        _count(header, IDLERS, -1)
+        state = ASKS
+    if state == ASKS:
+        _ask(header, tallies, me, worker)
+        return
+    number = load(me, PLACE)
+    operator, tally = _operator(header, number), tallies + 8 * TALLY_WORDS * (load(header, CHAIN) * worker + number)
+    sends = state
+    if state == SERVED:
+        serial, tuples = load(me, SERIAL), load(me, TUPLES)
+        ahead = serial + tuples - load(operator, NEXT)
+        store(tally, FULLEST, max(load(tally, FULLEST), ahead))
+        _count(tally, FILLED + _bits(ahead), 1)
+        made = _model_outputs(header, operator, serial, tuples)
+        _count(tally, DONE, tuples)
+        _count(tally, MADE, made)
+        store(me, SLICE_DONE, load(me, SLICE_DONE) + tuples)
+        store(me, SLICE_MADE, load(me, SLICE_MADE) + made)
+        if load(operator, FLAG):
+            if load(header, REORDER) == LOCK:
+                tail = load(operator, LOCK_TAIL)
+                store(load(operator, LOCK_QUEUE), tail % load(header, WORKERS), worker)
+                store(operator, LOCK_TAIL, tail + 1)
+                _due(me, LOCKED_OUT, _NEVER)
+                return
+            sends = IDLE_STATE
+        else:
+            store(operator, FLAG, 1)
+            sends = SENT_ON
+    elif state == LOCKED:
+        sends = SENT_ON
+    elif not _model_send_down(header, tally, operator):
+        _let_go(header, operator)
+        sends = IDLE_STATE
+    if sends != IDLE_STATE:
+        if _begin_send(header, me, operator, sends):
+            return
+        _let_go(header, operator)
+    if (state == DRAINED or not _after_batch(header, tally, me, operator)) and (
+        number == 0 or not _drain_some(header, me, operator - 8 * OPERATOR_WORDS)
+    ):
+        _due(me, ASKS, load(header, NOW_NS))
+
+
+@compiled
+def simulate(header: int) -> None:
+    """Run the model to its end. Of events at one time, that of the lowest worker is first."""
+    workers, tallies = load(header, WORKERS), load(header, TALLIES)
+    while True:
+        soonest, me, worker = _NEVER, 0, -1
+        for number in range(workers):
+            one = _model_worker(header, number)
+            if load(one, DUE_NS) < soonest:
+                soonest, me, worker = load(one, DUE_NS), one, number
+        if worker < 0:
+            store(header, STOP, FINISHED if _finished(header) else STALLED)
+            return
+        store(header, NOW_NS, soonest)
+        _count(header, EVENTS, 1)
+        _happen(header, tallies, me, worker)

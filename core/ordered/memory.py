@@ -7,6 +7,7 @@ import numpy as np
 from adapt.core.errors import UsageError
 from adapt.core.ordered import kernel as k
 from adapt.core.ordered.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.contention import Modelled
 from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE
 from adapt.core.ordered.functions.mixing import FOLD
 from adapt.core.ordered.functions.registry import FUNCTIONS
@@ -37,7 +38,9 @@ _PATIENCE = 2000
 class Memory:
     """All words of a run. Those of arrays that no worker touches are never backed by the machine's memory."""
 
-    def __init__(self, chain: BoundChain, settings: RunSettings, pace: int, keep: int) -> None:
+    def __init__(
+        self, chain: BoundChain, settings: RunSettings, pace: int, keep: int, model: Modelled | None = None
+    ) -> None:
         """The first state of a run.
 
         Args:
@@ -45,6 +48,7 @@ class Memory:
             settings: How.
             pace: Steps of work that take 1024 ns.
             keep: How many tuples of the egress are kept.
+            model: What a model knows beside that; None for a run on threads.
 
         Raises:
             UsageError: it would be above 16 GiB, or would hang (see `queues`).
@@ -63,6 +67,8 @@ class Memory:
         for bound, queue in zip(chain.operators, sizes, strict=True):
             self._lay_out(bound, queue, pace)
         self._write_header(keep)
+        if model is not None:
+            self._write_model(model)
 
     @property
     def address(self) -> int:
@@ -82,6 +88,16 @@ class Memory:
     def end(self, why: int) -> None:
         """Have all workers leave."""
         self._header[k.STOP] = why
+
+    @property
+    def model_clock_ns(self) -> int:
+        """The clock of the model."""
+        return int(self._header[k.NOW_NS])
+
+    @property
+    def events(self) -> int:
+        """Events of the model."""
+        return int(self._header[k.EVENTS])
 
     def egress(self) -> Egress:
         """What left."""
@@ -175,6 +191,25 @@ class Memory:
         header[k.SCRATCH] = self._room(settings.workers * int(header[k.SCRATCH_WORDS]))
         header[k.KEPT], header[k.KEEP] = self._kept.ctypes.data, keep
         header[k.EGRESS_HASH] = np.uint64(FOLD).view(np.int64)
+
+    def _write_model(self, model: Modelled) -> None:
+        header, settings, contention = self._header, self._settings, model.contention
+        header[k.SEED], header[k.JITTER] = model.seed, int(contention.jitter * 2**20)
+        header[k.CROWDING_NS] = round(contention.crowding_us * 1000)
+        header[k.SEND_NS], header[k.OUTPUT_NS] = round(contention.send_us * 1000), round(contention.output_us * 1000)
+        header[k.HAND_OVER_NS] = round(contention.hand_over_us * 1000)
+        header[k.GAP_NS] = round(model.gap_us * 1000)
+        workers = self._zeros(settings.workers * k.MODELLED_WORDS).reshape(-1, k.MODELLED_WORDS)
+        workers[:, k.STATE] = k.ASKS
+        header[k.MODELLED] = workers.ctypes.data
+        for bound, cost_us in zip(self._chain.operators, model.costs_us, strict=True):
+            record = self._records[k.OPERATOR_WORDS * bound.number :][: k.OPERATOR_WORDS]
+            whole = int(bound.operator.selectivity)
+            share = min(int((bound.operator.selectivity - whole) * 2**64), 2**64 - 1)
+            record[k.COST_AT] = bound.cost_at if cost_us is None else -1
+            record[k.COST_NS] = round((cost_us or 0.0) * 1000)
+            record[k.WHOLE], record[k.SHARE] = whole, np.uint64(share).view(np.int64)
+            record[k.LOCK_QUEUE] = self._zeros(settings.workers).ctypes.data
 
     def _zeros(self, words: int) -> Words:
         """Words on lines of their own, all zero."""

@@ -86,8 +86,19 @@ def plain(module: ModuleType, **more: object) -> SimpleNamespace:
     names: dict[str, Any] = {"__name__": module.__name__ + "_plain"}
     exec(compile(source, f"{module.__name__} in plain Python", "exec"), names)
     names |= _ATOMICS | more
-    names["np"] = SimpleNamespace(uint64=_uint64, int64=_int64, inf=np.inf, zeros=np.zeros)
+    names["np"] = SimpleNamespace(uint64=_uint64, int64=_int64, inf=np.inf, log=np.log, zeros=np.zeros)
     return SimpleNamespace(**names)
+
+
+def plain_model() -> Callable[[int], None]:
+    """`kernel.simulate`, interpreted."""
+    names = plain(kernel)
+
+    def simulate(header: int) -> None:
+        with np.errstate(over="ignore"):
+            names.simulate(header)
+
+    return simulate
 
 
 def plain_worker() -> Callable[[int, int], None]:

@@ -1,0 +1,152 @@
+"""The model of the engine against what can be worked out without it."""
+
+import heapq
+import itertools
+
+import numpy as np
+import pytest
+
+from adapt.core.errors import UsageError
+from adapt.core.ordered.bound import BoundChain
+from adapt.core.ordered.contention import Contention
+from adapt.core.ordered.functions.mixing import FOLD, MASK, folded, mixed
+from adapt.core.ordered.model import ModelRun, run_model
+from adapt.core.ordered.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.settings import RunSettings
+from tests.core.ordered.chains import bound, partitioned, stateful, stateless
+
+NONE = Contention()
+SOME = Contention(jitter=0.3, crowding_us=0.1, send_us=0.05, output_us=0.01, hand_over_us=0.15)
+
+
+def model(chain: BoundChain, settings: RunSettings, contention: Contention = NONE, **more: object) -> ModelRun:
+    return run_model(chain, settings, contention, np.random.default_rng(1), **more)  # type: ignore[arg-type]
+
+
+def drawn(what: int, operator: int, serial: int) -> int:
+    """The word that the model draws for a tuple: SplitMix64 from the seed, some steps on."""
+    seed = int(np.random.default_rng(1).integers(2**62))
+    return mixed((seed + 2 * operator + what + (serial + 1) * FOLD) & MASK)
+
+
+def services_us(chain: BoundChain, cost_us: float, jitter: float) -> list[float]:
+    """What each tuple of the first operator takes, in whole nanoseconds."""
+    evens = [((drawn(0, 0, serial) >> 11) + 0.5) / 2**53 for serial in range(len(chain.tuples))]
+    return [int(cost_us * 1000 * (1 - jitter - jitter * np.log(even)) + 0.5) / 1000 for even in evens]
+
+
+@pytest.mark.parametrize("workers", [1, 3, 16])
+@pytest.mark.parametrize("jitter", [0.0, 0.5])
+def test_one_stateless_operator_is_a_queue_whose_servers_take_tuples_in_turn(workers: int, jitter: float) -> None:
+    chain = bound([stateless("a", cost=3.0)], 200)
+    done = model(chain, RunSettings(workers, mark_every=1), Contention(jitter)).run
+    free, ended, left = [0.0] * workers, 0.0, []
+    entered = []
+    for service in services_us(chain, 3.0, jitter):
+        entered.append(heapq.heappop(free))
+        heapq.heappush(free, entered[-1] + service)
+        ended = max(ended, entered[-1] + service)  # none leaves before those that came before it
+        left.append(ended)
+    assert done.marks.entered / 1000 == pytest.approx(entered)
+    assert done.marks.left / 1000 == pytest.approx(left)
+    assert done.elapsed_s * 1e6 == pytest.approx(ended)
+
+
+@pytest.mark.parametrize("settings", [RunSettings(heuristic=heuristic, ring=64, queue=64) for heuristic in Heuristic])
+def test_one_worker_takes_the_time_of_all_tuples(settings: RunSettings) -> None:
+    costs = (1.0, 2.0, 0.5, 4.0)
+    chain = bound([stateless("a", 1.5), partitioned("b"), stateless("c", 0.3), stateful("d")], 400)
+    done = model(chain, settings, Contention(send_us=0.2, output_us=0.1), costs_us=costs).run
+    work = sum(tally.inputs * cost for tally, cost in zip(done.operators, costs, strict=True))
+    sending = sum(tally.inputs * 0.2 + tally.outputs * 0.1 for tally in done.operators)
+    assert done.elapsed_s * 1e6 == pytest.approx(work + sending, rel=0.01)  # a batch half sent is begun again
+
+
+def test_tuples_bring_their_own_costs() -> None:
+    chain = bound([stateless("a", cost="cost")], 50)
+    done = model(chain, RunSettings()).run
+    assert done.elapsed_s * 1e9 == chain.tuples[:, 0].sum()
+
+
+def test_two_stateful_operators_work_side_by_side() -> None:
+    chain = bound([stateful("a"), stateful("b")], 100)
+    done = model(chain, RunSettings(workers=2), costs_us=(2.0, 2.0)).run
+    assert done.elapsed_s * 1e6 == pytest.approx(2.0 * 101)
+
+
+def test_a_partition_is_worked_on_by_one() -> None:
+    chain = bound([partitioned("one", 1)], 100)
+    assert model(chain, RunSettings(workers=8), costs_us=(2.0,)).run.elapsed_s * 1e6 == pytest.approx(200)
+
+
+def test_each_other_worker_on_an_operator_costs_its_share() -> None:
+    chain = bound([stateless("a")], 400)
+    done = model(chain, RunSettings(workers=4), Contention(crowding_us=0.5), costs_us=(2.0,)).run
+    assert done.elapsed_s * 1e6 == pytest.approx(100 * (2.0 + 3 * 0.5), rel=0.02)
+
+
+def test_a_section_of_one_bounds_what_many_workers_can_do() -> None:
+    chain = bound([stateless("a")], 1000)
+    for reorder, each_us in ((Reorder.CLAIM, 1.0), (Reorder.LOCK, 1.0 + 0.5)):
+        settings = RunSettings(workers=16, reorder=reorder)
+        done = model(chain, settings, Contention(send_us=1.0, hand_over_us=0.5), costs_us=(4.0,)).run
+        assert done.elapsed_s * 1e6 == pytest.approx(1000 * each_us, rel=0.02)
+
+
+@pytest.mark.parametrize("gap_us", [0.0, 5.0])
+def test_the_egress_is_what_is_drawn_whatever_the_settings(gap_us: float) -> None:
+    chain = bound([stateless("a", 1.5), partitioned("b"), stateless("c", 0.4), stateful("d", 2.0)], 300)
+    rows = [[word % 2**64 for word in row] for row in chain.tuples.tolist()]
+    for operator in chain.operators:
+        whole = int(operator.operator.selectivity)
+        share = int((operator.operator.selectivity - whole) * 2**64)
+        rows = [
+            row for serial, row in enumerate(rows) for _ in range(whole + (drawn(1, operator.number, serial) < share))
+        ]
+    fold = FOLD
+    for word in itertools.chain.from_iterable(rows):
+        fold = folded(fold, word)
+    for workers, reorder, worklist, ring, batch in itertools.product(
+        (1, 5), (Reorder.CLAIM, Reorder.LOCK), (Worklist.HYBRID, Worklist.PARTITIONED), (8, 128), (1, 4)
+    ):
+        settings = RunSettings(workers, reorder, worklist, ring=ring, queue=64, batch=batch)
+        done = model(chain, settings, SOME, costs_us=(1.0, 2.0, 1.0, 0.5), gap_us=gap_us).run
+        assert (done.egress.tuples, done.egress.hash) == (len(rows), fold), settings
+        assert all(tally.fullest <= ring for tally in done.operators)
+
+
+def test_below_its_capacity_a_chain_keeps_up() -> None:
+    chain = bound([stateless("a"), stateful("b")], 500)
+    done = model(chain, RunSettings(workers=4, mark_every=1), costs_us=(3.0, 1.0), gap_us=10.0).run
+    assert done.elapsed_s * 1e6 == pytest.approx(499 * 10 + 4)
+    assert done.marks.end_to_end_s().max() * 1e6 == pytest.approx(4.0)
+
+
+def test_the_same_draws_give_the_same_run() -> None:
+    chain = bound([stateless("a", 1.5), partitioned("b")], 300)
+    first, second = (model(chain, RunSettings(workers=4), SOME, costs_us=(1.0, 2.0)) for _ in range(2))
+    assert (first.run.elapsed_s, first.events) == (second.run.elapsed_s, second.events)
+    assert first.contention == SOME
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "told"),
+    [
+        (RunSettings(reorder=Reorder.RETRY), {}, "retry and shared run on threads only"),
+        (RunSettings(worklist=Worklist.SHARED), {}, "retry and shared run on threads only"),
+        (RunSettings(), {"costs_us": (1.0, 2.0)}, "is given for each of 1 operators"),
+        (RunSettings(), {"costs_us": (-1.0,)}, "is given for each of 1 operators"),
+        (RunSettings(), {"gap_us": -1.0}, "microseconds after each other, not -1"),
+    ],
+)
+def test_what_the_model_cannot_run_is_refused(settings: RunSettings, more: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        model(bound([stateless("a")], 10), settings, **more)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["jitter", "crowding_us", "send_us", "output_us", "hand_over_us"])
+@pytest.mark.parametrize("value", [-0.1, float("nan"), 1e9])
+def test_a_constant_out_of_its_range_is_refused(name: str, value: float) -> None:
+    with pytest.raises(UsageError, match=name):
+        Contention(**{name: value})
