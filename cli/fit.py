@@ -7,6 +7,7 @@ import typer
 
 from adapt.cli.options import ForceOption, TracePath, command_line
 from adapt.cli.output import Format, FormatOption, narrate, narrate_written, show
+from adapt.cli.stage_options import SHED_PANEL, LeastShedOption, ShedFormOption
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.shedding.names import DropPlanner, Drops, Flow, Grid
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 PLANNING_PANEL = "Planning, where it is not to be as the network's [settings] say"
 MESSAGES_PANEL = "What nodes of d-fit and d-fit-cuts tell each other"
-NODES_PANEL = "What nodes do by themselves"
 
 
 def fit(
@@ -156,8 +156,8 @@ def fit(
         typer.Option(
             "--message-delay",
             metavar="2s",
-            help="How long messages between nodes take; these begin to tell when the trace begins, and plan by what"
-            " they have heard.",
+            help="How long messages between nodes take. Nodes begin to tell each other when the trace begins, and plan"
+            " by what they have heard.",
             rich_help_panel=MESSAGES_PANEL,
         ),
     ] = None,
@@ -194,23 +194,17 @@ def fit(
             "--queue",
             metavar="N",
             help="A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.",
-            rich_help_panel=NODES_PANEL,
+            rich_help_panel=SHED_PANEL,
         ),
     ] = None,
     tau2: Annotated[
         float,
         typer.Option(
-            "--tau2", metavar="T", help="Part of the queue below which it refuses none.", rich_help_panel=NODES_PANEL
+            "--tau2", metavar="T", help="Part of the queue below which it refuses none.", rich_help_panel=SHED_PANEL
         ),
     ] = 0.8,
-    least_shed: Annotated[
-        float,
-        typer.Option("--least-shed", metavar="B", help="Part that it refuses at tau2.", rich_help_panel=NODES_PANEL),
-    ] = 0.0,
-    shed_form: Annotated[
-        SheddingForm,
-        typer.Option("--shed-form", help="How that rises to all at N.", rich_help_panel=NODES_PANEL),
-    ] = SheddingForm.LINEAR,
+    least_shed: LeastShedOption = 0.0,
+    shed_form: ShedFormOption = SheddingForm.LINEAR,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
 ) -> None:

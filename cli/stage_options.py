@@ -1,4 +1,4 @@
-"""Options and readings that the commands on a simulated stage share."""
+"""Options and readings that the commands on a simulated stage share, with `replay fit` those of the shed factor."""
 
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COSTS_PANEL = "What things cost"
 NETWORK_PANEL = "Network and disk"
 TROUBLE_PANEL = "What happens to sites"
-SHED_PANEL = "What sites do when they fill up"
+SHED_PANEL = "What a site or node does by itself when it fills up"
 
 SpeedupOption: TypeAlias = Annotated[
     float, typer.Option("--speedup", metavar="X", help="Trace seconds that pass in a second of the stage.")
@@ -90,11 +90,11 @@ TauOption: TypeAlias = Annotated[
 ]
 LeastShedOption: TypeAlias = Annotated[
     float,
-    typer.Option("--least-shed", metavar="B", help="Part that it drops there.", rich_help_panel=SHED_PANEL),
+    typer.Option("--least-shed", metavar="B", help="Part that it drops right above that.", rich_help_panel=SHED_PANEL),
 ]
 ShedFormOption: TypeAlias = Annotated[
     SheddingForm,
-    typer.Option("--shed-form", help="How that rises to all at a full site.", rich_help_panel=SHED_PANEL),
+    typer.Option("--shed-form", help="How that rises to all where nothing more fits.", rich_help_panel=SHED_PANEL),
 ]
 ServiceTimeOption: TypeAlias = Annotated[
     str,

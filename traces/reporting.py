@@ -9,7 +9,7 @@ from adapt.core.errors import BadInput
 from adapt.core.frequencies.skew import skew_table
 from adapt.core.frequencies.tables import counts_table, heaviest_table, rank_share_table
 from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
-from adapt.core.replay.fit_tables import tables_of_arcs
+from adapt.core.replay.fit_tables import planners_told, tables_of_arcs
 from adapt.core.replay.run import verdict_under
 from adapt.core.report.chart import Chart
 from adapt.core.report.charts import (
@@ -248,7 +248,8 @@ def _fit(run: StoredRun) -> Told:
     planners, summary = verdict_under(tables["planners"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
     charts = shedding_charts(tables["planners"], tables["ticks"], tables["nodes"])
-    return sentences, [replace(planners, note=""), summary, *tables_of_arcs(tables["drops"])], charts
+    told = [replace(planners_told(planners), note=""), summary, *tables_of_arcs(tables["drops"])]
+    return sentences, told, charts
 
 
 def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from adapt.core.errors import UsageError
 from adapt.core.replay.bound_rows import Binding, Counts, binding_text
 from adapt.core.replay.fit_outcome import FitOutcome, kept_use, overloaded
-from adapt.core.replay.fit_tables import drops_table, nodes_table, planners_table, summary_table, ticks_table
+from adapt.core.replay.fit_tables import (
+    drops_table,
+    nodes_table,
+    planners_table,
+    planners_told,
+    summary_table,
+    ticks_table,
+)
 from adapt.core.replay.run import run_as_data, verdict_under
 from adapt.core.resources.functions import Floats
 from adapt.core.shedding.control import Control, Decision
@@ -131,7 +138,7 @@ class FitRun:
         """The planners under the verdict, and the rest of the summary."""
         wiring = Wiring.of(self.network)
         table = planners_table(self.outcomes, wiring, self.optimum, self.full)
-        return verdict_under(table, self.summary())
+        return verdict_under(planners_told(table), self.summary())
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""

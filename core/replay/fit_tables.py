@@ -1,6 +1,7 @@
 """What a replay of a query network measured, as tables."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -43,6 +44,13 @@ PLANNER_COLUMNS = (
     Column("message_rows", Kind.COUNT, "rows"),
     Column("message_bytes", Kind.BYTES, "bytes"),
 )
+
+_WHERE_TOLD = {
+    "refused",
+    *("latency_p50", "latency_p95", "latency_p99"),
+    *("table", "epsilon", "stale", "messages", "message_rows", "message_bytes"),
+}
+"""Columns of planners that are shown where any cell is neither empty nor 0."""
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
@@ -126,6 +134,20 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
         outcome.sent.rows,
         outcome.sent.size,
     ]
+
+
+def planners_told(planners: Table) -> Table:
+    """The table of planners without the columns that say nothing here: no node refuses, or tells another."""
+    kept = [
+        at
+        for at, column in enumerate(planners.columns)
+        if column.name not in _WHERE_TOLD or any(row[at] for row in planners.rows)
+    ]
+    return replace(
+        planners,
+        columns=tuple(planners.columns[at] for at in kept),
+        rows=tuple(tuple(row[at] for at in kept) for row in planners.rows),
+    )
 
 
 def of_optimum(outcome: FitOutcome, optimum: Floats, ticks: Mask | None = None) -> float | None:

@@ -14,12 +14,15 @@ class Nothing:
     """Drops nothing; what comes out is what max-min fair service of overloaded nodes gives."""
 
     def __init__(self, program: Program) -> None:
-        self._wiring = program.wiring
+        self._program = program
 
     def plan(self, rates: Floats) -> Plans:
         """The plan that keeps all."""
-        keeps = np.ones((len(rates), len(self._wiring.arcs)))
-        scores = self._wiring.scores(service(self._wiring, rates, keeps).arriving)
+        program, wiring = self._program, self._program.wiring
+        keeps = np.ones((len(rates), len(wiring.arcs)))
+        scores = program.unshed(rates) @ program.weights
+        over = np.flatnonzero(~program.feasible(rates))
+        scores[over] = wiring.scores(service(wiring, rates[over], keeps[over]).arriving)
         return Plans(keeps, scores, np.full((len(rates), 1), UNSHED))
 
 

@@ -21,9 +21,10 @@ from adapt.core.shedding.plan_table import TablePlanner
 from adapt.core.shedding.planner import NO_PLAN
 from adapt.core.shedding.program import Program
 from adapt.core.shedding.solver import Regions
-from adapt.core.shedding.workload import Exponential
+from adapt.core.shedding.workload import Exponential, Observed
 from paper.experiments import Data
 from paper.fit.networks import NETWORKS, figure_1
+from paper.fit.quotes import quote_rates
 
 MOST_RATE = 100.0
 """Tuples/s of each of two inputs up to which plans are made, as in the example of Figure 5; of more inputs, whose costs
@@ -175,6 +176,50 @@ class Converged:
             regions.divide(0.0, most)
             found.append({"plans": regions.plans, "seconds": perf_counter() - start, "expected": regions.error})
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedForQuotes:
+    """Solver-W by the rates of real quotes, timed.
+
+    Attributes:
+        network: What is planned; of two inputs.
+        epsilon: The expected error.
+        scale: By which rates are multiplied.
+        repeats: How often it is timed at most; the shortest counts.
+        seed: Times are taken anew for each.
+    """
+
+    alone: ClassVar[bool] = True
+    network: Described
+    epsilon: float
+    scale: float
+    repeats: int
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        return f"solver-w {self.epsilon:g} by quotes, {self.network}, seed {self.seed}"
+
+    @property
+    def needs(self) -> tuple["PlannedForQuotes", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """Seconds, plans, and the share of the minutes in which nothing needs to be dropped."""
+        _warm()
+        program, rates = self.network.program(), quote_rates() * self.scale
+
+        def planned() -> int:
+            regions = Regions(program, _box(program), Observed(rates))
+            regions.divide(self.epsilon)
+            regions.planner()
+            return regions.plans
+
+        seconds, plans = _timed(planned, self.repeats)
+        return {"seconds": seconds, "plans": plans, "feasible": float(program.feasible(rates).mean())}
 
 
 @dataclass(frozen=True, slots=True)
