@@ -149,6 +149,15 @@ def elastic(
             rich_help_panel=PLAN_PANEL,
         ),
     ] = 64,
+    own_keys: Annotated[
+        int,
+        typer.Option(
+            "--own-keys",
+            metavar="H",
+            help="The heaviest keys of the trace have a partition each.",
+            rich_help_panel=PLAN_PANEL,
+        ),
+    ] = 0,
     scheme: Annotated[
         Scheme, typer.Option("--scheme", help="How plans place partitions.", rich_help_panel=PLAN_PANEL)
     ] = Scheme.HYBRID,
@@ -244,6 +253,8 @@ def elastic(
         seed=seed,
         overload=None if shed is None else overload_of(shed, tau, least_shed, shed_form),
     )
+    if ranges and own_keys:
+        raise UsageError("ranges know nothing of heavy keys; leave --ranges or --own-keys out")
     hold_up_s = above_0("--hold-up", hold_up)
     scaled = Elastic(
         pool=pool,
@@ -272,6 +283,7 @@ def elastic(
         state=None if isinstance(by_state, int) else by_state,
         duration_s=duration_s,
         interval_s=None if interval is None else above_0("--interval", interval),
+        own_keys=own_keys,
     )
     with stages() as progress:
         run = replay_elastic_trace(

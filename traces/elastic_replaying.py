@@ -4,9 +4,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.frequencies.lossy import LossyCounter
+from adapt.core.hashing.columns import ARROW_TYPES
+from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.replay.demand import Demand
 from adapt.core.replay.elastic import Elastic, ElasticRun, check_elastic, elastic_parameters, replay_elastic
-from adapt.core.replay.keyed_rows import Reading
+from adapt.core.replay.keyed_rows import KEY, Reading
 from adapt.core.stage.settings import StageSettings
 from adapt.core.stream import Weight
 from adapt.traces.artefacts.manifest import Provenance
@@ -28,6 +34,7 @@ class ElasticOptions:
             as the stage says.
         duration_s: Until then at most; if not given, until all rows are processed.
         interval_s: How often to take down what the stage does; if not given, some hundred times.
+        own_keys: So many of the heaviest keys of the trace have a partition each, so that plans place them one by one.
     """
 
     reading: Reading
@@ -35,6 +42,7 @@ class ElasticOptions:
     state: Weight | None = None
     duration_s: float | None = None
     interval_s: float | None = None
+    own_keys: int = 0
 
 
 def replay_elastic_trace(
@@ -49,7 +57,8 @@ def replay_elastic_trace(
 ) -> ElasticRun:
     """Simulate a trace through a stage, with fixed workers and with each way of scaling; see `replay_elastic`.
 
-    The trace is read once for its sums and once for each case, a row group at a time.
+    The trace is read once for its sums, once for each case, and once for its heaviest keys if they are asked for; a
+    row group at a time.
 
     Args:
         trace: The stream.
@@ -71,14 +80,21 @@ def replay_elastic_trace(
         check_folder_free(out, force=force)
     check_columns(trace, reading, options.state)
     check_elastic(settings, options.elastic)
-    rows = rows_of(trace, reading)
+    if not 0 <= options.own_keys < settings.partitions:
+        raise UsageError(
+            f"{options.own_keys:,} keys with a partition each leave none of {settings.partitions:,} for other keys;"
+            " give from 0 up, and fewer than there are partitions"
+        )
     progress("reading", 0, trace.rows)
+    if options.own_keys:
+        reading = replace(reading, partitions=replace(reading.partitions, own=_heaviest(trace, options)))
+    rows = rows_of(trace, reading)
     demand = Demand.of(rows.chunks(), settings)
     if options.state is not None:
         settings = replace(
             settings, state_tuples=state_tuples(trace, reading, options.state, demand, settings.costs.tuple_bytes)
         )
-    told: dict[str, Any] = {"state_from": options.state and options.state.value}
+    told: dict[str, Any] = {"state_from": options.state and options.state.value, "own_keys": options.own_keys}
     run = replay_elastic(
         rows,
         demand,
@@ -93,3 +109,12 @@ def replay_elastic_trace(
         inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
         write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
     return run
+
+
+def _heaviest(trace: Trace, options: ElasticOptions) -> ExplicitMap:
+    """The heaviest keys of a trace, each with a number; those of lossy counts that miss none of a tenth of the last."""
+    counter = LossyCounter(min(1e-3, 0.1 / options.own_keys), ARROW_TYPES[trace.key_type], Weight.COUNT)
+    for batch in trace.batches([KEY]):
+        counter.update(batch.column(KEY))
+    keys = counter.summary().cut(options.own_keys).keys
+    return ExplicitMap(keys, np.arange(len(keys)))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from adapt.core.errors import UsageError
 from adapt.core.hashing.hashes import HASHES
 from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.stage.settings import even_owners
 
@@ -25,19 +26,22 @@ class MiniPartitions:
 
     Without a partitioner the hash of a key decides both. With one, its channel is the site where the key begins, and
     another hash spreads the keys of a channel over its partitions: the partitioner's own would leave most of them
-    empty, since it is what brought these keys together.
+    empty, since it is what brought these keys together. Keys that are to be routed by themselves have the first
+    partitions, one each, and the hash of any other key decides among the rest.
 
     Attributes:
         sites: n.
         a_site: k.
         hash: Of keys; that of the partitioner, if there is one.
         partitioner: From keys to sites; none if not given.
+        own: Keys with a partition each, which is what they are mapped to: 0 and up; without a partitioner alone.
     """
 
     sites: int
     a_site: int
     hash: HashName = HashName.MURMUR3
     partitioner: Partitioner | None = None
+    own: ExplicitMap | None = None
 
     def __post_init__(self) -> None:
         if self.a_site < 1:
@@ -57,6 +61,10 @@ class MiniPartitions:
         """The partition of each key of a column, which may be encoded by a dictionary; null is a key."""
         if isinstance(keys, pa.DictionaryArray):
             return self._of_encoded(keys)
+        if self.own:
+            rows, first = self.own.rows_of(keys), len(self.own)
+            hashed = HASHES[self.hash].modulo(keys, self.sites * self.a_site - first) + np.int32(first)
+            return np.asarray(np.where(rows >= 0, self.own.channels[rows], hashed), np.int32)
         if self.partitioner is None:
             return HASHES[self.hash].modulo(keys, self.sites * self.a_site)
         within = HASHES[_OTHER[self.hash]].modulo(keys, self.a_site)

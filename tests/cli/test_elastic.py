@@ -69,9 +69,28 @@ def test_every_option_is_taken(adapt, here):
     assert ranges["parameters"]["scheme"] is None
 
 
+def test_heavy_keys_can_have_a_partition_each(adapt, here):
+    """A key with 30% of the rows leaves the partition that it shares with others."""
+    keys = np.where(np.arange(ROWS) % 10 < 3, 1000, np.arange(ROWS) % 97)
+    write_trace(here / "hot.trace", {"ts": np.arange(ROWS) * 300, "key": pa.array([f"k{key}" for key in keys])})
+    shares = [
+        json.loads(
+            adapt.done("replay", "elastic", *f"hot.trace {QUICK} --policy fixed {more} --format json".split()).out
+        )
+        for more in ("", "--own-keys 3")
+    ]
+    shared, own = (document["summary"]["heaviest_partition"] for document in shares)
+    made = 0.5e-6 / 500e-6
+    assert own == pytest.approx(0.3 / (1 + made), rel=1e-3)
+    assert shared > own + 0.02
+    assert shares[1]["parameters"]["own_keys"] == 3
+
+
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [
+        (2, "x.trace --own-keys 2000", "2,000 keys with a partition each leave none of 1,024 for other keys"),
+        (2, "x.trace --own-keys 5 --ranges", "leave --ranges or --own-keys out"),
         (2, "x.trace --tau 0.5,0.4,0.8,0.9", "--tau: tau1 is 0.4, not above tau0, which is 0.5"),
         (2, "x.trace --tau 0.1,0.4,0.8,1.2", "--tau: tau3 is 1.2, above 1"),
         (2, "x.trace --tau high", "--tau 'high' is not up to four numbers"),

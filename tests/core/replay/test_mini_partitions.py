@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.partitioners.names import Scheme
 from adapt.core.partitioners.plan import Plan
 from adapt.core.replay.mini_partitions import MiniPartitions
@@ -19,6 +20,16 @@ def test_an_encoded_column_is_partitioned_as_a_plain_one(keys, hash):
     of = MiniPartitions(3, 5, hash)
     plain = pa.array(keys, pa.string())
     assert of.of(plain.dictionary_encode()).tolist() == of.of(plain).tolist()
+
+
+@given(st.lists(st.none() | st.text(max_size=3), min_size=1, unique=True), st.integers(0, 10), st.integers(1, 9))
+def test_keys_of_their_own_have_a_partition_each_and_share_it_with_none(keys, owned, more):
+    column, own = pa.array(keys, pa.string()), keys[:owned]
+    of = MiniPartitions(len(own) + more, 1, own=ExplicitMap(pa.array(own, pa.string()), np.arange(len(own))))
+    partitions = of.of(column)
+    assert partitions[: len(own)].tolist() == list(range(len(own)))
+    assert ((partitions[len(own) :] >= len(own)) & (partitions[len(own) :] < len(own) + more)).all()
+    assert of.of(column.dictionary_encode()).tolist() == partitions.tolist()
 
 
 @pytest.mark.parametrize("scheme", [Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.SPARK, Scheme.JUMP])
