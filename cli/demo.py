@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from adapt.cli.options import typed
-from adapt.cli.output import Verbosity, narrate, show, top, verbosity
+from adapt.cli.output import Verbosity, narrate, show, top, verbosity, verdict_of
 from adapt.core.table import Table
 
 CHANNELS = 8
@@ -29,10 +29,8 @@ def demo(
 
     Example: adapt demo
     """
-    from textwrap import fill
-
-    from adapt.core.report.verdict import verdict
-    from adapt.core.resources.functions import Resources
+    from adapt.core.verdict.compared import at_channels
+    from adapt.traces.artefacts.answers import found_in
     from adapt.traces.artefacts.comparisons import read_comparison
     from adapt.traces.artefacts.disk import disk_failures
     from adapt.traces.artefacts.runs import read_run
@@ -59,11 +57,8 @@ def demo(
         ["partition", "compare", trace, "--channels", f"1:{CHANNELS}", "--force", "-o", plans],
     )
     stored = read_comparison(plans)
-    compared = stored.table
-    columns = ("scheme", "construction", "imbalance", "imbalance_floor", "b", "m", "migrated_keys", "explicit_keys")
-    _result([only(compared, columns, channels=CHANNELS)])
-    if found := verdict(compared, Resources().tolerance[2], str(stored.frequencies["heaviest"])):
-        print(fill(found.sentence, 80))
+    answer = found_in(stored.manifest.summary, str(plans))
+    _result([at_channels(stored.table, CHANNELS)], [] if answer is None else [verdict_of(answer.lead)])
 
     _step(
         3,
@@ -80,14 +75,6 @@ def demo(
     print(f"\nThe report is {page}: open it in a browser.")
 
 
-def only(table: Table, columns: Sequence[str], **equal: object) -> Table:
-    """Some columns of a table, and the rows in which the named cells are as given."""
-    names = [column.name for column in table.columns]
-    rows = [row for row in table.records() if all(row[name] == value for name, value in equal.items())]
-    kept = [table.columns[names.index(name)] for name in columns]
-    return Table.of(table.title, kept, [[row[name] for name in columns] for row in rows])
-
-
 def _step(number: int, what: str, arguments: Sequence[object]) -> None:
     """Say what a step does and how it would be typed, and run it; its own output is left for the page."""
     from adapt.cli.main import app
@@ -101,7 +88,7 @@ def _step(number: int, what: str, arguments: Sequence[object]) -> None:
         raise typer.Exit(code)
 
 
-def _result(tables: Sequence[Table]) -> None:
+def _result(tables: Sequence[Table], lead: Sequence[Sequence[str]] = ()) -> None:
     """What a step made, set apart from what was said of it."""
     print()
-    show(tables)
+    show(tables, lead=lead)

@@ -39,9 +39,13 @@ def csv_text(tables: Sequence[Table]) -> str:
     return "\n".join(f"# {visible(table.title)}\n{block}" for table, block in zip(tables, blocks, strict=True))
 
 
-def markdown_text(tables: Sequence[Table]) -> str:
-    """Tables for a pull request or a wiki, with the values people read."""
-    return "\n".join(_markdown_block(upright(table)) for table in tables)
+def markdown_text(tables: Sequence[Table], lead: Sequence[Sequence[str]] = ()) -> str:
+    """Tables for a pull request or a wiki, with the values people read; paragraphs that lead stand before them."""
+    told = [
+        f"### {_markdown(visible(heading))}\n\n" + "".join(f"- {_markdown(visible(each))}\n" for each in sentences)
+        for heading, *sentences in lead
+    ]
+    return "\n".join([*told, *(_markdown_block(upright(table)) for table in tables)])
 
 
 def _record(table: Table) -> dict[str, Any]:

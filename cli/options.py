@@ -11,7 +11,7 @@ import typer
 
 from adapt.core.errors import UsageError
 from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.names import UtilityName
+from adapt.core.partitioners.names import Engine, UtilityName
 from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
@@ -72,9 +72,15 @@ ToleranceOption: TypeAlias = Annotated[
     typer.Option(
         "--tolerance",
         metavar="A|A,A,A",
-        help="Tolerated load of the fullest channel over the emptiest: one, or one for each resource.",
-        rich_help_panel=EXPERT_PANEL,
+        help="Tolerated imbalance: one number, or one for each resource. The verdict takes that of the network as its"
+        " limit on the fullest channel over the average; constructions, on the fullest over the emptiest.",
     ),
+]
+EngineOption: TypeAlias = Annotated[
+    Engine, typer.Option("--engine", help="What places the keys of the stream today, for the verdict.")
+]
+AllOption: TypeAlias = Annotated[
+    bool, typer.Option("--all", help="Show all columns and rows, not only what is needed first.")
 ]
 SigmaOption: TypeAlias = Annotated[
     float,

@@ -12,7 +12,7 @@ import typer
 
 from adapt.cli.formats import csv_text, json_text, markdown_text
 from adapt.cli.narration import Step, Verbosity, narrate, narrate_written, progress, set_verbosity, verbosity
-from adapt.cli.terminal import terminal_text
+from adapt.cli.terminal import Paragraph, terminal_text
 from adapt.core.errors import EnvironmentFailure
 from adapt.core.table import Table
 
@@ -23,6 +23,7 @@ __all__ = [
     "Step",
     "Verbosity",
     "for_people",
+    "is_for_programs",
     "narrate",
     "narrate_written",
     "progress",
@@ -30,13 +31,18 @@ __all__ = [
     "show",
     "top",
     "verbosity",
+    "verdict_of",
     "written_out",
 ]
 
 MOST_ROWS = 40
 """A list that may be long is cut after so many rows for people."""
 
-_PLAINER = str.maketrans({"\u202f": " ", "–": "-", "…": "...", "µ": "u"})
+_PLAINER = str.maketrans(
+    {"\u202f": " ", "–": "-", "…": "...", "µ": "u"}
+    | dict(zip("▁▂▃▄▅▆▇█", ".:-=+*%#", strict=True))  # life-lines
+    | dict(zip("▏▎▍▌▋▊▉", "...:==#", strict=True))  # the ends of bars
+)
 
 
 class Format(StrEnum):
@@ -61,6 +67,7 @@ def show(
     format: Format = Format.TABLE,
     document: Mapping[str, Any] | None = None,
     out: TextIO | None = None,
+    lead: Sequence[Paragraph] = (),
 ) -> None:
     """Print a result on stdout.
 
@@ -69,6 +76,7 @@ def show(
         format: How to print it.
         document: The command's own JSON document, with its `schema` field; without it, JSON holds the tables.
         out: Where to print instead of stdout.
+        lead: What people are told before the tables: paragraphs, each a heading and sentences.
     """
     out = sys.stdout if out is None else out
     tables = [tables] if isinstance(tables, Table) else list(tables)
@@ -81,9 +89,9 @@ def show(
             case Format.CSV:
                 text = csv_text(tables)
             case Format.MD:
-                text = markdown_text(tables)
+                text = markdown_text(tables, lead)
             case Format.TABLE:
-                text = terminal_text(tables, out)
+                text = terminal_text(tables, out, lead)
         if not speaks_unicode:
             text = text.translate(_PLAINER)
         out.write(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -95,9 +103,20 @@ def top(table: Table, most: int) -> Table:
     return replace(table, rows=table.rows[:most])
 
 
+def is_for_programs(format: Format) -> bool:
+    """Whether all of a result is wanted, as no person reads it."""
+    return format in (Format.CSV, Format.JSON)
+
+
+def verdict_of(lead: Sequence[str]) -> Paragraph:
+    """The paragraph of a verdict, its class first."""
+    headline, *sentences = lead
+    return [f"Verdict: {headline}", *sentences]
+
+
 def for_people(table: Table, format: Format, head: int = MOST_ROWS) -> Table:
     """A table that may be long, cut to its head where it is to be read by people and not by a program."""
-    if format in (Format.CSV, Format.JSON) or len(table.rows) <= MOST_ROWS:
+    if is_for_programs(format) or len(table.rows) <= MOST_ROWS:
         return table
     more = len(table.rows) - head
     return replace(top(table, head), note=f"and {more:,} more rows, which --format csv has; {table.note}".rstrip("; "))

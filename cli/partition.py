@@ -1,7 +1,6 @@
 """`adapt partition`: count keys, build plans, compare them, route by them."""
 
 import sys
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,10 +12,12 @@ from adapt.cli.help import Command, Group
 from adapt.cli.limits import Limits
 from adapt.cli.options import (
     EXPERT_PANEL,
+    AllOption,
     CapacityOption,
     ChannelsRangeOption,
     ConfOption,
     CountedPath,
+    EngineOption,
     ExactOption,
     ForceOption,
     HashOption,
@@ -41,7 +42,17 @@ from adapt.cli.options import (
     sliding,
     spark_options,
 )
-from adapt.cli.output import Format, FormatOption, for_people, narrate, narrate_written, show, written_out
+from adapt.cli.output import (
+    Format,
+    FormatOption,
+    for_people,
+    is_for_programs,
+    narrate,
+    narrate_written,
+    show,
+    verdict_of,
+    written_out,
+)
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.frequencies.names import CountMethod
@@ -49,6 +60,7 @@ from adapt.core.hashing.names import HashName
 from adapt.core.partitioners.names import (
     DEFAULT_CONSTRUCTION,
     Construction,
+    Engine,
     Scheme,
     UtilityName,
 )
@@ -145,10 +157,12 @@ def count(
             "--pane", metavar="1h|1000rows", help="Step of time for --over time.", rich_help_panel=COUNT_PANEL
         ),
     ] = None,
-    resources: ResourcesOption = "LLL",
+    engine: EngineOption = Engine.SPARK,
     tolerance: ToleranceOption = "1.2",
+    resources: ResourcesOption = "LLL",
     sigma: SigmaOption = 0.1,
     track: TrackOption = None,
+    all: AllOption = False,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
     master: MasterOption = "local[*]",
@@ -186,6 +200,7 @@ def count(
         by_stream=over is Over.STREAM,
         pane=None if pane is None else Length.parse(pane, "pane"),
         measure=tuple(dict.fromkeys(name.strip() for each in measure or () for name in each.split(","))),
+        engine=engine,
     )
     if out is not None:
         check_folder_free(out, force=force)
@@ -195,9 +210,11 @@ def count(
     if out is not None:
         source = {"name": trace.name, "content_hash": opened.manifest.content_hash}
         parameters = asked.counting.parameters(found.frequencies)
-        write_frequencies(found.frequencies, out, Provenance(command_line(), parameters, [source]), force=force)
+        made = Provenance(command_line(), parameters, [source])
+        write_frequencies(found.frequencies, out, made, answer=found.answer, force=force)
         narrate_written(out)
-    show([for_people(table, format) for table in found.tables()], format, found.as_data())
+    tables = found.tables() if all or is_for_programs(format) else found.first_tables()
+    show([for_people(table, format) for table in tables], format, found.as_data(), lead=[verdict_of(found.answer.lead)])
 
 
 @app.command(cls=Command)
@@ -214,9 +231,10 @@ def build(
     ] = None,
     weight: WeightOption = None,
     exact: ExactOption = False,
+    engine: EngineOption = Engine.SPARK,
+    tolerance: ToleranceOption = "1.2",
     resources: ResourcesOption = "LLL",
     measure: MeasureOption = None,
-    tolerance: ToleranceOption = "1.2",
     sigma: SigmaOption = 0.1,
     utility: UtilityOption = UtilityName.APM,
     track: TrackOption = None,
@@ -241,6 +259,7 @@ def build(
             show_default=False,
         ),
     ] = None,
+    all: AllOption = False,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
     master: MasterOption = "local[*]",
@@ -254,12 +273,13 @@ def build(
     from adapt.core.partitioners.build import Recipe, build_plan
     from adapt.core.partitioners.model_error import model_error
     from adapt.core.partitioners.plan import plan_to_data
-    from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
+    from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
     from adapt.core.resources.functions import Resources
+    from adapt.core.verdict.answering import answer_on
     from adapt.traces.artefacts.manifest import Provenance
     from adapt.traces.artefacts.plans import read_plan, write_plan
     from adapt.traces.artefacts.whole import check_free
-    from adapt.traces.counted import counted
+    from adapt.traces.counted import counted, panes_of
 
     check_channels(channels)
     weighed = Resources.parse(resources, tolerance, sigma, measure or ())
@@ -276,6 +296,7 @@ def build(
             spark_options=spark_options(master, conf),
             progress=progress,
         )
+        panes = panes_of(source, keys, spark_options=spark_options(master, conf), progress=progress)
     if not keys.frequencies.exact:
         narrate(counted_sentence(keys.frequencies, weighed, channels))
     for sentence in measured_sentences(keys.frequencies, weighed, channels):
@@ -309,6 +330,17 @@ def build(
         track_keys=named,
         constraints=constraints,
     )
+    found = answer_on(
+        keys.frequencies,
+        engine,
+        channels,
+        weighed,
+        panes=panes,
+        capacities=constraints.unequal,
+        max_parallelism=max_parallelism,
+        plan=plan,
+        before=before,
+    )
     wrong = model_error(keys.frequencies, [recipe], channels, None if before is None else before.partitioner())
     against = []
     if optimum is not None:
@@ -317,11 +349,18 @@ def build(
         against = [plan_against_optimum(plan, keys.frequencies, recipe, before, optimum)]
     if out is not None:
         inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
-        write_plan(plan, out, Provenance(command_line(), dict(plan.parameters), inputs), force=force)
+        made = Provenance(command_line(), dict(plan.parameters), inputs)
+        write_plan(plan, out, made, answer=found, force=force)
         narrate_written(out)
-    long = (for_people(table, format) for table in (load_table(plan), explicit_keys_table(plan)))
+    long = [for_people(table, format) for table in (load_table(plan), explicit_keys_table(plan))]
     document = plan_to_data(plan) | ({"optimum": against[0].records()} if against else {}) | wrong.as_data()
-    show([plan_table(plan), *wrong.tables(), *against, *long], format, document)
+    if is_for_programs(format):
+        tables = [plan_table(plan), *wrong.tables(), *against, *long]
+    else:
+        first = [for_people(table, format) for table in (*found.channels_tables(), plan_first_table(plan))]
+        tables = [*first, *wrong.tables(), *against]
+        tables += [plan_table(plan), *long, *found.more_tables()] if all else []
+    show(tables, format, document | found.as_data(), lead=[verdict_of(found.lead)])
 
 
 @app.command(cls=Command)
@@ -350,9 +389,10 @@ def compare(
     ] = None,
     weight: WeightOption = None,
     exact: ExactOption = False,
+    engine: EngineOption = Engine.SPARK,
+    tolerance: ToleranceOption = "1.2",
     resources: ResourcesOption = "LLL",
     measure: MeasureOption = None,
-    tolerance: ToleranceOption = "1.2",
     sigma: SigmaOption = 0.1,
     utility: UtilityOption = UtilityName.APM,
     track: TrackOption = None,
@@ -365,6 +405,7 @@ def compare(
     moves: MovesOption = None,
     max_parallelism: MaxParallelismOption = None,
     key_type: KeyTypeOption = None,
+    all: AllOption = False,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
     master: MasterOption = "local[*]",
@@ -378,17 +419,17 @@ def compare(
     """
     from time import perf_counter
 
-    from adapt.core.frequencies.tables import heaviest_key
     from adapt.core.frequencies.tracking import counted_sentence, measured_sentences
     from adapt.core.partitioners.build import Recipe
     from adapt.core.partitioners.compare import compare_schemes
     from adapt.core.partitioners.model_error import model_error
-    from adapt.core.report.verdict import verdict
     from adapt.core.resources.functions import Resources
+    from adapt.core.verdict.answering import answer_on
+    from adapt.core.verdict.compared import at_channels, best_plan, told_of
     from adapt.traces.artefacts.comparisons import write_comparison
     from adapt.traces.artefacts.manifest import Provenance
     from adapt.traces.artefacts.whole import check_folder_free
-    from adapt.traces.counted import counted
+    from adapt.traces.counted import counted, panes_of
 
     counts = channel_counts(channels)
     weighed = Resources.parse(resources, tolerance, sigma, measure or ())
@@ -404,6 +445,7 @@ def compare(
             spark_options=spark_options(master, conf),
             progress=progress,
         )
+        panes = panes_of(source, keys, spark_options=spark_options(master, conf), progress=progress)
         constraints, named = limits.constraints(keys.frequencies), limits.track_keys(keys.frequencies)
         progress("comparing", 0, 0)
         comparison = compare_schemes(
@@ -438,6 +480,17 @@ def compare(
             for plan in comparison.plans
         ]
         wrong = model_error(keys.frequencies, recipes, counts[-1])
+    table = comparison.table()
+    found = answer_on(
+        keys.frequencies,
+        engine,
+        max(counts),
+        weighed,
+        panes=panes,
+        capacities=constraints.unequal,
+        max_parallelism=max_parallelism,
+        plan=best_plan(comparison.plans, max(counts)),
+    )
     narrate(counted_sentence(keys.frequencies, weighed, max(counts)))
     if constraints.given and not schemes:
         narrate(f"compared is what can honour {' and '.join(constraints.given)}")
@@ -456,15 +509,17 @@ def compare(
             **({} if named is None else {"track_keys": len(named)}),
             **constraints.parameters,
         }
-        write_comparison(
-            comparison, keys.frequencies, out, Provenance(command_line(), parameters, [keys.source]), force=force
-        )
+        made = Provenance(command_line(), parameters, [keys.source])
+        write_comparison(comparison, keys.frequencies, out, made, answer=found, force=force)
         narrate_written(out)
-    table = comparison.table()
-    found = verdict(table, weighed.tolerance[2], heaviest_key(keys.frequencies, weighed.measured[2]))
-    document = {**comparison.as_data(), "verdict": found and found.as_data(), **keys.frequencies.as_counted()}
-    compared = replace(table, note=f"{found.sentence} {table.note}") if found else table
-    show([compared, *wrong.tables()], format, document | wrong.as_data())
+    document = {**comparison.as_data(), **found.as_data(), **keys.frequencies.as_counted()} | wrong.as_data()
+    if is_for_programs(format):
+        tables = [table, *wrong.tables()]
+    else:
+        first = [for_people(each, format) for each in found.channels_tables()]
+        tables = [at_channels(table, max(counts)), *first, *wrong.tables()]
+        tables += [table, *found.more_tables()] if all else []
+    show(tables, format, document, lead=[verdict_of([*found.lead, *told_of(table, found.verdict)])])
 
 
 @app.command(cls=Command)

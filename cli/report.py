@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapt.cli.options import ForceOption
-from adapt.cli.output import MOST_ROWS, Format, FormatOption, for_people, narrate, narrate_written, show
+from adapt.cli.options import AllOption, ForceOption
+from adapt.cli.output import (
+    MOST_ROWS,
+    Format,
+    FormatOption,
+    for_people,
+    is_for_programs,
+    narrate,
+    narrate_written,
+    show,
+    verdict_of,
+)
 from adapt.core.table import Table
 
 if TYPE_CHECKING:
@@ -27,6 +37,7 @@ def report(
     ] = None,
     title: Annotated[str, typer.Option("--title", help="The page's title.")] = "",
     verify: Annotated[bool, typer.Option("--verify", help="Check every byte against the manifest first.")] = False,
+    all: AllOption = False,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
 ) -> None:
@@ -47,17 +58,30 @@ def report(
         write_whole(html, page.encode(), force=force)
         narrate_written(html)
     for artefact in read:
-        narrate(f"{artefact.name}: {' '.join(artefact.sentences)}")
-    show(list(_shown(read, format)), format, as_document(read))
+        if artefact.sentences:
+            narrate(f"{artefact.name}: {' '.join(artefact.sentences)}")
+    shown = list(_shown(read, format, whole=all or is_for_programs(format)))
+    show(shown, format, as_document(read), lead=[_lead(artefact, read) for artefact in read if artefact.lead])
 
 
-def _shown(read: "Sequence[Reported]", format: Format) -> "Iterator[Table]":
+def _lead(artefact: "Reported", read: "Sequence[Reported]") -> list[str]:
+    """The verdict of an artefact, under its name where there are several."""
+    headline, *sentences = verdict_of(artefact.lead)
+    return [f"{artefact.name}: {headline}" if len(read) > 1 else headline, *sentences]
+
+
+def _shown(read: "Sequence[Reported]", format: Format, *, whole: bool) -> "Iterator[Table]":
     """The tables of all artefacts, each with its artefact's name where there are several; long ones cut for people.
 
     Of a long table after an artefact's first there is only the head: it is there for its details.
+
+    Args:
+        read: The artefacts.
+        format: How they are printed.
+        whole: Show every table, not only those that are needed first.
     """
     for artefact in read:
-        for place, table in enumerate(artefact.tables):
+        for place, table in enumerate(artefact.tables if whole or not artefact.first else artefact.first):
             head = DETAIL_ROWS if place else MOST_ROWS
             kept = table if artefact.kind == "comparison" else for_people(table, format, head)
             yield replace(kept, title=f"{artefact.name}: {table.title}") if len(read) > 1 else kept

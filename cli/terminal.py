@@ -1,32 +1,50 @@
 """Tables on a terminal: human values, numbers to the right, every column legible in 80 characters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TextIO
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
 from adapt.core.report.labels import breakable, headed
 from adapt.core.report.upright import upright
 from adapt.core.report.values import is_numeric, shown, visible
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Cell, Column, Kind, Table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+Paragraph: TypeAlias = Sequence[str]
+"""A heading, and sentences under it."""
+
 _GAP = 2
+_LEAST_BAR = 6
+_MOST_BAR = 60
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 _NARROW_TEXT = 16
 _LONGEST_CELL = 400
 _MOST_LEADING = 3
 
 
-def terminal_text(tables: Sequence[Table], out: TextIO) -> str:
-    """The tables as `out` can show them: as wide as it is, in colour if it is a terminal that wants colour."""
+def terminal_text(tables: Sequence[Table], out: TextIO, lead: Sequence[Paragraph] = ()) -> str:
+    """The tables as `out` can show them: as wide as it is, in colour if it is a terminal that wants colour.
+
+    Args:
+        tables: What was measured.
+        out: Where it goes.
+        lead: What is said before them: of each paragraph the first sentence stands out.
+    """
     from rich.console import Console
     from rich.text import Text
 
     console = Console(file=out, markup=False, emoji=False, highlight=False)
     with console.capture() as captured:
-        for number, table in enumerate(map(upright, tables)):
+        for number, (heading, *sentences) in enumerate(lead):
             if number:
+                console.print()
+            console.print(Text(visible(heading), style="bold"))
+            for sentence in sentences:
+                console.print(Text(visible(sentence)))
+        for number, table in enumerate(map(upright, tables)):
+            if number or lead:
                 console.print()
             console.print(Text(visible(table.title), style="bold"))
             for block in blocks(table, console.width):
@@ -47,6 +65,8 @@ class Strip:
     column: Column
     cells: tuple[str, ...]
     width: int
+    lengths: tuple[float, ...] = ()
+    """Of the bars beside the cells, from 0 to 1; none where none are drawn."""
 
     def natural(self) -> int:
         """The width at which no cell folds."""
@@ -73,7 +93,16 @@ class Strip:
 
     def wide(self, width: int) -> "Strip":
         """The same column at another width."""
-        return Strip(self.column, self.cells, width)
+        return replace(self, width=width)
+
+    def with_bars(self, room: int) -> "Strip":
+        """The column with bars beside its numbers, as long as there is room for."""
+        wide = min(room - 1, _MOST_BAR)
+        if wide < _LEAST_BAR:
+            return self
+        drawn = (_bar(length, wide) for length in self.lengths)
+        cells = (f"{cell:>{self.width}} {bar:<{wide}}" for cell, bar in zip(self.cells, drawn, strict=True))
+        return Strip(self.column, tuple(cells), self.width + 1 + wide)
 
     def _pieces(self) -> list[str]:
         return breakable(headed(self.column))
@@ -93,8 +122,23 @@ def blocks(table: Table, width: int) -> list[list[Strip]]:
 
 def _strip(table: Table, at: int) -> Strip:
     column = table.columns[at]
-    strip = Strip(column, tuple(shown(row[at], column, _LONGEST_CELL) for row in table.rows), 0)
+    lengths: tuple[float, ...] = ()
+    if column.bar:
+        drawn = [_height(row[each]) for row in table.rows for each, other in enumerate(table.columns) if other.bar]
+        longest = max(drawn, default=0.0) or 1.0
+        lengths = tuple(_height(row[at]) / longest for row in table.rows)
+    strip = Strip(column, tuple(shown(row[at], column, _LONGEST_CELL) for row in table.rows), 0, lengths)
     return strip.wide(strip.least())
+
+
+def _height(cell: Cell) -> float:
+    return float(cell) if isinstance(cell, (int, float)) and cell > 0 else 0.0
+
+
+def _bar(length: float, wide: int) -> str:
+    """A bar of so much of the width, to an eighth of a character."""
+    eighths = round(8 * length * wide)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
 def _leading(table: Table) -> int:
@@ -116,6 +160,10 @@ def _grown(strips: list[Strip], width: int) -> list[Strip]:
         for at, strip in enumerate(strips):
             room = width - _taken(strips)
             strips[at] = strip.wide(max(strip.width, min(target(strip), strip.width + max(0, room))))
+    barred = [at for at, strip in enumerate(strips) if strip.lengths]
+    room = (width - _taken(strips)) // max(len(barred), 1)
+    for at in barred:
+        strips[at] = strips[at].with_bars(room)
     return strips
 
 
@@ -128,7 +176,8 @@ def _drawn(strips: Sequence[Strip], has_rows: bool) -> "RichTable":
         box=box.SIMPLE_HEAD if has_rows else None, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0)
     )
     for strip in strips:
-        side: Literal["right", "left"] = "right" if is_numeric(strip.column.kind) else "left"
+        is_barred = strip.column.bar and not strip.lengths
+        side: Literal["right", "left"] = "right" if is_numeric(strip.column.kind) and not is_barred else "left"
         heading = Text(strip.heading(), style="bold", justify=side)
         drawn.add_column(heading, justify=side, width=strip.width, overflow="fold", vertical="top")
     for row in zip(*(strip.cells for strip in strips), strict=True):

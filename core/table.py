@@ -29,12 +29,16 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name in every format, how its cells are meant, its unit, and a line of explanation."""
+    """One column: its name in every format, how its cells are meant, its unit, and a line of explanation.
+
+    Where `bar` is set, a terminal draws a bar beside each number, the longest for the largest of all such columns.
+    """
 
     name: str
     kind: Kind = Kind.TEXT
     unit: str = ""
     about: str = ""
+    bar: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,7 +267,7 @@ def _of_counts(path: Path, placing: Placing) -> Facts:
 def _placed(path: Path, placing: Placing, spark_options: "SparkOptions | None", progress: Progress) -> Fact:
     """The keys of a trace, or counted keys, under a scheme or a plan."""
     from adapt.core.frequencies.names import CountMethod
-    from adapt.core.frequencies.skew import skew_verdict
+    from adapt.core.frequencies.top_share import top_share
     from adapt.core.partitioners.evaluation import resources_of
     from adapt.core.resources.functions import Resources
     from adapt.traces.counted import counted
@@ -289,7 +289,7 @@ def _placed(path: Path, placing: Placing, spark_options: "SparkOptions | None", 
     ).frequencies
     metrics = _by_plan(path, found, plan) if plan else _by_scheme(found, scheme, channels)
     where = {"engine": placing.engine, "channels": str(channels)}
-    share = skew_verdict(found, resources, channels).top_share
+    share = top_share(found)
     values = {
         **with_derived(
             fact_of({**metrics, "channels": channels, "rows": found.rows, "keys": found.distinct}, ())

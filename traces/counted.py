@@ -10,18 +10,17 @@ from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.names import CountMethod
 from adapt.core.stream import KeyType
+from adapt.core.verdict.over_time import CountedPane
 from adapt.traces.artefacts.frequencies import read_counts, read_frequencies, write_frequencies
 from adapt.traces.artefacts.manifest import Provenance, file_sha256, hash_of, program_versions, read_manifest
 from adapt.traces.artefacts.trace import Trace, open_trace
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.counting.weights import chosen_weight
+from adapt.traces.panes import CACHE, counted_panes, kept_panes
 from adapt.traces.progress import Progress, silent
 from adapt.traces.readable import readable
 from adapt.traces.session import SparkOptions
-
-CACHE = ".adapt-counts"
-"""The folder beside a trace in which its counts are kept, by content hash; it may be removed at any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,25 @@ def counted(
         trace_hash = next((str(item["content_hash"]) for item in manifest.made.inputs if "content_hash" in item), None)
         return Counted(frequencies, trace_hash or manifest.content_hash, source)
     raise BadInput(f"{path} is a {manifest.kind}; give a trace, counted keys, or a CSV of key,count")
+
+
+def panes_of(
+    source: Path,
+    counted: Counted,
+    *,
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> tuple[CountedPane, ...]:
+    """The panes of the trace that was counted: of a trace, counted if they are not kept beside it; of an artefact of
+    counts, those kept beside it by an earlier run, if they are; of a CSV, none.
+    """
+    folder = source.absolute().parent / CACHE
+    if source.is_file():
+        return ()
+    if read_manifest(source).kind == "trace":
+        trace = open_trace(source)
+        return counted_panes(trace, folder, counted.frequencies.weight, spark_options=spark_options, progress=progress)
+    return kept_panes(folder, counted.fingerprint, counted.frequencies.weight)
 
 
 def _refuse_options(how: Counting, why: str) -> None:

@@ -6,17 +6,21 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from adapt.core.errors import BadInput
-from adapt.core.frequencies.skew import skew_table
+from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.tables import counts_table, heaviest_table, rank_share_table
-from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_table
+from adapt.core.frequencies.zipf_fit import zipf_table
+from adapt.core.partitioners.names import Engine
+from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
 from adapt.core.replay.fit_tables import planners_told, tables_of_arcs
 from adapt.core.replay.run import verdict_under
 from adapt.core.report.chart import Chart
 from adapt.core.report.charts import (
     channel_loads,
+    channels_before_after,
     comparison,
     elastic_charts,
     imbalance_per_period,
+    life_lines,
     migration_per_period,
     network_charts,
     rank_frequency,
@@ -27,15 +31,17 @@ from adapt.core.report.charts import (
 )
 from adapt.core.report.page import Page, Section
 from adapt.core.report.values import human
-from adapt.core.report.verdict import verdict
 from adapt.core.resources.functions import Resources
 from adapt.core.shedding.network_tables import NetworkLoad
 from adapt.core.table import Column, Kind, Table
+from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.compared import at_channels, told_of
+from adapt.traces.artefacts.answers import found_in
 from adapt.traces.artefacts.comparisons import read_comparison
 from adapt.traces.artefacts.drop_plans import KIND, read_drop_plans
 from adapt.traces.artefacts.frequencies import read_frequencies
 from adapt.traces.artefacts.manifest import Manifest, hash_of, read_manifest, verify
-from adapt.traces.artefacts.plans import read_plan, read_plan_made
+from adapt.traces.artefacts.plans import read_plan, read_plan_answer, read_plan_made
 from adapt.traces.artefacts.runs import StoredRun, read_run
 from adapt.traces.artefacts.trace import open_trace
 from adapt.traces.artefacts.trace_tables import (
@@ -46,7 +52,6 @@ from adapt.traces.artefacts.trace_tables import (
     streams_table,
     top_keys_table,
 )
-from adapt.traces.counting.count import DEFAULT_CHANNELS
 from adapt.traces.fit_replaying import open_network
 from adapt.traces.readable import readable
 
@@ -65,6 +70,9 @@ class Reported:
         tables: What is shown in a terminal and on the page.
         charts: What is drawn on the page; their tables are part of the data too.
         made: How the artefact was made.
+        lead: The verdict in words, its class first; nothing in artefacts without one.
+        first: The tables that people need first; nothing where that is all of them.
+        answer: What is told of the stream first: the verdict, its hot keys, its channels.
     """
 
     name: str
@@ -74,6 +82,9 @@ class Reported:
     tables: tuple[Table, ...]
     charts: tuple[Chart, ...]
     made: Mapping[str, Any]
+    lead: tuple[str, ...] = ()
+    first: tuple[Table, ...] = ()
+    answer: Answer | None = None
 
     def as_data(self) -> dict[str, Any]:
         """The artefact's tables as JSON data, those behind charts included."""
@@ -82,7 +93,8 @@ class Reported:
             "name": self.name,
             "kind": self.kind,
             "content_hash": self.content_hash,
-            "sentences": list(self.sentences),
+            **({} if self.answer is None else self.answer.as_data()),
+            "sentences": [*self.lead[1:], *self.sentences],
             "tables": [
                 {"title": table.title, "rows": table.records(), **({"note": table.note} if table.note else {})}
                 for table in tables.values()
@@ -113,12 +125,30 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
 
 
 def as_page(title: str, artefacts: Sequence[Reported]) -> Page:
-    """The page of some artefacts, a section each."""
+    """The page of some artefacts: the verdicts first, then a section each."""
     sections = [
         Section(f"{_HEADINGS[artefact.kind]}: {artefact.name}", artefact.sentences, artefact.charts, artefact.tables)
         for artefact in artefacts
     ]
-    return Page(title, sections, [artefact.made for artefact in artefacts])
+    verdicts = [_answered(artefact) for artefact in artefacts if artefact.lead]
+    return Page(title, [*verdicts, *sections], [artefact.made for artefact in artefacts])
+
+
+def _answered(artefact: Reported) -> Section:
+    """The verdict of an artefact, with what shows it."""
+    headline, *sentences = artefact.lead
+    charts: list[Chart] = []
+    tables: list[Table] = []
+    answer = artefact.answer
+    if answer is not None:
+        tables = answer.tables()
+        charts += [channels_before_after(table) for table in answer.channels_tables()]
+        if answer.verdict is not None and answer.verdict.over_time is not None:
+            over_time = next(table for table in tables if table.title == answer.verdict.over_time.table().title)
+            charts.append(imbalance_per_period(over_time))
+        if answer.hot_keys.starts_us:
+            charts += life_lines(answer.hot_keys.lines_table())
+    return Section(f"Verdict on {artefact.name}: {headline}", sentences, charts, tables)
 
 
 def as_document(artefacts: Sequence[Reported]) -> dict[str, Any]:
@@ -156,20 +186,34 @@ def _trace(path: Path, manifest: Manifest) -> Reported:
 
 def _frequencies(path: Path, manifest: Manifest) -> Reported:
     frequencies, _ = read_frequencies(path)
-    counts, heaviest = counts_table(frequencies), heaviest_table(frequencies)
-    skew = skew_table(frequencies, Resources(), DEFAULT_CHANNELS)
+    counts, heaviest, law = counts_table(frequencies), heaviest_table(frequencies), zipf_table(frequencies)
     exact = "exactly" if frequencies.exact else f"to within {frequencies.epsilon:.3g} of the total"
     about = "" if frequencies.exact or not frequencies.complete_above else "About "
-    sentences = [f"{about}{frequencies.distinct:,} keys, weighed by {frequencies.weight}, counted {exact}.", skew.note]
+    sentences = [f"{about}{frequencies.distinct:,} keys, weighed by {frequencies.weight}, counted {exact}.", law.note]
     charts = (rank_frequency(rank_share_table(frequencies)), top_keys(heaviest))
-    return _reported(path, manifest, sentences, [counts, skew, heaviest], charts)
+    answer = found_in(manifest.summary, str(path)) or _answer_on(frequencies)
+    hot = answer.hot_keys.table()
+    told = _reported(path, manifest, sentences, [hot, counts, law, heaviest], charts)
+    return replace(told, lead=tuple(answer.lead), first=(hot,), answer=answer)
+
+
+def _answer_on(frequencies: Frequencies) -> Answer:
+    """The verdict on counts that were made without one: at the usual channels, under the usual engine."""
+    from adapt.core.verdict.answering import answer_on
+    from adapt.traces.counting.count import DEFAULT_CHANNELS
+
+    return answer_on(frequencies, Engine.SPARK, DEFAULT_CHANNELS, Resources())
 
 
 def _comparison(path: Path, manifest: Manifest) -> Reported:
     stored = read_comparison(path)
-    limit = float(manifest.made.parameters.get("tolerance", Resources().tolerance)[-1])
-    found = verdict(stored.table, limit, str(stored.frequencies.get("heaviest", "")))
-    return _reported(path, manifest, [found.sentence] if found else [], [stored.table], comparison(stored.table))
+    answer = found_in(manifest.summary, str(path))
+    told = _reported(path, manifest, [], [stored.table], comparison(stored.table))
+    if answer is None:
+        return replace(told, sentences=("Made without a verdict, by an earlier version; compare again for it.",))
+    verdict = answer.verdict
+    first = (at_channels(stored.table, 0 if verdict is None else verdict.channels), *answer.channels_tables())
+    return replace(told, lead=(*answer.lead, *told_of(stored.table, verdict)), first=first, answer=answer)
 
 
 def _run(path: Path, manifest: Manifest) -> Reported:
@@ -286,7 +330,12 @@ def _plan(path: Path) -> Reported:
     charts = (channel_loads(loads, load="network"),) if loads.rows else ()
     tables = (plan_table(plan), loads, explicit_keys_table(plan))
     made = {"artefact": path.name, "kind": "plan", "content_hash": plan.content_hash(), **read_plan_made(path)}
-    return Reported(path.name, "plan", plan.content_hash(), tuple(sentences), tables, charts, made)
+    told = Reported(path.name, "plan", plan.content_hash(), tuple(sentences), tables, charts, made)
+    answer = read_plan_answer(path)
+    if answer is None:
+        return told
+    first = (*answer.channels_tables(), plan_first_table(plan))
+    return replace(told, lead=tuple(answer.lead), first=first, answer=answer)
 
 
 _MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {

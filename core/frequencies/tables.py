@@ -29,7 +29,7 @@ def heaviest_key(frequencies: Frequencies, source: str | None = None) -> str:
 
 def counts_table(frequencies: Frequencies) -> Table:
     """What was counted and how well, in one row."""
-    kind = _kind(frequencies.weight)
+    kind = kind_of(frequencies.weight)
     columns = (
         Column("keys", Kind.COUNT, about="distinct keys; an estimate where a lossy counter has dropped some"),
         Column("rows", Kind.COUNT),
@@ -69,7 +69,7 @@ def _guarantee(frequencies: Frequencies) -> str:
 
 def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
     """The heaviest keys, each with the interval that holds its true weight, and its share of what was measured."""
-    kind = _kind(frequencies.weight)
+    kind = kind_of(frequencies.weight)
     columns = (
         Column("rank", Kind.COUNT),
         Column("key"),
@@ -93,7 +93,7 @@ def asked_keys_table(frequencies: Frequencies, keys: pa.Array) -> Table:
     Raises:
         ValueError: the keys are of another type.
     """
-    kind = _kind(frequencies.weight)
+    kind = kind_of(frequencies.weight)
     columns = (
         Column("key"),
         Column("count_low", kind, about="it weighs no less"),
@@ -154,7 +154,8 @@ def rank_share_table(frequencies: Frequencies, most: int = 1000) -> Table:
     return Table.of("Share by rank", columns, list(enumerate(shares, start=1)))
 
 
-def _kind(weight: Weight) -> Kind:
+def kind_of(weight: Weight) -> Kind:
+    """How an amount of this weight is shown."""
     return {Weight.COUNT: Kind.COUNT, Weight.COST: Kind.NUMBER, Weight.BYTES: Kind.BYTES}[weight]
 
 

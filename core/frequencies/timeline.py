@@ -1,6 +1,6 @@
 """Frequencies over time: one summary a pane, windows put together from panes, and the life-lines of hot keys."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,9 +68,13 @@ class LifeLine:
     def bars(self) -> str:
         """The shares as a line of bars, the highest as high as its own peak; runs of panes by their highest."""
         runs = np.array_split(self.shares, min(len(self.shares), _MOST_BARS))
-        heights = np.array([run.max() for run in runs])
-        scaled = np.ceil(heights / max(float(heights.max()), 1e-300) * (len(_BARS) - 1)).astype(int)
-        return "".join(_BARS[height] for height in scaled)
+        return bars([float(run.max()) for run in runs])
+
+
+def bars(heights: Sequence[float]) -> str:
+    """Heights as a line of bars, the highest as high as the line; nothing is drawn only where a height is 0."""
+    peak = max(heights, default=0.0) or 1.0
+    return "".join(_BARS[int(np.ceil(height / peak * (len(_BARS) - 1)))] for height in heights)
 
 
 @dataclass(frozen=True, slots=True)

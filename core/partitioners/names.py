@@ -32,6 +32,17 @@ DEFAULT_SCHEMES = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID)
 ENGINE_SCHEMES = frozenset({Scheme.SPARK, Scheme.KAFKA, Scheme.FLINK})
 """Those of an engine, with the engine's own hash; the hash of a plan means nothing in them."""
 
+
+class Engine(StrEnum):
+    """What may place the keys of a stream today: the engines, and plain ways of hashing."""
+
+    SPARK = Scheme.SPARK.value
+    KAFKA = Scheme.KAFKA.value
+    FLINK = Scheme.FLINK.value
+    UNIFORM = Scheme.UNIFORM.value
+    CONSISTENT = Scheme.CONSISTENT.value
+
+
 MAPPED_SCHEMES = frozenset({Scheme.HYBRID, Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY, Scheme.WEIGHTED})
 """Those with an explicit map, over a ring for every other key."""
 

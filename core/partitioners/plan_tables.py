@@ -30,6 +30,29 @@ def plan_table(plan: Plan) -> Table:
     return Table.of("Plan", columns, [row])
 
 
+def plan_first_table(plan: Plan) -> Table:
+    """What people need first of a plan, in one row: how it places keys, how evenly, and what that moves."""
+    metrics = {**plan.metrics, "scheme": _scheme(plan), "channels": plan.channels}
+    floor, imbalance = plan.metrics.get("imbalance_floor"), plan.metrics.get("imbalance")
+    metrics["gap"] = None if not floor or imbalance is None else imbalance / floor
+    known = {column.name: column for column in METRIC_COLUMNS}
+    gap = Column("gap", Kind.RATIO, about="imbalance over imbalance_floor")
+    columns = [
+        Column("scheme"),
+        Column("channels", Kind.COUNT),
+        *(known.get(name, gap) for name in _FIRST if known.get(name, gap).name in metrics),
+    ]
+    row = [metrics[column.name] for column in columns]
+    return Table.of("Plan", columns, [row], "--all shows every metric, each channel's loads, and the explicit map.")
+
+
+_FIRST = ("imbalance", "imbalance_floor", "gap", "migrated_keys", "migrated_state", "m", "explicit_keys")
+
+
+def _scheme(plan: Plan) -> str:
+    return plan.scheme.value if plan.construction is None else f"{plan.scheme} ({plan.construction})"
+
+
 def load_table(plan: Plan) -> Table:
     """The foreseen load of each channel, fullest first; with capacities, the most utilised first."""
     loads, capacities = plan.predicted_loads, recorded_capacities(plan.parameters, plan.channels)

@@ -18,7 +18,7 @@ from adapt.core.partitioners.jump import JumpHash
 from adapt.core.partitioners.kafka import KafkaPartitioner
 from adapt.core.partitioners.key_groups import KeyGroups
 from adapt.core.partitioners.maglev import Maglev
-from adapt.core.partitioners.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
+from adapt.core.partitioners.names import MAPPED_SCHEMES, RING_SCHEMES, Engine, Scheme
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.partitioners.rendezvous import Rendezvous
 from adapt.core.partitioners.spark import SparkPartitioner
@@ -131,6 +131,15 @@ def make_partitioner(
     if isinstance(replicas, tuple) and scheme not in RING_SCHEMES:
         raise UsageError(f"scheme {scheme} has no ring, but {len(replicas)} channels are given replicas of their own")
     return SCHEMES[scheme](Parts(channels, hash, replicas, explicit or {}, max_parallelism))
+
+
+def placement_of(engine: Engine, channels: int, max_parallelism: int | None = None) -> Partitioner:
+    """The placement that a stream has which nobody placed: that of the engine, of all its keys.
+
+    Raises:
+        UsageError: a number is out of its range.
+    """
+    return make_partitioner(Scheme(engine.value), channels, max_parallelism=max_parallelism)
 
 
 def follow(

@@ -10,15 +10,18 @@ from adapt.core.report.of_keys import channel_loads, rank_frequency, top_keys
 from adapt.core.report.of_network import network_charts
 from adapt.core.report.of_shedding import shedding_charts
 from adapt.core.report.of_stage import elastic_charts, stage_charts
+from adapt.core.report.of_verdict import channels_before_after, life_lines
 from adapt.core.report.over_time import imbalance_per_period, migration_per_period, rate_over_time
 
 __all__ = [
     "Chart",
     "channel_loads",
+    "channels_before_after",
     "comparison",
     "elastic_charts",
     "imbalance_by_channels",
     "imbalance_per_period",
+    "life_lines",
     "migration_by_channels",
     "migration_per_period",
     "network_charts",

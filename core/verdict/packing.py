@@ -12,6 +12,9 @@ from adapt.core.resources.functions import Floats
 MOST_STEPS = 500_000
 """Steps of the exact search; a few hundredths of a second."""
 
+MOST_LOOKS = 100_000_000
+"""Pairs of channels that the search looks at: a step may compare each with each."""
+
 MOST_SEARCHED = 400
 """Keys that stick out for which placements are searched; with more, only quick placements are tried."""
 
@@ -74,8 +77,9 @@ def packed(loads: Floats, room: Floats) -> Packing:
     if len(loads) > MOST_SEARCHED:
         return Packing(None, known=False)
     found[:] = -1
-    steps = _searched(loads, room, np.cumsum(loads[::-1])[::-1].copy(), MOST_STEPS, found)
-    return Packing(found) if steps < 0 else Packing(None, known=steps < MOST_STEPS)
+    most = max(min(MOST_STEPS, MOST_LOOKS // len(room) ** 2), 1)
+    steps = _searched(loads, room, np.cumsum(loads[::-1])[::-1].copy(), most, found)
+    return Packing(found) if steps < 0 else Packing(None, known=steps < most)
 
 
 def _too_many(loads: Floats, room: Floats) -> bool:

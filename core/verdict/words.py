@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from adapt.core.frequencies.tables import NULL_KEY
 from adapt.core.verdict.cure import MOST_SPLIT, Cure
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ def _cure(verdict: "Verdict") -> str:
         case Cure.SPLITTING:
             return (
                 f"{_no_placement(verdict)} Splitting {_keys(verdict)}, {_percent(verdict.split_share)} of the load,"
-                f" over the channels that have room makes it possible."
+                f" over the channels that have room makes it possible.{_null(verdict)}"
             )
         case Cure.ANOTHER_KEY:
-            return f"{_no_placement(verdict)} {_another(verdict)}"
+            return f"{_no_placement(verdict)} {_another(verdict)}{_null(verdict)}"
 
 
 def _placement(verdict: "Verdict") -> str:
@@ -77,9 +78,15 @@ def _another(verdict: "Verdict") -> str:
         few = "Only 1 key has" if verdict.busy_keys == 1 else f"Only {verdict.busy_keys:,} keys have"
         return f"{few} any load, fewer than channels: partition by a finer key, or take fewer channels."
     return (
-        f"Splitting would have to spread {_keys(verdict)}, {_percent(verdict.split_share)} of the load and more than"
-        f" {MOST_SPLIT:.0%}: partition by a finer key, or take fewer channels."
+        f"Splitting would have to spread {_keys(verdict)}, {_percent(verdict.split_share)} of the load, which is"
+        f" more than {MOST_SPLIT:.0%}: partition by a finer key, or take fewer channels."
     )
+
+
+def _null(verdict: "Verdict") -> str:
+    """What can be done about rows without a key, where they are among those that are too heavy."""
+    has_null = NULL_KEY in verdict.keys_to_split
+    return " Rows without a key can be spread or left out, if they share no state." if has_null else ""
 
 
 def _keys(verdict: "Verdict") -> str:

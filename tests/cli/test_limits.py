@@ -40,7 +40,7 @@ def test_capacities_fill_channels_in_proportion(adapt, here):
     assert loads == pytest.approx([sum(loads) / 4, sum(loads) / 4, sum(loads) / 2], rel=0.01)
     assert plan["metrics"]["imbalance"] < 1.01
     assert plan["parameters"]["capacities"] == [1, 1, 2]
-    shown = adapt.done("partition", "build", "counts.csv", "--channels", 3, "--capacity", "1,1,2").out
+    shown = adapt.done("partition", "build", "counts.csv", "--channels", 3, "--capacity", "1,1,2", "--all").out
     assert "capacity" in shown
     assert "utilisation" in shown
 

@@ -24,8 +24,10 @@ def test_every_format_shows_the_same_plan(adapt, plans):
     assert (plan["kind"], plan["name"]) == ("plan", "2.plan")
     assert {table["title"] for table in plan["tables"]} >= {"Plan", "Foreseen load of each channel"}
     assert adapt.done("report", "2.plan", "--format", "csv").out.startswith("# Plan\nscheme,")
-    assert adapt.done("report", "2.plan", "--format", "md").out.startswith("### Plan\n")
-    assert adapt.done("report", "2.plan").out.startswith("Plan\n")
+    assert plan["verdict"]["channels"] == 2
+    headline = f"Verdict: {plan['verdict']['class']} (2 channels, limit 1.2)\n"
+    assert adapt.done("report", "2.plan", "--format", "md").out.startswith(f"### {headline}")
+    assert adapt.done("report", "2.plan").out.startswith(headline)
 
 
 def test_several_artefacts_are_told_apart(adapt, plans):
@@ -37,7 +39,7 @@ def test_several_artefacts_are_told_apart(adapt, plans):
 
 
 def test_long_tables_are_cut_for_people_and_whole_for_programs(adapt, plans):
-    assert f"and {60 - DETAIL_ROWS} more rows" in adapt.done("report", "60.plan").out
+    assert f"and {60 - DETAIL_ROWS} more rows" in adapt.done("report", "60.plan", "--all").out
     assert "more rows" not in adapt.done("report", "60.plan", "--format", "csv").out
 
 

@@ -12,6 +12,8 @@ from adapt.core.partitioners.compare import SCHEMA, Comparison
 from adapt.core.partitioners.plan import Plan
 from adapt.core.partitioners.splitting.measure import WHOLE
 from adapt.core.table import Table
+from adapt.core.verdict.answer import Answer
+from adapt.traces.artefacts.answers import kept
 from adapt.traces.artefacts.comparison_rows import FILE, read_rows
 from adapt.traces.artefacts.manifest import (
     Manifest,
@@ -70,7 +72,13 @@ def plan_name(plan: Plan) -> str:
 
 
 def write_comparison(
-    comparison: Comparison, frequencies: Frequencies, out: Path, made: Provenance, *, force: bool = False
+    comparison: Comparison,
+    frequencies: Frequencies,
+    out: Path,
+    made: Provenance,
+    *,
+    answer: Answer | None = None,
+    force: bool = False,
 ) -> Manifest:
     """Write a comparison as an artefact, its plans as `NAME.plan` inside.
 
@@ -79,6 +87,7 @@ def write_comparison(
         frequencies: The counted keys that were placed; facts of them are kept.
         out: The artefact's folder.
         made: How it was made; the plans say the same.
+        answer: What was found of the stream; the content hash leaves it out.
         force: Replace an artefact at `out`.
 
     Raises:
@@ -93,7 +102,8 @@ def write_comparison(
         facts = {"schema": SCHEMA, "frequencies": _facts(frequencies), "plans": plans, "rows": table_facts(table)}
         files = [path for path in sorted(folder.iterdir()) if not path.name.startswith("_")]
         entries = [file_entry(folder, path) for path in files]
-        manifest = Manifest("comparison", hash_of([facts, table_hash(table)]), made, entries, facts)
+        content = hash_of([facts, table_hash(table)])
+        manifest = Manifest("comparison", content, made, entries, facts | kept(answer))
         write_manifest(folder, manifest)
     return manifest
 

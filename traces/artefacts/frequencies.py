@@ -20,6 +20,8 @@ from adapt.core.frequencies.frequencies import Frequencies, MeasuredColumn
 from adapt.core.hashing.columns import one_array
 from adapt.core.partitioners.key_text import key_to_text, keys_from_texts
 from adapt.core.stream import KeyType, Weight
+from adapt.core.verdict.answer import Answer
+from adapt.traces.artefacts.answers import kept
 from adapt.traces.artefacts.column_hash import columns_hash
 from adapt.traces.artefacts.manifest import (
     Manifest,
@@ -37,8 +39,10 @@ COLUMNS = ("key", "count_low", "count_high")
 _MEASURED = "measured_"
 
 
-def write_frequencies(frequencies: Frequencies, out: Path, made: Provenance, *, force: bool = False) -> Manifest:
-    """Write counted keys as an artefact.
+def write_frequencies(
+    frequencies: Frequencies, out: Path, made: Provenance, *, answer: Answer | None = None, force: bool = False
+) -> Manifest:
+    """Write counted keys as an artefact, with what was found of them, which its content hash leaves out.
 
     Raises:
         EnvironmentFailure: the place is taken or cannot be written.
@@ -55,7 +59,7 @@ def write_frequencies(frequencies: Frequencies, out: Path, made: Provenance, *, 
     with whole_folder(out, force=force) as folder:
         pq.write_table(table, folder / FILE, compression="zstd", write_page_checksum=True)
         content = hash_of([columns_hash(table), facts])
-        manifest = Manifest("frequencies", content, made, [part_entry(folder, folder / FILE)], facts)
+        manifest = Manifest("frequencies", content, made, [part_entry(folder, folder / FILE)], facts | kept(answer))
         write_manifest(folder, manifest)
     return manifest
 

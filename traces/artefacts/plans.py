@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
 from adapt.core.partitioners.plan import Plan, explicit_table, plan_from_data, plan_to_data
+from adapt.core.verdict.answer import Answer
+from adapt.traces.artefacts.answers import found_in, kept
 from adapt.traces.artefacts.manifest import Provenance, as_json
 from adapt.traces.artefacts.plan_json import read_plan_json
 from adapt.traces.artefacts.whole import check_free, replace_whole, write_whole
@@ -21,7 +23,7 @@ MOST_KEYS_IN_JSON = 10_000
 """An explicit map of more keys stands in a file of its own."""
 
 
-def write_plan(plan: Plan, out: Path, made: Provenance, *, force: bool = False) -> str:
+def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None = None, force: bool = False) -> str:
     """Write a plan; what stands at `out` is the old plan or the new one, whole, at any time.
 
     The side file has the content hash in its name, so that it never takes the place of one that a plan still needs.
@@ -42,7 +44,7 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, force: bool = False) 
             packed = _packed(explicit_table(plan))
             data["explicit_file"] = {"name": side.name, "sha256": hashlib.sha256(packed).hexdigest()}
             replace_whole(side, packed)
-        data |= {"content_hash": content, "made": asdict(made)}
+        data |= {"content_hash": content, "made": asdict(made), **kept(answer)}
         write_whole(out, as_json(data), force=force)
     _clear_old_sides(out, side)
     return content
@@ -77,6 +79,15 @@ def read_plan_made(path: Path) -> dict[str, Any]:
     """
     made = read_plan_json(path).get("made")
     return made if isinstance(made, dict) else {}
+
+
+def read_plan_answer(path: Path) -> Answer | None:
+    """What was found of the stream when a plan was made; None where the file does not say.
+
+    Raises:
+        BadInput: there is no plan, or this part is damaged.
+    """
+    return found_in(read_plan_json(path), str(path))
 
 
 def _side_table(path: Path, data: Mapping[str, Any]) -> pa.Table | None:

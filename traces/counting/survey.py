@@ -8,16 +8,21 @@ from adapt.core.errors import UsageError
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.names import CountMethod
 from adapt.core.frequencies.panes import Panes
-from adapt.core.frequencies.skew import skew_table
 from adapt.core.frequencies.tables import asked_keys_table, counts_table, heaviest_table, streams_counted_table
 from adapt.core.frequencies.timeline import Timeline, life_lines_table
+from adapt.core.frequencies.zipf_fit import zipf_table
 from adapt.core.lengths import Length
 from adapt.core.partitioners.key_text import keys_from_texts
+from adapt.core.partitioners.names import Engine
 from adapt.core.table import Table
+from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.answering import answer_on
+from adapt.core.verdict.over_time import CountedPane
 from adapt.traces.artefacts.trace import Trace
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.lossy import count_panes, count_streams
 from adapt.traces.counting.measured import check_measurable, with_columns
+from adapt.traces.panes import CACHE, counted_panes
 from adapt.traces.progress import Progress, silent
 from adapt.traces.session import SparkOptions
 
@@ -38,6 +43,7 @@ class Survey:
         by_stream: Tell the keys of each stream too.
         pane: The step of time; None takes a round one, or the panes of the sliding window.
         measure: Columns to add up for the listed keys too.
+        engine: What places the keys today, for the verdict.
 
     Raises:
         UsageError: options that do not go together.
@@ -49,6 +55,7 @@ class Survey:
     by_stream: bool = False
     pane: Length | None = None
     measure: tuple[str, ...] = ()
+    engine: Engine = Engine.SPARK
 
     def __post_init__(self) -> None:
         if (self.over_time or self.by_stream) and self.counting.method is CountMethod.EXACT:
@@ -67,34 +74,41 @@ class Surveyed:
 
     Attributes:
         frequencies: The counted keys.
-        skew: The verdict.
+        answer: The verdict and the hot keys.
         asked: The keys that were asked for.
         over_time: The life-lines of hot keys.
         streams: The streams with their heaviest keys.
     """
 
     frequencies: Frequencies
-    skew: Table
+    answer: Answer
     asked: Table | None = None
     over_time: Table | None = None
     streams: Table | None = None
 
     def tables(self) -> list[Table]:
-        """All of it, the most telling first."""
+        """All of it, the most telling first; the verdict is `answer.lead`."""
         extra = [table for table in (self.asked, self.over_time, self.streams) if table is not None]
-        return [counts_table(self.frequencies), self.skew, heaviest_table(self.frequencies), *extra]
+        told = [*extra, *self.answer.tables(), counts_table(self.frequencies), zipf_table(self.frequencies)]
+        return [*told, heaviest_table(self.frequencies)]
+
+    def first_tables(self) -> list[Table]:
+        """What people need first: what was asked for, and the hot keys."""
+        extra = [table for table in (self.asked, self.over_time, self.streams) if table is not None]
+        return [*extra, self.answer.hot_keys.table()]
 
     def as_data(self) -> dict[str, Any]:
         """All of it as JSON data."""
-        heaviest = heaviest_table(self.frequencies)
-        skew = self.skew.records()[0]
+        heaviest, verdict = heaviest_table(self.frequencies), self.answer.verdict
+        law = zipf_table(self.frequencies)
         told: dict[str, Any] = {
             "schema": SCHEMA,
             **counts_table(self.frequencies).records()[0],
             **self._measured(),
-            "top_share": skew["top_share_high"],
-            "useful_workers": skew["useful_workers"],
-            "skew": {**skew, "verdict_in_words": self.skew.note},
+            "top_share": None if verdict is None else verdict.top_share,
+            "useful_workers": None if verdict is None else verdict.useful_workers,
+            **self.answer.as_data(),
+            "zipf": {**law.records()[0], "in_words": law.note},
             "heaviest": heaviest.records(),
             "heaviest_cut": len(heaviest.rows) < self.frequencies.distinct,
         }
@@ -145,10 +159,14 @@ def survey(
             trace, how.epsilon_on(trace), weight=how.weight, spark_options=spark_options, progress=progress
         )
         streams = streams_counted_table(found)
+    panes: tuple[CountedPane, ...] = ()
+    if how.window is None and not asked.by_stream:
+        folder = trace.path.absolute().parent / CACHE
+        panes = counted_panes(trace, folder, how.weight, spark_options=spark_options, progress=progress)
     support = how.support or min(10 * frequencies.epsilon, 1.0)
     return Surveyed(
         frequencies,
-        skew_table(frequencies, how.resources, how.channels),
+        answer_on(frequencies, asked.engine, how.channels, how.resources, panes=panes),
         asked_keys_table(frequencies, keys) if len(keys) else None,
         life_lines_table(timeline, support) if timeline is not None else None,
         streams,

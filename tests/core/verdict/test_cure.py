@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from adapt.core.frequencies.exact import KeyCounts, frequencies_of
 from adapt.core.resources.functions import ResourceFunction
 from adapt.core.resources.population import Population
-from adapt.core.verdict.cure import MOST_SPLIT, Cure, classify
+from adapt.core.verdict.classify import classify
+from adapt.core.verdict.cure import MOST_SPLIT, Cure
 from adapt.core.verdict.moving import moved_within
 from adapt.core.verdict.packing import MOST_SEARCHED, packed, room_of, sticking_out
 

@@ -12,8 +12,9 @@ from adapt.core.partitioners.spark import SparkPartitioner
 from adapt.core.resources.functions import Resources
 from adapt.core.stream import Weight
 from adapt.core.verdict.cure import Cure
+from adapt.core.verdict.judge import judge
 from adapt.core.verdict.over_time import CountedPane, rows_a_pane
-from adapt.core.verdict.verdict import Verdict, judge
+from adapt.core.verdict.verdict import Verdict
 
 
 def stream(counts: list[int], weight: Weight = Weight.COUNT) -> Frequencies:
@@ -57,7 +58,7 @@ def test_where_most_would_be_split_or_keys_are_few_another_key_is_asked_for():
     most = judged([900] + [10] * 80, 4)
     few = judged([10, 10, 10], 4)
     assert (most.cure, few.cure) == (Cure.ANOTHER_KEY, Cure.ANOTHER_KEY)
-    assert "more than 50%" in most.sentences[1]
+    assert "which is more than 50%" in most.sentences[1]
     assert "Only 3 keys have any load" in few.sentences[1]
 
 

@@ -1,0 +1,71 @@
+"""Charts of a verdict: channels before and after, the life-lines of hot keys, skew over time."""
+
+from adapt.core.report.axes import across, colours, up
+from adapt.core.report.chart import Chart, Records, chart
+from adapt.core.report.labels import count, distinct, label
+from adapt.core.report.theme import PALETTE
+from adapt.core.report.values import human
+from adapt.core.table import Column, Kind, Table
+
+MOST_CHANNELS = 32
+MOST_LINES = 8
+_LOW = 70
+"""The height of a small chart."""
+
+
+def channels_before_after(table: Table) -> Chart:
+    """Two bars a channel: its load over the average before and after, those that were fullest first."""
+    names = ("before", "after")
+    kept = table.records()[:MOST_CHANNELS]
+    labels = distinct([label(str(row["channel"])) for row in kept])
+    column = Column("", Kind.RATIO)
+    points: Records = [
+        {"k": text, "y": row[name], "series": name, "d": f"channel {text}: {human(row[name], column)} {name}"}
+        for text, row in zip(labels, kept, strict=True)
+        for name in names
+        if row[name] is not None
+    ]
+    sentence = f"{table.note} The fullest before come first"
+    if len(kept) < len(table.rows):
+        sentence += f"; {count(len(kept))} of {count(len(table.rows))} channels are drawn"
+    axis = {"title": "channel", "labelAngle": 0, "labelOverlap": True}
+    encoding = {
+        "x": {"field": "k", "type": "ordinal", "sort": None, "axis": axis},
+        "xOffset": {"field": "series", "sort": list(names)},
+        "y": up(table, "before", zero=True) | {"title": "load over the average"},
+        "color": colours(names),
+        "description": {"field": "d"},
+    }
+    return chart(table.title, {"mark": "bar", "encoding": encoding}, points, f"{sentence}.", table)
+
+
+def life_lines(table: Table) -> list[Chart]:
+    """A small chart for each of the heaviest keys: its share of each pane.
+
+    Args:
+        table: Rows of key, time and share, key by key (`HotKeys.lines_table`).
+    """
+    by_key: dict[str, list[tuple[float, float]]] = {}
+    for row in table.records():
+        by_key.setdefault(str(row["key"]), []).append((float(row["time"] or 0), float(row["share"] or 0)))
+    kept = list(by_key.items())[:MOST_LINES]
+    return [
+        _life_line(title, line, table)
+        for title, (_, line) in zip(distinct([label(key) for key, _ in kept]), kept, strict=True)
+    ]
+
+
+def _life_line(title: str, line: list[tuple[float, float]], table: Table) -> Chart:
+    time, share = Column("", Kind.TIME), Column("", Kind.SHARE)
+    points: Records = [
+        {"x": at / 1000, "y": height, "d": f"{human(round(at), time)}: {human(height, share)}"} for at, height in line
+    ]
+    peak = max(line, key=lambda point: point[1])
+    sentence = f"Its share of each pane; the most, {human(peak[1], share)}, from {human(round(peak[0]), time)} on."
+    encoding = {
+        "x": across(table, "time") | {"title": None},
+        "y": up(table, "share", zero=True) | {"title": None},
+        "description": {"field": "d"},
+    }
+    mark = {"type": "area", "interpolate": "step-after", "color": PALETTE[0], "opacity": 0.75}
+    return chart(title, {"height": _LOW, "mark": mark, "encoding": encoding}, points, sentence, table)

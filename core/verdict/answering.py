@@ -1,0 +1,69 @@
+"""Finding what a report says first of counted keys."""
+
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.partitioners.names import Engine
+from adapt.core.partitioners.partitioner import Partitioner
+from adapt.core.partitioners.plan import Plan
+from adapt.core.partitioners.registry import placement_of
+from adapt.core.resources.functions import Floats, Resources
+from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.hot_keys import HotKeys
+from adapt.core.verdict.judge import judge
+from adapt.core.verdict.loads import over_average, relative
+from adapt.core.verdict.over_time import CountedPane
+from adapt.core.verdict.per_channel import BeforeAfter
+
+
+def answer_on(
+    counted: Frequencies,
+    engine: Engine,
+    channels: int,
+    resources: Resources,
+    *,
+    panes: tuple[CountedPane, ...] = (),
+    capacities: Floats | None = None,
+    max_parallelism: int | None = None,
+    plan: Plan | None = None,
+    before: Plan | None = None,
+) -> Answer:
+    """The verdict on counted keys, the hot ones, and the channels before and after a plan.
+
+    Args:
+        counted: The counted keys.
+        engine: What places them today.
+        channels: N.
+        resources: Loads and tolerances.
+        panes: The same stream by panes (`panes_of`).
+        capacities: Of each channel, where they differ.
+        max_parallelism: The key groups of an engine that has them.
+        plan: What is to place them, if anything is.
+        before: The plan in force, to stand beside it in place of the engine.
+    """
+    today = placement_of(engine, channels, max_parallelism)
+    verdict = judge(counted, today, engine.value, resources=resources, capacities=capacities, panes=panes)
+    hot = HotKeys.of(counted, panes)
+    return Answer(
+        verdict, hot, None if plan is None else _placed(counted, today, engine, resources, capacities, plan, before)
+    )
+
+
+def _placed(
+    counted: Frequencies,
+    today: Partitioner,
+    engine: Engine,
+    resources: Resources,
+    capacities: Floats | None,
+    plan: Plan,
+    before: Plan | None,
+) -> BeforeAfter | None:
+    """The channels as they are and as the plan foresees them; None of a plan that foresees nothing."""
+    if not plan.predicted_loads:
+        return None
+    was, name = (today, engine.value) if before is None else (before.partitioner(), "the plan in force")
+    construction = f" ({plan.construction})" if plan.construction is not None else ""
+    return BeforeAfter.of(
+        name,
+        over_average(counted, was, resources, capacities if before is None else None),
+        f"{plan.scheme}{construction}",
+        relative(plan.predicted_loads["network"], capacities),
+    )
