@@ -43,8 +43,9 @@ RING, QUEUE_TUPLES, HEURISTIC, SLICE_NS, WINDOW_NS, QUEUE_SIZE, MARK_EVERY, MARK
 CHECKED, PATIENCE, SCRATCH, SCRATCH_WORDS, KEPT, KEEP = 48, 49, 50, 51, 52, 53
 WINDOW_START, EGRESS_HASH, EGRESS_TUPLES, AT_FAULT = 56, 64, 65, 72
 SEED, JITTER, CROWDING_NS, SEND_NS, OUTPUT_NS, HAND_OVER_NS, GAP_NS, MODELLED = 80, 81, 82, 83, 84, 85, 86, 87
-NOW_NS, EVENTS, IDLERS = 88, 89, 90
-"""Of the model: see `ModelSettings`; its workers; its clock, events so far, workers that wait for work."""
+NOW_NS, EVENTS, IDLERS, DUES = 88, 89, 90, 91
+"""Of the model: see `Contention`; its workers; its clock, events so far, workers that wait for work, and when the next
+event of each worker is."""
 HEADER_WORDS = 96
 
 GOES_ON, FINISHED, STALLED, FAULTY, DEAD = 0, 1, 2, 3, 4
@@ -80,10 +81,10 @@ MARK_WORDS = 4
 
 DONE, MADE, BUSY_NS, DELEGATED, RETRIES, BLOCKED, OVERLAPS, DISORDERS, FULLEST, CURSOR = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 """What a worker counts of an operator."""
-DUE_NS, STATE, PLACE, PARTITION, SERIAL, TUPLES, LEFT, START_NS = 0, 1, 2, 3, 4, 5, 6, 7
+DUE, STATE, PLACE, PARTITION, SERIAL, TUPLES, LEFT, START_NS = 0, 1, 2, 3, 4, 5, 6, 7
 SLICE_DONE, SLICE_MADE, HAS = 8, 9, 10
-"""Of a worker of the model: its next event and what that is; the operator and partition it is in; its batch; the quota
-left; when the slice began, what it did since; whether it is in a partition."""
+"""Of a worker of the model: where it is said when its next event is, and what that is; the operator and
+partition it is in; its batch; the quota left; when the slice began, what it did since; whether it is in a partition."""
 MODELLED_WORDS = 16
 
 IDLE_STATE, ASKS, SERVED, SENT_ON, DRAINED, LOCKED, LOCKED_OUT = 0, 1, 2, 3, 4, 5, 6
@@ -829,7 +830,7 @@ def _model_worker(header: int, worker: int) -> int:
 @inlined
 def _due(me: int, state: int, when: int) -> None:
     store(me, STATE, state)
-    store(me, DUE_NS, when)
+    store(load(me, DUE), 0, when)
 
 
 @inlined
@@ -1201,10 +1202,13 @@ def _happen(header: int, tallies: int, me: int, worker: int) -> None:
     elif not _model_send_down(header, tally, operator):
         _let_go(header, operator)
         sends = IDLE_STATE
-    if sends != IDLE_STATE:
-        if _begin_send(header, me, operator, sends):
+    while sends != IDLE_STATE:
+        begun = _begin_send(header, me, operator, sends)
+        if begun and load(load(me, DUE), 0) > load(header, NOW_NS):
             return
-        _let_go(header, operator)
+        if not begun or not _model_send_down(header, tally, operator):
+            _let_go(header, operator)
+            sends = IDLE_STATE
     if (state == DRAINED or not _after_batch(header, tally, me, operator)) and (
         number == 0 or not _drain_some(header, me, operator - 8 * OPERATOR_WORDS)
     ):
@@ -1214,16 +1218,16 @@ def _happen(header: int, tallies: int, me: int, worker: int) -> None:
 @compiled
 def simulate(header: int) -> None:
     """Run the model to its end. Of events at one time, that of the lowest worker is first."""
-    workers, tallies = load(header, WORKERS), load(header, TALLIES)
+    workers, tallies, dues = load(header, WORKERS), load(header, TALLIES), load(header, DUES)
     while True:
-        soonest, me, worker = _NEVER, 0, -1
+        soonest, worker = _NEVER, -1
         for number in range(workers):
-            one = _model_worker(header, number)
-            if load(one, DUE_NS) < soonest:
-                soonest, me, worker = load(one, DUE_NS), one, number
+            due = load(dues, number)
+            if due < soonest:
+                soonest, worker = due, number
         if worker < 0:
             store(header, STOP, FINISHED if _finished(header) else STALLED)
             return
         store(header, NOW_NS, soonest)
         _count(header, EVENTS, 1)
-        _happen(header, tallies, me, worker)
+        _happen(header, tallies, _model_worker(header, worker), worker)

@@ -200,7 +200,10 @@ class Memory:
         header[k.HAND_OVER_NS] = round(contention.hand_over_us * 1000)
         header[k.GAP_NS] = round(model.gap_us * 1000)
         workers = self._zeros(settings.workers * k.MODELLED_WORDS).reshape(-1, k.MODELLED_WORDS)
+        dues = self._zeros(settings.workers)
         workers[:, k.STATE] = k.ASKS
+        workers[:, k.DUE] = dues.ctypes.data + 8 * np.arange(settings.workers)
+        header[k.DUES] = dues.ctypes.data
         header[k.MODELLED] = workers.ctypes.data
         for bound, cost_us in zip(self._chain.operators, model.costs_us, strict=True):
             record = self._records[k.OPERATOR_WORDS * bound.number :][: k.OPERATOR_WORDS]
