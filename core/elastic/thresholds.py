@@ -42,7 +42,8 @@ def starts_at(thresholds: Thresholds, factor: ShedFactor | None, signal: Signal)
     """The offered load, over what workers can hold, from which on more of them are asked for; infinite, never.
 
     Shedding hides the load: workers that are offered rho settle at tau = rho (1 - SF(tau)), so that they hold tau3 only
-    from rho = tau3 / (1 - SF(tau3)) on.
+    from rho = tau3 / (1 - SF(tau3)) on. After a sudden rise what they hold swings about tau, once in a window, and may
+    fall below tau3 before a long hold is over.
 
     Args:
         thresholds: When to scale.

@@ -177,6 +177,8 @@ def test_invariants(history):
     assert [step.before for step in elasticity.steps[1:]] == [step.after for step in elasticity.steps[:-1]]
     sizes = [size for _, size in elasticity.sizes]
     assert all(before != after for before, after in pairwise(sizes))
+    stage.run(stage.now_s + 1.01 * history.period_s)
+    assert history.placing != "any" or scaling.placement.told == history.rows
 
 
 W, WINDOW_S = 1000, 0.5
