@@ -637,7 +637,8 @@ def diff(
         narrate(sentence)
     difference = plan_difference(first, second, keys.frequencies, weighed)
     long = (for_people(table, format) for table in (difference.moves(), difference.heaviest))
-    show([difference.table(), *long], format, difference.as_data())
+    channels = [] if is_for_programs(format) else [for_people(difference.channels(), format)]
+    show([*channels, difference.table(), *long], format, difference.as_data())
 
 
 app.command(cls=Command)(evaluate)

@@ -26,6 +26,7 @@ from adapt.core.report.charts import (
     rank_frequency,
     rate_over_time,
     shedding_charts,
+    skew_over_time,
     stage_charts,
     top_keys,
 )
@@ -145,9 +146,11 @@ def _answered(artefact: Reported) -> Section:
         charts += [channels_before_after(table) for table in answer.channels_tables()]
         if answer.verdict is not None and answer.verdict.over_time is not None:
             over_time = next(table for table in tables if table.title == answer.verdict.over_time.table().title)
-            charts.append(imbalance_per_period(over_time))
+            charts.append(skew_over_time(over_time))
         if answer.hot_keys.starts_us:
-            charts += life_lines(answer.hot_keys.lines_table())
+            lines = answer.hot_keys.lines_table()
+            charts += life_lines(lines)
+            tables.append(lines)
     return Section(f"Verdict on {artefact.name}: {headline}", sentences, charts, tables)
 
 

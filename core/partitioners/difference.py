@@ -19,6 +19,8 @@ from adapt.core.resources.metrics import Metrics, measure
 from adapt.core.resources.migration import Migration, migration
 from adapt.core.resources.population import Population
 from adapt.core.table import Column, Kind, Table
+from adapt.core.verdict.loads import relative
+from adapt.core.verdict.per_channel import BeforeAfter
 
 SCHEMA = "adapt.difference/1"
 
@@ -36,6 +38,8 @@ class Difference:
         keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after). Where a stand-in is
             several keys, each cell is rounded to whole keys.
         heaviest: The heaviest listed keys that move, at most `MOST_KEYS`: key, state, from, to.
+        loads_before, loads_after: The network load of each channel over the average, shapes (N,); where capacities
+            differ, its utilisation.
     """
 
     before: Metrics
@@ -44,6 +48,8 @@ class Difference:
     keys_moved: NDArray[np.int64]
     state_moved: Floats
     heaviest: Table
+    loads_before: Floats
+    loads_after: Floats
 
     def table(self) -> Table:
         """Both plans side by side, one row a metric."""
@@ -64,6 +70,10 @@ class Difference:
         )
         rows = [(int(i), int(j), int(self.keys_moved[i, j]), float(self.state_moved[i, j])) for i, j in pairs]
         return Table.of("Moves", columns, rows)
+
+    def channels(self) -> Table:
+        """Each channel's load over the average in both plans, the fullest before first."""
+        return BeforeAfter.of("the first plan", self.loads_before, "the second", self.loads_after).table()
 
     def as_data(self) -> dict[str, object]:
         """The difference as JSON data."""
@@ -110,7 +120,14 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
         np.rint(keys_moved).astype(np.int64).reshape(shape),
         state_moved.astype(np.float64).reshape(shape),
         _heaviest(population, was, is_now, state, bill.keys),
+        *(_over_average(plan, placed, population, resources) for plan, placed in ((before, was), (after, is_now))),
     )
+
+
+def _over_average(plan: Plan, placed: Channels, population: Population, resources: Resources) -> Floats:
+    """The network load of each channel over the average, by the capacities that the plan records; shape (N,)."""
+    loads = np.bincount(placed, population.loads(resources.network), plan.channels).astype(np.float64)
+    return relative(loads, unequal_capacities(recorded_capacities(plan.parameters, plan.channels)))
 
 
 def _measured(

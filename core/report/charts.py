@@ -10,7 +10,7 @@ from adapt.core.report.of_keys import channel_loads, rank_frequency, top_keys
 from adapt.core.report.of_network import network_charts
 from adapt.core.report.of_shedding import shedding_charts
 from adapt.core.report.of_stage import elastic_charts, stage_charts
-from adapt.core.report.of_verdict import channels_before_after, life_lines
+from adapt.core.report.of_verdict import channels_before_after, life_lines, skew_over_time
 from adapt.core.report.over_time import imbalance_per_period, migration_per_period, rate_over_time
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "rank_frequency",
     "rate_over_time",
     "shedding_charts",
+    "skew_over_time",
     "stage_charts",
     "top_keys",
 ]

@@ -1,8 +1,11 @@
 """Charts of a verdict: channels before and after, the life-lines of hot keys, skew over time."""
 
-from adapt.core.report.axes import across, colours, up
+from dataclasses import replace
+
+from adapt.core.report.axes import across, colours, column_of, up
 from adapt.core.report.chart import Chart, Records, chart
 from adapt.core.report.labels import count, distinct, label
+from adapt.core.report.over_time import imbalance_per_period
 from adapt.core.report.theme import PALETTE
 from adapt.core.report.values import human
 from adapt.core.table import Column, Kind, Table
@@ -28,26 +31,32 @@ def channels_before_after(table: Table) -> Chart:
     sentence = f"{table.note} The fullest before come first"
     if len(kept) < len(table.rows):
         sentence += f"; {count(len(kept))} of {count(len(table.rows))} channels are drawn"
+    y = up(table, "before", zero=True)
     axis = {"title": "channel", "labelAngle": 0, "labelOverlap": True}
     encoding = {
         "x": {"field": "k", "type": "ordinal", "sort": None, "axis": axis},
         "xOffset": {"field": "series", "sort": list(names)},
-        "y": up(table, "before", zero=True) | {"title": "load over the average"},
+        "y": y | {"axis": y["axis"] | {"title": "load over the average"}},
         "color": colours(names),
         "description": {"field": "d"},
     }
     return chart(table.title, {"mark": "bar", "encoding": encoding}, points, f"{sentence}.", table)
 
 
+def skew_over_time(table: Table) -> Chart:
+    """The imbalance of each pane as placed today, and the floor under it."""
+    return replace(imbalance_per_period(table, at="pane"), title=table.title)
+
+
 def life_lines(table: Table) -> list[Chart]:
     """A small chart for each of the heaviest keys: its share of each pane.
 
     Args:
-        table: Rows of key, time and share, key by key (`HotKeys.lines_table`).
+        table: Rows of key, pane, start and share, key by key (`HotKeys.lines_table`).
     """
-    by_key: dict[str, list[tuple[float, float]]] = {}
+    by_key: dict[str, Records] = {}
     for row in table.records():
-        by_key.setdefault(str(row["key"]), []).append((float(row["time"] or 0), float(row["share"] or 0)))
+        by_key.setdefault(str(row["key"]), []).append(row)
     kept = list(by_key.items())[:MOST_LINES]
     return [
         _life_line(title, line, table)
@@ -55,17 +64,15 @@ def life_lines(table: Table) -> list[Chart]:
     ]
 
 
-def _life_line(title: str, line: list[tuple[float, float]], table: Table) -> Chart:
-    time, share = Column("", Kind.TIME), Column("", Kind.SHARE)
+def _life_line(title: str, line: Records, table: Table) -> Chart:
+    start, share = column_of(table, "start"), column_of(table, "share")
     points: Records = [
-        {"x": at / 1000, "y": height, "d": f"{human(round(at), time)}: {human(height, share)}"} for at, height in line
+        {"x": row["pane"], "y": row["share"], "d": f"{human(row['start'], start)}: {human(row['share'], share)}"}
+        for row in line
     ]
-    peak = max(line, key=lambda point: point[1])
-    sentence = f"Its share of each pane; the most, {human(peak[1], share)}, from {human(round(peak[0]), time)} on."
-    encoding = {
-        "x": across(table, "time") | {"title": None},
-        "y": up(table, "share", zero=True) | {"title": None},
-        "description": {"field": "d"},
-    }
-    mark = {"type": "area", "interpolate": "step-after", "color": PALETTE[0], "opacity": 0.75}
+    peak = max(line, key=lambda row: float(row["share"]))
+    since = human(peak["start"] // 1_000_000 * 1_000_000, start)
+    sentence = f"Its share of each pane; the most, {human(peak['share'], share)}, from {since} on."
+    encoding = {"x": across(table, "pane"), "y": up(table, "share", zero=True), "description": {"field": "d"}}
+    mark = {"type": "area", "interpolate": "step", "color": PALETTE[0], "opacity": 0.75}
     return chart(title, {"height": _LOW, "mark": mark, "encoding": encoding}, points, sentence, table)

@@ -103,11 +103,12 @@ class HotKeys:
 
     def lines_table(self) -> Table:
         """One row a key and pane, for charts."""
-        columns = (Column("key"), Column("time", Kind.TIME, about="where the pane begins"), Column("share", Kind.SHARE))
+        start = Column("start", Kind.TIME, about="time of the first row of the pane")
+        columns = (Column("key"), Column("pane", Kind.COUNT), start, Column("share", Kind.SHARE))
         rows = [
-            (key.key, start, share)
+            (key.key, at, start, share)
             for key in self.keys
-            for start, share in zip(self.starts_us, key.life_line, strict=True)
+            for at, (start, share) in enumerate(zip(self.starts_us, key.life_line, strict=True), start=1)
         ]
         return Table.of("Life-lines", columns, rows)
 

@@ -109,6 +109,7 @@ class OverTime:
     def table(self) -> Table:
         """One row a pane."""
         columns = (
+            Column("pane", Kind.COUNT),
             Column("start", Kind.TIME, about="time of the first row of the pane"),
             Column("rows", Kind.COUNT),
             Column("top_share", Kind.SHARE, about="of the heaviest key of the pane"),
@@ -117,7 +118,9 @@ class OverTime:
             Column("class"),
             Column("top_key"),
         )
-        return Table.of("Verdict over time", columns, [_row(pane) for pane in self.panes], _NOTE)
+        return Table.of(
+            "Verdict over time", columns, [(at, *_row(pane)) for at, pane in enumerate(self.panes, start=1)], _NOTE
+        )
 
 
 _NOTE = "Each pane is judged by itself; of few rows, by chance too."

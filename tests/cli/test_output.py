@@ -184,6 +184,50 @@ def test_blocks_fit_and_lose_no_column(width):
     assert list(dict.fromkeys(shown)) == [column.name for column in COMPARISON.columns]
 
 
+BARRED = Table.of(
+    "Channels",
+    [Column("channel", Kind.COUNT), *(Column(name, Kind.RATIO, bar=True) for name in ("before", "after"))],
+    [(3, 2.0, 1.0), (11, 1.0, None), (0, 0.0, 0.5)],
+)
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_bars_stand_beside_numbers_and_take_the_room_there_is(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = printed(BARRED, Format.TABLE).splitlines()
+    assert max(map(len, lines)) <= width
+    longest, half, none = (line.count("█") for line in lines[-3:])
+    assert longest == pytest.approx(1.5 * min(60, (width - 25) // 2), abs=3)  # 2.0 and 1.0
+    assert half == pytest.approx(longest / 3, abs=1)
+    assert none == pytest.approx(longest / 6, abs=1)
+    assert "2.000" in lines[-3]
+
+
+def test_bars_are_left_out_where_there_is_no_room_and_of_other_formats(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    assert "█" not in printed(BARRED, Format.TABLE)
+    assert "█" not in "".join(printed(BARRED, format) for format in (Format.MD, Format.CSV, Format.JSON))
+
+
+def test_bars_and_life_lines_have_plain_forms(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "2.000 ####" in printed(BARRED, Format.TABLE, encoding="ascii")
+    lines = Table.of("Hot", [Column("key"), Column("life_line")], [("a", " ▁▂▃▄▅▆▇█")])
+    assert " .:-=+*%#\n" in printed(lines, Format.TABLE, encoding="ascii")
+
+
+def test_what_leads_stands_before_the_tables_for_people_alone(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    texts = {}
+    for format in Format:
+        paper = Paper()
+        show(BARRED, format, {"schema": "x/1"}, out=paper, lead=[["Verdict: *even*", "All is\x1b well."]])
+        texts[format] = paper.read_back()
+    assert texts[Format.TABLE].startswith("Verdict: *even*\nAll is\\x1b well.\n\nChannels\n")
+    assert texts[Format.MD].startswith("### Verdict: \\*even\\*\n\n- All is\\\\x1b well.\n")
+    assert "Verdict" not in texts[Format.CSV] + texts[Format.JSON]
+
+
 def test_markup_in_keys_is_text(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")

@@ -1,0 +1,45 @@
+"""What a comparison shows first."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.frequencies.exact import KeyCounts, frequencies_of
+from adapt.core.partitioners.compare import compare_schemes
+from adapt.core.partitioners.names import Construction
+from adapt.core.verdict.compared import at_channels, best_plan, best_sentence
+
+
+@pytest.fixture(scope="module")
+def comparisons():
+    """Keys that can be placed, and one that is too heavy."""
+    found = []
+    for counts in ([300, 290, 280, 270, 260, 250] + [1] * 400, [900] + [10] * 99):
+        keys = pa.array([f"key{at}" for at in range(len(counts))])
+        stream = frequencies_of(KeyCounts(keys, np.array(counts), sum(counts)))
+        found.append(compare_schemes(stream, [2, 4], constructions=[Construction.LEVEL]))
+    return found
+
+
+def test_one_channel_count_with_the_columns_that_decide(comparisons):
+    table = at_channels(comparisons[1].table(), 4)
+    assert table.title == "Schemes compared at 4 channels"
+    assert table.values("scheme") == ["uniform", "consistent", "hybrid (level)", "pkg", "w-choices"]
+    for row in table.records():
+        assert row["gap"] == pytest.approx(row["imbalance"] / row["imbalance_floor"])
+    assert "the other channel counts" in table.note
+    assert "merge_tuples" not in [column.name for column in at_channels(comparisons[0].table(), 4).columns]
+
+
+def test_the_best_of_whole_keys_is_named_or_the_best_that_splits_them(comparisons):
+    placed, split = (best_sentence(each.table(), 4, 1.2) for each in comparisons)
+    assert placed.startswith("Of the schemes compared, hybrid (level) reaches 1.0")
+    assert "406 keys mapped one by one" in placed
+    assert "w-choices, which splits keys, 1.00" in split
+    assert best_sentence(comparisons[0].table(), 3, 1.2) == ""
+
+
+def test_the_most_even_plan_for_the_channels_stands_for_the_comparison(comparisons):
+    plan = best_plan(comparisons[0].plans, 4)
+    assert plan.metrics["imbalance"] == min(each.metrics["imbalance"] for each in comparisons[0].plans)
+    assert best_plan(comparisons[0].plans, 2) is None
