@@ -229,6 +229,7 @@ def _columns_of(sources: list[str]) -> str:
 
 
 def _tell(trace: "Trace", out: Path, guesses: Sequence[str] = (), *, json: bool) -> None:
+    from adapt.core.lint.judge import judged
     from adapt.traces.artefacts.trace_tables import overview, refused, rejects_of, trace_document
 
     if guesses:
@@ -238,5 +239,7 @@ def _tell(trace: "Trace", out: Path, guesses: Sequence[str] = (), *, json: bool)
         share = rejects.rows / (trace.rows + rejects.rows)
         narrate(f"warning: {share:.1%} of all rows were refused: {rejects.sentence()}")
     narrate_written(out)
+    for finding in judged(trace.profile) or ():
+        narrate(f"lint: {finding.line}")
     tables = [overview(trace), *([refused(trace)] if rejects.rows else [])]
     show(tables, Format.JSON if json else Format.TABLE, trace_document(trace))

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from adapt.cli import check, demo, ingest, partition, replay, report
+from adapt.cli import advise, check, demo, ingest, lint, partition, replay, report
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.help import Command, Group
 from adapt.cli.options import typed
 from adapt.cli.output import ReaderGone, Verbosity, set_verbosity, written_out
 
-ORDER = ("ingest", "partition", "replay", "report", "check", "demo")
+ORDER = ("ingest", "lint", "advise", "partition", "replay", "report", "check", "demo")
 """In the order of the work."""
 
 SETTINGS = ("-q", "--quiet", "-v", "--verbose", "--debug")
@@ -36,6 +36,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(name="ingest", cls=Command)(ingest.ingest)
+app.command(name="lint", cls=Command)(lint.lint)
+app.command(name="advise", cls=Command)(advise.advise)
 app.add_typer(partition.app, name="partition")
 app.add_typer(replay.app, name="replay")
 app.command(name="report", cls=Command)(report.report)

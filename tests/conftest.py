@@ -16,9 +16,8 @@ settings.register_profile("unhurried", deadline=None)  # the first example of a 
 settings.register_profile("soak", deadline=None, max_examples=1000)
 settings.load_profile("soak" if os.environ.get("ADAPT_SOAK") else "unhurried")
 
-# A Java process of the tests lives for minutes at most: the optimising compiler would cost more than it saves.
-for program in ("SUBMIT", "LAUNCHER"):
-    os.environ.setdefault(f"SPARK_{program}_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# A Java process of the tests lives for minutes at most, too short for what the optimising compiler costs to pay.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 REPOSITORY = Path(__file__).parent.parent
 

@@ -208,7 +208,6 @@ def _of_comparison(path: Path, manifest: Manifest) -> Facts:
 _RUNS: Mapping[str, tuple[Of, str, tuple[str, ...]]] = {
     "repartition": (Of.REPARTITION, "periods", ("period", "channels")),
     "flux": (Of.FLUX, "cases", ("case",)),
-    "elastic": (Of.ELASTIC, "cases", ("case",)),
     "fit": (Of.FIT, "planners", ("planner",)),
 }
 """By mechanism: what its run is, the table with a row for each thing measured, and what tells the rows apart."""

@@ -1,9 +1,10 @@
 """Ingest: a raw keyed stream becomes a trace, in time order, whole or not at all; what does not fit is kept aside.
 
-Four passes over the data, each a Spark job. *Staging* takes the source's records apart, once; every row keeps its
+Passes over the data, each a Spark job. *Staging* takes the source's records apart, once; every row keeps its
 file and line. *Stock-taking* evaluates the user's expressions, counts what they refuse, and finds where in time to cut
-the trace into parts. *Sorting* puts the rows in the order (time, file, line), which is total, so that the result does
-not depend on how Spark splits the work. *Profiling* reads the finished parts.
+the trace into parts. *Looking at the order* sees how the first rows stand in the source. *Sorting* puts the rows in
+the order (time, file, line), which is total, so that the result does not depend on how Spark splits the work.
+*Profiling* reads the finished parts.
 """
 
 from collections.abc import Mapping as Conf
@@ -22,6 +23,7 @@ from adapt.traces.progress import Progress, silent
 from adapt.traces.rejects import MaxRejects, Rejects, set_aside
 from adapt.traces.session import SparkOptions, session_in_zone, spark_session
 from adapt.traces.settle import settle
+from adapt.traces.source_order import order_of_source
 from adapt.traces.sources.files import source_files
 from adapt.traces.sources.sniff import ReadOptions, recognise
 from adapt.traces.sources.source import Source
@@ -97,6 +99,7 @@ def ingest(
         rows = mapped(source.frame(mapping.wanted(source.columns)), mapping, form, source.columns)
         parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
         stock = take_stock(rows, parts, progress)
+        order = order_of_source(rows, len(files), progress)
         rejects = set_aside(spark, rows, stock.refused, source, folder, progress)
         _check_rows(stock.kept, rejects, max_rejects or MaxRejects(), sources)
         write_in_order(rows, stock, folder, progress)
@@ -115,7 +118,7 @@ def ingest(
             },
             source.inputs,
         )
-        settle(spark, folder, made, rejects, progress)
+        settle(spark, folder, made, rejects, progress, order)
     return Ingested(open_trace(out), rejects, guesses)
 
 

@@ -1,6 +1,5 @@
 """What is learnt of a trace in the one pass after it is written: its content hash, rates, heaviest keys, oddities."""
 
-import base64
 import hashlib
 import json
 import math
@@ -15,8 +14,11 @@ from numpy.typing import NDArray
 
 from adapt.core.durations import round_us
 from adapt.core.errors import BadInput
-from adapt.core.frequencies.sketches import DistinctSketch, HeavyKeys, distinct_keys, merge_heavy
-from adapt.core.partitioners.key_text import key_to_text
+from adapt.core.frequencies.packed import packed_keys, unpacked_keys
+from adapt.core.frequencies.sketches import HeavyKeys, merge_heavy
+from adapt.core.lint.clocks import ClockGrid
+from adapt.core.lint.evidence import LINT
+from adapt.core.lint.observing import BlockObserver, merged_evidence, merged_heavy, merged_sample, shown_key
 from adapt.traces.artefacts.column_hash import ColumnHasher
 from adapt.traces.artefacts.trace import TraceBlock, read_pieces
 from adapt.traces.progress import Progress, watched
@@ -30,8 +32,6 @@ MOST_BINS = 600
 KEYS_A_BLOCK = 1000
 RANKS_KEPT = 1000
 KEYS_KEPT = 100
-SHOWN_KEY = 200
-"""Characters of a key that a profile keeps, so that a profile stays small whatever the keys."""
 
 MOST = float(np.finfo(np.float64).max)
 """The largest total that can be written down."""
@@ -72,28 +72,38 @@ def profile_trace(
     progress: Progress,
 ) -> Profile:
     """Hash and profile a written trace, block by block on Spark; the same result for any cut into files and tasks."""
-    grid = Grid.over(*span_us)
+    grid, clock = Grid.over(*span_us), ClockGrid.over(*span_us)
+    middle = sum(block.rows for block in blocks) // 2
     names = schema.names
 
     def work(index: int) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pydict({"told": [json.dumps(block_profile(blocks[index], names, grid))]})
+        yield pa.RecordBatch.from_pydict(
+            {"told": [json.dumps(block_profile(blocks[index], names, grid, clock, middle))]}
+        )
 
     with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
         tasks = [[block.index] for block in blocks]
         told = [json.loads(row[0]) for row in in_tasks(spark, tasks, work, "told string").collect()]
-    return merged_profile(sorted(told, key=lambda block: int(block["index"])), schema, grid)
+    return merged_profile(sorted(told, key=lambda block: int(block["index"])), schema, grid, clock)
 
 
-def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[str, Any]:
-    """The part of the profile that one block gives, as plain data that merges."""
+def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid, clock: ClockGrid, middle: int) -> dict[str, Any]:
+    """The part of the profile that one block gives, as plain data that merges.
+
+    Args:
+        block: The rows.
+        names: The columns of the trace.
+        grid: Bins for rates.
+        clock: Bins for the activity of streams.
+        middle: The rank of the first row of the trace's second half.
+    """
     hasher = ColumnHasher(names)
     bins = np.zeros(grid.bins, np.int64)
     facts = {"null_keys": 0, "empty_keys": 0, "longest_key": 0, "whole_seconds": 0, "whole_minutes": 0}
     amounts: dict[str, list[Amounts]] = {name: [] for name in ("cost_us", "bytes") if name in names}
     missing = dict.fromkeys(amounts, 0)
-    heavy: list[HeavyKeys] = []
     streams: list[HeavyKeys] = []
-    distinct = DistinctSketch.empty()
+    observer = BlockObserver(names, block.first_row, middle, clock)
     for batch in read_pieces(block.pieces, names):
         hasher.update(batch)
         times = batch.column("ts").cast(pa.int64()).to_numpy()
@@ -106,8 +116,7 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
             lengths = pc.binary_length(keys)
             facts["empty_keys"] += pc.sum(pc.equal(lengths, 0)).as_py() or 0
             facts["longest_key"] = max(facts["longest_key"], pc.max(lengths).as_py() or 0)
-        distinct = distinct.with_keys(distinct_keys(keys))
-        heavy.append(HeavyKeys.of(keys, len(keys)))
+        observer.see(batch)
         for name, held in amounts.items():
             column = batch.column(name)
             held.append(pc.fill_null(column, 0).cast(pa.float64(), safe=False).to_numpy())
@@ -124,26 +133,23 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid) -> dict[s
         # over the whole block at once, since a sum of floats depends on how they are grouped
         "totals": {name: _total(held) for name, held in amounts.items()},
         "missing": missing,
-        "distinct": base64.b64encode(distinct.smallest.astype("<u8").tobytes()).decode(),
-        "heavy": _packed_heavy(heavy),
+        LINT: observer.told(),
         "streams": _packed_heavy(streams) if streams else None,
     }
 
 
-def merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid) -> Profile:
+def merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid, clock: ClockGrid) -> Profile:
     """The profile of the whole from those of its blocks, in order."""
     columns = [[name, str(schema.field(name).type)] for name in schema.names]
     rows = sum(block["rows"] for block in told)
     whole = hashlib.sha256(json.dumps([columns, rows]).encode())
     bins = np.zeros(grid.bins, np.int64)
-    distinct = DistinctSketch.empty()
     facts: dict[str, int] = {}
     totals: dict[str, float] = {}
     missing: dict[str, int] = {}
     for block in told:
         whole.update(bytes.fromhex(block["digest"]))
         bins[block["bins"][0]] += block["bins"][1]
-        distinct = distinct.merged(DistinctSketch(np.frombuffer(base64.b64decode(block["distinct"]), "<u8")))
         for name, value in block["facts"].items():
             facts[name] = max(facts.get(name, 0), value) if name == "longest_key" else facts.get(name, 0) + value
         for name, value in block["totals"].items():
@@ -153,7 +159,9 @@ def merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid
     for name, total in totals.items():
         if not math.isfinite(total):
             raise BadInput(f"the {name} of all rows add up to more than {MOST:g}; give them in a larger unit")
-    heavy = _merged_heavy([block["heavy"] for block in told], schema.field("key").type)
+    seen = [block[LINT] for block in told]
+    key_type = schema.field("key").type
+    heavy, distinct = merged_heavy(seen, key_type), merged_sample(seen).distinct()
     peak = int(bins.argmax())
     return Profile(
         whole.hexdigest(),
@@ -163,13 +171,16 @@ def merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid
             "peak": {"start_us": grid.start_us + peak * grid.width_us, "rows": int(bins[peak])},
             "distinct_keys": distinct.estimate(),
             "distinct_exact": len(distinct.smallest) < distinct.limit,
-            "top_keys": [[_shown(key), int(n)] for key, n in zip(heavy.keys[:KEYS_KEPT], heavy.counts, strict=False)],
+            "top_keys": [
+                [shown_key(key), int(n)] for key, n in zip(heavy.keys[:KEYS_KEPT], heavy.counts, strict=False)
+            ],
             "rank_counts": heavy.counts[:RANKS_KEPT].tolist(),
             "top_missed": heavy.missed,
             "facts": facts,
             "totals": totals,
             "missing": missing,
             "streams": _streams(told, schema),
+            LINT: merged_evidence(seen, clock, key_type, of_streams="stream" in schema.names),
         },
     )
 
@@ -181,7 +192,7 @@ def _streams(told: Sequence[dict[str, Any]], schema: pa.Schema) -> dict[str, int
     merged = _merged_heavy([block["streams"] for block in told], schema.field("stream").type)
     streams: dict[str, int] = {}
     for name, rows in zip(merged.keys[:KEYS_KEPT], merged.counts, strict=False):
-        shown = _shown(name) or ("" if name.is_valid else "(null)")
+        shown = shown_key(name) or ("" if name.is_valid else "(null)")
         streams[shown] = streams.get(shown, 0) + int(rows)
     return streams
 
@@ -194,34 +205,10 @@ def _total(held: Sequence[Amounts]) -> float:
 def _packed_heavy(parts: Sequence[HeavyKeys]) -> list[Any]:
     """The heaviest keys of a block, as JSON values."""
     top = merge_heavy(parts).cut(KEYS_A_BLOCK)
-    return [_packed(top.keys), top.counts.tolist(), top.missed]
+    return [packed_keys(top.keys), top.counts.tolist(), top.missed]
 
 
 def _merged_heavy(packed: Sequence[list[Any]], kind: pa.DataType) -> HeavyKeys:
     return merge_heavy(
-        HeavyKeys(_unpacked(keys, kind), np.array(counts, np.int64), missed) for keys, counts, missed in packed
+        HeavyKeys(unpacked_keys(keys, kind), np.array(counts, np.int64), missed) for keys, counts, missed in packed
     )
-
-
-def _packed(keys: pa.Array) -> list[Any]:
-    """Keys as JSON values: whole numbers as they are, text and binary in base 64."""
-    if pa.types.is_integer(keys.type):
-        return list(keys.to_pylist())
-    packed = [
-        None if key is None else base64.b64encode(key).decode() for key in keys.cast(pa.large_binary()).to_pylist()
-    ]
-    return list(packed)
-
-
-def _unpacked(keys: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_integer(kind):
-        return pa.array(keys, kind)
-    return pa.array([None if key is None else base64.b64decode(key) for key in keys], pa.binary()).cast(kind)
-
-
-def _shown(key: pa.Scalar) -> str | None:
-    """A key as text, cut short and saying so; null stays null."""
-    if not key.is_valid:
-        return None
-    text = key_to_text(key.as_py())
-    return text if len(text) <= SHOWN_KEY else f"{text[:SHOWN_KEY]}… ({len(text)} characters)"

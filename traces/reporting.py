@@ -9,6 +9,8 @@ from adapt.core.errors import BadInput
 from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.frequencies.tables import counts_table, heaviest_table, rank_share_table
 from adapt.core.frequencies.zipf_fit import zipf_table
+from adapt.core.lint.finding import findings_table, lint_sentence
+from adapt.core.lint.judge import judged
 from adapt.core.partitioners.names import Engine
 from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
 from adapt.core.replay.fit_tables import planners_told, tables_of_arcs
@@ -176,9 +178,12 @@ def _trace(path: Path, manifest: Manifest) -> Reported:
     if facts["refused"]:
         rows = "row" if facts["refused"] == 1 else "rows"
         sentences.append(f"{_shown(facts['refused'], Kind.COUNT)} {rows} of the source did not fit; kept aside.")
+    findings = judged(trace.profile)
+    sentences.append(lint_sentence(findings, path.name))
     streams = streams_table(trace)
     tables = [
         overview(trace),
+        *([findings_table(findings)] if findings else []),
         *([refused(trace)] if facts["refused"] else []),
         *([streams] if streams else []),
         heaviest,

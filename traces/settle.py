@@ -1,5 +1,6 @@
 """The last step of making a trace: its parts are hashed, profiled and listed in the manifest."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.hashing.columns import key_type_of
+from adapt.core.lint.evidence import LINT
 from adapt.traces.artefacts.manifest import Manifest, Provenance, file_entry, write_manifest
 from adapt.traces.artefacts.trace import blocks_of, part_entry
 from adapt.traces.profile import profile_trace
@@ -22,13 +24,31 @@ def part_name(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
-def settle(spark: "SparkSession", folder: Path, made: Provenance, rejects: Rejects, progress: Progress) -> None:
-    """Give a folder of written parts its manifest; after this it is a trace."""
+def settle(
+    spark: "SparkSession",
+    folder: Path,
+    made: Provenance,
+    rejects: Rejects,
+    progress: Progress,
+    source_order: Mapping[str, Any] | None = None,
+) -> None:
+    """Give a folder of written parts its manifest; after this it is a trace.
+
+    Args:
+        spark: Hashes and profiles the parts.
+        folder: Where they lie.
+        made: How they were made.
+        rejects: What was refused.
+        progress: Told the tasks done.
+        source_order: What is known of the order of the source; see `adapt.core.lint.source_order`.
+    """
     parts = sorted(folder.glob(part_name(0).replace("00000", "*")))
     entries = [part_entry(folder, part) for part in parts]
     schema = pq.read_schema(parts[0]).remove_metadata()
     first_us, last_us = _span_us(parts)
     profile = profile_trace(spark, blocks_of(folder, entries), schema, (first_us, last_us), progress)
+    if source_order is not None:
+        profile.data[LINT]["source"] = dict(source_order)
     aside = [file_entry(folder, path) for path in sorted((folder / FOLDER).glob("*.parquet"))]
     summary: dict[str, Any] = {
         "rows": sum(entry["rows"] for entry in entries),

@@ -18,7 +18,6 @@ class Of(StrEnum):
     EVALUATION = "evaluation"
     REPARTITION = "repartition run"
     FLUX = "flux run"
-    ELASTIC = "elastic run"
     FIT = "fit run"
 
 
@@ -118,7 +117,6 @@ def _metric(
 _LOWER, _HIGHER, _NEITHER = Better.LOWER, Better.HIGHER, Better.NEITHER
 _COUNTED = (Of.TRACE, Of.COUNTS)
 _PLACED = (*_COUNTED, Of.PLAN, Of.COMPARISON, Of.EVALUATION, Of.REPARTITION)
-_STAGES = (Of.FLUX, Of.ELASTIC)
 _STEPS = (Of.PLAN, Of.COMPARISON, Of.EVALUATION, Of.REPARTITION)
 
 
@@ -128,9 +126,7 @@ def _in_seconds(name: str, better: Better, about: str, **columns: str) -> Metric
 
 
 _OF_PLACEMENT = (
-    _metric(
-        "imbalance", Kind.RATIO, _LOWER, "load of the fullest channel or worker over the average", *_PLACED, Of.ELASTIC
-    ),
+    _metric("imbalance", Kind.RATIO, _LOWER, "network load of the fullest channel over the average", *_PLACED),
     _metric("imbalance_floor", Kind.RATIO, _LOWER, "the least that any placement of whole keys can reach", *_PLACED),
     _metric("gap", Kind.RATIO, _LOWER, "imbalance over imbalance_floor; 1 if no placement is better", *_PLACED),
     _metric("top_share", Kind.SHARE, _LOWER, "what the heaviest key carries of the load", *_PLACED),
@@ -172,7 +168,6 @@ _OF_STREAMS = (
         "of the stream, or of a period of it",
         *_COUNTED,
         Of.REPARTITION,
-        elastic="summary.rows",
         flux="summary.rows",
         fit="summary.rows",
     ),
@@ -190,14 +185,7 @@ _OF_STREAMS = (
 )
 
 _OF_PERIODS = (
-    _metric(
-        "worst_imbalance",
-        Kind.RATIO,
-        _LOWER,
-        "of the worst period, or interval",
-        repartition="summary.worst_imbalance",
-        elastic="imbalance_max",
-    ),
+    _metric("worst_imbalance", Kind.RATIO, _LOWER, "of the worst period", Of.REPARTITION, table=SUMMARY),
     _metric("mean_imbalance", Kind.RATIO, _LOWER, "mean over the periods", Of.REPARTITION, table=SUMMARY),
     _metric("mean_imbalance_floor", Kind.RATIO, _LOWER, "mean over the periods", Of.REPARTITION, table=SUMMARY),
     _metric("mean_b", Kind.RATIO, _LOWER, "mean over periods without empty channels", Of.REPARTITION, table=SUMMARY),
@@ -230,43 +218,22 @@ _OF_PERIODS = (
 )
 
 _OF_TIME = (
-    _in_seconds(
-        "p50_ms",
-        _LOWER,
-        "latency that half of the rows do not exceed",
-        flux="latency_p50",
-        elastic="latency_p50",
-        fit="latency_p50",
-    ),
-    _in_seconds(
-        "p95_ms", _LOWER, "latency that 95 % of the rows do not exceed", elastic="latency_p95", fit="latency_p95"
-    ),
-    _in_seconds(
-        "p99_ms",
-        _LOWER,
-        "latency that 99 % of the rows do not exceed",
-        flux="latency_p99",
-        elastic="latency_p99",
-        fit="latency_p99",
-    ),
+    _in_seconds("p50_ms", _LOWER, "latency that half of the rows do not exceed", flux="latency_p50", fit="latency_p50"),
+    _in_seconds("p95_ms", _LOWER, "latency that 95 % of the rows do not exceed", fit="latency_p95"),
+    _in_seconds("p99_ms", _LOWER, "latency that 99 % of the rows do not exceed", flux="latency_p99", fit="latency_p99"),
     _in_seconds(
         "lag_s",
         _LOWER,
-        "the longest that a row waited to be taken (flux, elastic), or that a node or link needed for its queue (fit)",
+        "the longest that a row waited to be taken (flux run), or that a node or link needed for its queue (fit run)",
         flux="lag_max",
-        elastic="lag_max",
         fit="wait_max",
     ),
     _in_seconds("operator_p50_ms", _LOWER, "half of the rows, from when a consumer takes them", flux="operator_p50"),
     _in_seconds("operator_p99_ms", _LOWER, "99 % of the rows, from when a consumer takes them", flux="operator_p99"),
     _in_seconds("finished_s", _LOWER, "when the last row was processed, or the run cut off", flux="finished"),
-    _in_seconds(
-        "late_s", _LOWER, "from when the last row was due until all were processed", flux="late", elastic="late"
-    ),
+    _in_seconds("late_s", _LOWER, "from when the last row was due until all were processed", flux="late"),
     _in_seconds("behind_s", _LOWER, "time at less than 85 % of what the sites could do, with input", flux="behind"),
     _in_seconds("recovered_s", _LOWER, "from when it fell behind until it no longer was", flux="recovered"),
-    _in_seconds("catch_up_s", _LOWER, "the longest from a step until rows no longer waited", elastic="catch_up"),
-    _in_seconds("paused_s", _LOWER, "time in which some partition was paused", elastic="paused"),
     _in_seconds("takeover_s", _LOWER, "the longest from a crash until its partitions had owners", flux="takeover"),
     _in_seconds("full_rate_s", _LOWER, "the longest from a crash to the full rate", flux="full_rate"),
     _in_seconds("prepared_s", _LOWER, "to make the planner, with its table", fit="prepared_s"),
@@ -274,16 +241,14 @@ _OF_TIME = (
 )
 
 _OF_STAGES = (
-    _metric("throughput", Kind.NUMBER, _HIGHER, "until it was through with the rows", *_STAGES, unit="rows/s"),
+    _metric("throughput", Kind.NUMBER, _HIGHER, "until it was through with the rows", Of.FLUX, unit="rows/s"),
     _metric("of_capacity", Kind.SHARE, _HIGHER, "of what all sites could have done with the same rows", Of.FLUX),
-    _metric("moves", Kind.COUNT, _LOWER, "of partitions", *_STAGES),
-    _metric(
-        "moved_bytes", Kind.BYTES, _LOWER, "state that went elsewhere", flux="moved", elastic="moved", unit="bytes"
-    ),
-    _metric("processed", Kind.COUNT, _HIGHER, "rows", *_STAGES),
-    _metric("left", Kind.COUNT, _LOWER, "rows due and not processed at the end", *_STAGES),
+    _metric("moves", Kind.COUNT, _LOWER, "of partitions", Of.FLUX),
+    _metric("moved_bytes", Kind.BYTES, _LOWER, "state that went to another site", flux="moved", unit="bytes"),
+    _metric("processed", Kind.COUNT, _HIGHER, "rows", Of.FLUX),
+    _metric("left", Kind.COUNT, _LOWER, "rows due and not processed at the end", Of.FLUX),
     _metric("lost", Kind.COUNT, _LOWER, "rows that died with a site", Of.FLUX),
-    _metric("shed", Kind.COUNT, _LOWER, "rows that sites or workers dropped as they filled up", *_STAGES),
+    _metric("shed", Kind.COUNT, _LOWER, "rows that sites dropped as they filled up", Of.FLUX),
     _metric("on_disk_max", Kind.COUNT, _LOWER, "partitions on disk at the same time", Of.FLUX),
     _metric("spilled_max", Kind.COUNT, _LOWER, "rows on disk at the same time", Of.FLUX),
     _metric(
@@ -298,10 +263,10 @@ _OF_STAGES = (
     _metric("mirrored", Kind.COUNT, _LOWER, "tuples processed twice, for standby", Of.FLUX),
     _metric("standby_bytes", Kind.BYTES, _LOWER, "sent for standby", flux="standby", unit="bytes"),
     _metric("sites", Kind.COUNT, _NEITHER, "of the stage", Of.FLUX, table=SUMMARY),
-    _metric("partitions", Kind.COUNT, _NEITHER, "of the stage", *_STAGES, table=SUMMARY),
+    _metric("partitions", Kind.COUNT, _NEITHER, "of the stage", Of.FLUX, table=SUMMARY),
     _metric("capacity", Kind.NUMBER, _HIGHER, "of all sites undisturbed", Of.FLUX, unit="rows/s", table=SUMMARY),
     _metric("busiest_site", Kind.SHARE, _LOWER, "of all work, at the start", Of.FLUX, table=SUMMARY),
-    _metric("heaviest_partition", Kind.SHARE, _LOWER, "of all work", *_STAGES, table=SUMMARY),
+    _metric("heaviest_partition", Kind.SHARE, _LOWER, "of all work", Of.FLUX, table=SUMMARY),
     _metric("static_full_at", Kind.NUMBER, _HIGHER, "speed-up that fills the busiest site", Of.FLUX, table=SUMMARY),
     _metric(
         "best_full_at",
@@ -311,18 +276,6 @@ _OF_STAGES = (
         Of.FLUX,
         table=SUMMARY,
     ),
-)
-
-_OF_SCALING = (
-    _metric("workers_mean", Kind.NUMBER, _LOWER, "over the time of the run", Of.ELASTIC),
-    _metric("workers_max", Kind.COUNT, _LOWER, "at any time", Of.ELASTIC),
-    _metric("restarts", Kind.COUNT, _LOWER, "steps that changed the workers or the plan", Of.ELASTIC),
-    _metric("worker_seconds", Kind.NUMBER, _LOWER, "that workers were there", Of.ELASTIC, unit="s"),
-    _metric("idle", Kind.NUMBER, _LOWER, "worker_seconds without work", Of.ELASTIC, unit="s"),
-    _metric("pauses", Kind.NUMBER, _LOWER, "the pauses of all partitions together", Of.ELASTIC, unit="s"),
-    _metric("workers", Kind.COUNT, _NEITHER, "at the start", Of.ELASTIC, table=SUMMARY),
-    _metric("pool", Kind.COUNT, _NEITHER, "workers that there are", Of.ELASTIC, table=SUMMARY),
-    _metric("starts_at", Kind.NUMBER, _LOWER, "load from which more workers are asked for", Of.ELASTIC, table=SUMMARY),
 )
 
 _OF_SHEDDING = (
@@ -347,8 +300,7 @@ _OF_SHEDDING = (
 )
 
 METRICS: Mapping[str, Metric] = {
-    each.name: each
-    for each in (*_OF_PLACEMENT, *_OF_STREAMS, *_OF_PERIODS, *_OF_TIME, *_OF_STAGES, *_OF_SCALING, *_OF_SHEDDING)
+    each.name: each for each in (*_OF_PLACEMENT, *_OF_STREAMS, *_OF_PERIODS, *_OF_TIME, *_OF_STAGES, *_OF_SHEDDING)
 }
 """By name."""
 

@@ -1,7 +1,6 @@
 """What became of limits, as a table for people, as data, and as JUnit's XML."""
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -67,27 +66,20 @@ def sentence(judged: Judged) -> str:
 
 def value_text(judged: Judged) -> str:
     """The value as people read it."""
-    return _text(judged, judged.value, judged.amount)
+    return _text(judged, judged.value)
 
 
-def _text(judged: Judged, value: Value, against: float | None) -> str:
+def _text(judged: Judged, value: Value) -> str:
     column = judged.limit.metric.shown_as()
     if value is None:
         return "not measured"
-    low, high = (_told(end, column, against) for end in (value.low, value.high))
     if value.low == value.high:
-        return low
+        return human(value.low, column)
     if value.low == 0:
-        return f"at most {high}"
-    return f"at least {low}" if value.high == inf else f"{low} to {high}"
-
-
-def _told(number: float, column: Column, against: float | None) -> str:
-    """A number as people read it, with more digits where it only looks like what it is held against."""
-    text = human(number, column)
-    alike = against is not None and number != against and text == human(against, column)
-    whole = f"{number:.9g}"
-    return f"{text} ({whole})" if alike and whole != text else text
+        return f"at most {human(value.high, column)}"
+    if value.high == float("inf"):
+        return f"at least {human(value.low, column)}"
+    return f"{human(value.low, column)} to {human(value.high, column)}"
 
 
 def _allowed(judged: Judged) -> str:
@@ -96,10 +88,8 @@ def _allowed(judged: Judged) -> str:
         return judged.limit.bound
     if judged.amount is None:
         return "no such value before"
-    found = None if judged.value is None else judged.value.high
-    return (
-        f"{judged.comparison} {_told(judged.amount, _real(judged), found)}, from {_text(judged, judged.baseline, None)}"
-    )
+    amount = human(judged.amount, _real(judged))
+    return f"{judged.comparison} {amount}, from {_text(judged, judged.baseline)}"
 
 
 def _real(judged: Judged) -> Column:
@@ -121,7 +111,7 @@ def _summary(verdict: Verdict) -> str:
     holding, all_of_them = sum(each.passed for each in verdict.judged), len(verdict.judged)
     if holding == all_of_them:
         return "The limit holds." if all_of_them == 1 else f"All {all_of_them:,} limits hold."
-    return "The limit failed." if all_of_them == 1 else f"{all_of_them - holding:,} of {all_of_them:,} limits failed."
+    return f"{all_of_them - holding:,} of {all_of_them:,} limits failed."
 
 
 def _artefact(facts: Facts) -> dict[str, str]:
@@ -154,6 +144,6 @@ def _ends(value: Value) -> dict[str, float | None] | None:
     """Both ends of a value; null where it has none."""
     match value:
         case Interval(low, high):
-            return {"low": low, "high": high if high != inf else None}
+            return {"low": low, "high": high if high != float("inf") else None}
         case _:
             return None

@@ -95,9 +95,7 @@ class DistinctSketch:
 
     def with_keys(self, keys: pa.Array) -> "DistinctSketch":
         """The sketch after some more keys (string, int64 or binary; null is one), each given once or often."""
-        hashes, _ = HASHES[HashName.XXHASH64].positions(keys)
-        if keys.null_count:  # null and the empty key hash alike; null is told apart by a hash of its own
-            hashes = np.where(keys.is_null().to_numpy(zero_copy_only=False), np.uint64(42), hashes)
+        hashes = hashes_of(keys)
         if len(self.smallest) == self.limit:  # nearly all keys of a long stream go by here
             hashes = hashes[hashes < self.smallest[-1]]
         return DistinctSketch.of(np.concatenate((self.smallest, hashes)), self.limit) if len(hashes) else self
@@ -107,6 +105,14 @@ class DistinctSketch:
         if len(self.smallest) < self.limit:
             return len(self.smallest)
         return max(self.limit, round((self.limit - 1) * 2.0**64 / (float(self.smallest[-1]) + 1.0)))
+
+
+def hashes_of(keys: pa.Array) -> Hashes:
+    """The hash by which keys are sampled, shape (keys,)."""
+    hashes, _ = HASHES[HashName.XXHASH64].positions(keys)
+    if keys.null_count:  # null and the empty key hash alike; null is told apart by a hash of its own
+        hashes = np.where(keys.is_null().to_numpy(zero_copy_only=False), np.uint64(42), hashes)
+    return hashes
 
 
 def distinct_keys(keys: pa.Array) -> pa.Array:

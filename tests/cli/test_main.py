@@ -32,7 +32,16 @@ def section(page, title):
 def test_help_lists_the_commands_in_the_order_of_the_work_a_line_each(adapt, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     listed = section(adapt.done("--help").out, "Commands")
-    assert [line.split()[0] for line in listed] == ["ingest", "partition", "replay", "report", "demo"]
+    assert [line.split()[0] for line in listed] == [
+        "ingest",
+        "lint",
+        "advise",
+        "partition",
+        "replay",
+        "report",
+        "check",
+        "demo",
+    ]
 
 
 @pytest.mark.parametrize("columns", [80, 140])

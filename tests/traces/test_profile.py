@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
+from adapt.core.lint.clocks import ClockGrid
 from adapt.traces import profile as profiles
 from adapt.traces.artefacts import trace as traces
 from adapt.traces.ingest import ingest
@@ -108,9 +109,10 @@ def profile_of(batch: pa.Table, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     """The profile of rows that are held in memory, as one block."""
     monkeypatch.setattr(profiles, "read_pieces", lambda _pieces, names: batch.select(names).to_batches())
     times = batch["ts"].cast(pa.int64()).to_pylist()
-    grid = Grid.over(min(times), max(times))
+    grid, clock = Grid.over(min(times), max(times)), ClockGrid.over(min(times), max(times))
     block = traces.TraceBlock(0, (traces.Piece(str(folder), "", 0, 0, len(batch)),), 0)
-    return merged_profile([block_profile(block, batch.column_names, grid)], batch.schema, grid).data
+    told = [block_profile(block, batch.column_names, grid, clock, len(batch) // 2)]
+    return merged_profile(told, batch.schema, grid, clock).data
 
 
 def stamps(count: int) -> pa.Array:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
+from adapt.core.lint.clocks import ClockGrid
 from adapt.core.stream import KeyType
 from adapt.traces.artefacts import trace as traces
 from adapt.traces.artefacts.manifest import (
@@ -70,8 +71,10 @@ def write_trace(folder: Path, rows: pa.Table | None = None, part_rows: int = 120
 def profile_of(folder: Path, rows: pa.Table, entries: list[dict]):
     times = rows["ts"].cast(pa.int64()).to_pylist()
     grid = Grid.over(times[0], times[-1])
-    told = [block_profile(block, rows.column_names, grid) for block in blocks_of(folder, entries)]
-    return merged_profile(json.loads(json.dumps(told)), rows.schema, grid)
+    clock = ClockGrid.over(times[0], times[-1])
+    blocks = blocks_of(folder, entries)
+    told = [block_profile(block, rows.column_names, grid, clock, len(rows) // 2) for block in blocks]
+    return merged_profile(json.loads(json.dumps(told)), rows.schema, grid, clock)
 
 
 @given(st.integers(1, 60), st.integers(1, 40), st.integers(1, 40), st.integers(1, 25))

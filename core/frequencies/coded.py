@@ -1,0 +1,55 @@
+"""A column of keys taken apart into its distinct keys and a number a row, batch after batch."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Rows by their key's number.
+
+    Attributes:
+        keys: Distinct keys in the order in which they first came; one may be null. Shape (keys,).
+        codes: The place of each row's key among them, shape (rows,).
+    """
+
+    keys: pa.Array
+    codes: NDArray[np.int32]
+
+    def counts(self, first: int = 0, end: int | None = None) -> NDArray[np.int64]:
+        """Rows of each key among those from `first` to before `end`; shape (keys,)."""
+        return np.bincount(self.codes[first:end], minlength=len(self.keys)).astype(np.int64, copy=False)
+
+    def sums(self, amounts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What the rows of each key amount to; shape (keys,)."""
+        sums = np.zeros(len(self.keys), np.int64)
+        np.add.at(sums, self.codes, amounts)
+        return sums
+
+
+@dataclass(slots=True)
+class Coder:
+    """Takes batches and gives them as one `Coded`; holds four bytes a row and the distinct keys of each batch."""
+
+    _dictionaries: list[pa.Array] = field(default_factory=list)
+    _codes: list[NDArray[np.int32]] = field(default_factory=list)
+
+    def add(self, keys: pa.Array) -> None:
+        """Take the next rows."""
+        encoded = pc.dictionary_encode(keys, null_encoding="encode")
+        self._dictionaries.append(encoded.dictionary)
+        self._codes.append(encoded.indices.to_numpy(zero_copy_only=False))
+
+    def done(self) -> Coded:
+        """All rows taken; at least one batch must have been."""
+        if len(self._codes) == 1:
+            return Coded(self._dictionaries[0], self._codes[0])
+        joined = pc.dictionary_encode(pa.concat_arrays(self._dictionaries), null_encoding="encode")
+        places = joined.indices.to_numpy(zero_copy_only=False)
+        firsts = np.cumsum([0, *map(len, self._dictionaries[:-1])])
+        codes = [places[first + codes] for first, codes in zip(firsts, self._codes, strict=True)]
+        return Coded(joined.dictionary, np.concatenate(codes))

@@ -1,0 +1,59 @@
+"""In which order the rows of a source stand: how many are late, by how much, and whether they stand key by key."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.lint.limits import OUTLIERS
+from adapt.core.lint.outliers import outliers
+
+Ints = NDArray[np.int64]
+
+
+MOST_ROWS = 1 << 21
+"""Of a longer source the first lines of each file are looked at, so that what is held stays small."""
+
+
+def source_evidence(file: Ints, line: Ints, time_us: Ints, key: Ints) -> dict[str, Any] | None:
+    """What there is to say of the first rows of a source, as plain data; None if there are none.
+
+    A row is late if a row before it in the source has a later time.
+
+    Args:
+        file, line: Where each row stands; rows come in any order. Shape (rows,).
+        time_us: Its time.
+        key: A hash of its key.
+
+    Returns:
+        Facts of all of these rows, and of them without outliers where there are such; see `_order`.
+    """
+    if not len(time_us):
+        return None
+    order = np.lexsort((line, file))
+    rows = tuple(column[order] for column in (file, line, time_us, key))
+    rising = np.sort(time_us)
+    found = outliers(rising[: OUTLIERS + 1].tolist(), rising[-OUTLIERS - 1 :].tolist(), len(rising))
+    within = (rows[2] >= found.first_us) & (rows[2] <= found.last_us)
+    return {
+        "all": _order(*rows),
+        "without_outliers": _order(*(column[within] for column in rows)) if found.rows else None,
+    }
+
+
+def _order(file: Ints, line: Ints, times: Ints, keys: Ints) -> dict[str, Any]:
+    """Rows, files, late rows and by how much, rows earlier than the row before, and stretches of one key."""
+    latest = np.maximum.accumulate(times)
+    behind = latest - times
+    rises = np.flatnonzero(np.diff(latest, prepend=latest[0] - 1))
+    stretches = 1 + int(np.count_nonzero(keys[1:] != keys[:-1]))
+    return {
+        "rows": len(times),
+        "files": len(np.unique(file)),
+        "late": int(np.count_nonzero(behind)),
+        "latest_us": int(behind.max()),
+        "last_rise": int(line[rises[-1]]),
+        "steps_back": int(np.count_nonzero(np.diff(times) < 0)),
+        "stretches": stretches,
+        "keys": len(np.unique(keys)),
+    }

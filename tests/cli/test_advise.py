@@ -1,0 +1,59 @@
+"""`adapt advise`: numbers alone, heavy keys of counts, and every way to get it wrong."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def counts(tmp_path, monkeypatch):
+    """A CSV of counted keys in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "counts.csv").write_text("key,count\namazon,400\nebay,200\n" + "".join(f"k{n},1\n" for n in range(400)))
+
+
+def advised(adapt, *line):
+    return json.loads(adapt.done("advise", *line, "--format", "json").out)
+
+
+def test_numbers_need_no_trace(adapt, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    told = advised(adapt, "--parallelism", 120)
+    assert told["schema"] == "adapt.advice/1"
+    assert (told["flink"][0]["key_groups"], told["flink"][0]["busiest"]) == (256, 3)
+    assert told["flink"][0]["loss"] == pytest.approx(3 * 120 / 256 - 1)
+    assert {row["case"]: row["key_groups"] for row in told["flink"]}["even"] == 360
+    assert told["kafka"] is told["keys"] is None
+    shown = adapt.done("advise", "-p", 48, "--max-parallelism", 128, "--partitions", 60).out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "Kafka: partitions over consumers" in shown
+
+
+def test_idle_consumers_are_counted(adapt):
+    (asked, *_) = advised(adapt, "-p", 50, "--partitions", 12)["kafka"]
+    assert (asked["busiest"], asked["idle"]) == (1, 38)
+
+
+def test_heavy_keys_get_their_salts(adapt, counts):
+    told = advised(adapt, "counts.csv", "-p", 10, "--tolerance", "1.25")
+    assert told["useful"][0]["useful_channels"] == pytest.approx(2.5)
+    assert [(row["key"], row["salts"]) for row in told["keys"]] == [("amazon", 4), ("ebay", 2)]
+    (named,) = advised(adapt, "counts.csv", "-p", 10, "--key", "k7", "--engine", "kafka")["keys"]
+    assert (named["salts"], named["salts_hashed"], named["merged"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "told"),
+    [
+        (2, "-p 8 --key amazon", "needs a trace"),
+        (2, "-p 8 --tolerance 0.9", "give 1 or more"),
+        (2, "-p 8 --tolerance much", "is no number"),
+        (2, "-p 8 --max-parallelism 4", "key groups do not go with 8 channels"),
+        (2, "-p 8 --partitions 0", "a topic has from 1"),
+        (2, "-p 8 --engine uniform", "there is no advice for uniform"),
+        (3, "none.csv -p 8", "does not exist"),
+        (3, "counts.csv -p 8 --key amazn", "did you mean 'amazon'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_line(adapt, counts, code, line, told):
+    assert told in adapt.refused(code, "advise", *line.split())

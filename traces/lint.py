@@ -1,0 +1,110 @@
+"""The lint of a trace: by the evidence that it carries since its ingest, or by a pass over it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.hashing.columns import ARROW_TYPES
+from adapt.core.lint.clocks import ClockGrid
+from adapt.core.lint.evidence import LINT
+from adapt.core.lint.finding import SCHEMA, Finding, findings_columns, findings_table
+from adapt.core.lint.judge import RULES, judged
+from adapt.core.lint.observing import BlockObserver, merged_evidence
+from adapt.core.table import Table
+from adapt.traces.artefacts.trace import Trace, open_trace, read_pieces
+from adapt.traces.progress import Progress, silent
+
+OBSERVED = ("ts", "key", "stream", "cost_us", "bytes")
+"""The columns that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What the lint found in a trace.
+
+    Attributes:
+        trace: The trace.
+        findings: Worst first.
+        rules: Ids of the rules that were judged by.
+        knows_source: Whether it is known in which order the rows stood in the source.
+    """
+
+    trace: Trace
+    findings: tuple[Finding, ...]
+    rules: tuple[str, ...]
+    knows_source: bool
+
+    @property
+    def table(self) -> Table:
+        """The findings, each in a paragraph."""
+        return findings_table(self.findings, f"Lint of {self.trace.path.name}")
+
+    @property
+    def columns(self) -> Table:
+        """The findings with every part in a column."""
+        return findings_columns(self.findings)
+
+    @property
+    def sentence(self) -> str:
+        """How many findings there are, and what could not be looked at."""
+        looked = f"{len(self.rules)} rule{'' if len(self.rules) == 1 else 's'}" + (
+            "" if self.knows_source else "; the order of the source is not known"
+        )
+        found = f"{len(self.findings)} finding{'' if len(self.findings) == 1 else 's'}"
+        return f"{found} by {looked}"
+
+    def as_data(self) -> dict[str, Any]:
+        """The findings as one JSON document."""
+        return {
+            "schema": SCHEMA,
+            "trace": self.trace.path.name,
+            "content_hash": self.trace.manifest.content_hash,
+            "rules": list(self.rules),
+            "source_order_known": self.knows_source,
+            "findings": [finding.as_data() for finding in self.findings],
+        }
+
+    def _repr_html_(self) -> str:
+        """The findings, for a notebook."""
+        return self.table._repr_html_()
+
+
+def lint(path: Path, rules: Sequence[str] = (), progress: Progress = silent) -> Linted:
+    """Lint a trace; no Spark, and no pass over its rows where it carries its evidence.
+
+    Args:
+        path: The trace.
+        rules: Ids of the rules to judge by; all if none are given.
+        progress: Told the blocks read.
+
+    Raises:
+        UsageError: there is no such rule.
+        BadInput: there is no trace, or it is damaged.
+    """
+    for rule in rules:
+        if rule not in RULES:
+            raise UsageError(f"there is no rule {rule!r}{did_you_mean(rule, RULES)}")
+    trace = open_trace(path)
+    profile = trace.profile
+    if LINT not in profile:
+        profile[LINT] = _observed(trace, progress)
+    findings = [finding for finding in judged(profile) or () if not rules or finding.id in rules]
+    chosen = tuple(rule for rule in RULES if not rules or rule in rules)
+    return Linted(trace, tuple(findings), chosen, bool(profile[LINT].get("source")))
+
+
+def _observed(trace: Trace, progress: Progress) -> dict[str, Any]:
+    """The evidence of a trace that has none, but for the order of its source."""
+    grid = ClockGrid.over(trace.first_us, trace.last_us)
+    names = [name for name in OBSERVED if name in trace.columns]
+    blocks = trace.blocks()
+    told = []
+    for block in blocks:
+        progress("linting", block.index, len(blocks))
+        observer = BlockObserver(names, block.first_row, trace.rows // 2, grid)
+        for batch in read_pieces(block.pieces, names):
+            observer.see(batch)
+        told.append(observer.told())
+    return merged_evidence(told, grid, ARROW_TYPES[trace.key_type], of_streams="stream" in names)
