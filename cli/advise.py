@@ -54,7 +54,7 @@ def advise(
     ] = Scheme.FLINK,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Advise on max parallelism, partition counts, salts and useful channels.
+    """Advise on key groups, partitions, salts, and useful channels.
 
     The loss is what the busiest worker has beyond the mean however even the keys are: whole key groups and partitions
     do not divide evenly. Of a trace the profile is read, in which every row weighs 1. No Java is started.

@@ -17,7 +17,7 @@ def lint(
     ] = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Say what is odd in a trace, what that does to conclusions, and how to mend it.
+    """Say what is odd in a trace, and what that does to conclusions.
 
     Few or default keys, drift and turnover, grain and order of times, dates gone wrong, clocks that disagree, bytes and
     costs more skewed than rows, samples that are too short. Traces carry the evidence since their ingest; an older one

@@ -116,7 +116,7 @@ def source_order(seen: Evidence) -> Finding | None:
         Severity.NOTE if is_jitter else Severity.WARNING,
         f"{count(told['late'])} of {count(told['rows'])} rows of the source{files} are late, by up to"
         f" {duration(latest_s)}; {back}: "
-        + ("it is in time order but for that." if is_jitter else "it is written in blocks, not in time order."),
+        + ("it is in time order but for that." if is_jitter else _order_of(told["steps_back"], told["rows"])),
         "The trace is sorted by time, so counts, plans and rates hold; lateness, watermarks and the order of rows of"
         " one instant are not those of production"
         + ("." if is_jitter else ", and what reads the source as it lies sees another stream."),
@@ -128,6 +128,13 @@ def source_order(seen: Evidence) -> Finding | None:
             "steps_back": told["steps_back"],
         },
     )
+
+
+def _order_of(steps_back: int, rows: int) -> str:
+    """In what order a source is that is in no time order."""
+    if steps_back * 10 < rows:
+        return f"it consists of {count(steps_back + 1)} blocks, each in time order."
+    return "it is in the order of something else than time."
 
 
 def clocks(seen: Evidence) -> Finding | None:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from adapt.core.lint.judge import judged
 from adapt.core.stream import KeyType
 from adapt.traces.ingest import ingest
 from adapt.traces.mapping import Mapping
@@ -33,6 +34,11 @@ def taken_in(tmp_path, real_traces):
     return take_in
 
 
+def findings(done):
+    """The figures of what the lint finds, by its id."""
+    return {finding.id: finding.figures for finding in judged(done.trace.profile) or ()}
+
+
 def test_weblog_2015_has_one_line_that_is_none(taken_in):
     reading = ReadOptions(FormatName.CLF)
     done = taken_in("weblog-2015/apache_logs", Mapping("host", bytes="bytes"), reading=reading)
@@ -40,6 +46,9 @@ def test_weblog_2015_has_one_line_that_is_none(taken_in):
     (refused,) = pq.read_table(done.trace.path / "_rejects").to_pylist()
     assert refused["line"] == 8_899
     assert done.trace.profile["distinct_keys"] == 1_753
+    found = findings(done)
+    assert (found["minute-of-hour"]["minute"], found["minute-of-hour"]["share"]) == (5, 1)
+    assert (found["source-order"]["late"], found["source-order"]["latest_s"]) == (9_447, 59)
 
 
 @pytest.mark.parametrize(("key", "distinct"), [("page", 35_143), ("channel", 51)])
@@ -48,6 +57,9 @@ def test_wiki_edits_are_all_kept_by_page_and_by_channel(taken_in, key, distinct)
     assert (done.trace.rows, done.rejects.rows) == (39_244, 0)
     keys = pa.chunked_array([batch.column(0) for batch in done.trace.batches(["key"])])
     assert pc.count_distinct(keys, mode="all").as_py() == distinct
+    outliers = findings(done)["outlier-dates"]
+    assert (outliers["before"], outliers["after"]) == (4, 8)
+    assert "source-order" not in findings(done)  # but for these, it is in order
 
 
 def test_reviews_are_brought_into_time_order(taken_in):
@@ -55,6 +67,8 @@ def test_reviews_are_brought_into_time_order(taken_in):
     assert (done.trace.rows, done.rejects.rows) == (578_805, 0)
     assert done.trace.key_type is KeyType.INT64
     assert done.trace.profile["distinct_keys"] == 247
+    assert findings(done)["source-order"]["late"] == 577_400
+    assert findings(done)["key-blocks"]["same_as_before"] > 0.89
 
 
 def test_flights_by_date_keep_those_without_a_tail_number(taken_in):
@@ -72,6 +86,7 @@ def test_flights_by_departure_lack_those_that_were_cancelled(taken_in):
     done = taken_in("flights/flights.csv.gz", Mapping("origin", local), time_zone="America/New_York")
     assert (done.trace.rows, done.rejects.rows) == (328_521, 8_255)
     assert done.rejects.reasons == {"time is missing": 8_255}
+    assert findings(done)["few-keys"]["keys"] == 3
     times = pa.chunked_array([batch.column(0) for batch in done.trace.batches(["ts"])])
     assert times[0].as_py().isoformat() == "2013-01-01T10:17:00+00:00"  # 05:17 in New York
     local_times = times.cast(pa.timestamp("us", "America/New_York"))
@@ -96,14 +111,18 @@ def test_fx_ticks_of_two_clocks_become_one_stream_of_utc(taken_in):
         "oanda:nzdusd": 200_182,
     }
 
+    assert "clocks" not in findings(done)  # with these five hours added
+
 
 def test_messages_are_all_kept(taken_in):
     done = taken_in("messages/CollegeMsg.txt", Mapping("int(_c0)", "_c2"))
     assert (done.trace.rows, done.rejects.rows) == (59_835, 0)
     assert done.trace.profile["distinct_keys"] == 1_350
+    assert (findings(done)["drift"]["top"], findings(done)["drift"]["kept"]) == (10, 3)
 
 
 def test_taxi_positions_are_brought_into_time_order(taken_in):
     done = taken_in("taxi/taxi-traces.csv", Mapping("_c1", "_c2"))
     assert (done.trace.rows, done.rejects.rows) == (75_000, 0)
     assert done.trace.profile["distinct_keys"] == 53
+    assert findings(done)["source-order"]["late"] == 74_489
