@@ -111,7 +111,7 @@ def check(
     master: MasterOption = "local[*]",
     conf: ConfOption = [],  # noqa: B006 - typer makes a new list
 ) -> int:
-    """Hold limits against what artefacts measured: exit code 1 if one fails.
+    """Hold limits against what was measured; exit code 1 if one fails.
 
     A limit is METRIC, perhaps rows in brackets, and <=, <, >=, > or == with an amount; it holds if it holds for every
     row. What was not measured never holds. No Java is started, unless a trace has to be counted.
