@@ -24,8 +24,8 @@ _LEARNED = 0.3
 _LEAST_WORK = 0.01
 """Part of a node's capacity below which a tick says nothing of its speed."""
 
-_TOGETHER = 4096
-"""Ticks whose plans are made together."""
+MOST_TOGETHER = 4096
+"""Ticks whose plans are made together, at most."""
 
 _CORRECTED = 0.01
 """Capacities are corrected when they change by more than this part; a planner is made anew for that."""
@@ -247,9 +247,9 @@ class Control:
         each other, which they would do for plans that are never used.
         """
         if self._options.transport is not None or self._settings.feedback:
-            self._together = 1 if self._telling else min(2 * self._together, _TOGETHER)
+            self._together = 1 if self._telling else min(2 * self._together, MOST_TOGETHER)
         else:
-            self._together = _TOGETHER
+            self._together = MOST_TOGETHER
         known = np.array([self._foreseen.popleft() for _ in range(min(self._together, len(self._foreseen)))])
         begun = self._clock()
         plans = self._shedding.plan(known)

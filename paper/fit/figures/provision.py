@@ -123,8 +123,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         charts.append(
             lines(
                 "How rates are spread",
-                "The share of the time in which an input comes faster, by minutes of real quotes; exponential rates of"
-                " the same mean would lie on the line of their name.",
+                "The share of the time in which an input comes faster: by minutes of real quotes, and as it would be by"
+                " exponential rates of the same mean.",
                 tables[len(rates)],
                 "rate",
                 "above",
@@ -226,7 +226,7 @@ def _claims_of_quotes(scope: Scope, by_quotes: Mapping[tuple[Reading, float], li
     dear, cheap = scope.costs[0], scope.costs[-1]
     told: list[tuple[Claim, Sequence[float]]] = []
     for reading in Reading:
-        plans = [int(by_quotes[reading, cost][0]["plans"]) for cost in (dear, cheap)]
+        plans, fits = ([by_quotes[reading, cost][0][what] for cost in (dear, cheap)] for what in ("plans", "feasible"))
         told.append(
             (
                 Claim(
@@ -235,7 +235,8 @@ def _claims_of_quotes(scope: Scope, by_quotes: Mapping[tuple[Reading, float], li
                     "less",
                     above(1),
                     f"time at costs ({dear:g}, {dear / 2:g}) over that at ({cheap:g}, {cheap / 2:g})",
-                    f"{plans[0]} plans become {plans[1]}.",
+                    f"{plans[0]} plans become {plans[1]}, as the share of minutes in which all fits rises from"
+                    f" {percent(fits[0])} to {percent(fits[1])} only.",
                     certainty=REBUILT,
                 ),
                 ratios(*([run["seconds"] for run in by_quotes[reading, cost]] for cost in (dear, cheap))),

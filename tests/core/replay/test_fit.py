@@ -146,7 +146,7 @@ def test_until_messages_arrive_nodes_lose_score_or_if_they_trust_each_other_are_
 def test_plans_made_for_several_ticks_together_are_void_once_capacities_are_corrected(monkeypatch, lag) -> None:
     settings = SheddingSettings(lag_ticks=lag, headroom=0.0, feedback=True, smoothing=0.7)
     together = replay((DropPlanner.EXACT,), settings, stream(40), cost_scale=1.3).outcomes[0]
-    monkeypatch.setattr(control, "_TOGETHER", 1)
+    monkeypatch.setattr(control, "MOST_TOGETHER", 1)
     one_by_one = replay((DropPlanner.EXACT,), settings, stream(40), cost_scale=1.3).outcomes[0]
     for before, after in zip(one_by_one.decisions, together.decisions, strict=True):
         assert before.rates.tolist() == after.rates.tolist()
