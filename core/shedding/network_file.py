@@ -111,8 +111,8 @@ def _operator(fields: Mapping[str, Any]) -> Operator:
 
 
 def _join_windows(where: str, window: Sequence[Any]) -> tuple[float, float]:
-    if len(window) != 2:
-        raise BadInput(f"{where}: window has {len(window)} sides; a join keeps two count windows, [tuples, tuples]")
+    if len(window) != 2 or any(isinstance(side, str) for side in window):
+        raise BadInput(f"{where}: window is {window}; a join keeps two count windows, [tuples, tuples]")
     first, second = (number_of(where, "window", side) for side in window)
     return first, second
 

@@ -215,7 +215,7 @@ def _distribution() -> Table:
             (name, float(rate), float(share))
             for name, shares in above.items()
             for rate, share in zip(grid, shares, strict=True)
-            if share > 0
+            if share >= 1 / len(rates)
         ],
     )
 
