@@ -9,7 +9,7 @@ import typer
 from adapt.cli.options import MOST_CHANNELS
 from adapt.cli.output import Format, FormatOption, show
 from adapt.core.errors import UsageError
-from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioners.names import Engine
 
 
 def advise(
@@ -50,8 +50,8 @@ def advise(
         str, typer.Option("--tolerance", metavar="T", help="Most load over the mean that a key alone may make.")
     ] = "1.2",
     engine: Annotated[
-        Scheme, typer.Option("--engine", metavar="[spark|kafka|flink]", help="Whose hash places salted keys.")
-    ] = Scheme.FLINK,
+        Engine, typer.Option("--engine", metavar="[spark|kafka|flink]", help="Whose hash places salted keys.")
+    ] = Engine.FLINK,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Advise on key groups, partitions, salts, and useful channels.

@@ -14,7 +14,7 @@ from adapt.core.frequencies.tables import NULL_KEY
 from adapt.core.partitioners.flink import FlinkPartitioner
 from adapt.core.partitioners.kafka import KafkaPartitioner
 from adapt.core.partitioners.key_text import key_to_text
-from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioners.names import Engine
 from adapt.core.partitioners.partitioner import Partitioner
 from adapt.core.partitioners.spark import SparkPartitioner
 from adapt.core.stream import KeyType
@@ -32,10 +32,10 @@ MOST_KEYS = 10
 KNOWN_KEYS = 10_000
 """Heaviest counted keys that can be asked for; lighter ones need no salts."""
 
-PARTITIONERS: Mapping[Scheme, Callable[[int, int | None], Partitioner]] = {
-    Scheme.SPARK: lambda channels, _: SparkPartitioner(channels),
-    Scheme.KAFKA: lambda channels, _: KafkaPartitioner(channels),
-    Scheme.FLINK: FlinkPartitioner,
+PARTITIONERS: Mapping[Engine, Callable[[int, int | None], Partitioner]] = {
+    Engine.SPARK: lambda channels, _: SparkPartitioner(channels),
+    Engine.KAFKA: lambda channels, _: KafkaPartitioner(channels),
+    Engine.FLINK: FlinkPartitioner,
 }
 """Whose hash places salted keys: for so many channels, and a max parallelism."""
 
@@ -58,7 +58,7 @@ class Job:
     parallelism: int
     max_parallelism: int | None = None
     partitions: int | None = None
-    engine: Scheme = Scheme.FLINK
+    engine: Engine = Engine.FLINK
     tolerance: Fraction = Fraction(6, 5)
 
     def __post_init__(self) -> None:

@@ -129,10 +129,11 @@ def key_blocks(seen: Evidence) -> Finding | None:
     source = (seen.lint.get("source") or {}).get("all")
     if source and 1 - source["stretches"] / source["rows"] >= BLOCKS:
         together = 1 - source["stretches"] / source["rows"]
+        first = "the first " if source["rows"] < seen.rows else ""
         return Finding(
             "key-blocks",
             Severity.NOTE,
-            f"The source stands key by key: {count(source['rows'])} rows of {count(source['keys'])} keys in"
+            f"The source stands key by key: {first}{count(source['rows'])} rows of {count(source['keys'])} keys in"
             f" {count(source['stretches'])} stretches of one key ({share(together)} of all rows follow one of their"
             f" key; by time it is {share(same)}).",
             "The trace is sorted by time, so counts and plans hold; what reads the source as it lies has one key, and"

@@ -104,17 +104,20 @@ def _as_it_lies(seen: Evidence) -> str:
 def source_order(seen: Evidence) -> Finding | None:
     """Rows of the source that are out of time order."""
     source = seen.lint.get("source")
-    told = source and (source["without_outliers"] or source["all"])
-    if not told or told["late"] < LATE_SHARE * told["rows"]:
+    if not source:
+        return None
+    told = source["without_outliers"] or source["all"]
+    if told["late"] < LATE_SHARE * told["rows"]:
         return None
     latest_s = told["latest_us"] / 1e6
     is_jitter = latest_s < LATE_SPAN * seen.span_s
     files = f" in {count(told['files'])} files" if told["files"] > 1 else ""
+    first = "first " if source["all"]["rows"] < seen.rows else ""  # a long source is looked at in part
     back = "time steps back " + ("once" if told["steps_back"] == 1 else f"{count(told['steps_back'])} times")
     return Finding(
         "source-order",
         Severity.NOTE if is_jitter else Severity.WARNING,
-        f"{count(told['late'])} of {count(told['rows'])} rows of the source{files} are late, by up to"
+        f"{count(told['late'])} of the {first}{count(told['rows'])} rows of the source{files} are late, by up to"
         f" {duration(latest_s)}; {back}: "
         + ("it is in time order but for that." if is_jitter else _order_of(told["steps_back"], told["rows"])),
         "The trace is sorted by time, so counts, plans and rates hold; lateness, watermarks and the order of rows of"

@@ -24,7 +24,7 @@ def test_a_web_log_is_told_of_by_ingest_lint_and_report(adapt, real_traces, tmp_
         "lint: warning: bytes-skew: The heaviest key by bytes, /misc/sample.log, has 47.44% of all bytes and 0.24% of"
         " the rows; the heaviest by rows, /favicon.ico, has 8.07% of these."
     )
-    assert "source-order: 9 447 of 9 999 rows of the source are late, by up to 59 s" in lines[2]
+    assert "source-order: 9 447 of the 9 999 rows of the source are late, by up to 59 s" in lines[2]
     reported = adapt.done("report", trace, "--html", tmp_path / "web.html")
     assert "The lint found 1 severe, 1 warning, 1 note: minute-of-hour, bytes-skew, source-order." in reported.err
     assert "minute-of-hour" in reported.out
