@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -21,11 +22,13 @@ from adapt.core.resources.functions import Resources
 
 from .literal import LITERAL
 
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
 LETTERS = ["".join(letters) for letters in product("CLQ", repeat=3)]
 UTILITIES = list(UtilityName)
 of_the_paper = pytest.mark.parametrize("construction", [Construction(name) for name in LITERAL])
 
 
+@cache
 def random_problem(seed: int, most_keys: int, most_channels: int, most_count: int, columns: int = 0) -> Problem:
     """A step of any kind: growing, shrinking or neither; keys new, kept, departed and gone; many equal counts.
 
@@ -51,7 +54,7 @@ def random_problem(seed: int, most_keys: int, most_channels: int, most_count: in
 
 
 @of_the_paper
-@pytest.mark.parametrize("first", range(0, 2400, 600))
+@pytest.mark.parametrize("first", range(0, 2400 if SOAK else 600, 600))
 def test_the_mapping_is_that_of_the_literal_form(construction, first):
     for seed in range(first, first + 600):
         problem = random_problem(seed, most_keys=12, most_channels=6, most_count=99)
@@ -60,7 +63,7 @@ def test_the_mapping_is_that_of_the_literal_form(construction, first):
 
 @of_the_paper
 def test_the_mapping_with_pinned_keys_is_that_of_the_literal_form(construction):
-    for seed in range(600):
+    for seed in range(600 if SOAK else 300):
         problem = random_problem(seed, most_keys=12, most_channels=6, most_count=99)
         random = np.random.default_rng(seed)
         keys, channels = len(problem.counts), problem.channels
@@ -81,7 +84,7 @@ def column_of(random, name: str, keys: int, most: int) -> MeasuredColumn:
 @pytest.mark.parametrize("columns", [1, 2, 3])
 def test_the_mapping_of_measured_loads_is_that_of_the_literal_form(construction, columns):
     distinct = 0
-    for seed in range(400):
+    for seed in range(400 if SOAK else 300):
         problem = random_problem(seed, most_keys=10, most_channels=5, most_count=99, columns=columns)
         distinct = max(distinct, len(Balance.of(problem).loads))
         assert CONSTRUCTIONS[construction](problem).tolist() == LITERAL[construction](problem), f"seed {seed}"
