@@ -22,7 +22,7 @@ from adapt.cli.output import (
 from adapt.core.table import Table
 
 if TYPE_CHECKING:
-    from adapt.traces.reporting import Reported
+    from adapt.traces.reports.reported import Reported
 
 DETAIL_ROWS = 8
 

@@ -73,7 +73,8 @@ def lint_sentence(findings: Sequence[Finding] | None, trace: str) -> str:
         return "The lint found nothing odd."
     by_severity = Counter(finding.severity for finding in findings)
     told = ", ".join(f"{by_severity[severity]} {severity}" for severity in Severity if by_severity[severity])
-    return f"The lint found {told}: {', '.join(finding.id for finding in findings)}."
+    things = "thing" if len(findings) == 1 else "things"
+    return f"The lint found {len(findings)} {things} ({told}): {', '.join(finding.id for finding in findings)}."
 
 
 def findings_table(findings: Sequence[Finding], title: str = "Lint") -> Table:

@@ -19,7 +19,7 @@ from adapt.traces.mapping import Mapping
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes are watched as Linux lets them be")
 
 SEED = 8
-KILLS = 80 if os.environ.get("ADAPT_SOAK") else 5
+KILLS = 80 if os.environ.get("ADAPT_SOAK") else 8
 ROWS = 20_000
 STEPS = ("looking through the files", "reading", "setting bad rows aside", "sorting by time", "profiling")
 LONGEST_S = 0.8

@@ -1,0 +1,23 @@
+"""A comparison: the verdict on the stream, and what each scheme would do."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from adapt.core.report.by_channels import comparison
+from adapt.core.verdict.compared import at_channels, told_of
+from adapt.traces.artefacts.answers import found_in
+from adapt.traces.artefacts.comparisons import read_comparison
+from adapt.traces.artefacts.manifest import Manifest
+from adapt.traces.reports.reported import Reported, reported_of
+
+
+def told(path: Path, manifest: Manifest) -> Reported:
+    """The verdict, and the schemes beside each other."""
+    stored = read_comparison(path)
+    answer = found_in(manifest.summary, str(path))
+    said = reported_of(path, manifest, [], [stored.table], comparison(stored.table))
+    if answer is None:
+        return replace(said, sentences=("Made without a verdict, by an earlier version; compare again for it.",))
+    verdict = answer.verdict
+    first = (at_channels(stored.table, 0 if verdict is None else verdict.channels), *answer.channels_tables())
+    return replace(said, lead=(*answer.lead, *told_of(stored.table, verdict)), first=first, answer=answer)

@@ -1,0 +1,38 @@
+"""Counted keys: the verdict on their stream, the hot ones, the law that their counts follow."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.frequencies.tables import counts_table, heaviest_table, rank_share_table
+from adapt.core.frequencies.zipf_fit import zipf_table
+from adapt.core.partitioners.names import Engine
+from adapt.core.report.of_keys import rank_frequency, top_keys
+from adapt.core.resources.functions import Resources
+from adapt.core.verdict.answer import Answer
+from adapt.traces.artefacts.answers import found_in
+from adapt.traces.artefacts.frequencies import read_frequencies
+from adapt.traces.artefacts.manifest import Manifest
+from adapt.traces.reports.reported import Reported, reported_of
+
+
+def told(path: Path, manifest: Manifest) -> Reported:
+    """The verdict on the stream, the hot keys, and the law of their counts."""
+    frequencies, _ = read_frequencies(path)
+    counts, heaviest, law = counts_table(frequencies), heaviest_table(frequencies), zipf_table(frequencies)
+    exact = "exactly" if frequencies.exact else f"to within {frequencies.epsilon:.3g} of the total"
+    about = "" if frequencies.exact or not frequencies.complete_above else "About "
+    sentences = [f"{about}{frequencies.distinct:,} keys, weighed by {frequencies.weight}, counted {exact}.", law.note]
+    charts = (rank_frequency(rank_share_table(frequencies)), top_keys(heaviest))
+    answer = found_in(manifest.summary, str(path)) or _answer_on(frequencies)
+    hot = answer.hot_keys.table()
+    said = reported_of(path, manifest, sentences, [hot, counts, law, heaviest], charts)
+    return replace(said, lead=tuple(answer.lead), first=(hot,), answer=answer)
+
+
+def _answer_on(frequencies: Frequencies) -> Answer:
+    """The verdict on counts that were made without one: at the usual channels, under the usual engine."""
+    from adapt.core.verdict.answering import answer_on
+    from adapt.traces.counting.count import DEFAULT_CHANNELS
+
+    return answer_on(frequencies, Engine.SPARK, DEFAULT_CHANNELS, Resources())

@@ -1,0 +1,20 @@
+"""A query network: its diagram, and the load of every node."""
+
+from pathlib import Path
+
+from adapt.core.report.of_network import network_charts
+from adapt.core.shedding.network_tables import NetworkLoad
+from adapt.traces.artefacts.manifest import hash_of
+from adapt.traces.fit_replaying import open_network
+from adapt.traces.reports.reported import Reported
+
+
+def told(path: Path) -> Reported:
+    """The load of its nodes, and a diagram."""
+    network = open_network(path)
+    load = NetworkLoad.of(network.read.network)
+    nodes = load.nodes()
+    content = hash_of(network.text)
+    made = {"artefact": path.name, "kind": "network", "content_hash": content}
+    charts = network_charts(network.read.network, nodes)
+    return Reported(path.name, "network", content, tuple(load.sentences()), (load.elements(), nodes), charts, made)

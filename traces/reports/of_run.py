@@ -1,0 +1,90 @@
+"""A run: what its mechanism did over time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from adapt.core.errors import BadInput
+from adapt.core.replay.fit_tables import planners_told, tables_of_arcs
+from adapt.core.replay.run import verdict_under
+from adapt.core.report.chart import Chart
+from adapt.core.report.of_shedding import shedding_charts
+from adapt.core.report.of_stage import elastic_charts, stage_charts
+from adapt.core.report.over_time import imbalance_per_period, migration_per_period
+from adapt.core.table import Kind, Table
+from adapt.traces.artefacts.manifest import Manifest
+from adapt.traces.artefacts.runs import StoredRun, read_run
+from adapt.traces.reports.reported import Reported, reported_of, shown
+
+Told: TypeAlias = tuple[Sequence[str], Sequence[Table], Sequence[Chart]]
+"""Sentences, tables, charts."""
+
+
+def told(path: Path, manifest: Manifest) -> Reported:
+    """What its mechanism did, over time."""
+    run = read_run(path)
+    if run.mechanism not in _MECHANISMS:
+        raise BadInput(f"{path} is a run of {run.mechanism}, of which there is no report")
+    sentences, tables, charts = _MECHANISMS[run.mechanism](run)
+    return reported_of(path, manifest, sentences, tables, charts)
+
+
+def _repartition(run: StoredRun) -> Told:
+    periods = run.periods.records()
+    sentences = _of_periods(periods) if periods else ["No period has any row."]
+    return sentences, [run.summary, run.periods], (imbalance_per_period(run.periods), migration_per_period(run.periods))
+
+
+def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which period was the worst, and how bad it had to be."""
+    worst = max(periods, key=lambda row: float(row["imbalance"] or 0))
+    is_first = worst is periods[0]
+    counted = "1 period" if len(periods) == 1 else f"{len(periods):,} periods"
+    sentences = [
+        f"{counted}; the worst imbalance, {shown(worst['imbalance'], Kind.RATIO)}, came in the"
+        f" {'first, which' if is_first else 'one that'} begins {shown(worst['start'], Kind.TIME)}, where no placement"
+        f" of whole keys does better than {shown(worst['imbalance_floor'], Kind.RATIO)}."
+    ]
+    if is_first and len(periods) > 1:
+        after = max(periods[1:], key=lambda row: float(row["imbalance"] or 0))
+        sentences.append(
+            "That first period runs on hashing alone, as there is no earlier one to build a plan from; the worst after"
+            f" it is {shown(after['imbalance'], Kind.RATIO)}."
+        )
+    return sentences
+
+
+def _flux(run: StoredRun) -> Told:
+    tables = run.tables
+    cases, summary = verdict_under(tables["cases"], run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"])]
+    further = [tables[name] for name in ("crashes", "moves", "rounds") if tables[name].rows]
+    charts = stage_charts(tables["intervals"], tables["sites"], tables["moves"])
+    return sentences, [replace(cases, note=""), summary, tables["intervals"], tables["sites"], *further], charts
+
+
+def _elastic(run: StoredRun) -> Told:
+    tables = run.tables
+    cases, summary = verdict_under(tables["cases"], run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"])]
+    series = [tables[name] for name in ("steps", "intervals", "sites", "moves") if tables[name].rows]
+    charts = elastic_charts(tables["intervals"], tables["sites"], tables["moves"])
+    return sentences, [replace(cases, note=""), summary, *series], charts
+
+
+def _fit(run: StoredRun) -> Told:
+    tables = run.tables
+    planners, summary = verdict_under(tables["planners"], run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"])]
+    charts = shedding_charts(tables["planners"], tables["ticks"], tables["nodes"])
+    told = [replace(planners_told(planners), note=""), summary, *tables_of_arcs(tables["drops"])]
+    return sentences, told, charts
+
+
+_MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {
+    "repartition": _repartition,
+    "flux": _flux,
+    "elastic": _elastic,
+    "fit": _fit,
+}

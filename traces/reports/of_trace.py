@@ -1,0 +1,52 @@
+"""A trace: how much of what it holds, and what lint found in it."""
+
+from pathlib import Path
+
+from adapt.core.lint.finding import findings_table, lint_sentence
+from adapt.core.lint.judge import judged
+from adapt.core.report.of_keys import rank_frequency, top_keys
+from adapt.core.report.over_time import rate_over_time
+from adapt.core.table import Kind
+from adapt.traces.artefacts.manifest import Manifest
+from adapt.traces.artefacts.trace import open_trace
+from adapt.traces.artefacts.trace_tables import (
+    overview,
+    rank_table,
+    rate_table,
+    refused,
+    streams_table,
+    top_keys_table,
+)
+from adapt.traces.reports.reported import Reported, reported_of, shown
+
+
+def told(path: Path, manifest: Manifest) -> Reported:
+    """Its rows and keys, what lint found, and what it refused."""
+    trace = open_trace(path)
+    facts = overview(trace).records()[0]
+    heaviest = top_keys_table(trace)
+    share = facts["top_share"]
+    sentences = [
+        f"{shown(facts['rows'], Kind.COUNT)} rows of {shown(facts['keys'], Kind.COUNT)} keys"
+        f" from {shown(facts['first'], Kind.TIME)} to {shown(facts['last'], Kind.TIME)}."
+    ]
+    if isinstance(share, float) and share > 0:
+        sentences.append(
+            f"The heaviest key, {heaviest.rows[0][0]}, has {shown(share, Kind.SHARE)} of all rows:"
+            f" as long as a key stays whole, more than {1 / share:.3g} channels cannot all be busy."
+        )
+    if facts["refused"]:
+        rows = "row" if facts["refused"] == 1 else "rows"
+        sentences.append(f"{shown(facts['refused'], Kind.COUNT)} {rows} of the source did not fit; kept aside.")
+    findings = judged(trace.profile)
+    sentences.append(lint_sentence(findings, path.name))
+    streams = streams_table(trace)
+    tables = [
+        overview(trace),
+        *([findings_table(findings)] if findings else []),
+        *([refused(trace)] if facts["refused"] else []),
+        *([streams] if streams else []),
+        heaviest,
+    ]
+    charts = (rate_over_time(rate_table(trace)), rank_frequency(rank_table(trace)), top_keys(heaviest))
+    return reported_of(path, manifest, sentences, tables, charts)
