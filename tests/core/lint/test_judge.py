@@ -251,7 +251,7 @@ def test_findings_are_told_as_tables_and_in_a_sentence():
     found = judged(profile(clean(12, keys=3, days=1.0)))
     assert [row[1] for row in findings_columns(found).rows] == ["few-keys", "short-span"]
     assert [row[0] for row in findings_table(found).rows if row[0]] == ["severe", "note"]
-    assert lint_sentence(found, "x.trace") == "The lint found 1 severe, 1 note: few-keys, short-span."
+    assert lint_sentence(found, "x.trace") == "The lint found 2 things (1 severe, 1 note): few-keys, short-span."
     assert lint_sentence([], "x.trace") == "The lint found nothing odd."
     assert "adapt lint x.trace" in lint_sentence(None, "x.trace")
 
