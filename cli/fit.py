@@ -151,6 +151,16 @@ def fit(
             rich_help_panel=PLANNING_PANEL,
         ),
     ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            "--workload",
+            metavar="RATES.csv",
+            help="How likely rates are, for solver-w: a column of tuples/s for each input; or exponential, around the"
+            " rates of the network. As they are in the trace, if left out.",
+            rich_help_panel=PLANNING_PANEL,
+        ),
+    ] = None,
     message_delay: Annotated[
         str | None,
         typer.Option(
@@ -223,6 +233,7 @@ def fit(
     from adapt.traces.artefacts.trace import open_trace
     from adapt.traces.artefacts.whole import check_folder_free
     from adapt.traces.fit_replaying import open_network, replay_fit_trace
+    from adapt.traces.workloads import open_workload
 
     if out is not None:
         check_folder_free(out, force=force)
@@ -238,6 +249,7 @@ def fit(
         "drops": drops,
         "batch": batch,
     }
+    likely = None if workload is None else open_workload(workload, named.read.network)
     settings = _settings(named.read.settings, {name: value for name, value in given.items() if value is not None})
     options = FitOptions(
         planners=_planners(planner or []) or (settings.planner,),
@@ -251,6 +263,7 @@ def fit(
         transport=_transport(message_delay, message_jitter, message_loss),
         trusting=trusting,
         most_plans=MOST_PLANS if most_plans is None else most_plans,
+        workload=None if likely is None else likely.workload,
     )
     opened, kept_before = open_trace(trace), plans is not None and plans.exists()
     with stages() as progress:
@@ -262,6 +275,7 @@ def fit(
             clock=perf_counter,
             speedup=speedup,
             plans=plans,
+            workload_told=None if likely is None else likely.told,
             force=force,
             command=command_line(),
             progress=progress,

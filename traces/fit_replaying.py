@@ -1,6 +1,6 @@
 """Replaying a trace from disk through a query network that sheds load, and keeping what came out; without Spark."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ def replay_fit_trace(
     clock: Callable[[], float],
     speedup: float = 1.0,
     plans: Path | None = None,
+    workload_told: Mapping[str, Any] | None = None,
     force: bool = False,
     command: str = "adapt.traces.fit_replaying.replay_fit_trace",
     progress: Progress = silent,
@@ -77,6 +78,7 @@ def replay_fit_trace(
         speedup: Trace seconds that pass in a second of the network.
         plans: Where the plans made in advance are kept: used if there are any, else made and put there, before anything
             is run.
+        workload_told: Where the workload of `options` comes from, for the run to keep.
         force: Replace an artefact at `out`.
         command: What the manifest says made the run.
         progress: Told what is being done, the rows done and the rows in all.
@@ -95,6 +97,8 @@ def replay_fit_trace(
     binding.check(trace.columns)
     columns = binding.columns
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
+    if workload_told is not None:
+        parameters["workload"] = dict(workload_told)
     inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
     kept = None if plans is None else _Kept(plans, network, options, Provenance(command, parameters, inputs))
     run = replay_fit(

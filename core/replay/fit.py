@@ -34,7 +34,7 @@ from adapt.core.shedding.running.tuples import Tuples
 from adapt.core.shedding.settings import SheddingSettings
 from adapt.core.shedding.solver import MOST_PLANS
 from adapt.core.shedding.wiring import Wiring
-from adapt.core.shedding.workload import Observed
+from adapt.core.shedding.workload import Observed, Workload
 from adapt.core.stage.shed_factor import Overload
 from adapt.core.table import Table
 
@@ -59,6 +59,7 @@ class FitOptions:
             by then, and what changes later at once.
         trusting: Whether nodes let in whatever others send, be it what these should have dropped.
         most_plans: A table made in advance has no more plans; what they then lose may be above epsilon.
+        workload: How likely rates are, for solver-w; None, as they are in the stream.
     """
 
     planners: tuple[DropPlanner, ...]
@@ -72,6 +73,7 @@ class FitOptions:
     transport: Transport | None = None
     trusting: bool = False
     most_plans: int = MOST_PLANS
+    workload: Workload | None = None
 
     def __post_init__(self) -> None:
         if self.most_plans < 1:
@@ -275,7 +277,7 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
         headroom=options.settings.headroom,
         epsilon=options.settings.epsilon,
         most_rates=None if highest is None else np.where(highest > 0, highest, 1.0),
-        workload=None if rates is None else Observed(rates),
+        workload=options.workload or (None if rates is None else Observed(rates)),
         grid=options.grid,
         distance=options.distance,
         most_plans=options.most_plans,

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adapt.traces.artefacts.manifest import read_manifest
 from adapt.traces.artefacts.runs import read_run
 from tests.traces.small_traces import write_trace
 
@@ -157,6 +158,15 @@ def test_a_run_is_printed_and_kept_the_same(adapt, here):
     assert read_run(here / "x.fit").as_data() == document
     for format in ("table", "csv", "md"):
         assert "exact" in adapt.done("replay", "fit", "x.trace", "-n", "n.toml", "--format", format).out
+
+
+def test_solver_w_plans_for_the_rates_that_are_given(adapt, here):
+    line = "x.trace -n two.toml --planner solver-w --epsilon 0.05 --most-plans 12 --flow fluid".split()
+    learned = told(adapt, *line)
+    (here / "calm.csv").write_text("clicks,orders\n1,1\n2,2\n")
+    calm = told(adapt, *line, "--workload", "calm.csv", "-o", "calm.fit")
+    assert calm["planners"][0]["score"] < learned["planners"][0]["score"]
+    assert read_manifest(here / "calm.fit").made.parameters["workload"]["name"] == "calm.csv"
 
 
 def test_rows_are_bound_by_column_key_and_bucket(adapt, here):
