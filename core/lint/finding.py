@@ -72,9 +72,13 @@ def lint_sentence(findings: Sequence[Finding] | None, trace: str) -> str:
     if not findings:
         return "The lint found nothing odd."
     by_severity = Counter(finding.severity for finding in findings)
-    told = ", ".join(f"{by_severity[severity]} {severity}" for severity in Severity if by_severity[severity])
+    told = ", ".join(_counted(by_severity[severity], severity) for severity in Severity if by_severity[severity])
     things = "thing" if len(findings) == 1 else "things"
     return f"The lint found {len(findings)} {things} ({told}): {', '.join(finding.id for finding in findings)}."
+
+
+def _counted(findings: int, severity: Severity) -> str:
+    return f"{findings} {severity}{'s' if findings > 1 and severity is not Severity.SEVERE else ''}"
 
 
 def findings_table(findings: Sequence[Finding], title: str = "Lint") -> Table:
