@@ -103,7 +103,8 @@ def _of(judged: Judged) -> str:
     told = ", ".join(f"{label}={value}" for label, value in judged.where.items() if label != "artefact")
     if judged.rows == 1:
         return f"{judged.artefact}: {told}" if told else judged.artefact
-    failing = f"{judged.failed:,} of {judged.rows:,} rows fail" if judged.failed else f"of {judged.rows:,} rows"
+    fail = "fails" if judged.failed == 1 else "fail"
+    failing = f"{judged.failed:,} of {judged.rows:,} rows {fail}" if judged.failed else f"of {judged.rows:,} rows"
     return f"{judged.artefact}: {failing}, worst: {told}"
 
 
