@@ -26,6 +26,7 @@ LONG = ("claims", "journeys", "contracts", "paper")
 """Folders of long tests."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests are spread over processes, those on Spark share one, and each other file stays whole.
 
