@@ -72,6 +72,10 @@ class Strip:
         """The width at which no cell folds."""
         return max((_cells_wide(cell) for cell in self.cells), default=0)
 
+    def lines(self) -> int:
+        """How many lines its longest cell takes at least."""
+        return max(1, -(-self.natural() // max(self.width, 1)))
+
     def least(self) -> int:
         """The width below which the column is no longer legible: only text may fold."""
         is_whole = is_numeric(self.column.kind) or self.column.kind is Kind.TIME
@@ -155,11 +159,16 @@ def _taken(strips: Sequence[Strip]) -> int:
 
 
 def _grown(strips: list[Strip], width: int) -> list[Strip]:
-    """The room left in the block given out: first to cells that fold, then to names that fold."""
-    for target in (Strip.natural, Strip.named):
-        for at, strip in enumerate(strips):
-            room = width - _taken(strips)
-            strips[at] = strip.wide(max(strip.width, min(target(strip), strip.width + max(0, room))))
+    """The room left in the block given out: to cells that fold, the most folded first, then to names that fold."""
+    while (room := width - _taken(strips)) > 0:
+        at = max(range(len(strips)), key=lambda each: strips[each].lines())
+        lines = strips[at].lines()
+        if lines == 1:
+            break
+        strips[at] = strips[at].wide(min(strips[at].width + room, -(-strips[at].natural() // (lines - 1))))
+    for at, strip in enumerate(strips):
+        room = width - _taken(strips)
+        strips[at] = strip.wide(max(strip.width, min(strip.named(), strip.width + max(0, room))))
     barred = [at for at, strip in enumerate(strips) if strip.lengths]
     room = (width - _taken(strips)) // max(len(barred), 1)
     for at in barred:

@@ -171,6 +171,15 @@ def test_a_wide_table_is_cut_into_blocks_that_repeat_what_tells_rows_apart(monke
         assert shown in text
 
 
+def test_room_goes_to_the_cells_that_fold_most():
+    columns = [Column("reason"), Column("rows", Kind.COUNT), Column("text")]
+    (block,) = blocks(Table.of("t", columns, [("a b " * 10, 1, "long text " * 30)]), 80)
+    reason, _, text = block
+    assert sum(strip.width for strip in block) + 4 == 80
+    assert text.width > 2 * reason.width
+    assert text.lines() <= 6
+
+
 def test_a_wide_terminal_is_used(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert printed(COMPARISON, Format.TABLE).count("scheme") == 1
