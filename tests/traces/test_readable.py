@@ -1,6 +1,7 @@
 """Input in a folder that is locked: bad input in one sentence from every command, not a bug."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -42,10 +43,16 @@ def test_a_locked_folder_is_bad_input(adapt, locked, line):
 
 
 def test_a_folder_that_cannot_be_listed_is_bad_input(adapt, tmp_path, monkeypatch):
-    def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
+    folder = tmp_path / "unlisted"
+    folder.mkdir()
+    listed = Path.iterdir
 
-    monkeypatch.setattr("pathlib.Path.iterdir", refuse)
-    assert f"{tmp_path}: cannot be read: Permission denied" in adapt.refused(
-        3, "ingest", tmp_path, "--key", "k", "-o", "x.trace"
+    def refuse(path):
+        if path == folder:
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert f"{folder}: cannot be read: Permission denied" in adapt.refused(
+        3, "ingest", folder, "--key", "k", "-o", tmp_path / "x.trace"
     )
