@@ -19,7 +19,7 @@ from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.runs import write_run
 from adapt.traces.artefacts.trace import Trace
 from adapt.traces.artefacts.whole import check_folder_free
-from adapt.traces.flux_replaying import check_columns, rows_of, state_tuples
+from adapt.traces.flux_replaying import check_columns, rows_of, with_state
 from adapt.traces.progress import Progress, silent
 
 
@@ -90,10 +90,7 @@ def replay_elastic_trace(
         reading = replace(reading, partitions=replace(reading.partitions, own=_heaviest(trace, options)))
     rows = rows_of(trace, reading)
     demand = Demand.of(rows.chunks(), settings)
-    if options.state is not None:
-        settings = replace(
-            settings, state_tuples=state_tuples(trace, reading, options.state, demand, settings.costs.tuple_bytes)
-        )
+    settings = with_state(settings, trace, reading, options.state, demand)
     told: dict[str, Any] = {"state_from": options.state and options.state.value, "own_keys": options.own_keys}
     run = replay_elastic(
         rows,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.replay.demand import Demand
@@ -85,10 +84,7 @@ def replay_flux_trace(
     rows = rows_of(trace, reading)
     progress("reading", 0, trace.rows)
     demand = Demand.of(rows.chunks(), settings, options.conditions.faults)
-    if options.state is not None:
-        settings = replace(
-            settings, state_tuples=state_tuples(trace, reading, options.state, demand, settings.costs.tuple_bytes)
-        )
+    settings = with_state(settings, trace, reading, options.state, demand)
     parameters = parameters_of(settings, reading, options.adapting, options.conditions, options.duration_s)
     told: dict[str, Any] = {"state_from": options.state and options.state.value, "plan": options.plan}
     run = replay_flux(
@@ -165,13 +161,18 @@ def check_key_type(trace: Trace, key_type: KeyType, plan: Path) -> None:
         )
 
 
-def state_tuples(trace: Trace, reading: Reading, state: Weight, demand: Demand, tuple_bytes: int) -> NDArray[np.int64]:
-    """The state of each partition in tuples, as many as it has rows or as its rows have bytes; shape (partitions,)."""
-    if state is Weight.COUNT:
-        return demand.rows
-    batches: Iterator[pa.RecordBatch] = trace.batches([KEY, BYTES], _encoded(trace, [KEY]))
-    sums = bytes_by_partition(batches, reading.partitions)
-    return np.asarray(np.maximum(1, -(-sums // tuple_bytes)))
+def with_state(
+    settings: StageSettings, trace: Trace, reading: Reading, state: Weight | None, demand: Demand
+) -> StageSettings:
+    """The stage, each partition's state in tuples: as said, or as many as it has rows or as its rows have bytes."""
+    if state is None:
+        return settings
+    tuples = demand.rows
+    if state is not Weight.COUNT:
+        batches: Iterator[pa.RecordBatch] = trace.batches([KEY, BYTES], _encoded(trace, [KEY]))
+        sums = bytes_by_partition(batches, reading.partitions)
+        tuples = np.asarray(np.maximum(1, -(-sums // settings.costs.tuple_bytes)))
+    return replace(settings, state_tuples=tuples)
 
 
 def _encoded(trace: Trace, columns: list[str]) -> list[str]:
