@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.frequencies.order import key_order
@@ -113,8 +112,3 @@ def hashes_of(keys: pa.Array) -> Hashes:
     if keys.null_count:  # null and the empty key hash alike; null is told apart by a hash of its own
         hashes = np.where(keys.is_null().to_numpy(zero_copy_only=False), np.uint64(42), hashes)
     return hashes
-
-
-def distinct_keys(keys: pa.Array) -> pa.Array:
-    """The distinct keys of a column; null is one."""
-    return pc.unique(keys)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.frequencies.sketches import DistinctSketch, HeavyKeys, distinct_keys, merge_heavy
+from adapt.core.frequencies.sketches import DistinctSketch, HeavyKeys, merge_heavy
 
 streams = st.lists(st.lists(st.none() | st.sampled_from("abcdefgh") | st.just(""), min_size=1, max_size=20), min_size=1)
 
@@ -143,7 +143,3 @@ def test_many_keys_are_estimated_within_five_standard_errors(prefix):
         keys = [f"{prefix}{place}" for place in range(first, first + 5_000)]
         sketch = sketch.with_keys(pa.array(keys + keys[:100]))
     assert sketch.estimate() == pytest.approx(true, rel=5 / np.sqrt(2046))
-
-
-def test_null_is_a_distinct_key():
-    assert distinct_keys(pa.array(["a", None, "a", None, ""])).to_pylist() == ["a", None, ""]
