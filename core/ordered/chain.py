@@ -1,7 +1,9 @@
 """A linear chain of operators, as a user describes it: each reads what the one before it gives."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.names import KINDS_OF, FunctionName, OperatorKind, PartitionBy
@@ -14,6 +16,19 @@ LONGEST_COST_US = 1e9
 
 
 @dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """A function that a user wrote in Python.
+
+    Attributes:
+        name: As the chain names it, `module:function`.
+        call: Given the value of a tuple and the state of its key, which it may change, the values of the outputs.
+    """
+
+    name: str
+    call: Callable[[int, dict[Any, Any]], Iterable[int]]
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """One operator.
 
@@ -23,8 +38,8 @@ class Operator:
         key: Column whose values have a state each; of a partitioned operator only.
         partitions: How many parts the keys are divided into, 1 to 2^20; None where a plan says it.
         by: How.
-        cost: Microseconds of work a tuple, or the column that has them; for `work` only.
-        selectivity: Outputs a tuple, on average; for `work` only.
+        cost: Microseconds of work a tuple, or the column that has them; for `work` and functions in Python only.
+        selectivity: Outputs a tuple, on average; likewise.
         function: What it computes.
 
     Raises:
@@ -40,7 +55,7 @@ class Operator:
     by: PartitionBy = PartitionBy.HASH
     cost: float | str = 0.0
     selectivity: float = 1.0
-    function: FunctionName = FunctionName.WORK
+    function: FunctionName | PythonFunction = FunctionName.WORK
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -100,6 +115,8 @@ def _check_function(operator: Operator) -> None:
         raise BadInput(f"{where} costs from 0 to {LONGEST_COST_US:g} microseconds a tuple, not {operator.cost:g}")
     if not 0 <= operator.selectivity < MOST_OUTPUTS:
         raise BadInput(f"{where} gives from 0 to below {MOST_OUTPUTS} outputs a tuple, not {operator.selectivity:g}")
+    if isinstance(operator.function, PythonFunction):
+        return
     if operator.kind not in KINDS_OF[operator.function]:
         kinds = " or ".join(sorted(KINDS_OF[operator.function]))
         raise BadInput(f"{where} is {operator.kind}, and {operator.function} is for one that is {kinds}")

@@ -1,32 +1,56 @@
 """A chain as a user writes it: TOML text, an [[operator]] for each in the order in which tuples pass them."""
 
+import re
 import tomllib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
 
 from adapt.core.errors import BadInput
-from adapt.core.ordered.chain import Chain, Operator
+from adapt.core.ordered.chain import Chain, Operator, PythonFunction
 from adapt.core.ordered.names import FunctionName, OperatorKind, PartitionBy
 from adapt.core.toml_elements import Element, called, elements, number_of, only
 
 _KNOWN = ("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function")
 
 
-def read_chain(text: str) -> Chain:
+Load: TypeAlias = Callable[[str], PythonFunction]
+"""Finds a function in Python by `module:function`."""
+
+
+def read_chain(text: str, load: Load | None = None) -> Chain:
     """A chain from the text of its file.
 
+    Args:
+        text: All of it.
+        load: Finds functions in Python; None, there are none to be had.
+
     Raises:
-        BadInput: the text is no TOML, or an element is not what it may be; the message names the element.
+        BadInput: the text is no TOML, or an element is not what it may be; the message names the element, and the line
+            on which it begins.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"the chain is not written as TOML: {error}") from None
     only("the chain", document, ("operator",))
-    return Chain(tuple(_operator(element) for element in elements(document, "operator")))
+    tables, lines = elements(document, "operator"), operator_lines(text)
+    operators = []
+    for at, fields in enumerate(tables):
+        try:
+            operators.append(_operator(fields, load))
+        except BadInput as error:
+            raise BadInput(f"line {lines[at]}: {error}" if len(lines) == len(tables) else str(error)) from error
+    return Chain(tuple(operators))
 
 
-def _operator(fields: Mapping[str, Any]) -> Operator:
+def operator_lines(text: str) -> list[int]:
+    """The line on which each operator begins, from 1; of operators that are not written as [[operator]], none."""
+    is_header = partial(re.match, r"\s*\[\[\s*[\"']?operator[\"']?\s*\]\]")
+    return [number for number, line in enumerate(text.splitlines(), 1) if is_header(line)]
+
+
+def _operator(fields: Mapping[str, Any], load: Load | None) -> Operator:
     element = Element(called("operator", fields), fields, _KNOWN)
     return Operator(
         name=element.text("name"),
@@ -36,8 +60,20 @@ def _operator(fields: Mapping[str, Any]) -> Operator:
         by=element.choice("by", PartitionBy, PartitionBy.HASH),
         cost=_cost(element),
         selectivity=element.number("selectivity", 1.0),
-        function=element.choice("function", FunctionName, FunctionName.WORK),
+        function=_function(element, load),
     )
+
+
+def _function(element: Element, load: Load | None) -> FunctionName | PythonFunction:
+    named = element.text_or_none("function") or ""
+    if ":" not in named:
+        return element.choice("function", FunctionName, FunctionName.WORK)
+    if load is None:
+        raise BadInput(f"{element.where}: function {named!r} is Python, which is not loaded here")
+    try:
+        return load(named)
+    except BadInput as error:
+        raise BadInput(f"{element.where}: {error}") from error
 
 
 def _cost(element: Element) -> float | str:

@@ -80,7 +80,8 @@ MARK_FED, MARK_ENTERED, MARK_LEFT = 0, 1, 2
 MARK_WORDS = 4
 
 DONE, MADE, BUSY_NS, DELEGATED, RETRIES, BLOCKED, OVERLAPS, DISORDERS, FULLEST, CURSOR = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-"""What a worker counts of an operator."""
+BARE_DONE, BARE_MADE = 10, 11
+"""What a worker counts of an operator; tuples without fields, among those done and made, once more by themselves."""
 DUE, STATE, PLACE, PARTITION, SERIAL, TUPLES, LEFT, START_NS = 0, 1, 2, 3, 4, 5, 6, 7
 SLICE_DONE, SLICE_MADE, HAS = 8, 9, 10
 """Of a worker of the model: where it is said when its next event is, and what that is; the operator and
@@ -374,7 +375,15 @@ def _unmarked(operator: int, outputs: int, count: int) -> None:
 
 
 @inlined
-def _run_marked(header: int, operator: int, partition: int, given: int, outputs: int) -> int:
+def _count_bare(tally: int, operator: int, partition: int) -> None:
+    """A tuple without fields is no load of the partition that its batch was counted for."""
+    _count(tally, BARE_DONE, 1)
+    if load(operator, STATE_KEPT):
+        _count(_part(operator, partition), LOAD, -1)
+
+
+@inlined
+def _run_marked(header: int, tally: int, operator: int, partition: int, given: int, outputs: int) -> int:
     """A timed tuple: its mark goes on with its last output, or alone."""
     mark = load(given, MARK)
     number = mark & (BARE - 1)
@@ -383,10 +392,13 @@ def _run_marked(header: int, operator: int, partition: int, given: int, outputs:
     count = 0
     if mark < BARE:
         count = operate(load(operator, FUNCTION), load(operator, WORDS), partition, given + 8, outputs + 8)
+    else:
+        _count_bare(tally, operator, partition)
     if count < 0:
         return count
     _unmarked(operator, outputs, count)
     if count == 0:
+        _count(tally, BARE_MADE, 1)
         store(outputs, MARK, number | BARE)
         return 1
     store(outputs, (count - 1) * load(operator, OUT_WORDS), number)
@@ -412,7 +424,7 @@ def _run(header: int, tally: int, operator: int, partition: int, serial: int, tu
         given = load(operator, QUEUE) + 8 * slot * load(operator, IN_WORDS)
         place = outputs + made * size
         if load(given, MARK):
-            count = _run_marked(header, operator, partition, given, place)
+            count = _run_marked(header, tally, operator, partition, given, place)
         else:
             count = operate(load(operator, FUNCTION), load(operator, WORDS), partition, given + 8, place + 8)
             _unmarked(operator, place, count)
@@ -898,7 +910,7 @@ def _service_ns(header: int, operator: int, serial: int, tuples: int) -> int:
 
 
 @inlined
-def _model_outputs(header: int, operator: int, serial: int, tuples: int) -> int:
+def _model_outputs(header: int, tally: int, operator: int, partition: int, serial: int, tuples: int) -> int:
     """Put the outputs of a batch into the ring: as many copies of each tuple as its selectivity and the draw say."""
     size, made = load(operator, OUT_WORDS), 0
     outputs, whole, share = _outputs(operator, serial), load(operator, WHOLE), np.uint64(load(operator, SHARE))
@@ -910,6 +922,8 @@ def _model_outputs(header: int, operator: int, serial: int, tuples: int) -> int:
             count = whole
             if share and _drawn_for(header, operator, 1, number) < share:
                 count += 1
+        else:
+            _count_bare(tally, operator, partition)
         for output in range(made, made + count):
             store(outputs, output * size, 0)
             _copy(given + 8, outputs + 8 * (output * size + 1), size - 1)
@@ -917,6 +931,7 @@ def _model_outputs(header: int, operator: int, serial: int, tuples: int) -> int:
         if mark and count:
             store(outputs, (made - 1) * size, mark)
         elif mark:
+            _count(tally, BARE_MADE, 1)
             store(outputs, made * size, mark | BARE)
             made += 1
     slot = _slot(operator, serial)
@@ -1181,7 +1196,7 @@ def _happen(header: int, tallies: int, me: int, worker: int) -> None:
         ahead = serial + tuples - load(operator, NEXT)
         store(tally, FULLEST, max(load(tally, FULLEST), ahead))
         _count(tally, FILLED + _bits(ahead), 1)
-        made = _model_outputs(header, operator, serial, tuples)
+        made = _model_outputs(header, tally, operator, load(me, PARTITION), serial, tuples)
         _count(tally, DONE, tuples)
         _count(tally, MADE, made)
         store(me, SLICE_DONE, load(me, SLICE_DONE) + tuples)

@@ -1,6 +1,7 @@
 """The memory of a run by workers: laid out once, then shared by address."""
 
 from collections.abc import Sequence
+from math import ceil
 
 import numpy as np
 
@@ -8,9 +9,9 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered import kernel as k
 from adapt.core.ordered.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.contention import Modelled
-from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE
+from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Function
 from adapt.core.ordered.functions.mixing import FOLD
-from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.functions.registry import function_of
 from adapt.core.ordered.names import Heuristic, OperatorKind, Reorder, Worklist
 from adapt.core.ordered.outcome import Marks, OperatorTally
 from adapt.core.ordered.serial import Egress
@@ -65,7 +66,14 @@ class Memory:
         self._parts = [self._zeros(bound.partitions * k.PART_WORDS) for bound in chain.operators]
         sizes = queues(chain.operators, settings)
         for bound, queue in zip(chain.operators, sizes, strict=True):
-            self._lay_out(bound, queue, pace)
+            if model is None:
+                function = function_of(bound.operator)
+                self._lay_out(bound, queue, function.most(bound))
+                record = self._record(bound)
+                record[k.FUNCTION] = function.compiled.address
+                record[k.WORDS] = self._function_words(bound, function, pace)
+            else:
+                self._lay_out(bound, queue, ceil(model.selectivities[bound.number]))
         self._write_header(keep)
         if model is not None:
             self._write_model(model)
@@ -126,8 +134,8 @@ class Memory:
         part = self._parts[bound.number].reshape(-1, k.PART_WORDS)
         return OperatorTally(
             name=bound.operator.name,
-            inputs=int(total[k.DONE]),
-            outputs=int(total[k.MADE]),
+            inputs=int(total[k.DONE] - total[k.BARE_DONE]),
+            outputs=int(total[k.MADE] - total[k.BARE_MADE]),
             busy_ns=int(total[k.BUSY_NS]),
             delegated=int(total[k.DELEGATED]),
             retries=int(total[k.RETRIES]),
@@ -139,15 +147,14 @@ class Memory:
             partition_loads=part[:, k.LOAD].copy(),
         )
 
-    def _lay_out(self, bound: BoundOperator, queue: int, pace: int) -> None:
-        """One operator's record, and what it points to."""
-        settings, kind = self._settings, bound.operator.kind
-        function = FUNCTIONS[bound.operator.function]
-        most = max(function.most(bound), 1)
+    def _record(self, bound: BoundOperator) -> Words:
+        return self._records[k.OPERATOR_WORDS * bound.number :][: k.OPERATOR_WORDS]
+
+    def _lay_out(self, bound: BoundOperator, queue: int, most: int) -> None:
+        """One operator's record, and what it points to; a tuple has that many outputs at most."""
+        settings, kind, most = self._settings, bound.operator.kind, max(most, 1)
         size = len(bound.fields) + 1
-        record = self._records[k.OPERATOR_WORDS * bound.number :][: k.OPERATOR_WORDS]
-        record[k.FUNCTION] = function.compiled.address
-        record[k.WORDS] = self._function_words(bound, pace, size)
+        record = self._record(bound)
         record[k.IN_WORDS] = record[k.OUT_WORDS] = size
         record[k.MOST_WORKERS] = _most_workers(bound, settings)
         record[k.NUMBER], record[k.STATE_KEPT] = bound.number, kind is not OperatorKind.STATELESS
@@ -168,11 +175,10 @@ class Memory:
                 record[k.PARTITION_QUEUES] = self._room(queue * bound.partitions)
         self._scratch = max(self._scratch, settings.batch * most * size)
 
-    def _function_words(self, bound: BoundOperator, pace: int, size: int) -> int:
-        function = FUNCTIONS[bound.operator.function]
+    def _function_words(self, bound: BoundOperator, function: Function, pace: int) -> int:
         words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64).view(np.int64)
         words[STATE] = self._kept_alive(function.state(bound))
-        words[STRIDE], words[PACE] = 8 * size, pace
+        words[STRIDE], words[PACE] = 8 * (len(bound.fields) + 1), pace
         return self._kept_alive(words)
 
     def _write_header(self, keep: int) -> None:
@@ -205,10 +211,12 @@ class Memory:
         workers[:, k.DUE] = dues.ctypes.data + 8 * np.arange(settings.workers)
         header[k.DUES] = dues.ctypes.data
         header[k.MODELLED] = workers.ctypes.data
-        for bound, cost_us in zip(self._chain.operators, model.costs_us, strict=True):
-            record = self._records[k.OPERATOR_WORDS * bound.number :][: k.OPERATOR_WORDS]
-            whole = int(bound.operator.selectivity)
-            share = min(int((bound.operator.selectivity - whole) * 2**64), 2**64 - 1)
+        for bound, cost_us, selectivity in zip(
+            self._chain.operators, model.costs_us, model.selectivities, strict=True
+        ):
+            record = self._record(bound)
+            whole = int(selectivity)
+            share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
             record[k.COST_AT] = bound.cost_at if cost_us is None else -1
             record[k.COST_NS] = round((cost_us or 0.0) * 1000)
             record[k.WHOLE], record[k.SHARE] = whole, np.uint64(share).view(np.int64)
@@ -259,7 +267,7 @@ def queues(operators: Sequence[BoundOperator], settings: RunSettings) -> list[in
     if settings.reorder is not Reorder.RETRY:
         return sizes * len(operators)
     for bound in operators[:-1]:
-        most = max(FUNCTIONS[bound.operator.function].most(bound), 1)
+        most = max(function_of(bound.operator).most(bound), 1)
         sizes.append(1 << (settings.queue + sizes[-1] * most - 1).bit_length())
     for bound, size in zip(operators, sizes, strict=True):
         if bound.partition_of is not None and settings.worklist is Worklist.PARTITIONED and settings.ring < size:

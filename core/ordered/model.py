@@ -8,7 +8,7 @@ import numpy as np
 from adapt.core.errors import UsageError
 from adapt.core.ordered import kernel
 from adapt.core.ordered.bound import BoundChain
-from adapt.core.ordered.chain import LONGEST_COST_US
+from adapt.core.ordered.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.contention import Contention, Modelled
 from adapt.core.ordered.memory import Memory
 from adapt.core.ordered.names import Reorder, Worklist
@@ -37,7 +37,8 @@ def run_model(
     settings: RunSettings,
     contention: Contention,
     random: np.random.Generator,
-    costs_us: Sequence[float] | None = None,
+    costs_us: Sequence[float | None] | None = None,
+    selectivities: Sequence[float] | None = None,
     gap_us: float = 0.0,
 ) -> ModelRun:
     """Run a chain by the model.
@@ -51,7 +52,8 @@ def run_model(
         settings: The choices.
         contention: What workers cost each other.
         random: Draws costs and outputs.
-        costs_us: Of a tuple, by operator, as measured; None, those of the chain.
+        costs_us: Of a tuple, by operator, as measured, or None where tuples bring their own; None, those of the chain.
+        selectivities: Outputs a tuple, by operator, as measured; None, those of the chain.
         gap_us: From the arrival of a tuple to that of the next; 0, all are there at the start.
 
     Raises:
@@ -68,12 +70,21 @@ def run_model(
     if not 0 <= gap_us <= LONGEST_COST_US:
         raise UsageError(f"tuples come from 0 to {LONGEST_COST_US:g} microseconds after each other, not {gap_us:g}")
     costs = tuple(_costs_us(chain) if costs_us is None else costs_us)
-    if len(costs) != len(chain.operators) or not all(cost is None or 0 <= cost <= LONGEST_COST_US for cost in costs):
+    if len(costs) != len(chain.operators) or not all(
+        bound.cost_at >= 0 if cost is None else 0 <= cost <= LONGEST_COST_US
+        for bound, cost in zip(chain.operators, costs, strict=True)
+    ):
         raise UsageError(
             f"a cost from 0 to {LONGEST_COST_US:g} microseconds is given for each of {len(chain.operators)} operators, "
             f"not {costs}"
         )
-    modelled = Modelled(costs, contention, gap_us, int(random.integers(2**62)))
+    given = tuple(bound.operator.selectivity for bound in chain.operators) if selectivities is None else selectivities
+    if len(given) != len(chain.operators) or not all(0 <= selectivity < MOST_OUTPUTS for selectivity in given):
+        raise UsageError(
+            f"a selectivity from 0 to below {MOST_OUTPUTS} is given for each of {len(chain.operators)} operators, not "
+            f"{tuple(given)}"
+        )
+    modelled = Modelled(costs, tuple(given), contention, gap_us, int(random.integers(2**62)))
     memory = Memory(chain, settings, 1, 0, modelled)
     kernel.simulate(memory.address)
     if memory.ended != kernel.FINISHED:

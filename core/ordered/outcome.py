@@ -15,8 +15,8 @@ class OperatorTally:
 
     Attributes:
         name: Of the operator.
-        inputs: Tuples it read; those that time a dropped one are among them.
-        outputs: Tuples it gave, likewise.
+        inputs: Tuples it read.
+        outputs: Tuples it gave.
         busy_ns: Time of all workers spent on it, in nanoseconds.
         delegated: Tuples left to the worker that was inside their partition.
         retries: Times that outputs were offered to a ring without room for them.

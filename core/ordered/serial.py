@@ -8,7 +8,7 @@ import numpy as np
 from adapt.core.ordered.bound import BoundChain
 from adapt.core.ordered.functions.function import Row, Step
 from adapt.core.ordered.functions.mixing import FOLD, folded
-from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.functions.registry import function_of
 
 _AT_ONCE = 1 << 16
 """Rows that are turned into numbers of Python at once."""
@@ -49,7 +49,7 @@ def run_serially(chain: BoundChain, keep: int = 0) -> SerialRun:
         chain: The chain, bound to its tuples.
         keep: How many of the tuples that leave are kept.
     """
-    steps = [FUNCTIONS[bound.operator.function].step(bound) for bound in chain.operators]
+    steps = [function_of(bound.operator).step(bound) for bound in chain.operators]
     inputs, fold, left = [0] * len(steps), FOLD, 0
     kept: list[Row] = []
     for first in range(0, len(chain.tuples), _AT_ONCE):

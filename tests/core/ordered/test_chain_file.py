@@ -3,7 +3,7 @@
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.core.ordered.chain import Chain, Operator
+from adapt.core.ordered.chain import Chain, Operator, PythonFunction
 from adapt.core.ordered.chain_file import read_chain
 from adapt.core.ordered.names import FunctionName, OperatorKind, PartitionBy
 
@@ -109,3 +109,22 @@ def test_a_refusal_names_the_element(text: str, told: str) -> None:
     with pytest.raises(BadInput) as refused:
         read_chain(text)
     assert told in str(refused.value)
+
+
+def test_a_refusal_says_on_which_line_the_operator_begins() -> None:
+    text = operator('kind = "stateless"') + "\n\n  [[ operator ]]\nname = 'b'\nkind = 'partitioned'\npartitions = 0"
+    with pytest.raises(BadInput, match="^line 5: operator 'b' is partitioned and has no key"):
+        read_chain(text)
+    with pytest.raises(BadInput, match="^operator 'a' has no kind"):
+        read_chain("operator = [{name = 'a'}]")
+
+
+def test_functions_in_python_are_loaded_by_name() -> None:
+    def twice(value: int, state: dict[str, int]) -> list[int]:  # noqa: ARG001 (a stateless one)
+        return [value, value]
+
+    text = operator('kind = "stateless"\nfunction = "mine:twice"\ncost = 2\nselectivity = 2')
+    read = read_chain(text, lambda name: PythonFunction(name, twice))
+    assert read.operators[0].function == PythonFunction("mine:twice", twice)
+    with pytest.raises(BadInput, match="'mine:twice' is Python, which is not loaded here"):
+        read_chain(text)

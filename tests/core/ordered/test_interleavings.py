@@ -75,7 +75,7 @@ def test_every_timed_tuple_leaves_once_even_where_all_are_dropped() -> None:
     assert len(marks.fed) == 9
     assert ((marks.fed > 0) & (marks.fed <= marks.entered) & (marks.entered <= marks.left)).all()
     assert done.egress.tuples == 0
-    assert [tally.inputs for tally in done.operators] == [60, 60, 60, 9]
+    assert [tally.inputs for tally in done.operators] == [60, 60, 60, 0]
     assert len(marks.processing_s()) == 7
 
 

@@ -150,3 +150,31 @@ def test_what_the_model_cannot_run_is_refused(settings: RunSettings, more: dict[
 def test_a_constant_out_of_its_range_is_refused(name: str, value: float) -> None:
     with pytest.raises(UsageError, match=name):
         Contention(**{name: value})
+
+
+def test_timed_tuples_that_are_dropped_are_counted_nowhere() -> None:
+    chain = bound([stateless("a", 0.3), partitioned("b", 16), stateful("c")], 2000)
+    timed, plain = (model(chain, RunSettings(2, mark_every=every), SOME).run for every in (1, 0))
+    for with_marks, without in zip(timed.operators, plain.operators, strict=True):
+        assert with_marks.inputs < 2000 or with_marks.name == "a"
+        assert (with_marks.inputs, with_marks.outputs) == (without.inputs, without.outputs)
+        assert with_marks.partition_loads.tolist() == without.partition_loads.tolist()
+
+
+def test_measured_selectivities_stand_in_for_those_of_the_chain() -> None:
+    chain = bound([stateless("a", 3.0), stateful("b")], 1000)
+    done = model(chain, RunSettings(), selectivities=(0.25, 2.0)).run
+    assert done.operators[0].outputs == pytest.approx(250, abs=60)
+    assert done.operators[1].outputs == 2 * done.operators[0].outputs
+
+
+@pytest.mark.parametrize("wrong", [(1.0,), (1.0, -0.5), (1.0, float("nan")), (1.0, 65536.0)])
+def test_selectivities_that_cannot_be_are_refused(wrong: tuple[float, ...]) -> None:
+    with pytest.raises(UsageError, match="a selectivity from 0 to below 65536 is given for each of 2 operators"):
+        model(bound([stateless("a"), stateful("b")], 10), RunSettings(), selectivities=wrong)
+
+
+def test_operators_may_bring_costs_by_tuple_beside_given_ones() -> None:
+    chain = bound([stateless("a", cost="cost"), stateful("b")], 50)
+    done = model(chain, RunSettings(), costs_us=(None, 1.0)).run
+    assert done.elapsed_s * 1e9 == chain.tuples[:, 0].sum() + 50 * 1000

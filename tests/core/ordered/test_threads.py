@@ -100,7 +100,7 @@ def test_retry_with_partitioned_worklists_is_refused_where_it_would_hang() -> No
 
 
 def test_timed_tuples_enter_and_leave_in_their_order() -> None:
-    marks = assert_ordered_but_for_marks("all kinds", RunSettings(workers=2, mark_every=100)).marks
+    marks = assert_ordered("all kinds", RunSettings(workers=2, mark_every=100)).marks
     assert len(marks.left) == 1000
     assert (marks.fed > 0).all()
     assert (marks.fed <= marks.entered).all()
@@ -109,12 +109,11 @@ def test_timed_tuples_enter_and_leave_in_their_order() -> None:
     assert len(marks.processing_s()) == len(marks.end_to_end_s()) == 600
 
 
-def assert_ordered_but_for_marks(name: str, settings: RunSettings) -> WorkersRun:
-    """Timed tuples that were dropped are counted as inputs, and leave no trace in the egress."""
-    chain, serial = chain_of(name, 100_000)
-    done = run_by_workers(chain, settings, pace=1)
-    assert done.egress == serial.egress
-    return done
+def test_timed_tuples_that_are_dropped_are_counted_nowhere() -> None:
+    timed, plain = (assert_ordered("all kinds", RunSettings(workers=2, mark_every=every)) for every in (1, 0))
+    for with_marks, without in zip(timed.operators, plain.operators, strict=True):
+        assert (with_marks.inputs, with_marks.outputs) == (without.inputs, without.outputs)
+        assert with_marks.partition_loads.tolist() == without.partition_loads.tolist()
 
 
 def test_nothing_in_is_nothing_out() -> None:
