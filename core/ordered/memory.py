@@ -211,9 +211,7 @@ class Memory:
         workers[:, k.DUE] = dues.ctypes.data + 8 * np.arange(settings.workers)
         header[k.DUES] = dues.ctypes.data
         header[k.MODELLED] = workers.ctypes.data
-        for bound, cost_us, selectivity in zip(
-            self._chain.operators, model.costs_us, model.selectivities, strict=True
-        ):
+        for bound, cost_us, selectivity in zip(self._chain.operators, model.costs_us, model.selectivities, strict=True):
             record = self._record(bound)
             whole = int(selectivity)
             share = min(int((selectivity - whole) * 2**64), 2**64 - 1)

@@ -73,3 +73,20 @@ class Heuristic(StrEnum):
     """The first whose output queue is not above its share of a common size."""
     CT_LITERAL = "ct-literal"
     """As `ct`, with the divisor as the paper prints it."""
+
+
+class Engine(StrEnum):
+    """What runs a chain."""
+
+    THREADS = "threads"
+    """Real workers on threads of this machine."""
+    SIM = "sim"
+    """The model, for any number of workers."""
+
+
+class CostSource(StrEnum):
+    """Where the model has the cost of an operator from."""
+
+    CHAIN = "the chain"
+    THREADS = "the real engine with one worker"
+    PYTHON = "the serial run in Python"

@@ -34,7 +34,8 @@ class Interpreted:
         """
         raise UsageError(
             f"{self._where} runs {self._function.name}, which is Python, of which one thread runs at a time: it runs "
-            f"in the model (engine sim) and in the serial run; threads run compiled functions: {', '.join(FunctionName)}"
+            "in the model (engine sim) and in the serial run; threads run compiled functions: "
+            f"{', '.join(FunctionName)}"
         )
 
     def most(self, bound: BoundOperator) -> int:

@@ -113,14 +113,14 @@ def test_a_refusal_names_the_element(text: str, told: str) -> None:
 
 def test_a_refusal_says_on_which_line_the_operator_begins() -> None:
     text = operator('kind = "stateless"') + "\n\n  [[ operator ]]\nname = 'b'\nkind = 'partitioned'\npartitions = 0"
-    with pytest.raises(BadInput, match="^line 5: operator 'b' is partitioned and has no key"):
+    with pytest.raises(BadInput, match=r"^line 5: operator 'b' is partitioned and has no key"):
         read_chain(text)
-    with pytest.raises(BadInput, match="^operator 'a' has no kind"):
+    with pytest.raises(BadInput, match=r"^operator 'a' has no kind"):
         read_chain("operator = [{name = 'a'}]")
 
 
 def test_functions_in_python_are_loaded_by_name() -> None:
-    def twice(value: int, state: dict[str, int]) -> list[int]:  # noqa: ARG001 (a stateless one)
+    def twice(value: int, state: dict[str, int]) -> list[int]:
         return [value, value]
 
     text = operator('kind = "stateless"\nfunction = "mine:twice"\ncost = 2\nselectivity = 2')
