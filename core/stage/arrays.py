@@ -91,6 +91,8 @@ SITE = np.dtype(
         ("held_first", np.int32),  # the tuple that it has held longest
         ("held", np.int32),
         ("refused", np.int32),  # whether the tuple at hand is shed
+        ("matches", np.int64),  # of the tuple at hand, where the stage joins
+        ("pairs", np.uint64),  # a digest of them
     ],
     align=True,
 )
@@ -212,6 +214,16 @@ WINDOW = np.dtype(
     ]
 )
 
+JOINED = np.dtype(
+    [
+        ("time", np.int64),  # in the unit of the window
+        ("link", np.int64),  # the next older row of its list, once it is processed
+        ("list", np.int64),  # 2 * group + side, or none
+        ("matches", np.int64),  # with rows before it, if all are there
+    ]
+)
+"""A row that is to be joined."""
+
 SEGMENT = np.dtype(
     [
         ("start", np.float64),
@@ -242,6 +254,7 @@ LATENCY = np.dtype([("count", np.int64), ("sum", np.float64), ("max", np.float64
 HELD = np.dtype([("since", np.float64), ("partition", np.int64)])
 PART = np.dtype([("shed", np.float64)])
 PAST = np.dtype([("value", np.int64)])
+NEWEST = np.dtype([("at", np.int64)])
 BIN = np.dtype([("count", np.int64)])
 SERVICE = np.dtype([("seconds", np.float64)])
 DUE = np.dtype([("at", np.float64)])
@@ -270,6 +283,10 @@ _SIZES = (
     "mirrored",  # tuples that were sent to twins
     "hold",  # tuples that a site can hold; 0 where they do not shed
     "disagreed",  # answers of a twin that differ from the owner's
+    "joins",  # whether tuples of two sides are joined
+    "apart",  # at most, if they are to match
+    "joined_first",  # the rank of the first row that is kept
+    "answers",  # matches of the tuples that were processed
 )
 _TIMES = (
     "now",
@@ -280,6 +297,7 @@ _TIMES = (
     "spill",  # to write a tuple to the spill
     "held_for",  # seconds that a site holds a tuple
     "selectivity",  # tuples of this stage for each of the one before
+    "match",  # CPU for a match
 )
 
 KINDS = {
@@ -294,6 +312,8 @@ KINDS = {
     "group": GROUP,
     "window": WINDOW,  # of each group; with standby then those of the twins
     "past": PAST,  # the values in the window of each group, likewise
+    "joined": JOINED,  # by rank
+    "newest": NEWEST,  # by 2 * group + side: the rank of its newest row that was processed
     "segment": SEGMENT,
     "row": ROW,  # those of each producer together, in order
     "spilled": SPILLED,
@@ -315,7 +335,7 @@ KINDS = {
 WORLD = np.dtype(
     [(name, np.int64) for name in _SIZES]
     + [(name, np.float64) for name in _TIMES]
-    + [("coins", np.uint64)]
+    + [("coins", np.uint64), ("pairs", np.uint64)]  # a digest of the answers
     + [(f"{name}_at", np.int64) for name in KINDS]
 )
 """Sizes, costs, the time, and the address of every array."""

@@ -34,6 +34,8 @@ class Chunk:
         due_s: When it arrives, in seconds from the start, rising; if not given, as soon as it can be taken.
         cost_s: CPU to process it; drawn if not given.
         numbers: What it is called and what is aggregated; the rank among all rows if not given.
+        sides: 0 or 1, or -1 for neither, where rows are joined.
+        times: When it happened, rising, in the unit of the join's window; likewise.
     """
 
     groups: NDArray[Any]
@@ -41,6 +43,8 @@ class Chunk:
     due_s: NDArray[np.float64] | None = None
     cost_s: NDArray[np.float64] | None = None
     numbers: NDArray[np.int64] | None = None
+    sides: NDArray[np.int8] | None = None
+    times: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,8 @@ class Feed:
         self._passed = 0
         self._loaded = 0
         self.ended = False
+        self.last_read: Chunk | None = None
+        """The chunk that was read last; None at the end."""
         self.timed = True
         """Whether the rows that were read are due at a time."""
 
@@ -181,6 +187,7 @@ class Feed:
             BadInput: a row is of no group or producer, is due before the one before it, or costs less than nothing.
         """
         numbered = next(self._chunks, None)
+        self.last_read = numbered[1] if numbered else None
         if numbered is None:
             self.ended = True
             return rows

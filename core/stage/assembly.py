@@ -57,8 +57,9 @@ def assemble(
     """Put a stage together; the arguments are those of `simulate`.
 
     Raises:
-        UsageError: River has nothing to move or to protect; memory is limited, or input shed, with standby; something
-            else acts on a stage that is scaled, or its tuples are drawn.
+        UsageError: River has nothing to move or to protect; memory is limited, or input shed, with standby; a join
+            has a limit of memory, crashes or standby, or is given no rows; something else acts on a stage that is
+            scaled, or its tuples are drawn.
         BadInput: a disturbance, a fault, the shares of groups or a row of the stream cannot be.
     """
     faults = faults or FaultSchedule()
@@ -73,6 +74,10 @@ def assemble(
         raise UsageError("the twins of standby need memory that no limit accounts for; leave the limit or standby away")
     if settings.overload is not None and standby:
         raise UsageError("a tuple that is shed has no twin; leave the shed factor or standby away")
+    if settings.join is not None and (memory is not None or faults.crashes or standby):
+        raise UsageError("what a join holds is neither spilled nor copied; leave memory, crashes and standby away")
+    if settings.join is not None and not isinstance(source, Rows):
+        raise UsageError("a stage joins rows, which say when they happened; drawn tuples do not")
     if scaling is not None:
         if controller is not None or memory is not None or faults.crashes or standby:
             raise UsageError("a stage that is scaled has no other controller, limit of memory, crash or standby")

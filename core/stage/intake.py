@@ -15,7 +15,7 @@ class Taken:
 
     Attributes:
         partitions: Of each, shape (rows,).
-        cost_s: What each costs; negative if it does not say. Shape (rows,).
+        cost_s: What each costs, if all come in order where they are joined; negative if it does not say. Shape (rows,).
         times_s: When each was due, but not before any row that was taken earlier; shape (rows,).
     """
 
@@ -52,4 +52,9 @@ class Intake:
         taken = generated - self._seen
         self._seen = generated
         places = np.repeat(ends - np.cumsum(taken), taken) + np.arange(int(taken.sum()))
-        self._parts.append(self._stage.arrays["row"][places])
+        rows = self._stage.arrays["row"][places]
+        joined = self._stage.joined
+        if joined is not None:
+            own_s = np.where(rows["cost"] < 0, self._stage.settings.costs.service_s, rows["cost"])
+            rows["cost"] = own_s + joined.match_s(rows["number"])
+        self._parts.append(rows)

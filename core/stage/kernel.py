@@ -35,10 +35,12 @@ from adapt.core.stage.arrays import (
     IDLE,
     IN_JOB,
     JOB_DONE,
+    JOINED,
     KEPT,
     LATENCY,
     LINE,
     MIRRORED,
+    NEWEST,
     NONE,
     PAIR,
     PART,
@@ -584,6 +586,9 @@ def _serve(world: World, site_number: int, now: float) -> None:
     if cost < 0:
         cost = _service(world, site.cursor).seconds
         site.cursor = (site.cursor + 1) & (world.services - 1)
+    if world.joins != 0:
+        _match(world, site)
+        cost += site.matches * world.match
     work = cost + site.debt
     site.debt = 0.0
     _schedule(world, site_number, _done(world, site, now, work))
@@ -614,6 +619,11 @@ def _finish(world: World, site_number: int, now: float) -> None:
     if world.window > 0:
         answer = _answer(world, site.group, site.number)
         partition.digest = partition.digest * np.int64(6364136223846793005) + answer
+    elif world.joins != 0:
+        answer = site.matches
+        world.answers += site.matches
+        world.pairs += site.pairs
+        _insert(world, site.number)
     if twin == NONE:
         _commit(world, site_number, site_number, answer, now)
     else:
@@ -747,6 +757,48 @@ def _answer(world: World, group_number: int, value: int) -> Any:
     if window.place == world.window:
         window.place = 0
     return window.sum
+
+
+@inlined
+def _match(world: World, site: Any) -> None:
+    """Count what the tuple at hand matches of those that were processed, and add up which these are."""
+    first = world.joined_first
+    row = _joined(world, site.number - first)
+    site.matches = 0
+    site.pairs = np.uint64(0)
+    if row.list == NONE:
+        return
+    earliest, latest = row.time - world.apart, row.time + world.apart
+    at = _newest(world, row.list ^ 1).at
+    while at >= first:
+        other = _joined(world, at - first)
+        if other.time < earliest:
+            return
+        if other.time <= latest:
+            older, newer = np.uint64(min(at, site.number)), np.uint64(max(at, site.number))
+            site.matches += 1
+            site.pairs += _mixed(_mixed(older * _GOLDEN + np.uint64(1)) + newer)
+        at = other.link
+
+
+@inlined
+def _insert(world: World, number: int) -> None:
+    """A processed row stands among those of its group and side by its rank, which is seldom not the newest."""
+    first = world.joined_first
+    row = _joined(world, number - first)
+    if row.list == NONE:
+        return
+    newest = _newest(world, row.list)
+    at = newest.at
+    newer: Any = np.int64(NONE)
+    while at > number:
+        newer = at
+        at = _joined(world, at - first).link
+    row.link = at
+    if newer == NONE:
+        newest.at = number
+    else:
+        _joined(world, newer - first).link = number
 
 
 @inlined
@@ -1180,6 +1232,18 @@ def _window(world: World, number: int) -> Any:
 def _past(world: World, number: int) -> Any:
     """A value in the window of a group."""
     return record_at(world.past_at, PAST, number)
+
+
+@inlined
+def _joined(world: World, number: int) -> Any:
+    """A row that is to be joined, by its rank from the first that is kept."""
+    return record_at(world.joined_at, JOINED, number)
+
+
+@inlined
+def _newest(world: World, number: int) -> Any:
+    """The newest row of number 2 * group + side that was processed."""
+    return record_at(world.newest_at, NEWEST, number)
 
 
 @inlined

@@ -20,9 +20,16 @@ STEPS = ("decided", "paused", "quiesced", "extracted", "received", "installed", 
 """What happens to a move, in this order."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Moved:
-    """A move and when each of its `STEPS` was done, in seconds; those that are yet to come are missing."""
+    """A move, and what became of it.
+
+    Attributes:
+        move: What moves, from where and to where.
+        state_bytes: The state that moves; of a join what it holds when that is taken out, or, until then, when the move
+            was decided.
+        times_s: When each of the `STEPS` was done, in seconds; those that are yet to come are missing.
+    """
 
     move: Move
     state_bytes: int
@@ -129,7 +136,7 @@ class Movement:
         by_donor: dict[int, list[_Course]] = {}
         dead = self._stage.dead
         for move in moves:
-            moved = Moved(move, int(self._sizes[move.partition]) * self._stage.settings.costs.tuple_bytes)
+            moved = Moved(move, self._state_bytes(move.partition))
             course = _Course(moved, one_done, copies, move.donor in dead, move.receiver in dead)
             self._courses[move.partition] = course
             self._note(course, "decided")
@@ -252,6 +259,7 @@ class Movement:
             if course.over:
                 continue
             self._note(course, "quiesced")
+            course.moved.state_bytes = self._state_bytes(course.moved.move.partition)
             if self._spilling is None:
                 self._stage.do(donor, self._marshal(course.moved, partial(self._extract, course)))
             else:
@@ -273,7 +281,14 @@ class Movement:
 
     def _marshal(self, moved: Moved, done: Action) -> Job:
         """Taking a state out or putting it in."""
-        return Job(0.0, self._stage.settings.costs.marshal_s * int(self._sizes[moved.move.partition]), done)
+        costs = self._stage.settings.costs
+        return Job(0.0, costs.marshal_s * (moved.state_bytes // costs.tuple_bytes), done)
+
+    def _state_bytes(self, partition: int) -> int:
+        """The state of a partition now."""
+        joined = self._stage.joined
+        tuples = int(self._sizes[partition]) if joined is None else joined.held(self.states.groups_of(partition))
+        return tuples * self._stage.settings.costs.tuple_bytes
 
     def _extract(self, course: _Course) -> None:
         if course.over:

@@ -8,20 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.arrays import Arrays, Records
+from adapt.core.stage.arrays import NONE, Arrays, Records
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionState:
-    """The windows of the groups of one partition.
+    """The windows of the groups of one partition, or what a join holds of them.
 
     Attributes:
         windows: Where each group is in its window, and the sum over it, shape (groups of the partition,).
         values: The values in them, shape (groups of the partition, window).
+        newest: Of a join, from where each list of rows is found, shape (groups of the partition, 2).
     """
 
     windows: Records
     values: NDArray[np.int64]
+    newest: NDArray[np.int64]
 
     @property
     def needed(self) -> NDArray[np.bool_]:
@@ -46,7 +48,7 @@ class States:
         """The state of a partition, which stays where it is."""
         groups = self._groups_of(partition, twin)
         windows, past = self._arrays["window"], self._arrays["past"].reshape(-1, max(1, self._window))
-        return PartitionState(windows[groups], past["value"][groups])
+        return PartitionState(windows[groups], past["value"][groups], self._newest()[self._joined_of(partition)])
 
     def take(self, partition: int, twin: bool = False) -> PartitionState:
         """The state of a partition, which is gone from where it was."""
@@ -54,6 +56,7 @@ class States:
         groups = self._groups_of(partition, twin)
         self._arrays["window"][groups] = 0
         self._arrays["past"].reshape(-1, max(1, self._window))[groups] = 0
+        self._newest()[self._joined_of(partition)] = NONE
         return taken
 
     def put(self, partition: int, state: PartitionState, twin: bool = False) -> None:
@@ -61,10 +64,19 @@ class States:
         groups = self._groups_of(partition, twin)
         self._arrays["window"][groups] = state.windows
         self._arrays["past"].reshape(-1, max(1, self._window))["value"][groups] = state.values
+        self._newest()[self._joined_of(partition)] = state.newest
 
     def groups_of(self, partition: int) -> NDArray[np.int64]:
         """The groups of a partition."""
         return self._groups[self._firsts[partition] : self._firsts[partition + 1]]
+
+    def _newest(self) -> NDArray[np.int64]:
+        """By group and side."""
+        return self._arrays["newest"]["at"].reshape(-1, 2)
+
+    def _joined_of(self, partition: int) -> NDArray[np.int64]:
+        """Where the lists of a join are."""
+        return self.groups_of(partition) if self._arrays.world["joins"] else np.empty(0, np.int64)
 
     def _groups_of(self, partition: int, twin: bool) -> NDArray[np.int64]:
         """Where their windows are."""

@@ -13,10 +13,12 @@ from adapt.core.stage.arrays import (
     FREE,
     GROUP,
     HELD,
+    JOINED,
     KEPT,
     LATENCY,
     LINE,
     MIRRORED,
+    NEWEST,
     NONE,
     PAIR,
     PART,
@@ -92,6 +94,8 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         group=_groups(settings, source),
         window=np.zeros(copies * groups if settings.window else 0, WINDOW),
         past=np.zeros(copies * groups * settings.window, PAST),
+        joined=np.empty(0, JOINED),
+        newest=_filled(2 * groups if settings.join else 0, NEWEST, at=NONE),
         segment=segments,
         row=np.empty(0, ROW),
         spilled=np.empty(0, SPILLED),
@@ -118,6 +122,8 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     world["horizon"], world["spill_free"] = np.inf if isinstance(source, Made) else -np.inf, NONE
     world["selectivity"] = source.selectivity if isinstance(source, Made) else 0.0
     world["latency"], world["produce"] = settings.network.latency_s, settings.costs.produce_s
+    if settings.join is not None:
+        world["joins"], world["apart"], world["match"] = 1, settings.join.window, settings.join.match_s
     if overload is not None:
         world["hold"], world["held_for"] = hold, overload.window_s
         world["coins"] = np.random.default_rng([settings.seed, 2]).integers(0, 2**64, dtype=np.uint64)

@@ -75,6 +75,7 @@ class Interval:
         source_queue: Rows that were due and not taken, at the end; None where tuples are not due at a time.
         lag_s: The longest that a row waited to be taken.
         behind: Share of the time, over producers, in which a row was waiting to be taken; counted when it is taken.
+        answers: Matches of the tuples processed, where tuples are joined.
     """
 
     start_s: float
@@ -96,6 +97,7 @@ class Interval:
     source_queue: int | None
     lag_s: float
     behind: float
+    answers: int = 0
 
     @property
     def throughput(self) -> float:
@@ -118,6 +120,7 @@ class Series:
         self._behind_s = 0.0
         self._lost = 0
         self._shed = 0
+        self._answers = 0
 
     def take(self) -> Interval:
         """Close the interval that began when this was last done, and begin the next."""
@@ -149,9 +152,10 @@ class Series:
             source_queue=stage.arrived() - generated if timed else None,
             lag_s=float(producers["lag"].max()),
             behind=(behind_s - self._behind_s) / lasted / n,
+            answers=(stage.answers or 0) - self._answers,
         )
         producers["lag"] = 0
-        self._lost, self._shed = stage.lost, stage.shed
+        self._lost, self._shed, self._answers = stage.lost, stage.shed, stage.answers or 0
         self._start_s, self._generated, self._processed = now, generated, processed
         self._by_site, self._idle_s, self._behind_s = sites["processed"].copy(), idle_s, behind_s
         self.intervals.append(taken)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.join import Join
 from adapt.core.stage.names import Router
 from adapt.core.stage.shed_factor import Overload
 
@@ -88,6 +89,7 @@ class StageSettings:
         disturbances: What takes CPU from sites.
         seed: Of service times, drawn tuples and coins.
         overload: How workers shed input; None, they take all, and what they cannot do holds producers back.
+        join: What is joined on groups; what it holds of a partition is the state that moves. None, nothing is.
     """
 
     sites: int
@@ -102,6 +104,7 @@ class StageSettings:
     disturbances: tuple[ExternalLoad | SlowDown, ...] = ()
     seed: int = 0
     overload: Overload | None = None
+    join: Join | None = None
 
     def __post_init__(self) -> None:
         check_sites(self.sites)
@@ -109,6 +112,8 @@ class StageSettings:
             raise UsageError(f"a producer cannot work with a buffer of {self.buffer_tuples} tuples; give it 1 or more")
         if self.window < 0:
             raise UsageError(f"a window of {self.window} values is not one; give 1 or more, or 0 for no answers")
+        if self.join is not None and (self.window or self.router is Router.RIVER):
+            raise UsageError("a join has its own window, and tuples find their site by content; use Flux or Exchange")
         if len(self.owners) == 0 or len(self.partition_of) == 0:
             raise BadInput("a stage needs at least one partition and one group")
         if not 0 <= self.owners.min() <= self.owners.max() < self.sites:

@@ -7,7 +7,7 @@ from adapt.core.errors import UsageError
 from adapt.core.stage.arrays import Records
 from adapt.core.stage.arrivals import Drawn, Source
 from adapt.core.stage.assembly import assemble
-from adapt.core.stage.elasticity import Step
+from adapt.core.stage.elasticity import Step, Watched
 from adapt.core.stage.faults import FaultSchedule
 from adapt.core.stage.memory import Memory
 from adapt.core.stage.movement import STEPS, Moved
@@ -47,6 +47,9 @@ class Simulated:
         disagreed: Answers of twins that differ from the owners'; 0.
         steps: Scale steps, in order.
         workers: From when on there were how many workers, where they are scaled.
+        watched: What shed when, likewise.
+        answers: Matches of all tuples that were processed; None where nothing is joined.
+        pairs: A digest of which they are, whatever the order.
     """
 
     intervals: list[Interval]
@@ -61,6 +64,9 @@ class Simulated:
     disagreed: int = 0
     steps: list[Step] = field(default_factory=list)
     workers: list[tuple[float, int]] = field(default_factory=list)
+    watched: list[Watched] = field(default_factory=list)
+    answers: int | None = None
+    pairs: int = 0
 
     @property
     def throughput(self) -> float:
@@ -183,6 +189,9 @@ def simulate(
         disagreed=int(stage.arrays.world["disagreed"]),
         steps=of.elasticity.steps if of.elasticity else [],
         workers=of.elasticity.sizes if of.elasticity else [],
+        watched=of.elasticity.watched_to_the_end() if of.elasticity else [],
+        answers=stage.answers,
+        pairs=int(stage.arrays.world["pairs"]),
     )
 
 

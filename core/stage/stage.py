@@ -26,6 +26,7 @@ from adapt.core.stage.arrays import (
     Arrays,
 )
 from adapt.core.stage.arrivals import Feed, Made, Rows, Source
+from adapt.core.stage.join import JoinedRows
 from adapt.core.stage.kernel import advance, halt, pause, refill, restart, resume, schedule, start, wake
 from adapt.core.stage.prepared import prepare
 from adapt.core.stage.settings import StageSettings
@@ -102,6 +103,8 @@ class Stage:
         self.lost = 0
         """Tuples that died with a site."""
         self._lives = [0] * settings.sites
+        self.joined = None if settings.join is None else JoinedRows(settings.join, self.arrays)
+        """The rows that may still match, where tuples are joined."""
         self.feed = Feed(source, settings.sites, len(settings.partition_of)) if isinstance(source, Rows) else None
         self._jobs: list[deque[Job]] = [deque() for _ in range(settings.sites)]
         self._unread: list[deque[Action]] = [deque() for _ in range(settings.sites)]
@@ -325,6 +328,11 @@ class Stage:
         return int(self.arrays["site"]["shed"].sum())
 
     @property
+    def answers(self) -> int | None:
+        """Matches of the tuples that were processed; None where nothing is joined."""
+        return None if self.joined is None else int(self.arrays.world["answers"])
+
+    @property
     def drained(self) -> bool:
         """Whether a stream has ended and all its rows are processed, lost or shed."""
         if self.feed is None or not self.feed.ended:
@@ -382,6 +390,8 @@ class Stage:
         assert self.feed is not None
         self.on_rows_wanted()
         self.arrays.put("row", self.feed.more(self.arrays["row"], self.arrays["producer"]))
+        if self.joined is not None and self.feed.last_read is not None:
+            self.joined.read(self.feed.last_read)
         self.arrays.world["horizon"] = self.feed.horizon
         refill(self.arrays.worlds)
 

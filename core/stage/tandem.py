@@ -46,6 +46,8 @@ class TandemSettings:
             raise UsageError("River sends a tuple to any site, so no stage after it can be told apart; use Flux")
         if first.overload is not None or second.overload is not None:
             raise UsageError("two stages in a row do not shed; leave the shed factor away")
+        if first.join is not None or second.join is not None:
+            raise UsageError("two stages in a row do not join; leave the join away")
 
     def bound(self, at_s: float) -> float:
         """Tuples of the source that all CPU together could process in a second: what no placement can exceed.
