@@ -22,6 +22,7 @@ from adapt.cli.options import (
     check_channels,
     command_line,
 )
+from adapt.cli.ordered import ordered
 from adapt.cli.output import Format, FormatOption, for_people, narrate_written, show
 from adapt.cli.stages import stages
 from adapt.core.errors import UsageError
@@ -112,3 +113,4 @@ def repartition(
 app.command(cls=Command)(flux)
 app.command(cls=Command)(elastic)
 app.command(cls=Command)(fit)
+app.command(cls=Command)(ordered)

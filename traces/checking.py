@@ -209,6 +209,7 @@ _RUNS: Mapping[str, tuple[Of, str, tuple[str, ...]]] = {
     "repartition": (Of.REPARTITION, "periods", ("period", "channels")),
     "flux": (Of.FLUX, "cases", ("case",)),
     "fit": (Of.FIT, "planners", ("planner",)),
+    "ordered": (Of.ORDERED, "workers", ("workers",)),
 }
 """By mechanism: what its run is, the table with a row for each thing measured, and what tells the rows apart."""
 

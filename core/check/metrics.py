@@ -19,6 +19,7 @@ class Of(StrEnum):
     REPARTITION = "repartition run"
     FLUX = "flux run"
     FIT = "fit run"
+    ORDERED = "ordered run"
 
 
 class Better(StrEnum):
@@ -170,6 +171,7 @@ _OF_STREAMS = (
         Of.REPARTITION,
         flux="summary.rows",
         fit="summary.rows",
+        ordered="summary.rows",
     ),
     _metric("keys", Kind.COUNT, _NEITHER, "distinct keys; in a trace perhaps an estimate", *_COUNTED, Of.REPARTITION),
     _metric(
@@ -218,9 +220,27 @@ _OF_PERIODS = (
 )
 
 _OF_TIME = (
-    _in_seconds("p50_ms", _LOWER, "latency that half of the rows do not exceed", flux="latency_p50", fit="latency_p50"),
-    _in_seconds("p95_ms", _LOWER, "latency that 95 % of the rows do not exceed", fit="latency_p95"),
-    _in_seconds("p99_ms", _LOWER, "latency that 99 % of the rows do not exceed", flux="latency_p99", fit="latency_p99"),
+    _in_seconds(
+        "p50_ms",
+        _LOWER,
+        "latency that half of the rows do not exceed",
+        flux="latency_p50",
+        fit="latency_p50",
+        ordered="latency_p50",
+    ),
+    _in_seconds(
+        "p95_ms", _LOWER, "latency that 95 % of the rows do not exceed", fit="latency_p95", ordered="latency_p95"
+    ),
+    _in_seconds(
+        "p99_ms",
+        _LOWER,
+        "latency that 99 % of the rows do not exceed",
+        flux="latency_p99",
+        fit="latency_p99",
+        ordered="latency_p99",
+    ),
+    _in_seconds("processing_p50_ms", _LOWER, "half of the rows, from the first operator on", ordered="processing_p50"),
+    _in_seconds("processing_p99_ms", _LOWER, "99 % of the rows, from the first operator on", ordered="processing_p99"),
     _in_seconds(
         "lag_s",
         _LOWER,
@@ -241,7 +261,9 @@ _OF_TIME = (
 )
 
 _OF_STAGES = (
-    _metric("throughput", Kind.NUMBER, _HIGHER, "until it was through with the rows", Of.FLUX, unit="rows/s"),
+    _metric(
+        "throughput", Kind.NUMBER, _HIGHER, "until it was through with the rows", Of.FLUX, Of.ORDERED, unit="rows/s"
+    ),
     _metric("of_capacity", Kind.SHARE, _HIGHER, "of what all sites could have done with the same rows", Of.FLUX),
     _metric("moves", Kind.COUNT, _LOWER, "of partitions", Of.FLUX),
     _metric("moved_bytes", Kind.BYTES, _LOWER, "state that went to another site", flux="moved", unit="bytes"),
@@ -299,8 +321,30 @@ _OF_SHEDDING = (
     _metric("optimum", Kind.NUMBER, _HIGHER, "the best score", Of.FIT, unit="tuples/s", table=SUMMARY),
 )
 
+_OF_WORKERS = (
+    _metric("speed_up", Kind.RATIO, _HIGHER, "throughput over that of one worker", Of.ORDERED),
+    _metric("partition_imbalance", Kind.RATIO, _LOWER, "of the operator where it is worst", ordered="imbalance"),
+    _metric("delegated", Kind.COUNT, _NEITHER, "tuples left to the worker in their partition", Of.ORDERED),
+    _metric("blocked", Kind.COUNT, _LOWER, "sends that a full worklist ended", Of.ORDERED),
+    _metric("retries", Kind.COUNT, _LOWER, "outputs offered to a ring without room", Of.ORDERED),
+    _metric("ring_max", Kind.COUNT, _LOWER, "tuples of a ring in use, at most", Of.ORDERED),
+    _metric(
+        "disordered", Kind.COUNT, _LOWER, "runs with another egress than the serial one", Of.ORDERED, table=SUMMARY
+    ),
+    _metric("speed_up_bound", Kind.RATIO, _HIGHER, "by what one worker at a time has to do", Of.ORDERED, table=SUMMARY),
+)
+
 METRICS: Mapping[str, Metric] = {
-    each.name: each for each in (*_OF_PLACEMENT, *_OF_STREAMS, *_OF_PERIODS, *_OF_TIME, *_OF_STAGES, *_OF_SHEDDING)
+    each.name: each
+    for each in (
+        *_OF_PLACEMENT,
+        *_OF_STREAMS,
+        *_OF_PERIODS,
+        *_OF_TIME,
+        *_OF_STAGES,
+        *_OF_SHEDDING,
+        *_OF_WORKERS,
+    )
 }
 """By name."""
 

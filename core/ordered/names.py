@@ -60,6 +60,13 @@ class Worklist(StrEnum):
     """One queue, and a lock a partition: wrong, since to take a tuple and its lock are two steps. Kept to show it."""
 
 
+class OrderlyWorklist(StrEnum):
+    """Those worklists that keep the order of partitions."""
+
+    HYBRID = Worklist.HYBRID.value
+    PARTITIONED = Worklist.PARTITIONED.value
+
+
 class Heuristic(StrEnum):
     """Which operator a worker takes next (section 6)."""
 

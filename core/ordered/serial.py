@@ -1,6 +1,6 @@
 """The serial run in plain Python, whose results every other run of a chain must have."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,17 +42,20 @@ class SerialRun:
     inputs: tuple[int, ...]
 
 
-def run_serially(chain: BoundChain, keep: int = 0) -> SerialRun:
+def run_serially(chain: BoundChain, keep: int = 0, told: Callable[[int], None] | None = None) -> SerialRun:
     """Each tuple through the whole chain, one after the other.
 
     Args:
         chain: The chain, bound to its tuples.
         keep: How many of the tuples that leave are kept.
+        told: Told now and then how many rows are through.
     """
     steps = [function_of(bound.operator).step(bound) for bound in chain.operators]
     inputs, fold, left = [0] * len(steps), FOLD, 0
     kept: list[Row] = []
     for first in range(0, len(chain.tuples), _AT_ONCE):
+        if told is not None:
+            told(first)
         for words in chain.tuples[first : first + _AT_ONCE].view(np.uint64).tolist():
             rows = _passed(steps, inputs, tuple(words))
             for row in rows:

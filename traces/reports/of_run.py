@@ -9,6 +9,7 @@ from adapt.core.errors import BadInput
 from adapt.core.replay.fit_tables import planners_told, tables_of_arcs
 from adapt.core.replay.run import verdict_under
 from adapt.core.report.chart import Chart
+from adapt.core.report.of_ordered import ordered_charts
 from adapt.core.report.of_shedding import shedding_charts
 from adapt.core.report.of_stage import elastic_charts, stage_charts
 from adapt.core.report.over_time import imbalance_per_period, migration_per_period
@@ -82,9 +83,19 @@ def _fit(run: StoredRun) -> Told:
     return sentences, told, charts
 
 
+def _ordered(run: StoredRun) -> Told:
+    tables = run.tables
+    workers, summary = verdict_under(tables["workers"], run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"])]
+    further = [tables[name] for name in ("costs", "constants", "occupancy", "partitions") if name in tables]
+    charts = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])
+    return sentences, [replace(workers, note=""), tables["operators"], summary, *further], charts
+
+
 _MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {
     "repartition": _repartition,
     "flux": _flux,
     "elastic": _elastic,
     "fit": _fit,
+    "ordered": _ordered,
 }

@@ -1,0 +1,100 @@
+"""Chains of operators by file, with the functions in Python that they name."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from adapt.core.errors import BadInput, did_you_mean
+from adapt.core.ordered.chain import Chain, Operator, PythonFunction
+from adapt.core.ordered.chain_file import operator_lines, read_chain
+from adapt.traces.readable import readable
+
+
+@dataclass(frozen=True, slots=True)
+class NamedChain:
+    """A chain, with what it was called and what it said.
+
+    Attributes:
+        name: Of the file.
+        text: All of it.
+        chain: What it means.
+    """
+
+    name: str
+    text: str
+    chain: Chain
+
+    def columns(self) -> list[str]:
+        """The columns of a stream that it reads, each once."""
+        wanted = [column for operator in self.chain.operators for column in _columns(operator)]
+        return list(dict.fromkeys(wanted))
+
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Whether a stream has the columns that its operators name.
+
+        Raises:
+            BadInput: it has not; the sentence names chain, line and operator, and the columns that there are.
+        """
+        lines = operator_lines(self.text)
+        for at, operator in enumerate(self.chain.operators):
+            for column in _columns(operator):
+                if column not in columns:
+                    line = f", line {lines[at]}" if len(lines) == len(self.chain.operators) else ""
+                    raise BadInput(
+                        f"{self.name}{line}: operator {operator.name!r}: the trace has no column {column!r}"
+                        f"{did_you_mean(column, columns)}; other columns of a source are kept by `adapt ingest --keep`"
+                    )
+
+
+def open_chain(path: Path) -> NamedChain:
+    """Read a chain from its file.
+
+    Functions in Python are imported as they are named, also from beside the file.
+
+    Raises:
+        BadInput: there is none, or it is none; the sentence begins with the file, and names the line where it can.
+    """
+    try:
+        with readable(path):
+            text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is no text in UTF-8; give a chain of operators in TOML") from error
+    try:
+        return NamedChain(path.name, text, read_chain(text, _loader(path.parent)))
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def _columns(operator: Operator) -> list[str]:
+    named = [operator.key, operator.cost if isinstance(operator.cost, str) else None]
+    return [column for column in named if column is not None]
+
+
+def _loader(folder: Path) -> Callable[[str], PythonFunction]:
+    """Finds functions by `module:function`, in modules beside the file too."""
+
+    def load(name: str) -> PythonFunction:
+        module_name, _, function_name = name.partition(":")
+        beside = str(folder.absolute())
+        sys.path.append(beside)
+        try:
+            module = import_module(module_name)
+        except Exception as error:
+            raise BadInput(
+                f"function {name!r}: the module {module_name!r} cannot be imported ({type(error).__name__}: {error}); "
+                "it is looked for where Python looks, and beside the chain"
+            ) from error
+        finally:
+            sys.path.remove(beside)
+        call = getattr(module, function_name, None)
+        if not callable(call):
+            known = [each for each in vars(module) if callable(getattr(module, each)) and not each.startswith("_")]
+            raise BadInput(
+                f"function {name!r}: {module_name} has no function {function_name!r}"
+                f"{did_you_mean(function_name, known)}"
+            )
+        return PythonFunction(name, call)
+
+    return load
