@@ -95,6 +95,7 @@ class TandemRun:
         selectivity: Tuples of the second for each of the first.
         control: What moves partitions: `none`, `each` (a controller for each stage) or `joint` (one for both).
         policy: Of the controllers.
+        collection_s: Their least time to collect.
         seconds: How long they run.
         settled_s: From when on rate and moves count.
         seed: Of everything that is drawn.
@@ -105,6 +106,7 @@ class TandemRun:
     selectivity: float
     control: str
     policy: FluxPolicy
+    collection_s: float
     seconds: float
     settled_s: float
     seed: int
@@ -112,7 +114,7 @@ class TandemRun:
     @property
     def label(self) -> str:
         """What is measured."""
-        return f"two stages, control {self.control} by {self.policy}, seed {self.seed}"
+        return f"two stages, control {self.control} by {self.policy} {1000 * self.collection_s:g} ms, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["TandemRun", ...]:
@@ -123,7 +125,7 @@ class TandemRun:
         """Tuples a second from end to end, the bound on these, moves a minute, and the rate in each second."""
         settings = two_in_a_row(self.sites, self.selectivity, self.seed)
         first, second, joint = (
-            controller_of(self.policy, COLLECTION_S) if self.control == control else None
+            controller_of(self.policy, self.collection_s) if self.control == control else None
             for control in ("each", "each", "joint")
         )
         run = simulate_tandem(settings, Drawn(), self.seconds, first=first, second=second, joint=joint)

@@ -59,7 +59,7 @@ class Scope:
     drift_s: float = 40.0
     drift_collections_s: tuple[float, ...] = (0.05, 0.15, 0.5)
     tandem_sites: int = 8
-    tandem_s: float = 60.0
+    tandem_s: float = 120.0
     is_quick: bool = False
 
     @classmethod
@@ -113,10 +113,11 @@ class Scope:
             for seed in range(self.seeds)
         ]
 
-    def tandems(self, control: str, policy: FluxPolicy) -> list[TandemRun]:
+    def tandems(self, control: str, policy: FluxPolicy, collection_s: float = COLLECTION_S) -> list[TandemRun]:
         """Two stages in a row, once a seed; their second half counts."""
+        lasting = self.tandem_s, self.tandem_s / 2
         return [
-            TandemRun(self.tandem_sites, 1.0, control, policy, self.tandem_s, self.tandem_s / 2, seed)
+            TandemRun(self.tandem_sites, 1.0, control, policy, collection_s, *lasting, seed)
             for seed in range(self.seeds)
         ]
 

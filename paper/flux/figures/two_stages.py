@@ -5,22 +5,31 @@ from typing import Any
 
 from adapt.core.flux.names import FluxPolicy
 from adapt.core.table import Column, Kind, Table
-from paper.claims import Claim, Judged, above, between
+from paper.claims import Claim, Judged, above, below
 from paper.experiments import Experiment, Results
 from paper.flux.figures.shown import POLICY, estimate, judged, lines, mean
 from paper.flux.scope import Scope
 from paper.report import Shown, averaged, cells, section
 
-_KINDS: Mapping[str, tuple[str, FluxPolicy]] = {
+_KINDS: Mapping[str, tuple[str, FluxPolicy] | tuple[str, FluxPolicy, float]] = {
     "static": ("none", FluxPolicy.NONE),
     "a controller for each": ("each", FluxPolicy.LOAD),
+    "a controller for each, collecting for 0.5 s": ("each", FluxPolicy.LOAD, 0.5),
     "a joint controller": ("joint", FluxPolicy.LOAD),
     "several moves, for each": ("each", FluxPolicy.LOAD_SEVERAL),
     "several moves, joint": ("joint", FluxPolicy.LOAD_SEVERAL),
 }
-"""What moves partitions, by its name."""
+"""What moves partitions, by its name; collecting for 150 ms at least where nothing else is said."""
 
 _MOVING = tuple(_KINDS)[1:]
+
+_FINE = "it goes on to even out what is less than 1 % apart"
+_UNSETTLED: Mapping[str, str] = {
+    "a controller for each": "each takes waiting for the CPU for work, and sets right what the other has done",
+    "several moves, for each": _FINE,
+    "several moves, joint": _FINE,
+}
+"""Why moves do not end."""
 
 _RATE = Column("rate", Kind.NUMBER, "tuples/s", "of the source, through both stages")
 _OF_BOUND = Column("of bound", Kind.RATIO, about="rate over what all CPU together could do")
@@ -112,10 +121,10 @@ def _claims(runs: Both) -> list[Judged]:
                 Claim(
                     "Section 8, past the paper",
                     f"Two stages, {name}, settle (an aim of ours)",
-                    "0",
-                    between(0, 0),
+                    "< 1",
+                    below(1.0),
                     "moves a minute in the second half of the run",
-                    "chance in the statistics of a brief collection makes a pair seem uneven now and then",
+                    _UNSETTLED.get(name, "a pair that is nearly 1.2 apart seems so by chance now and then"),
                 ),
                 [run["late_moves_a_minute"] for run in runs[name]],
             )
