@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from ratio import holds, measured
 
+from adapt.core.coins import coins, stream_of
 from adapt.core.replay.bound_rows import Binding
 from adapt.core.replay.fit import FitOptions, FitRun, replay_fit
 from adapt.core.shedding import control
-from adapt.core.shedding.coins import coins, stream_of
 from adapt.core.shedding.names import DropPlanner, OperatorKind
 from adapt.core.shedding.network import ColumnEquals, Input, Network, Node, Operator, Output
 from adapt.core.shedding.settings import SheddingSettings

@@ -7,9 +7,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.coins import coins, stream_of
 from adapt.core.errors import UsageError
 from adapt.core.resources.functions import Floats
-from adapt.core.shedding.coins import coins, stream_of
 from adapt.core.shedding.names import BATCH
 from adapt.core.shedding.network import Operator, Window
 from adapt.core.shedding.wiring import Indices, Wiring

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.coins import coins, stream_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.resources.functions import Floats
-from adapt.core.shedding.coins import coins, stream_of
 from adapt.core.shedding.names import BATCH, OperatorKind
 from adapt.core.shedding.network import Operator, Window
 from adapt.core.shedding.window_drop import needed_for, windows_at, windows_behind

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.coins import stream_of
 from adapt.core.compiled import compiled, inlined
 from adapt.core.errors import BadInput
 from adapt.core.resources.functions import Floats
-from adapt.core.shedding.coins import stream_of
 from adapt.core.shedding.names import OperatorKind
 from adapt.core.shedding.network import Operator
 from adapt.core.shedding.running.fluid import scales, true_use

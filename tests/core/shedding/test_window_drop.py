@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapt.core.coins import random_drop
 from adapt.core.errors import UsageError
-from adapt.core.shedding.coins import random_drop
 from adapt.core.shedding.names import OperatorKind
 from adapt.core.shedding.network import Input, Network, Node, Operator, Output, Window
 from adapt.core.shedding.window_drop import (

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adapt.core.coins import coins, stream_of
 from adapt.core.errors import UsageError
 from adapt.core.replay.bound_rows import Binding
 from adapt.core.replay.fit import FitOptions, replay_fit
-from adapt.core.shedding.coins import coins, stream_of
 from adapt.core.shedding.names import DropPlanner, Drops, Flow, OperatorKind
 from adapt.core.shedding.network import ColumnEquals, Input, Network, Node, Operator, Output, Window
 from adapt.core.shedding.program import Program

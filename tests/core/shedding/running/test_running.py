@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapt.core.coins import random_drop
 from adapt.core.errors import BadInput
-from adapt.core.shedding.coins import random_drop
 from adapt.core.shedding.control import Control
 from adapt.core.shedding.names import DropPlanner, OperatorKind
 from adapt.core.shedding.network import Input, Link, Network, Node, Operator, Output

@@ -1,11 +1,12 @@
-"""Random Drop by coins that depend on what they are for and on nothing else: not on batches, order or other coins."""
+"""Coins that depend on what they are for and on nothing else: not on batches, order or other coins."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.resources.functions import Floats
-from adapt.core.shedding.wiring import Indices
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -13,9 +14,9 @@ _MIX2 = np.uint64(0x94D049BB133111EB)
 _OF_53_BITS = 2.0**-53
 
 
-def stream_of(seed: int, arc: int) -> np.uint64:
-    """The stream of coins of an arc; any seed from 0 to 2^63 - 1."""
-    return np.uint64(_stream(np.uint64(seed), np.uint64(arc)))
+def stream_of(seed: int, purpose: int) -> np.uint64:
+    """The stream of coins of one purpose, such as an arc; any seed from 0 to 2^64 - 1."""
+    return np.uint64(_stream(np.uint64(seed), np.uint64(purpose)))
 
 
 def coins(stream: np.uint64, numbers: Indices) -> Floats:
@@ -30,7 +31,7 @@ def coins(stream: np.uint64, numbers: Indices) -> Floats:
 
 
 def random_drop(seed: int, arc: int, numbers: Indices, keep: float) -> NDArray[np.bool_]:
-    """Whether each tuple of an arc is kept: what is kept at one share is kept at every larger one.
+    """Random Drop: whether each tuple of an arc is kept; what is kept at one share is kept at every larger one.
 
     Args:
         seed: Of all coins.
@@ -49,8 +50,8 @@ def _mixed(word: np.uint64) -> np.uint64:
 
 
 @compiled
-def _stream(seed: np.uint64, arc: np.uint64) -> np.uint64:
-    return _mixed(_mixed(seed + _GOLDEN) + (arc + np.uint64(1)) * _GOLDEN)
+def _stream(seed: np.uint64, purpose: np.uint64) -> np.uint64:
+    return _mixed(_mixed(seed + _GOLDEN) + (purpose + np.uint64(1)) * _GOLDEN)
 
 
 @compiled

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.shedding.coins import coins, random_drop, stream_of
+from adapt.core.coins import coins, random_drop, stream_of
 
 ALL = 2**64 - 1
 
