@@ -21,9 +21,13 @@ MAPPING_PANEL = "What is what (each a column, or a Spark SQL expression over col
 SOURCE_PANEL = "How the source is written"
 GENERATE_PANEL = "Synthetic traces"
 
-OF_GENERATING = ("rows", "domain", "exponent", "rate", "start", "key_type", "seed")
+OF_GENERATING = (
+    *("rows", "domain", "exponent", "hot", "rate", "start", "key_type", "seed"),
+    *("diurnal", "day", "bursts", "burst_every", "burst_for", "streams", "lag", "drift", "drift_share", "key_life"),
+)
+OF_BOTH = ("cost", "bytes_")
 OF_READING = (
-    *("key", "time", "cost", "bytes_", "stream", "keep", "time_format", "time_zone"),
+    *("key", "time", "stream", "keep", "time_format", "time_zone"),
     *("format", "pattern", "delimiter", "quote", "header", "columns", "max_rejects"),
 )
 
@@ -50,11 +54,21 @@ def ingest(
     cost: Annotated[
         str,
         typer.Option(
-            "--cost", metavar="EXPR", help="What processing it costs, in microseconds.", rich_help_panel=MAPPING_PANEL
+            "--cost",
+            metavar="EXPR",
+            help="What processing it costs, in microseconds; with --generate a distribution: constant(5),"
+            " uniform(1, 9), exponential(100), lognormal(100, 0.5), pareto(10, 1.5).",
+            rich_help_panel=MAPPING_PANEL,
         ),
     ] = "",
     bytes_: Annotated[
-        str, typer.Option("--bytes", metavar="EXPR", help="Its size in bytes.", rich_help_panel=MAPPING_PANEL)
+        str,
+        typer.Option(
+            "--bytes",
+            metavar="EXPR",
+            help="Its size in bytes; with --generate a distribution.",
+            rich_help_panel=MAPPING_PANEL,
+        ),
     ] = "",
     stream: Annotated[
         str,
@@ -133,6 +147,15 @@ def ingest(
     exponent: Annotated[
         float, typer.Option("--exponent", metavar="Z", help="Zipf's z: 0 is uniform.", rich_help_panel=GENERATE_PANEL)
     ] = 1.0,
+    hot: Annotated[
+        float,
+        typer.Option(
+            "--hot",
+            metavar="SHARE",
+            help="Of self-similar keys, the share that has all rows but this share.",
+            rich_help_panel=GENERATE_PANEL,
+        ),
+    ] = 0.2,
     rate: Annotated[
         float, typer.Option("--rate", metavar="R", help="Rows a second.", rich_help_panel=GENERATE_PANEL)
     ] = 1000.0,
@@ -145,6 +168,85 @@ def ingest(
     key_type: Annotated[
         KeyType, typer.Option("--key-type", help="Type of the keys: string or int64.", rich_help_panel=GENERATE_PANEL)
     ] = KeyType.STRING,
+    diurnal: Annotated[
+        float,
+        typer.Option(
+            "--diurnal",
+            metavar="SWING",
+            help="The rate swings by this share of its average, 0 to 1, over every day.",
+            rich_help_panel=GENERATE_PANEL,
+        ),
+    ] = 0.0,
+    day: Annotated[
+        str,
+        typer.Option(
+            "--day",
+            metavar="LENGTH",
+            help="How long such a day is; its trough is its start.",
+            rich_help_panel=GENERATE_PANEL,
+        ),
+    ] = "24h",
+    bursts: Annotated[
+        float,
+        typer.Option(
+            "--bursts",
+            metavar="FACTOR",
+            help="Bursts with so many times the rate between them (Markov-modulated).",
+            rich_help_panel=GENERATE_PANEL,
+        ),
+    ] = 1.0,
+    burst_every: Annotated[
+        str,
+        typer.Option(
+            "--burst-every", metavar="LENGTH", help="Mean pause between bursts.", rich_help_panel=GENERATE_PANEL
+        ),
+    ] = "10m",
+    burst_for: Annotated[
+        str,
+        typer.Option("--burst-for", metavar="LENGTH", help="Mean length of a burst.", rich_help_panel=GENERATE_PANEL),
+    ] = "1m",
+    streams: Annotated[
+        int,
+        typer.Option(
+            "--streams", metavar="N", help="Part the rows into streams s1, s2, ...", rich_help_panel=GENERATE_PANEL
+        ),
+    ] = 1,
+    lag: Annotated[
+        str,
+        typer.Option(
+            "--lag",
+            metavar="LENGTH",
+            help="By how much the ups and downs of each stream follow those of the one before.",
+            rich_help_panel=GENERATE_PANEL,
+        ),
+    ] = "0",
+    drift: Annotated[
+        str,
+        typer.Option(
+            "--drift",
+            metavar="LENGTH",
+            help="After each such time heavy keys change their ranks.",
+            rich_help_panel=GENERATE_PANEL,
+        ),
+    ] = "0",
+    drift_share: Annotated[
+        float,
+        typer.Option(
+            "--drift-share",
+            metavar="SHARE",
+            help="How many of the 4,096 heaviest ranks then do.",
+            rich_help_panel=GENERATE_PANEL,
+        ),
+    ] = 0.1,
+    key_life: Annotated[
+        str,
+        typer.Option(
+            "--key-life",
+            metavar="LENGTH",
+            help="How long a key lives before a fresh one takes its rank.",
+            rich_help_panel=GENERATE_PANEL,
+        ),
+    ] = "0",
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Of all chance.", rich_help_panel=GENERATE_PANEL)
     ] = 0,
@@ -157,22 +259,22 @@ def ingest(
 
     Example: adapt ingest access.log --format clf --key host --bytes bytes -o web.trace
     """
+    given = dict(locals())
     options = spark_options(master, conf)
     if generate is not None:
-        if foreign := [*(sources or ())[:1], *_typed_of(context, OF_READING)]:
+        if foreign := [*(sources or ())[:1], *_typed_of(context, OF_READING).values()]:
             raise UsageError(f"--generate {generate} makes a trace and reads none: leave {foreign[0]!r} out")
+        from adapt.cli.generating import check_taken, taken_of, variation_of
         from adapt.traces.generators.registry import GENERATORS
 
+        typed = _typed_of(context, (*OF_GENERATING, *OF_BOTH))
+        generator = GENERATORS[generate]
+        check_taken(generator, generate, typed)
+        values = {name: given[name] for name in OF_GENERATING} | {"rate_per_s": rate}
         with stages() as progress:
-            made = GENERATORS[generate](
+            made = generator(
                 out,
-                rows=rows,
-                domain=domain,
-                exponent=exponent,
-                seed=seed,
-                rate_per_s=rate,
-                start=start,
-                key_type=key_type,
+                **taken_of(generator, values | {"variation": variation_of(given, typed)}),
                 force=force,
                 spark_options=options,
                 command=command_line(),
@@ -182,7 +284,7 @@ def ingest(
         return
     if not sources:
         raise UsageError("give SOURCE, what to read (files, folders, globs), or --generate NAME")
-    if foreign := _typed_of(context, OF_GENERATING):
+    if foreign := [*_typed_of(context, OF_GENERATING).values()]:
         raise UsageError(f"{foreign[0]} goes with --generate; leave it out where {sources[0]!r} is read")
     if not key:
         raise UsageError(f"--key is needed: the column or expression that parts the stream{_columns_of(sources)}")
@@ -208,11 +310,15 @@ def ingest(
     _tell(ingested.trace, out, ingested.guesses, json=json)
 
 
-def _typed_of(context: typer.Context, names: Sequence[str]) -> list[str]:
-    """The options among those of these parameters that were typed."""
+def _typed_of(context: typer.Context, names: Sequence[str]) -> dict[str, str]:
+    """The options that were typed, among those of these parameters, by parameter."""
     parameters = (parameter for parameter in context.command.params if parameter.name in names)
     sources = ((parameter, context.get_parameter_source(str(parameter.name))) for parameter in parameters)
-    return [parameter.opts[0] for parameter, source in sources if source is not None and source.name == "COMMANDLINE"]
+    return {
+        str(parameter.name): parameter.opts[0]
+        for parameter, source in sources
+        if source is not None and source.name == "COMMANDLINE"
+    }
 
 
 def _columns_of(sources: list[str]) -> str:

@@ -13,7 +13,7 @@ import zipfile
 
 import pytest
 
-from adapt.cli.ingest import OF_GENERATING, OF_READING, ingest
+from adapt.cli.ingest import OF_BOTH, OF_GENERATING, OF_READING, ingest
 from adapt.traces.artefacts import disk
 from adapt.traces.artefacts.trace import open_trace
 
@@ -190,7 +190,11 @@ def test_a_synthetic_trace_needs_sensible_numbers(adapt, here, option, value):
     ("line", "told"),
     [
         ("--generate zipf --key x", "leave '--key' out"),
-        ("--generate zipf --bytes b", "leave '--bytes' out"),
+        ("--generate zipf --bytes b", "--bytes 'b' is no distribution"),
+        ("--generate zipf --hot 0.1", "--generate zipf takes no --hot"),
+        ("--generate self-similar --exponent 1", "--generate self-similar takes no --exponent"),
+        ("--generate zipf --burst-for 5s", "--burst-for goes with --bursts"),
+        ("rows.csv --key user --drift 1h", "--drift goes with --generate"),
         ("--generate zipf --no-header", "leave '--header' out"),
         ("--generate zipf --max-rejects 1", "leave '--max-rejects' out"),
         ("rows.csv --generate zipf", "leave 'rows.csv' out"),
@@ -205,7 +209,7 @@ def test_options_of_reading_and_of_generating_do_not_mix(adapt, here, line, told
 
 def test_every_option_of_ingest_is_of_reading_of_generating_or_of_both():
     both = {"context", "sources", "out", "force", "json", "generate", "master", "conf"}
-    assert {*OF_READING, *OF_GENERATING} == inspect.signature(ingest).parameters.keys() - both
+    assert {*OF_READING, *OF_GENERATING, *OF_BOTH} == inspect.signature(ingest).parameters.keys() - both
 
 
 def test_rows_that_are_piped_in_give_the_trace_of_the_file(adapt, here, monkeypatch):

@@ -7,4 +7,7 @@ class GeneratorName(StrEnum):
     """A synthetic keyed stream."""
 
     ZIPF = "zipf"
-    """Keys by a Zipf distribution that stays, at a rate that stays."""
+    """Zipf keys."""
+
+    SELF_SIMILAR = "self-similar"
+    """20 % of the keys have 80 % of the rows, and of those again."""

@@ -18,10 +18,10 @@ from adapt.traces.artefacts.trace import BLOCK_ROWS, open_trace
 from adapt.traces.generators.names import GeneratorName
 from adapt.traces.generators.registry import GENERATORS
 from adapt.traces.generators.write import block_tasks, write_generated
-from adapt.traces.generators.zipf import ZipfStream, generate_zipf
+from adapt.traces.generators.zipf import generate_zipf, zipf_stream
 from adapt.traces.progress import silent
 
-SMALL = ZipfStream(rows=1000, domain=50, key_type=KeyType.INT64)
+SMALL = zipf_stream(rows=1000, domain=50, key_type=KeyType.INT64)
 
 
 def times_us(batch):
@@ -32,7 +32,7 @@ def times_us(batch):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_keys_follow_the_shares(exponent, seed):
     domain, rows = 1000, 200_000
-    stream = ZipfStream(rows, domain, exponent, seed, key_type=KeyType.INT64)
+    stream = zipf_stream(rows, domain, exponent, seed, key_type=KeyType.INT64)
     counts = np.bincount(stream.block(0).column("key").to_numpy(), minlength=domain + 1)[1:]
     expected = rows * zipf_shares(domain, exponent)
     head = int(np.count_nonzero(expected >= 10))  # the rare rest as one class, so that chi-square holds
@@ -43,32 +43,32 @@ def test_keys_follow_the_shares(exponent, seed):
 
 def test_arrivals_are_poisson():
     rows = 200_000
-    times = times_us(ZipfStream(rows, 10, rate_per_s=100.0).block(0))
+    times = times_us(zipf_stream(rows, 10, rate_per_s=100.0).block(0))
     gaps_s = np.diff(times) / 1e6
     assert stats.kstest(gaps_s, stats.expon(scale=1 / 100).cdf).pvalue > 1e-3
 
 
 def test_keys_do_not_hang_on_times():
-    batch = ZipfStream(200_000, 50, 1.0, seed=3, key_type=KeyType.INT64).block(0)
+    batch = zipf_stream(200_000, 50, 1.0, seed=3, key_type=KeyType.INT64).block(0)
     gaps = np.diff(times_us(batch), prepend=0)
     assert abs(stats.spearmanr(gaps[1:], batch.column("key").to_numpy()[1:]).statistic) < 0.01  # 4.5 deviations
 
 
 @given(rows=st.integers(1, 2000), rate=st.floats(1e-3, 1e9), seed=st.integers(0, 2**64 - 1))
 def test_times_are_in_order_and_within_the_span(rows, rate, seed):
-    times = times_us(ZipfStream(rows, 3, 1.0, seed, rate, "1970-01-01").block(0))
+    times = times_us(zipf_stream(rows, 3, 1.0, seed, rate, "1970-01-01").block(0))
     assert (np.diff(times) >= 0).all()
     assert times[0] >= 0
     assert times[-1] <= max(rows * 1e6 / rate, 0)
 
 
 def test_the_rate_is_the_one_asked_for():
-    times = times_us(ZipfStream(100_000, 10, rate_per_s=5000.0).block(0))
+    times = times_us(zipf_stream(100_000, 10, rate_per_s=5000.0).block(0))
     assert (times[-1] - times[0]) / 1e6 == pytest.approx(20, rel=1e-3)
 
 
 def test_blocks_follow_each_other_without_overlap():
-    stream = ZipfStream(2 * BLOCK_ROWS + 5, 10, rate_per_s=1e6)
+    stream = zipf_stream(2 * BLOCK_ROWS + 5, 10, rate_per_s=1e6)
     first, second, last = (times_us(stream.block(index)) for index in range(3))
     assert (len(first), len(second), len(last)) == (BLOCK_ROWS, BLOCK_ROWS, 5)
     assert first[-1] < second[0]
@@ -114,13 +114,13 @@ def test_another_seed_gives_other_rows():
 )
 def test_parameters_out_of_range_are_refused(wrong, says):
     with pytest.raises(UsageError) as refused:
-        replace(SMALL, **{"rows": 10_000, "rate_per_s": 1.0, **wrong})
+        zipf_stream(**{"rows": 10_000, "rate_per_s": 1.0, **wrong})
     assert says in str(refused.value)
 
 
 @pytest.mark.usefixtures("spark")
 def test_the_rows_do_not_depend_on_the_tasks_that_make_them(tmp_path):
-    stream = ZipfStream(2 * BLOCK_ROWS + 1234, 1000, 1.1, 7)
+    stream = zipf_stream(2 * BLOCK_ROWS + 1234, 1000, 1.1, 7)
     cuts = [None, [[0, 1, 2]], [[2], [1, 0]]]
     hashes = {
         write_generated(
@@ -135,7 +135,7 @@ def test_the_rows_do_not_depend_on_the_tasks_that_make_them(tmp_path):
 def test_a_generated_trace_is_like_any_other(tmp_path):
     out = tmp_path / "zipf.trace"
     trace = generate_zipf(out, rows=BLOCK_ROWS + 10, domain=20, exponent=1.0, seed=5, rate_per_s=1e5).trace
-    stream = ZipfStream(BLOCK_ROWS + 10, 20, 1.0, 5, 1e5)
+    stream = zipf_stream(BLOCK_ROWS + 10, 20, 1.0, 5, 1e5)
     assert open_trace(out, check_all=True).rows == trace.rows == stream.rows
     rows = pa.Table.from_batches(trace.batches())
     made = pa.Table.from_batches([stream.block(0), stream.block(1)])
@@ -151,7 +151,7 @@ def test_spark_reads_a_generated_part_as_it_was_made(spark, tmp_path):
     trace = generate_zipf(tmp_path / "zipf.trace", rows=500, domain=20, key_type=KeyType.INT64).trace
     read = spark.read.parquet(str(trace.path))
     assert read.dtypes == [("ts", "timestamp"), ("key", "bigint")]
-    keys = ZipfStream(500, 20, key_type=KeyType.INT64).block(0).column("key").to_pylist()
+    keys = zipf_stream(500, 20, key_type=KeyType.INT64).block(0).column("key").to_pylist()
     assert [row.key for row in read.collect()] == keys
 
 

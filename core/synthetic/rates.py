@@ -1,0 +1,222 @@
+"""How many rows come when: a rate that bursts, follows the time of day, or comes late in some streams."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.coins import coins, stream_of
+from adapt.core.compiled import compiled
+from adapt.core.errors import UsageError
+
+Floats = NDArray[np.float64]
+
+STEPS_A_DAY = 288
+"""Into how many steps of constant rate one cycle of a diurnal rate is cut."""
+
+MOST_BREAKS = 4_000_000
+"""Changes of the rate in one stream, so that a path takes 64 MB at most."""
+
+_BURSTS = 1
+"""What the coins of burst lengths are for, among all coins of a seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diurnal:
+    """A rate that rises and falls by the sine of the time of day.
+
+    Attributes:
+        swing: At its peak the rate is 1 + swing times the average, at its trough 1 - swing; in [0, 1].
+        period_s: Length of one cycle in seconds, above 0.
+
+    Raises:
+        UsageError: an attribute is out of its range.
+    """
+
+    swing: float
+    period_s: float = 86_400.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.swing <= 1:
+            raise UsageError(f"--diurnal is {self.swing:g}, but a rate swings by 0 to 1 of its average")
+        if not (self.period_s > 0 and math.isfinite(self.period_s)):
+            raise UsageError("--day is 0, but a cycle lasts longer than that")
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """A rate that a Markov chain of two states modulates: quiet, and `factor` times as high (MMPP-2).
+
+    Attributes:
+        factor: How many times the quiet rate a burst has; above 1.
+        every_s: Mean seconds between the end of a burst and the start of the next, above 0; exponential.
+        for_s: Mean seconds of a burst, above 0; exponential.
+
+    Raises:
+        UsageError: an attribute is out of its range.
+
+    Source: Fischer and Meier-Hellstern, The Markov-modulated Poisson process cookbook, Performance Evaluation 18
+    (1993), section 2.
+    """
+
+    factor: float
+    every_s: float
+    for_s: float
+
+    def __post_init__(self) -> None:
+        if not (self.factor > 1 and math.isfinite(self.factor)):
+            raise UsageError(f"--bursts is {self.factor:g}, but a burst has more than 1 times the rate between bursts")
+        for option, length in (("--burst-every", self.every_s), ("--burst-for", self.for_s)):
+            if not (length > 0 and math.isfinite(length)):
+                raise UsageError(f"{option} is 0, but bursts last some time, and so do the pauses between them")
+
+    @property
+    def quiet(self) -> float:
+        """The rate between bursts as a share of the average over all time."""
+        in_burst = self.for_s / (self.every_s + self.for_s)
+        return 1 / (1 + (self.factor - 1) * in_burst)
+
+
+@dataclass(frozen=True, slots=True)
+class Lags:
+    """Several streams that share one rate, each later than the one before.
+
+    Attributes:
+        streams: How many, 1 to 1000.
+        lag_s: By how many seconds stream i + 1 follows stream i; 0 or more.
+
+    Raises:
+        UsageError: an attribute is out of its range.
+    """
+
+    streams: int = 1
+    lag_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.streams <= 1000:
+            raise UsageError(f"--streams is {self.streams}, but a trace has from 1 to 1000 streams")
+        if not (self.lag_s >= 0 and math.isfinite(self.lag_s)):
+            raise UsageError("--lag must be 0 or more")
+        if self.lag_s and self.streams == 1:
+            raise UsageError("--lag is by how much each stream follows the one before it; add --streams N")
+
+
+@dataclass(frozen=True, slots=True)
+class RatePath:
+    """Rates in rows a second, constant between breaks.
+
+    Attributes:
+        breaks_s: When a rate changes, rising from 0; shape (breaks,).
+        expected: Rows expected until each break; shape (breaks,), never falling.
+        shares: Of the rate between a break and the next, what the streams up to each one have: cumulative, the last
+            one 1; shape (breaks - 1, streams).
+    """
+
+    breaks_s: Floats
+    expected: Floats
+    shares: Floats
+
+    def times_s(self, rows: Floats) -> Floats:
+        """When so many rows are expected: the inverse of the expected rows, in seconds; shape (rows,)."""
+        return np.asarray(np.interp(rows, self.expected, self.breaks_s))
+
+    def streams(self, times_s: Floats, uniforms: Floats) -> NDArray[np.int64]:
+        """Of which stream the row at each time is; shape (rows,).
+
+        Args:
+            times_s: Sorted, shape (rows,).
+            uniforms: In [0, 1), one for each row.
+        """
+        drawn = np.empty(len(times_s), np.int64)
+        _streams(self.breaks_s, self.shares, times_s, uniforms, drawn)
+        return drawn
+
+
+def rate_path(
+    rows: int, rate_per_s: float, seed: int, diurnal: Diurnal | None, bursts: Bursts | None, lags: Lags
+) -> RatePath:
+    """The rates until so many rows are expected.
+
+    A burst and the time of day multiply. At time t stream i has the rate that the first has at t - i lags, and before
+    that the average, which is the same for all streams. Every cycle of the day begins with its trough.
+
+    Args:
+        rows: Rows to come, at least 1.
+        rate_per_s: Of all streams, averaged over all time.
+        seed: Of the bursts.
+
+    Raises:
+        UsageError: the rate changes more than `MOST_BREAKS` times, over all streams, before the rows are over.
+    """
+    until_s = rows / rate_per_s + lags.lag_s * lags.streams
+    while True:  # where bursts were few, the rows take longer
+        path = _path_until(until_s, rate_per_s, seed, diurnal, bursts, lags)
+        if path.expected[-1] >= rows:
+            return path
+        until_s *= 2
+
+
+def _path_until(
+    until_s: float, rate_per_s: float, seed: int, diurnal: Diurnal | None, bursts: Bursts | None, lags: Lags
+) -> RatePath:
+    step_s = diurnal.period_s / STEPS_A_DAY if diurnal else math.inf
+    changes = until_s / step_s + (2 * until_s / (bursts.every_s + bursts.for_s) if bursts else 0.0)
+    if changes * lags.streams * lags.streams > MOST_BREAKS:
+        raise UsageError(
+            f"the rates of {lags.streams} streams would change {changes * lags.streams:,.0f} times before all rows are "
+            "made; take fewer rows or streams, a higher --rate, or rarer bursts"
+        )
+    switches = _switches(bursts, until_s, seed) if bursts else np.zeros(0)
+    own = np.concatenate((switches, np.arange(1, int(until_s // step_s) + 1) * step_s if diurnal else []))
+    later = [own + number * lags.lag_s for number in range(lags.streams)]
+    starts = [np.full(1, number * lags.lag_s) for number in range(lags.streams)]
+    breaks = np.unique(np.concatenate([np.zeros(1), *later, *starts, np.full(1, until_s)]))
+    breaks = breaks[breaks <= until_s]
+    middles = (breaks[1:] + breaks[:-1]) / 2
+    rates = np.column_stack(
+        [_relative(middles - number * lags.lag_s, switches, diurnal, bursts) for number in range(lags.streams)]
+    )
+    total = rates.sum(axis=1)
+    expected = np.concatenate((np.zeros(1), np.cumsum(total * np.diff(breaks)))) * (rate_per_s / lags.streams)
+    return RatePath(breaks, expected, np.cumsum(rates, axis=1) / total[:, None])
+
+
+def _switches(bursts: Bursts, until_s: float, seed: int) -> Floats:
+    """When quiet turns into a burst and back, in turns, quiet first, at least until a time."""
+    count = 64 + int(2.2 * until_s / (bursts.every_s + bursts.for_s))
+    while True:
+        # each length from a coin of its own, so that more of them change none
+        lengths = -np.log1p(-coins(stream_of(seed, _BURSTS), np.arange(count)))
+        lengths[::2] *= bursts.every_s
+        lengths[1::2] *= bursts.for_s
+        switches: Floats = np.cumsum(lengths)
+        if switches[-1] > until_s:
+            return switches[: int(np.searchsorted(switches, until_s)) + 1]
+        count *= 2
+
+
+def _relative(times_s: Floats, switches: Floats, diurnal: Diurnal | None, bursts: Bursts | None) -> Floats:
+    """The rate of the first stream over its average, at times in the middle of a stretch of constant rate."""
+    rate = np.ones(len(times_s))
+    if bursts:
+        burst = np.searchsorted(switches, times_s) % 2 == 1
+        rate *= np.where(burst, bursts.factor, 1.0) * bursts.quiet
+    if diurnal:
+        step_s = diurnal.period_s / STEPS_A_DAY
+        rate *= 1 - diurnal.swing * np.cos(2 * np.pi * (np.floor(times_s / step_s) + 0.5) / STEPS_A_DAY)
+    rate[times_s < 0] = 1.0
+    return rate
+
+
+@compiled
+def _streams(breaks_s: Floats, shares: Floats, times_s: Floats, uniforms: Floats, drawn: NDArray[np.int64]) -> None:
+    last_stretch, last_stream = shares.shape[0] - 1, shares.shape[1] - 1
+    at = min(max(np.searchsorted(breaks_s, times_s[0], side="right") - 1, 0), last_stretch) if len(times_s) else 0
+    for row in range(len(times_s)):
+        while at < last_stretch and breaks_s[at + 1] <= times_s[row]:
+            at += 1
+        stream = 0
+        while stream < last_stream and uniforms[row] >= shares[at, stream]:
+            stream += 1
+        drawn[row] = stream

@@ -1,0 +1,104 @@
+"""Synthetic streams that change: any block alone is what it is among the others, and carries what was asked for."""
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from adapt.core.errors import UsageError
+from adapt.core.stream import KeyType
+from adapt.core.synthetic.distribution import Distribution
+from adapt.core.synthetic.popularity import Drift, KeyLife
+from adapt.core.synthetic.rates import Bursts, Diurnal, Lags, rate_path
+from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
+from adapt.core.synthetic.variation import Variation
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.artefacts.trace import BLOCK_ROWS
+from adapt.traces.generators.keyed import KeyedStream
+from adapt.traces.generators.self_similar import generate_self_similar
+from adapt.traces.generators.write import write_generated
+from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.progress import silent
+
+ALL = Variation(
+    Diurnal(0.7, 600.0),
+    Bursts(6.0, 60.0, 10.0),
+    Lags(3, 5.0),
+    Drift(30.0, 0.2),
+    KeyLife(200.0),
+    Distribution("lognormal", (100.0, 0.5)),
+    Distribution("pareto", (64.0, 1.3)),
+)
+
+
+def times_us(batch):
+    return batch.column("ts").cast(pa.int64()).to_numpy()
+
+
+def changing(rows, **changed):
+    return zipf_stream(rows, 500, 1.0, 9, 5000.0, key_type=KeyType.INT64, variation=ALL, **changed)
+
+
+def test_rows_come_at_the_rate_of_the_path():
+    rows = 200_000
+    stream = zipf_stream(rows, 10, 1.0, 3, 1000.0, "1970-01-01", variation=Variation(ALL.diurnal, ALL.bursts))
+    path = rate_path(rows, 1000.0, 3, ALL.diurnal, ALL.bursts, Lags())
+    expected = np.interp(times_us(stream.block(0)) / 1e6, path.breaks_s, path.expected)
+    # in expected rows the arrivals are a Poisson process of rate 1
+    assert stats.kstest(np.diff(expected), stats.expon().cdf).pvalue > 1e-3
+
+
+def test_blocks_are_in_order_whichever_is_made_first():
+    stream = changing(2 * BLOCK_ROWS + 5)
+    last, first, second = (stream.block(index) for index in (2, 0, 1))
+    assert first.equals(changing(2 * BLOCK_ROWS + 5).block(0))
+    ends = [(times_us(block)[0], times_us(block)[-1]) for block in (first, second, last)]
+    assert all(before[1] <= after[0] for before, after in pairwise(ends))
+    assert first.schema.names == ["ts", "key", "stream", "cost_us", "bytes"]
+    assert set(first.column("stream").to_pylist()) == {"s1", "s2", "s3"}
+    assert max(last.column("key").to_pylist()) > 500  # fresh keys
+
+
+def test_keys_and_times_do_not_hang_on_what_rows_carry():
+    bare = zipf_stream(1000, 50, seed=3).block(0)
+    laden = zipf_stream(1000, 50, seed=3, variation=Variation(cost=ALL.cost, bytes_=ALL.bytes_)).block(0)
+    assert laden.select(["ts", "key"]).equals(bare)
+    sizes = laden.column("bytes").to_numpy()
+    assert sizes.min() >= 64
+    assert sizes.dtype == np.int64
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_changing_stream_does_not_depend_on_the_tasks_that_make_it(tmp_path):
+    stream = changing(2 * BLOCK_ROWS + 1234)
+    cuts = [None, [[0, 1, 2]], [[2], [1, 0]]]
+    hashes = {
+        write_generated(
+            stream, tmp_path / f"{at}.trace", Provenance("test"), tasks=tasks, progress=silent
+        ).manifest.content_hash
+        for at, tasks in enumerate(cuts)
+    }
+    assert len(hashes) == 1
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_manifest_says_all_that_was_asked_for_and_nothing_else(tmp_path):
+    made = generate_self_similar(tmp_path / "a.trace", rows=100, domain=10, variation=ALL).trace.manifest.made
+    assert made.parameters["generator"] == "self-similar"
+    assert made.parameters["hot"] == 0.2
+    assert made.parameters["bursts"] == {"factor": 6.0, "every_s": 60.0, "for_s": 10.0}
+    assert made.parameters["cost"] == "lognormal(100, 0.5)"
+    plain = generate_self_similar(tmp_path / "b.trace", rows=100, domain=10).trace.manifest.made
+    assert not {"diurnal", "bursts", "lags", "drift", "life", "cost", "bytes"} & plain.parameters.keys()
+
+
+def test_what_cannot_be_is_refused_before_anything_is_made():
+    with pytest.raises(UsageError, match="ranks would drift"):
+        zipf_stream(10**9, 5, rate_per_s=1.0, variation=Variation(drift=Drift(1.0)))
+    keys = SelfSimilarKeys(1 << 53)
+    with pytest.raises(UsageError, match="more keys than numbers"):
+        KeyedStream(10**6, keys, rate_per_s=1.0, variation=Variation(life=KeyLife(1e-3)))
+    with pytest.raises(UsageError, match="end after the year 9999"):
+        zipf_stream(10**6, 5, rate_per_s=1e-6, variation=Variation(Diurnal(0.1, 1e12)))

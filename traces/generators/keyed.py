@@ -1,0 +1,240 @@
+"""Synthetic streams of independent keys: a law of keys, a rate, and what varies."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.errors import UsageError
+from adapt.core.stream import KeyType
+from adapt.core.synthetic.popularity import check_drifts, drifted, lived
+from adapt.core.synthetic.rates import RatePath, rate_path
+from adapt.core.synthetic.variation import Variation
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.artefacts.trace import BLOCK_ROWS
+from adapt.traces.generators.write import check_rows, write_generated
+from adapt.traces.ingest import Ingested
+from adapt.traces.progress import Progress, silent
+from adapt.traces.rejects import Rejects
+from adapt.traces.session import SparkOptions
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+MOST_BYTES = 1 << 62
+
+_ROWS, _STREAMS, _COSTS, _SIZES = (np.uint64(purpose) << np.uint64(60) for purpose in range(4))
+"""Added to a block's number: what its random numbers are for, so that none hang on whether others are drawn."""
+
+
+class KeyLaw(Protocol):
+    """How often each key comes."""
+
+    @property
+    def domain(self) -> int:
+        """Number of keys."""
+
+    def ranks(self, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The rank, from 1, of each number in [0, 1); shape (rows,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedStream:
+    """A stream of independent keys.
+
+    Every block of rows has its own random numbers, keyed by (seed, block), and its own stretch of expected rows, so any
+    block can be made anywhere. Within a block the arrivals are a Poisson process given their number: sorted uniform
+    numbers of expected rows, which the rate turns into times.
+
+    Attributes:
+        rows: How many, at least 1.
+        keys: How often each key comes; the key of rank k is k.
+        seed: 0 to 2^64 - 1.
+        rate_per_s: Rows a second on average, above 0.
+        start: Where the first block begins; of UTC where it has no zone.
+        key_type: STRING ("k1", "k2", ... by falling share) or INT64 (1, 2, ...).
+        variation: What changes, and what rows carry.
+
+    Raises:
+        UsageError: an attribute is out of its range.
+    """
+
+    rows: int
+    keys: KeyLaw
+    seed: int = 0
+    rate_per_s: float = 1000.0
+    start: str = "2026-01-01T00:00:00Z"
+    key_type: KeyType = KeyType.STRING
+    variation: Variation = Variation()  # noqa: RUF009 - frozen
+
+    def __post_init__(self) -> None:
+        check_rows(self.rows)
+        if not 0 <= self.seed < 1 << 64:
+            raise UsageError(f"--seed is {self.seed}, but it must be from 0 to 2^64 - 1")
+        if not (self.rate_per_s > 0 and math.isfinite(self.rate_per_s)):
+            raise UsageError(f"--rate is {self.rate_per_s} rows a second, but it must be above 0")
+        if self.key_type not in (KeyType.STRING, KeyType.INT64):
+            raise UsageError(f"--key-type is {self.key_type}, but generated keys are string or int64")
+        try:
+            ended_us = self._offset_us(self.rows)
+            _instant(self.start) + timedelta(microseconds=ended_us)
+        except OverflowError as error:
+            raise UsageError(
+                f"{self.rows:,} rows at {self.rate_per_s} a second from {self.start} on end after the year 9999"
+            ) from error
+        self._check_popularity(ended_us / 1e6)
+
+    def block(self, index: int) -> pa.RecordBatch:
+        """The rows of one block, in time order; see `GeneratedStream`."""
+        first = index * BLOCK_ROWS
+        count = min(BLOCK_ROWS, self.rows - first)
+        random = _random(self.seed, np.uint64(index) | _ROWS)
+        offsets = self._offsets_us(random, first, count)
+        columns = {
+            "ts": pa.array(self._start_us + offsets).cast(pa.timestamp("us", tz="UTC")),
+            "key": self._keys(self.keys.ranks(random.random(count)), offsets / 1e6),
+        }
+        return pa.RecordBatch.from_pydict(columns | self._carried(index, offsets / 1e6))
+
+    def _offsets_us(self, random: np.random.Generator, first: int, count: int) -> NDArray[np.int64]:
+        """When rows come, in whole microseconds after the start, sorted."""
+        if self.variation.steady:
+            begun, ended = self._offset_us(first), self._offset_us(first + count)
+            return begun + _sorted_uniforms(random, count, ended - begun)
+        # as many rows are expected before each row
+        sums = np.cumsum(random.standard_exponential(count + 1))
+        return (self._path.times_s(first + sums[:-1] / sums[-1] * count) * 1e6).astype(np.int64)
+
+    def _keys(self, ranks: NDArray[np.int64], times_s: NDArray[np.float64]) -> pa.Array:
+        variation = self.variation
+        if variation.drift:
+            ranks = drifted(ranks, times_s, self.keys.domain, variation.drift, self.seed)
+        if variation.life:
+            ranks = lived(ranks, times_s, self.keys.domain, variation.life, self.seed)
+        keys = pa.array(ranks)
+        if self.key_type is KeyType.STRING:
+            keys = pc.binary_join_element_wise("k", keys.cast(pa.string()), "")
+        return keys
+
+    def _carried(self, index: int, times_s: NDArray[np.float64]) -> dict[str, pa.Array]:
+        """What rows carry beside key and time."""
+        variation, count, number = self.variation, len(times_s), np.uint64(index)
+        columns: dict[str, pa.Array] = {}
+        if variation.lags.streams > 1:
+            drawn = self._path.streams(times_s, _random(self.seed, number | _STREAMS).random(count))
+            columns["stream"] = pc.binary_join_element_wise("s", pa.array(drawn + 1).cast(pa.string()), "")
+        if variation.cost:
+            columns["cost_us"] = pa.array(variation.cost.draw(_random(self.seed, number | _COSTS), count))
+        if variation.bytes_:
+            sizes = np.rint(variation.bytes_.draw(_random(self.seed, number | _SIZES), count))
+            columns["bytes"] = pa.array(np.minimum(sizes, float(MOST_BYTES)).astype(np.int64))
+        return columns
+
+    def _check_popularity(self, ended_s: float) -> None:
+        if self.variation.drift:
+            check_drifts(ended_s, self.variation.drift)
+        life = self.variation.life
+        if life and (ended_s / life.seconds + 2) * self.keys.domain >= 1 << 62:
+            raise UsageError("--key-life is so short that there are more keys than numbers; let keys live longer")
+
+    @property
+    def _path(self) -> RatePath:
+        return _path_of(self.rows, self.rate_per_s, self.seed, self.variation)
+
+    @property
+    def _start_us(self) -> int:
+        return (_instant(self.start) - EPOCH) // timedelta(microseconds=1)
+
+    def _offset_us(self, rows: int) -> int:
+        """When that many rows are expected to be over, in whole microseconds after the start."""
+        if self.variation.steady:
+            return math.floor(rows * 1_000_000 / Fraction(self.rate_per_s))
+        return math.floor(float(self._path.times_s(np.array([float(rows)]))[0]) * 1e6)
+
+
+def generate_keyed(
+    stream: KeyedStream,
+    out: Path,
+    parameters: Mapping[str, Any],
+    *,
+    force: bool = False,
+    spark_options: SparkOptions | None = None,
+    command: str,
+    progress: Progress = silent,
+) -> Ingested:
+    """Make a trace of a stream.
+
+    The rows depend on the stream alone, not on how many tasks or machines make them.
+
+    Args:
+        stream: What to make.
+        out: Where the trace appears, whole, at the end.
+        parameters: The generator's name and its law of keys, for the manifest.
+        force: Replace an artefact at `out`.
+        command: What the manifest says made the trace.
+
+    Raises:
+        EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
+    """
+    told = {
+        **parameters,
+        "rows": stream.rows,
+        "seed": stream.seed,
+        "rate_per_s": stream.rate_per_s,
+        "start": stream.start,
+        "key_type": stream.key_type,
+        **_told(stream.variation),
+    }
+    made = Provenance(command, told, seed=stream.seed)
+    trace = write_generated(stream, out, made, force=force, spark_options=spark_options, progress=progress)
+    return Ingested(trace, Rejects(), ())
+
+
+def _told(variation: Variation) -> dict[str, Any]:
+    """What is given of a variation, as plain data."""
+    parts = {
+        "diurnal": variation.diurnal,
+        "bursts": variation.bursts,
+        "lags": variation.lags if variation.lags.streams > 1 else None,
+        "drift": variation.drift,
+        "life": variation.life,
+    }
+    told: dict[str, Any] = {name: asdict(part) for name, part in parts.items() if part is not None}
+    drawn = {"cost": variation.cost, "bytes": variation.bytes_}
+    return told | {name: distribution.text for name, distribution in drawn.items() if distribution is not None}
+
+
+@lru_cache(maxsize=1)
+def _path_of(rows: int, rate_per_s: float, seed: int, variation: Variation) -> RatePath:
+    return rate_path(rows, rate_per_s, seed, variation.diurnal, variation.bursts, variation.lags)
+
+
+def _random(seed: int, number: np.uint64) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=np.array([seed, number], np.uint64)))
+
+
+def _sorted_uniforms(random: np.random.Generator, count: int, span_us: int) -> NDArray[np.int64]:
+    """Sorted times, uniform in [0, span), in whole microseconds.
+
+    The first n of n + 1 running sums of exponential gaps, over the last, are n sorted uniform numbers.
+    """
+    sums = np.cumsum(random.standard_exponential(count + 1))
+    times: NDArray[np.int64] = (sums[:-1] / sums[-1] * span_us).astype(np.int64)
+    times[times >= span_us] = max(span_us - 1, 0)  # a last gap of nothing, or a span of nothing
+    return times
+
+
+def _instant(text: str) -> datetime:
+    try:
+        instant = datetime.fromisoformat(text)
+        return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"--start {text!r} is no time such as 2026-01-31T12:00:00Z") from error
