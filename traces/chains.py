@@ -7,7 +7,8 @@ from importlib import import_module
 from pathlib import Path
 
 from adapt.core.errors import BadInput, did_you_mean
-from adapt.core.ordered.chain import Chain, Operator, PythonFunction
+from adapt.core.ordered.bound import columns_by_operator, columns_of
+from adapt.core.ordered.chain import Chain, PythonFunction
 from adapt.core.ordered.chain_file import operator_lines, read_chain
 from adapt.traces.readable import readable
 
@@ -28,8 +29,7 @@ class NamedChain:
 
     def columns(self) -> list[str]:
         """The columns of a stream that it reads, each once."""
-        wanted = [column for operator in self.chain.operators for column in _columns(operator)]
-        return list(dict.fromkeys(wanted))
+        return list(columns_of(self.chain))
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Whether a stream has the columns that its operators name.
@@ -38,8 +38,8 @@ class NamedChain:
             BadInput: it has not; the sentence names chain, line and operator, and the columns that there are.
         """
         lines = operator_lines(self.text)
-        for at, operator in enumerate(self.chain.operators):
-            for column in _columns(operator):
+        for at, (operator, named) in enumerate(zip(self.chain.operators, columns_by_operator(self.chain), strict=True)):
+            for column in named:
                 if column not in columns:
                     line = f", line {lines[at]}" if len(lines) == len(self.chain.operators) else ""
                     raise BadInput(
@@ -65,11 +65,6 @@ def open_chain(path: Path) -> NamedChain:
         return NamedChain(path.name, text, read_chain(text, _loader(path.parent)))
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
-
-
-def _columns(operator: Operator) -> list[str]:
-    named = [operator.key, operator.cost if isinstance(operator.cost, str) else None]
-    return [column for column in named if column is not None]
 
 
 def _loader(folder: Path) -> Callable[[str], PythonFunction]:

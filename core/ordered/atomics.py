@@ -1,4 +1,4 @@
-"""Memory by its address, in kernels: plain and atomic words, a call by address, the clock, giving way.
+"""Memory by its address, in kernels: plain and atomic words, new ones, a call by address, the clock, giving way.
 
 Kernels of many threads share their memory by addresses, since arrays would be counted up and down by every call, all
 threads on one line of the cache. A word is of 64 bits, and is named by the address of a record and its place there,
@@ -15,6 +15,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 _WORD = ir.IntType(64)
+_BYTE = ir.IntType(8).as_pointer()
 _INT = ir.IntType(32)
 _CLOCK_MONOTONIC = 6 if sys.platform == "darwin" else 1
 
@@ -152,6 +153,38 @@ def _sink(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG0
     return types.void(types.int64, types.int64, types.int64), generate
 
 
+def _allocate(typing: Any, words: Any) -> Any:  # noqa: ARG001
+    """The address of so many new words, written before they are read; 0 if there is no memory."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        called = _external(builder.module, ir.FunctionType(_BYTE, [_WORD]), "malloc")
+        return builder.ptrtoint(builder.call(called, [builder.mul(arguments[0], _WORD(8))]), _WORD)
+
+    return types.int64(types.int64), generate
+
+
+def _reallocate(typing: Any, address: Any, words: Any) -> Any:  # noqa: ARG001
+    """As many words with what those at the address hold, in their place or elsewhere; 0 if there is no memory."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        called = _external(builder.module, ir.FunctionType(_BYTE, [_BYTE, _WORD]), "realloc")
+        before = builder.inttoptr(arguments[0], _BYTE)
+        return builder.ptrtoint(builder.call(called, [before, builder.mul(arguments[1], _WORD(8))]), _WORD)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+def _release(typing: Any, address: Any) -> Any:  # noqa: ARG001
+    """Give words that were allocated back; 0 is no address and does nothing."""
+
+    def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        called = _external(builder.module, ir.FunctionType(ir.VoidType(), [_BYTE]), "free")
+        builder.call(called, [builder.inttoptr(arguments[0], _BYTE)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
 load: Callable[[int, int], int] = _intrinsic(_load)
 store: Callable[[int, int, int | np.int64], None] = _intrinsic(_store)
 load_atomic: Callable[[int, int], int] = _intrinsic(_load_atomic)
@@ -164,3 +197,6 @@ clock_ns: Callable[[], int] = _intrinsic(_clock_ns)
 give_way: Callable[[], None] = _intrinsic(_give_way)
 rest_us: Callable[[int], None] = _intrinsic(_rest_us)
 sink: Callable[[int, int, int | np.int64], None] = _intrinsic(_sink)
+allocate: Callable[[int], int] = _intrinsic(_allocate)
+reallocate: Callable[[int, int], int] = _intrinsic(_reallocate)
+release: Callable[[int], None] = _intrinsic(_release)

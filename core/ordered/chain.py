@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapt.core.errors import BadInput
-from adapt.core.ordered.names import KINDS_OF, FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.roles import COUNTED, TIME, role_of
 
 MOST_OPERATORS = 32
 MOST_PARTITIONS = 1 << 20
@@ -65,14 +66,45 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class Punctuations:
+    """Where a stream says that all before some time has come, so that operators can end windows by what they read.
+
+    One stands after the last row of each stretch of time that has rows, with the time at which the stretch ends, and
+    one at the end of the stream. They never come from a clock: the order of a run would be undefined.
+
+    Attributes:
+        column: Times, which never go back.
+        every_us: The length of the stretches, from multiples of it since 1970; None, there is the one at the end only.
+
+    Raises:
+        BadInput: an attribute is out of its range.
+    """
+
+    column: str = TIME
+    every_us: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.column:
+            raise BadInput('the punctuations have a column without a name; leave it out for "ts"')
+        if self.every_us is not None and not 0 < self.every_us < 1 << 62:
+            raise BadInput(f"punctuations come every 1 microsecond or more, not {self.every_us}")
+
+
+@dataclass(frozen=True, slots=True)
 class Chain:
     """Operators in the order in which tuples pass them.
 
+    Attributes:
+        operators: They.
+        punctuations: Where windows end; None, nowhere.
+
     Raises:
-        BadInput: there is none, there are more than 32, or two have one name.
+        BadInput: there is none, there are more than 32, or two have one name; or one needs punctuations, of which there
+            are none.
     """
 
     operators: tuple[Operator, ...]
+    punctuations: Punctuations | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.operators) <= MOST_OPERATORS:
@@ -82,6 +114,11 @@ class Chain:
             if operator.name in seen:
                 raise BadInput(f"operator {operator.name!r} stands in the chain twice; give each a name of its own")
             seen.add(operator.name)
+            if role_of(operator.function).at_punctuations and self.punctuations is None:
+                raise BadInput(
+                    f"operator {operator.name!r} runs {operator.function}, which waits for punctuations, and there are "
+                    "none; add [punctuations] to the chain"
+                )
 
 
 def _check_key(operator: Operator) -> None:
@@ -117,11 +154,17 @@ def _check_function(operator: Operator) -> None:
         raise BadInput(f"{where} gives from 0 to below {MOST_OUTPUTS} outputs a tuple, not {operator.selectivity:g}")
     if isinstance(operator.function, PythonFunction):
         return
-    if operator.kind not in KINDS_OF[operator.function]:
-        kinds = " or ".join(sorted(KINDS_OF[operator.function]))
+    role = role_of(operator.function)
+    if operator.kind not in role.kinds:
+        kinds = " or ".join(sorted(role.kinds))
         raise BadInput(f"{where} is {operator.kind}, and {operator.function} is for one that is {kinds}")
     if operator.function is not FunctionName.WORK and (operator.cost != 0.0 or operator.selectivity != 1.0):
         raise BadInput(
             f"{where} runs {operator.function}, whose cost and selectivity are what they are; leave both out, "
             f'or say function = "{FunctionName.WORK}"'
+        )
+    if role.made_key and operator.key is not None and (operator.key != COUNTED or operator.by is not PartitionBy.HASH):
+        raise BadInput(
+            f"{where} runs {operator.function}, which counts by a field that comes into being in the chain; write "
+            f'key = "{COUNTED}" and leave by out'
         )

@@ -1,4 +1,7 @@
-"""A chain as a user writes it: TOML text, an [[operator]] for each in the order in which tuples pass them."""
+"""A chain as a user writes it: TOML text, an [[operator]] for each in the order in which tuples pass them.
+
+Where windows end is told by [punctuations].
+"""
 
 import re
 import tomllib
@@ -6,9 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from adapt.core.errors import BadInput
-from adapt.core.ordered.chain import Chain, Operator, PythonFunction
+from adapt.core.durations import duration_us
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.ordered.chain import Chain, Operator, Punctuations, PythonFunction
 from adapt.core.ordered.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.roles import TIME
 from adapt.core.toml_elements import Element, called, elements, number_of, only
 
 _KNOWN = ("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function")
@@ -33,7 +38,7 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"the chain is not written as TOML: {error}") from None
-    only("the chain", document, ("operator",))
+    only("the chain", document, ("operator", "punctuations"))
     tables, lines = elements(document, "operator"), operator_lines(text)
     operators = []
     for at, fields in enumerate(tables):
@@ -41,7 +46,22 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
             operators.append(_operator(fields, load))
         except BadInput as error:
             raise BadInput(f"line {lines[at]}: {error}" if len(lines) == len(tables) else str(error)) from error
-    return Chain(tuple(operators))
+    return Chain(tuple(operators), _punctuations(document))
+
+
+def _punctuations(document: Mapping[str, Any]) -> Punctuations | None:
+    fields = document.get("punctuations")
+    if fields is None:
+        return None
+    if not isinstance(fields, dict):
+        raise BadInput("punctuations is no table; write it as [punctuations] with its fields below")
+    element = Element("[punctuations]", fields, ("column", "every"))
+    every = element.text_or_none("every")
+    try:
+        every_us = None if every is None else duration_us(every)
+    except UsageError as error:
+        raise BadInput(f"[punctuations]: every is {error}") from None
+    return Punctuations(element.text_or_none("column") or TIME, every_us)
 
 
 def operator_lines(text: str) -> list[int]:

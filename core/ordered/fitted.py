@@ -71,7 +71,8 @@ def interpreted_costs(chain: BoundChain, clock: Callable[[], float]) -> Costs:
         chain: With functions in Python.
         clock: Tells seconds.
     """
-    rows: Sequence[Row] = [tuple(words) for words in chain.tuples[:_SAMPLE].view(np.uint64).tolist()]
+    first = np.delete(chain.tuples[:_SAMPLE], chain.punctuations[chain.punctuations < _SAMPLE], axis=0)
+    rows: Sequence[Row] = [tuple(words) for words in first.view(np.uint64).tolist()]
     measured, selectivities = [], []
     for bound in chain.operators:
         step = function_of(bound.operator).step(bound)

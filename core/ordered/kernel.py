@@ -5,11 +5,15 @@ and what no two write at once. Each word that one worker writes while others rea
 other such word. Addresses are of bytes, and places in records count words of 8.
 
 A tuple is its mark and its fields. The mark is 0, or the number of a timed tuple plus 1; a timed tuple that a filter
-drops goes on without fields (`BARE`), so that selective chains are timed too.
+drops goes on without fields (`BARE`), so that selective chains are timed too. A punctuation is a tuple that says by its
+first field until when all has come. Each partition of an operator gets a copy of it, with serial numbers one after the
+other, and the last copy hands it on: behind all that the partitions give for it.
 
 A serial number is the number of a tuple in the input of its operator. A batch has that of its first tuple, and the ring
 moves on by as many as it holds; so batches may be as large as the moment allows. The slots of a tuple in the queue and
 in the ring are used again only after its outputs were sent.
+
+Outputs for which a slot of the ring has no room stand in a block of memory of their own until they are sent.
 
 The model of the engine stands in the same file, since it is made of the same parts: its workers are events, and all
 else is as it is for threads.
@@ -29,19 +33,24 @@ from adapt.core.ordered.atomics import (
     load_atomic,
     operate,
     publish,
+    release,
     replace,
     rest_us,
     store,
 )
 
-MARK, BARE = 0, 1 << 62
+MARK, BARE, PUNCTUATION, COPY = 0, 1 << 62, 1 << 61, 1 << 40
+"""Where a mark stands; of a mark, that there are no fields, that they are those of a punctuation, and the unit in which
+it counts the partition that has the copy. Timed tuples are numbered below that unit."""
 
 STOP, IDLE, FED, FEEDING = 0, 8, 16, 24
 """Of the header: why the run ends, workers that rest, tuples taken in, whether somebody takes in more."""
+PUNCTUATION_ROW, PUNCTUATION_ROWS = 25, 26
+"""The next row that is a punctuation, and where the row of the one after it stands; for the one who takes in."""
 OPERATORS, CHAIN, WORKERS, ROWS, INGRESS, TALLIES, REORDER, BATCH = 32, 33, 34, 35, 36, 37, 38, 39
 RING, QUEUE_TUPLES, HEURISTIC, SLICE_NS, WINDOW_NS, QUEUE_SIZE, MARK_EVERY, MARKS = 40, 41, 42, 43, 44, 45, 46, 47
 CHECKED, PATIENCE, SCRATCH, SCRATCH_WORDS, KEPT, KEEP = 48, 49, 50, 51, 52, 53
-WINDOW_START, EGRESS_HASH, EGRESS_TUPLES, AT_FAULT = 56, 64, 65, 72
+WINDOW_START, EGRESS_HASH, EGRESS_TUPLES, AT_FAULT, FAULT = 56, 64, 65, 72, 73
 SEED, JITTER, CROWDING_NS, SEND_NS, OUTPUT_NS, HAND_OVER_NS, GAP_NS, MODELLED = 80, 81, 82, 83, 84, 85, 86, 87
 NOW_NS, EVENTS, IDLERS, DUES = 88, 89, 90, 91
 """Of the model: see `Contention`; its workers; its clock, events so far, workers that wait for work, and when the next
@@ -59,16 +68,19 @@ WORKLIST, FUNCTION, WORDS, IN_WORDS, OUT_WORDS, MOST_WORKERS, NUMBER, STATE_KEPT
 """Of an operator: what never changes."""
 QUEUE, QUEUE_MASK, RING_MASK, SLOTS, OUTPUTS, SLOT_OUTPUT_WORDS, ENOUGH, GUESSED_NS = 8, 9, 10, 11, 12, 13, 14, 15
 PARTITIONS, KEY_AT, PARTITION_OF, MASTER, PARTITION_QUEUES, PARTS, GUESSED_OUTPUTS = 16, 17, 18, 19, 20, 21, 22
-HEAD, TAIL, SEEN_NEXT, NEXT, SENT, FLAG, WORKING = 24, 32, 33, 40, 41, 48, 56
-"""Tuples claimed; tuples that came, and what their sender last knew of `NEXT`; tuples sent on, and outputs sent of the
-batch that is half sent; whether somebody sends; workers inside."""
+CLOSING, MOST = 23, 87
+"""What a punctuation has called, if anything; the outputs that a tuple has room for."""
+HEAD, TAIL, SEEN_NEXT, COPIED, NEXT, SENT, FLAG, WORKING = 24, 32, 33, 34, 40, 41, 48, 56
+"""Tuples claimed; tuples that came, what their sender last knew of `NEXT`, and the copies of a punctuation that came if
+not all did; tuples sent on, and outputs sent of the batch that is half sent; whether somebody sends; workers inside."""
 INPUTS, GIVEN, TIME_NS, WINDOW_TIME_NS = 64, 65, 66, 72
 COST_NS, COST_AT, WHOLE, SHARE, LOCK_QUEUE, LOCK_HEAD, LOCK_TAIL = 80, 81, 82, 83, 84, 85, 86
 """Of the model: what a tuple costs, or the field that says it; its outputs; workers that wait for the lock."""
 OPERATOR_WORDS = 88
 
-TICKET, COVERED, HELD = 0, 1, 2
-"""Of a slot of the ring: the serial number of its batch plus 1, its tuples, their outputs."""
+TICKET, COVERED, HELD, BLOCK = 0, 1, 2, 3
+"""Of a slot of the ring: the serial number of its batch plus 1, its tuples, their outputs, and the block in which these
+stand if not in the ring."""
 SLOT_WORDS = 4
 
 WAITING, PART_HEAD, INSIDE, LAST, LOAD, OWNER, PART_TAIL = 0, 1, 2, 3, 4, 5, 8
@@ -132,6 +144,35 @@ def _partition_queue(operator: int, partition: int) -> int:
 
 
 @inlined
+def _mixed(word: np.uint64) -> np.uint64:
+    """All bits of a word depend on all (SplitMix64's end)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@inlined
+def _copy_of(mark: int) -> int:
+    """The partition that has this copy of a punctuation."""
+    return (mark & (PUNCTUATION - 1)) // COPY
+
+
+@inlined
+def _partition_of(operator: int, serial: int, mark: int, fields: int) -> int:
+    """Of a key of the stream by its number, or else by the word that is the key; in a model, which has none such, by
+    the serial number."""
+    if mark >= BARE:
+        return 0
+    if mark >= PUNCTUATION:
+        return _copy_of(mark)
+    at, table = load(operator, KEY_AT), load(operator, PARTITION_OF)
+    if table:
+        return load(table, load(fields, at))
+    word = serial if at < 0 else load(fields, at)
+    return int(np.int64(_mixed(np.uint64(word)) % np.uint64(load(operator, PARTITIONS))))
+
+
+@inlined
 def _enqueue(operator: int, serial: int, mark: int, fields: int) -> None:
     """Write a tuple into its slot; it has come when the tail is published."""
     slot = serial & load(operator, QUEUE_MASK)
@@ -141,9 +182,7 @@ def _enqueue(operator: int, serial: int, mark: int, fields: int) -> None:
     _copy(fields, place + 8, size - 1)
     if not load(operator, MASTER):
         return
-    partition = 0
-    if mark < BARE:
-        partition = load(load(operator, PARTITION_OF), load(place, 1 + load(operator, KEY_AT)))
+    partition = _partition_of(operator, serial, mark, place + 8)
     part = _part(operator, partition)
     tail = load(part, PART_TAIL)
     mask = load(operator, QUEUE_MASK)
@@ -165,6 +204,42 @@ def _room(operator: int, wanted: int) -> int:
 
 
 @inlined
+def _enqueue_copies(operator: int, serial: int, mark: int, fields: int) -> int:
+    """Write a punctuation for every partition, or for as many more as there is room, at least one; how many that are.
+
+    What times it goes with the last copy.
+    """
+    copied, copies = load(operator, COPIED), load(operator, PARTITIONS)
+    written = serial - load(operator, TAIL)
+    more = min(copies - copied, _room(operator, copies + written) - written)
+    for copy in range(copied, copied + more):
+        number = mark & (COPY - 1) if copy == copies - 1 else 0
+        _enqueue(operator, serial + copy - copied, PUNCTUATION | copy * COPY | number, fields)
+    store(operator, COPIED, (copied + more) % copies)
+    return more
+
+
+@inlined
+def _take_in(header: int, operator: int, row: int, serial: int, gap_ns: int) -> int:
+    """A row of the ingress, for which there is room; how many tuples it becomes."""
+    fields = load(header, INGRESS) + 8 * row * (load(operator, IN_WORDS) - 1)
+    every, mark = load(header, MARK_EVERY), 0
+    if every and row % every == 0:
+        mark = row // every + 1
+        fed_ns = row * gap_ns if gap_ns >= 0 else clock_ns()
+        store(load(header, MARKS), MARK_WORDS * (mark - 1) + MARK_FED, fed_ns)
+    if row < load(header, PUNCTUATION_ROW):
+        _enqueue(operator, serial, mark, fields)
+        return 1
+    copies = _enqueue_copies(operator, serial, mark, fields)
+    if load(operator, COPIED) == 0:
+        rows = load(header, PUNCTUATION_ROWS)
+        store(header, PUNCTUATION_ROW, load(rows, 0))
+        store(header, PUNCTUATION_ROWS, rows + 8)
+    return copies
+
+
+@inlined
 def _feed(header: int, least: int) -> bool:
     """Take tuples of the ingress in, if there is room for at least so many and nobody else does."""
     rows = load(header, ROWS)
@@ -174,22 +249,29 @@ def _feed(header: int, least: int) -> bool:
     fed = load(header, FED)
     room = _room(first, max(least, _FEED))
     fits = room >= min(least, rows - fed)
-    room = min(room, rows - fed, _FEED)
+    taken = 0
     if fits and room > 0:
-        tail = load(first, TAIL)
-        size = load(first, IN_WORDS) - 1
-        every = load(header, MARK_EVERY)
-        for more in range(room):
-            row = fed + more
-            mark = 0
-            if every and row % every == 0:
-                mark = row // every + 1
-                store(load(header, MARKS), MARK_WORDS * (mark - 1) + MARK_FED, clock_ns())
-            _enqueue(first, tail + more, mark, load(header, INGRESS) + 8 * row * size)
-        publish(first, TAIL, tail + room)
-        publish(header, FED, fed + room)
+        taken = _feed_rows(header, first, min(rows - fed, _FEED), min(room, _FEED), -1)
     exchange(header, FEEDING, 0)
-    return fits and room > 0
+    return taken > 0
+
+
+@inlined
+def _feed_rows(header: int, first: int, rows: int, room: int, gap_ns: int) -> int:
+    """Take in so many rows, but for those after which the first operator has no more room; how many tuples that are.
+
+    Rows come so long after each other, or, if that is below 0, when they are taken in.
+    """
+    tail, row = load(first, TAIL), load(header, FED)
+    serial, end = tail, row + rows
+    while row < end and serial < tail + room:
+        serial += _take_in(header, first, row, serial, gap_ns)
+        if load(first, COPIED):
+            break
+        row += 1
+    publish(first, TAIL, serial)
+    publish(header, FED, row)
+    return serial - tail
 
 
 # Out of the ring, in order
@@ -211,10 +293,10 @@ def _leave(header: int, operator: int, outputs: int, count: int) -> None:
     for output in range(count):
         place = outputs + 8 * output * size
         mark = load(place, MARK)
-        if mark:
-            number = (mark & (BARE - 1)) - 1
+        if mark & (COPY - 1):
+            number = (mark & (COPY - 1)) - 1
             store(load(header, MARKS), MARK_WORDS * number + MARK_LEFT, _now_ns(header))
-        if mark >= BARE:
+        if mark >= PUNCTUATION:
             continue
         for at in range(1, size):
             fold = (fold ^ np.uint64(load(place, at))) * np.uint64(_FOLD)
@@ -235,12 +317,22 @@ def _send_down(header: int, operator: int, outputs: int, count: int) -> int:
         return count
     down = operator + 8 * OPERATOR_WORDS
     size = 8 * load(operator, OUT_WORDS)
-    sent = min(count, _room(down, count))
-    tail = load(down, TAIL)
-    for output in range(sent):
-        _enqueue(down, tail + output, load(outputs + output * size, MARK), outputs + output * size + 8)
-    if sent:
-        publish(down, TAIL, tail + sent)
+    room = _room(down, count)
+    sent, tail = 0, load(down, TAIL)
+    serial, end = tail, tail + room
+    while sent < count and serial < end:
+        output = outputs + sent * size
+        mark = load(output, MARK)
+        if mark < PUNCTUATION or mark >= BARE:
+            _enqueue(down, serial, mark, output + 8)
+            serial += 1
+        else:
+            serial += _enqueue_copies(down, serial, mark, output + 8)
+            if load(down, COPIED):
+                break
+        sent += 1
+    if serial > tail:
+        publish(down, TAIL, serial)
     return sent
 
 
@@ -264,14 +356,17 @@ def _send_ready(header: int, tally: int, operator: int) -> bool:
         slot = _slot(operator, serial)
         if load_atomic(slot, TICKET) != serial + 1:
             return False
-        held, sent = load(slot, HELD), load(operator, SENT)
-        outputs = _outputs(operator, serial) + 8 * sent * load(operator, OUT_WORDS)
+        held, sent, block = load(slot, HELD), load(operator, SENT), load(slot, BLOCK)
+        outputs = (block if block else _outputs(operator, serial)) + 8 * sent * load(operator, OUT_WORDS)
         sent += _send_down(header, operator, outputs, held - sent)
         if sent < held:
             store(operator, SENT, sent)
             _count(tally, BLOCKED, 1)
             return True
         store(operator, SENT, 0)
+        if block:
+            store(slot, BLOCK, 0)
+            release(block)
         covered = load(slot, COVERED)
         store(slot, TICKET, 0)
         publish(operator, NEXT, serial + covered)
@@ -340,22 +435,28 @@ def _await_room(header: int, tally: int, operator: int, end: int) -> None:
 
 
 @inlined
-def _send(header: int, tally: int, operator: int, serial: int, tuples: int, outputs: int, held: int) -> None:
-    """Put a batch into the ring and send what is ready."""
+def _send(
+    header: int, tally: int, operator: int, serial: int, tuples: int, outputs: int, held: int, block: int
+) -> None:
+    """Put a batch into the ring, or the address of the block that its outputs stand in, and send what is ready."""
     reorder = load(header, REORDER)
     if reorder == RETRY:
         _await_room(header, tally, operator, serial + tuples)
         if load_atomic(header, STOP):
+            release(block)
             return
-        _copy(outputs, _outputs(operator, serial), held * load(operator, OUT_WORDS))
+        if not block:
+            _copy(outputs, _outputs(operator, serial), held * load(operator, OUT_WORDS))
     if reorder == LOCK:
         while exchange(operator, FLAG, 1):
             if load_atomic(header, STOP):
+                release(block)
                 return
             give_way()
     slot = _slot(operator, serial)
     store(slot, COVERED, tuples)
     store(slot, HELD, held)
+    store(slot, BLOCK, block)
     publish(slot, TICKET, serial + 1)
     if reorder == LOCK:
         _send_ready(header, tally, operator)
@@ -376,65 +477,111 @@ def _unmarked(operator: int, outputs: int, count: int) -> None:
 
 @inlined
 def _count_bare(tally: int, operator: int, partition: int) -> None:
-    """A tuple without fields is no load of the partition that its batch was counted for."""
+    """A tuple that carries nothing is no load of the partition that its batch was counted for."""
     _count(tally, BARE_DONE, 1)
     if load(operator, STATE_KEPT):
         _count(_part(operator, partition), LOAD, -1)
 
 
 @inlined
-def _run_marked(header: int, tally: int, operator: int, partition: int, given: int, outputs: int) -> int:
-    """A timed tuple: its mark goes on with its last output, or alone."""
-    mark = load(given, MARK)
-    number = mark & (BARE - 1)
-    if load(operator, NUMBER) == 0:
-        store(load(header, MARKS), MARK_WORDS * (number - 1) + MARK_ENTERED, clock_ns())
-    count = 0
-    if mark < BARE:
-        count = operate(load(operator, FUNCTION), load(operator, WORDS), partition, given + 8, outputs + 8)
-    else:
-        _count_bare(tally, operator, partition)
-    if count < 0:
-        return count
-    _unmarked(operator, outputs, count)
-    if count == 0:
-        _count(tally, BARE_MADE, 1)
-        store(outputs, MARK, number | BARE)
-        return 1
-    store(outputs, (count - 1) * load(operator, OUT_WORDS), number)
-    return count
+def _hand_on(given: int, output: int, mark: int, words: int) -> None:
+    """Write a punctuation as an output: of its fields, the time."""
+    store(output, MARK, PUNCTUATION | mark & (COPY - 1))
+    store(output, 1, load(given, 1))
+    for at in range(2, words):
+        store(output, at, 0)
 
 
 @inlined
-def _run(header: int, tally: int, operator: int, partition: int, serial: int, tuples: int, outputs: int) -> int:
-    """Run the operator over a batch; the number of its outputs, below 0 if its function failed."""
+def _run_marked(header: int, tally: int, operator: int, partition: int, given: int, outputs: int) -> tuple[int, int]:
+    """A tuple with a mark, which goes on with its last output, or alone; the outputs and the block they stand in.
+
+    The last copy of a punctuation is an output of its own, behind the others; room for it there always is.
+    """
+    mark, words = load(given, MARK), load(operator, OUT_WORDS)
+    number = mark & (COPY - 1)
+    if number and load(operator, NUMBER) == 0:
+        store(load(header, MARKS), MARK_WORDS * (number - 1) + MARK_ENTERED, clock_ns())
+    count, called = 0, 0
+    if mark < PUNCTUATION:
+        called = load(operator, FUNCTION)
+    else:
+        _count_bare(tally, operator, partition)
+        if mark < BARE:
+            called = load(operator, CLOSING)
+    if called:
+        count = operate(called, load(operator, WORDS), partition, given + 8, outputs + 8)
+    if count < 0:
+        return count, 0
+    block = load(outputs, 1) if count > load(operator, MOST) else 0
+    if block:
+        outputs = block
+    _unmarked(operator, outputs, count)
+    if PUNCTUATION <= mark < BARE:
+        if partition == load(operator, PARTITIONS) - 1:
+            _count(tally, BARE_MADE, 1)
+            _hand_on(given, outputs + 8 * count * words, mark, words)
+            count += 1
+    elif count:
+        store(outputs, (count - 1) * words, number)
+    else:
+        _count(tally, BARE_MADE, 1)
+        store(outputs, MARK, number | BARE)
+        count = 1
+    return count, block
+
+
+@inlined
+def _run(
+    header: int, tally: int, operator: int, partition: int, serial: int, tuples: int, outputs: int
+) -> tuple[int, int, int, int]:
+    """Run the operator over a batch, up to a tuple whose outputs have no room in the ring.
+
+    How many tuples were done before it; their outputs, below 0 if the function failed; the block of that tuple, 0 if
+    there is none, and its outputs.
+    """
+    size, most, made = 8 * load(operator, OUT_WORDS), load(operator, MOST), 0
+    for number in range(tuples):
+        slot = (serial + number) & load(operator, QUEUE_MASK)
+        given = load(operator, QUEUE) + 8 * slot * load(operator, IN_WORDS)
+        place = outputs + made * size
+        block = 0
+        if load(given, MARK):
+            count, block = _run_marked(header, tally, operator, partition, given, place)
+        else:
+            count = operate(load(operator, FUNCTION), load(operator, WORDS), partition, given + 8, place + 8)
+            if count > most:
+                block = load(place, 1)
+                _unmarked(operator, block, count)
+            else:
+                _unmarked(operator, place, count)
+        if count < 0:
+            return number, count, 0, 0
+        if block:
+            return number, made, block, count
+        made += count
+    return tuples, made, 0, 0
+
+
+@inlined
+def _check_in(header: int, tally: int, operator: int, partition: int, serial: int, tuples: int) -> None:
+    """Count the load of a partition; and, in checked runs, that nobody else is inside and nothing later was."""
+    if not load(operator, STATE_KEPT):
+        return
     part = _part(operator, partition)
-    checked = load(operator, STATE_KEPT) and load(header, CHECKED)
-    if load(operator, STATE_KEPT):
-        _count(part, LOAD, tuples)
-    if checked:
+    _count(part, LOAD, tuples)
+    if load(header, CHECKED):
         if fetch_add(part, INSIDE, 1):
             _count(tally, OVERLAPS, 1)
         if serial < load(part, LAST):
             _count(tally, DISORDERS, 1)
         store(part, LAST, serial + tuples)
-    size, made = 8 * load(operator, OUT_WORDS), 0
-    for number in range(tuples):
-        slot = (serial + number) & load(operator, QUEUE_MASK)
-        given = load(operator, QUEUE) + 8 * slot * load(operator, IN_WORDS)
-        place = outputs + made * size
-        if load(given, MARK):
-            count = _run_marked(header, tally, operator, partition, given, place)
-        else:
-            count = operate(load(operator, FUNCTION), load(operator, WORDS), partition, given + 8, place + 8)
-            _unmarked(operator, place, count)
-        if count < 0:
-            made = -1
-            break
-        made += count
-    if checked:
-        fetch_add(part, INSIDE, -1)
-    return made
+
+
+@inlined
+def _check_out(header: int, operator: int, partition: int) -> None:
+    if load(operator, STATE_KEPT) and load(header, CHECKED):
+        fetch_add(_part(operator, partition), INSIDE, -1)
 
 
 @inlined
@@ -453,15 +600,24 @@ def _process(header: int, tally: int, scratch: int, operator: int, partition: in
     if ahead > load(tally, FULLEST):
         store(tally, FULLEST, ahead)
     _count(tally, FILLED + _bits(ahead), 1)
-    outputs = scratch if load(header, REORDER) == RETRY else _outputs(operator, serial)
-    made = _run(header, tally, operator, partition, serial, tuples, outputs)
-    if made < 0:
-        store(header, AT_FAULT, load(operator, NUMBER))
-        replace(header, STOP, GOES_ON, FAULTY)
-        return
-    _count(tally, DONE, tuples)
-    _count(tally, MADE, made)
-    _send(header, tally, operator, serial, tuples, outputs, made)
+    _check_in(header, tally, operator, partition, serial, tuples)
+    end = serial + tuples
+    while serial < end:
+        outputs = scratch if load(header, REORDER) == RETRY else _outputs(operator, serial)
+        done, made, block, held = _run(header, tally, operator, partition, serial, end - serial, outputs)
+        if made < 0:
+            store(header, AT_FAULT, load(operator, NUMBER))
+            store(header, FAULT, made)
+            replace(header, STOP, GOES_ON, FAULTY)
+            return
+        _count(tally, DONE, done + (block != 0))
+        _count(tally, MADE, made + held)
+        if done:
+            _send(header, tally, operator, serial, done, outputs, made, 0)
+        if block:
+            _send(header, tally, operator, serial + done, 1, outputs, held, block)
+        serial += done + (block != 0)
+    _check_out(header, operator, partition)
 
 
 # Out of a worklist
@@ -520,9 +676,7 @@ def _take_too_late(header: int, tally: int, scratch: int, operator: int, quota: 
         if not replace(operator, HEAD, head, head + 1):
             continue
         given = load(operator, QUEUE) + 8 * (head & load(operator, QUEUE_MASK)) * load(operator, IN_WORDS)
-        partition = 0
-        if load(given, MARK) < BARE:
-            partition = load(load(operator, PARTITION_OF), load(given, 1 + load(operator, KEY_AT)))
+        partition = _partition_of(operator, head, load(given, MARK), given + 8)
         part = _part(operator, partition)
         give_way()
         while exchange(part, OWNER, 1):
@@ -807,6 +961,14 @@ def work(header: int, worker: int) -> None:
 
 
 @compiled
+def release_all(record: int, step: int, records: int) -> None:
+    """Give back the blocks whose addresses stand at one place of records that are so many words long."""
+    for number in range(records):
+        release(load(record, step * number))
+        store(record, step * number, 0)
+
+
+@compiled
 def now_ns() -> int:
     """The clock by which runs are timed."""
     return clock_ns()
@@ -822,10 +984,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 @inlined
 def _drawn(seed: int, number: int) -> np.uint64:
     """A word for each number, as if drawn (SplitMix64 at a place)."""
-    word = np.uint64(seed) + np.uint64(number + 1) * np.uint64(_GOLDEN)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
+    return _mixed(np.uint64(seed) + np.uint64(number + 1) * np.uint64(_GOLDEN))
 
 
 @inlined
@@ -877,18 +1036,9 @@ def _arrived(header: int) -> int:
 def _model_feed(header: int) -> None:
     """Take in what has come and has room; it is marked with the time at which it came."""
     first = _operator(header, 0)
-    fed, tail = load(header, FED), load(first, TAIL)
-    more = min(_arrived(header) - fed, _room(first, _FEED), _FEED)
-    size, every = load(first, IN_WORDS) - 1, load(header, MARK_EVERY)
-    for row in range(fed, fed + more):
-        mark = 0
-        if every and row % every == 0:
-            mark = row // every + 1
-            store(load(header, MARKS), MARK_WORDS * (mark - 1) + MARK_FED, row * load(header, GAP_NS))
-        _enqueue(first, tail + row - fed, mark, load(header, INGRESS) + 8 * row * size)
-    if more > 0:
-        publish(first, TAIL, tail + more)
-        publish(header, FED, fed + more)
+    rows, room = _arrived(header) - load(header, FED), min(_room(first, _FEED), _FEED)
+    if rows > 0 and room > 0:
+        _feed_rows(header, first, min(rows, _FEED), room, load(header, GAP_NS))
 
 
 @inlined
@@ -899,7 +1049,7 @@ def _service_ns(header: int, operator: int, serial: int, tuples: int) -> int:
     total = 0.0
     for number in range(serial, serial + tuples):
         given = _given(operator, number)
-        if load(given, MARK) >= BARE:
+        if load(given, MARK) >= PUNCTUATION:
             continue
         cost = float(load(operator, COST_NS) if at < 0 else load(given, 1 + at))
         if share > 0:
@@ -918,6 +1068,13 @@ def _model_outputs(header: int, tally: int, operator: int, partition: int, seria
         given = _given(operator, number)
         mark = load(given, MARK)
         count = 0
+        if PUNCTUATION <= mark < BARE:
+            _count_bare(tally, operator, partition)
+            if _copy_of(mark) == load(operator, PARTITIONS) - 1:
+                _count(tally, BARE_MADE, 1)
+                _hand_on(given, outputs + 8 * made * size, mark, size)
+                made += 1
+            continue
         if mark < BARE:
             count = whole
             if share and _drawn_for(header, operator, 1, number) < share:
@@ -949,7 +1106,7 @@ def _begin_batch(header: int, me: int, operator: int, partition: int, serial: in
     store(me, TUPLES, tuples)
     if load(operator, NUMBER) == 0 and load(header, MARK_EVERY):
         for number in range(serial, serial + tuples):
-            mark = load(_given(operator, number), MARK)
+            mark = load(_given(operator, number), MARK) & (COPY - 1)
             if mark:
                 store(load(header, MARKS), MARK_WORDS * (mark - 1) + MARK_ENTERED, now)
     if load(operator, STATE_KEPT):

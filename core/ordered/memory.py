@@ -1,6 +1,6 @@
 """The memory of a run by workers: laid out once, then shared by address."""
 
-from collections.abc import Sequence
+from itertools import pairwise
 from math import ceil
 
 import numpy as np
@@ -9,7 +9,7 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered import kernel as k
 from adapt.core.ordered.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.contention import Modelled
-from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Function
+from adapt.core.ordered.functions.function import MOST, OWN, PACE, STATE, STRIDE, Function
 from adapt.core.ordered.functions.mixing import FOLD
 from adapt.core.ordered.functions.registry import function_of
 from adapt.core.ordered.names import Heuristic, OperatorKind, Reorder, Worklist
@@ -56,24 +56,27 @@ class Memory:
         """
         self._chain, self._settings, self._arrays = chain, settings, list[Words]()
         self._bytes = self._scratch = 0
-        fields = len(chain.fields)
+        self._model = model
+        self._blocks: list[tuple[int, int, int]] = []
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._marks = self._zeros(k.MARK_WORDS * timed)
-        self._kept = self._zeros(keep * fields)
+        self._kept = self._zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
         self._tallies = self._zeros(settings.workers * len(chain.operators) * k.TALLY_WORDS)
         self._header = self._zeros(k.HEADER_WORDS)
         self._records = self._zeros(len(chain.operators) * k.OPERATOR_WORDS)
         self._parts = [self._zeros(bound.partitions * k.PART_WORDS) for bound in chain.operators]
-        sizes = queues(chain.operators, settings)
+        sizes = queues(chain, settings)
         for bound, queue in zip(chain.operators, sizes, strict=True):
             if model is None:
                 function = function_of(bound.operator)
-                self._lay_out(bound, queue, function.most(bound))
+                most = max(function.most(bound), 1)
+                self._lay_out(bound, queue, most)
                 record = self._record(bound)
                 record[k.FUNCTION] = function.compiled.address
-                record[k.WORDS] = self._function_words(bound, function, pace)
+                record[k.CLOSING] = 0 if function.closing is None else function.closing.address
+                record[k.WORDS] = self._function_words(bound, function, pace, most)
             else:
-                self._lay_out(bound, queue, ceil(model.selectivities[bound.number]))
+                self._lay_out(bound, queue, max(ceil(model.selectivities[bound.number]), 1))
         self._write_header(keep)
         if model is not None:
             self._write_model(model)
@@ -92,6 +95,16 @@ class Memory:
     def at_fault(self) -> str:
         """The name of the operator whose function failed."""
         return self._chain.operators[int(self._header[k.AT_FAULT])].operator.name
+
+    @property
+    def fault(self) -> int:
+        """What it gave."""
+        return int(self._header[k.FAULT])
+
+    def release(self) -> None:
+        """Give back the blocks of memory that functions took."""
+        for blocks in self._blocks:
+            k.release_all(*blocks)
 
     def end(self, why: int) -> None:
         """Have all workers leave."""
@@ -113,7 +126,7 @@ class Memory:
 
     def kept(self) -> Words:
         """The first tuples that left."""
-        rows = self._kept.reshape(-1, len(self._chain.fields))
+        rows = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
         return rows[: self.egress().tuples].copy()
 
     def marks(self) -> Marks:
@@ -150,35 +163,53 @@ class Memory:
     def _record(self, bound: BoundOperator) -> Words:
         return self._records[k.OPERATOR_WORDS * bound.number :][: k.OPERATOR_WORDS]
 
+    def _sizes(self, bound: BoundOperator) -> tuple[int, int]:
+        """The words of an operator's inputs and outputs. In a model, tuples stay as they came."""
+        if self._model is not None:
+            return len(self._chain.fields) + 1, len(self._chain.fields) + 1
+        return len(bound.fields) + 1, len(bound.gives) + 1
+
     def _lay_out(self, bound: BoundOperator, queue: int, most: int) -> None:
-        """One operator's record, and what it points to; a tuple has that many outputs at most."""
-        settings, kind, most = self._settings, bound.operator.kind, max(most, 1)
-        size = len(bound.fields) + 1
+        """One operator's record, and what it points to; there is room for so many outputs of a tuple."""
+        settings, kind = self._settings, bound.operator.kind
+        in_words, out_words = self._sizes(bound)
         record = self._record(bound)
-        record[k.IN_WORDS] = record[k.OUT_WORDS] = size
+        record[k.MOST], record[k.IN_WORDS], record[k.OUT_WORDS] = most, in_words, out_words
         record[k.MOST_WORKERS] = _most_workers(bound, settings)
         record[k.NUMBER], record[k.STATE_KEPT] = bound.number, kind is not OperatorKind.STATELESS
-        record[k.QUEUE], record[k.QUEUE_MASK] = self._room(queue * size), queue - 1
+        record[k.QUEUE], record[k.QUEUE_MASK] = self._room(queue * in_words), queue - 1
         record[k.RING_MASK] = settings.ring - 1
         record[k.SLOTS] = self._zeros(settings.ring * k.SLOT_WORDS).ctypes.data
-        record[k.OUTPUTS] = self._room(settings.ring * most * size)
-        record[k.SLOT_OUTPUT_WORDS], record[k.ENOUGH] = most * size, settings.queue
+        self._blocks.append((int(record[k.SLOTS]) + 8 * k.BLOCK, k.SLOT_WORDS, settings.ring))
+        # The outputs of a tuple, and a punctuation behind them.
+        slot_words = (most + (len(self._chain.punctuations) > 0)) * out_words
+        record[k.OUTPUTS], record[k.SLOT_OUTPUT_WORDS] = self._room(settings.ring * slot_words), slot_words
+        record[k.ENOUGH] = settings.queue
         record[k.GUESSED_NS] = _guessed_ns(bound)
         record[k.GUESSED_OUTPUTS] = int(min(bound.operator.selectivity, most) * 2**20)
-        record[k.PARTS] = self._parts[bound.number].ctypes.data
-        if bound.partition_of is not None:
+        record[k.PARTS], record[k.PARTITIONS] = self._parts[bound.number].ctypes.data, bound.partitions
+        if kind is OperatorKind.PARTITIONED:
             record[k.WORKLIST] = _WORKLISTS[settings.worklist]
-            record[k.PARTITIONS], record[k.KEY_AT] = bound.partitions, bound.key_at
-            record[k.PARTITION_OF] = self._kept_alive(np.ascontiguousarray(bound.partition_of, np.int64))
+            record[k.KEY_AT] = self._key_at(bound)
+            if bound.partition_of is not None:
+                record[k.PARTITION_OF] = self._kept_alive(np.ascontiguousarray(bound.partition_of, np.int64))
             if settings.worklist is not Worklist.SHARED:
                 record[k.MASTER] = self._room(queue)
                 record[k.PARTITION_QUEUES] = self._room(queue * bound.partitions)
-        self._scratch = max(self._scratch, settings.batch * most * size)
+        self._scratch = max(self._scratch, settings.batch * slot_words)
 
-    def _function_words(self, bound: BoundOperator, function: Function, pace: int) -> int:
+    def _key_at(self, bound: BoundOperator) -> int:
+        """Where the key stands; -1 in a model where it would come into being in the chain."""
+        if self._model is None:
+            return bound.key_at
+        return -1 if bound.partition_of is None else self._chain.fields.index(bound.fields[bound.key_at])
+
+    def _function_words(self, bound: BoundOperator, function: Function, pace: int, most: int) -> int:
         words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64).view(np.int64)
         words[STATE] = self._kept_alive(function.state(bound))
-        words[STRIDE], words[PACE] = 8 * (len(bound.fields) + 1), pace
+        words[STRIDE], words[PACE], words[MOST] = 8 * self._sizes(bound)[1], pace, most
+        for blocks in function.blocks(bound):
+            self._blocks.append((int(words[STATE]) + 8 * blocks.first, blocks.step, blocks.count))
         return self._kept_alive(words)
 
     def _write_header(self, keep: int) -> None:
@@ -196,6 +227,9 @@ class Memory:
         header[k.SCRATCH_WORDS] = self._scratch + _LINE // 8
         header[k.SCRATCH] = self._room(settings.workers * int(header[k.SCRATCH_WORDS]))
         header[k.KEPT], header[k.KEEP] = self._kept.ctypes.data, keep
+        punctuations = np.append(self._chain.punctuations, [np.iinfo(np.int64).max] * 2)
+        header[k.PUNCTUATION_ROW] = punctuations[0]
+        header[k.PUNCTUATION_ROWS] = self._kept_alive(punctuations) + 8
         header[k.EGRESS_HASH] = np.uint64(FOLD).view(np.int64)
 
     def _write_model(self, model: Modelled) -> None:
@@ -215,7 +249,7 @@ class Memory:
             record = self._record(bound)
             whole = int(selectivity)
             share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
-            record[k.COST_AT] = bound.cost_at if cost_us is None else -1
+            record[k.COST_AT] = -1 if cost_us is not None else self._chain.fields.index(bound.fields[bound.cost_at])
             record[k.COST_NS] = round((cost_us or 0.0) * 1000)
             record[k.WHOLE], record[k.SHARE] = whole, np.uint64(share).view(np.int64)
             record[k.LOCK_QUEUE] = self._zeros(settings.workers).ctypes.data
@@ -248,7 +282,7 @@ class Memory:
             )
 
 
-def queues(operators: Sequence[BoundOperator], settings: RunSettings) -> list[int]:
+def queues(chain: BoundChain, settings: RunSettings) -> list[int]:
     """Tuples that the worklist of each operator holds, a power of two.
 
     With `claim` and `lock` that is what the settings say: who sends stops at a full worklist. A worker that retries
@@ -256,19 +290,31 @@ def queues(operators: Sequence[BoundOperator], settings: RunSettings) -> list[in
     next has as many tuples as the settings say, and each worklist has room for all that those already claimed can add.
 
     Raises:
-        UsageError: workers would retry for ever: with partitioned worklists, all may hold outputs that wait for a tuple
-            of a partition in which nobody works, unless the ring has room for all that waits.
+        UsageError: workers would retry for ever: where there can be any number of outputs; and with partitioned
+            worklists, where all may hold outputs that wait for a tuple of a partition in which nobody works, unless the
+            ring has room for all that waits.
 
     Source: ordered streams, section 3.2, which only says "blocked".
     """
-    sizes = [settings.queue]
+    sizes, operators, punctuated = [settings.queue], chain.operators, len(chain.punctuations) > 0
     if settings.reorder is not Reorder.RETRY:
         return sizes * len(operators)
-    for bound in operators[:-1]:
-        most = max(function_of(bound.operator).most(bound), 1)
+    for bound, after in pairwise(operators):
+        function = function_of(bound.operator)
+        if function.unbounded:
+            raise UsageError(
+                f"operator {bound.operator.name!r} runs {bound.operator.function}, which gives any number of outputs "
+                f"at once; with reorder {Reorder.RETRY} a worklist must have room for all of them; take reorder "
+                f"{Reorder.CLAIM} or {Reorder.LOCK}"
+            )
+        most = max(function.most(bound), 1) + (after.partitions if punctuated else 0)
         sizes.append(1 << (settings.queue + sizes[-1] * most - 1).bit_length())
     for bound, size in zip(operators, sizes, strict=True):
-        if bound.partition_of is not None and settings.worklist is Worklist.PARTITIONED and settings.ring < size:
+        if (
+            bound.operator.kind is OperatorKind.PARTITIONED
+            and settings.worklist is Worklist.PARTITIONED
+            and settings.ring < size
+        ):
             raise UsageError(
                 f"operator {bound.operator.name!r} would hang: with reorder {Reorder.RETRY} and worklist "
                 f"{Worklist.PARTITIONED}, all workers can wait for room in the ring of {settings.ring} while the tuple "

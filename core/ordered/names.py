@@ -29,13 +29,36 @@ class FunctionName(StrEnum):
     """Arithmetic of a given cost and selectivity that keeps a state where the kind has one."""
     COUNT = "count"
     """The number of tuples of its key so far, this one included."""
-
-
-KINDS_OF: dict[FunctionName, frozenset[OperatorKind]] = {
-    FunctionName.WORK: frozenset(OperatorKind),
-    FunctionName.COUNT: frozenset({OperatorKind.PARTITIONED}),
-}
-"""The kinds of operators that can run each function."""
+    PROJECT = "project"
+    """Drops the fields that no later operator reads."""
+    NOT_SEARCHES = "not-searches"
+    """Drops clicks on search pages."""
+    VIEWS_AND_CHECKOUTS = "views-and-checkouts"
+    """Drops clicks on other pages."""
+    ABANDONED_CARTS = "abandoned-carts"
+    """Drops sessions without a cart and those with a checkout."""
+    HOUR = "hour"
+    """Adds the hour of a tuple's time."""
+    DAY_REVENUE = "day-revenue"
+    """Adds the day of a sale and what it brought."""
+    BASKET_PAIRS = "basket-pairs"
+    """The pairs that an item makes with those bought before it by its key in its hour."""
+    SESSION_ITEMS = "session-items"
+    """The distinct items of a key's session, eight or sixteen at a time."""
+    ITEM_PAIRS = "item-pairs"
+    """The pairs of such items."""
+    SESSION_PAGES = "session-pages"
+    """How many pages of which kinds a key's session has."""
+    MEAN_PAGES = "mean-pages"
+    """Pages of all sessions, and their number, at the end of the stream."""
+    RECENT_VIEWS = "recent-views"
+    """At a checkout, those of its key's last five views that are at most ten days old."""
+    WINDOW_TOP_100 = "window-top-100"
+    """At each punctuation, the hundred most frequent since the last one."""
+    FINAL_TOP_30 = "final-top-30"
+    """At the end of the stream, the thirty most frequent."""
+    FALLING_REVENUE = "falling-revenue"
+    """At the end of the stream, keys whose daily revenue did not rise, with its least-squares slope."""
 
 
 class Reorder(StrEnum):

@@ -15,8 +15,8 @@ class OperatorTally:
 
     Attributes:
         name: Of the operator.
-        inputs: Tuples it read.
-        outputs: Tuples it gave.
+        inputs: Tuples it read, punctuations not counted.
+        outputs: Tuples it gave, likewise.
         busy_ns: Time of all workers spent on it, in nanoseconds.
         delegated: Tuples left to the worker that was inside their partition.
         retries: Times that outputs were offered to a ring without room for them.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.ordered.bound import BoundChain
-from adapt.core.ordered.functions.function import Row, Step
+from adapt.core.ordered.bound import BoundChain, BoundOperator
+from adapt.core.ordered.functions.function import Row, Step, Windowed
 from adapt.core.ordered.functions.mixing import FOLD, folded
 from adapt.core.ordered.functions.registry import function_of
 
@@ -34,7 +34,7 @@ class SerialRun:
     Attributes:
         egress: What left the chain.
         kept: The first tuples that left.
-        inputs: Tuples that each operator read.
+        inputs: Tuples that each operator read, punctuations not counted.
     """
 
     egress: Egress
@@ -50,14 +50,16 @@ def run_serially(chain: BoundChain, keep: int = 0, told: Callable[[int], None] |
         keep: How many of the tuples that leave are kept.
         told: Told now and then how many rows are through.
     """
-    steps = [function_of(bound.operator).step(bound) for bound in chain.operators]
-    inputs, fold, left = [0] * len(steps), FOLD, 0
+    stages = [_Stage(bound, function_of(bound.operator).step(bound)) for bound in chain.operators]
+    inputs, fold, left = [0] * len(stages), FOLD, 0
     kept: list[Row] = []
+    times = dict(zip(chain.punctuations.tolist(), chain.tuples[chain.punctuations, 0].tolist(), strict=True))
     for first in range(0, len(chain.tuples), _AT_ONCE):
         if told is not None:
             told(first)
-        for words in chain.tuples[first : first + _AT_ONCE].view(np.uint64).tolist():
-            rows = _passed(steps, inputs, tuple(words))
+        for number, words in enumerate(chain.tuples[first : first + _AT_ONCE].view(np.uint64).tolist(), first):
+            time = times.get(number)
+            rows = _passed(stages, inputs, () if time is not None else (tuple(words),), time)
             for row in rows:
                 for word in row:
                     fold = folded(fold, word)
@@ -66,10 +68,28 @@ def run_serially(chain: BoundChain, keep: int = 0, told: Callable[[int], None] |
     return SerialRun(Egress(left, fold), tuple(kept), tuple(inputs))
 
 
-def _passed(steps: Sequence[Step], inputs: list[int], row: Row) -> Sequence[Row]:
-    """What becomes of one tuple; each operator sees its inputs in the order in which the one before it gave them."""
-    rows: Sequence[Row] = (row,)
-    for number, step in enumerate(steps):
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """An operator and its state."""
+
+    bound: BoundOperator
+    step: Step
+
+    def given(self, rows: Sequence[Row], time: int | None) -> list[Row]:
+        """The outputs of tuples, and then of the punctuation behind them if there is one."""
+        outputs = [given for row in rows for given in self.step(row)]
+        if time is not None and isinstance(self.step, Windowed):
+            for partition in range(self.bound.partitions):
+                outputs += self.step.close(partition, time)
+        return outputs
+
+
+def _passed(stages: Sequence[_Stage], inputs: list[int], rows: Sequence[Row], time: int | None) -> Sequence[Row]:
+    """What becomes of one tuple, or of a punctuation with its time.
+
+    Each operator sees its inputs in the order in which the one before it gave them, and then the punctuation.
+    """
+    for number, stage in enumerate(stages):
         inputs[number] += len(rows)
-        rows = [given for row in rows for given in step(row)]
+        rows = stage.given(rows, time)
     return rows

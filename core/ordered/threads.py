@@ -4,6 +4,7 @@ import threading
 
 from adapt.core.ordered import kernel
 from adapt.core.ordered.bound import BoundChain
+from adapt.core.ordered.functions.function import NO_MEMORY
 from adapt.core.ordered.functions.work import measured_pace
 from adapt.core.ordered.memory import Memory
 from adapt.core.ordered.outcome import WorkersRun
@@ -21,12 +22,15 @@ def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = 
 
     Raises:
         UsageError: the settings would hang, or take too much memory.
+        MemoryError: a function found none for its state.
         RuntimeError: a function of an operator failed, or nothing moved any more; the program is at fault.
         BaseException: what ended a worker, if one ended; the others are stopped.
     """
     memory = Memory(chain, settings, measured_pace() if pace is None else pace, keep)
     elapsed_s = _run(memory, settings.workers)
     if memory.ended == kernel.FAULTY:
+        if memory.fault == NO_MEMORY:
+            raise MemoryError(f"operator {memory.at_fault!r} found no memory for its state or its outputs")
         raise RuntimeError(f"the function of operator {memory.at_fault!r} failed")
     if memory.ended != kernel.FINISHED:
         raise RuntimeError(
@@ -58,9 +62,11 @@ def _run(memory: Memory, workers: int) -> float:
     except BaseException:  # an interrupt, or no more threads to be had
         memory.end(kernel.DEAD)
         raise
+    elapsed_s = (kernel.now_ns() - start) / 1e9
+    memory.release()
     if deaths:
         raise deaths[0]
-    return (kernel.now_ns() - start) / 1e9
+    return elapsed_s
 
 
 def _compile(memory: Memory) -> None:

@@ -181,7 +181,7 @@ def replay_ordered(
     """
     tell = told or _silent
     check_chain(chain, ordered)
-    decisive = {**ordered_parameters(ordered, len(chain.tuples)), **(parameters or {})}
+    decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
     if ordered.engine is Engine.SIM:
         costs = costs_of(chain, ordered, clock, tell)
         outcomes, egress = _by_model(chain, ordered, costs, tell)
@@ -197,7 +197,7 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
         UsageError: the settings would hang, or threads are asked to run Python.
     """
     for workers in ordered.workers:
-        queues(chain.operators, replace(ordered.settings, workers=workers))
+        queues(chain, replace(ordered.settings, workers=workers))
     if ordered.engine is Engine.THREADS and is_python(chain):
         warm_up(chain)
 
@@ -229,7 +229,7 @@ def costs_of(chain: BoundChain, ordered: Ordered, clock: Clock, told: Told | Non
 def _by_model(
     chain: BoundChain, ordered: Ordered, costs: Costs, tell: Told
 ) -> tuple[tuple[WorkersOutcome, ...], Egress]:
-    rows = len(chain.tuples)
+    rows = chain.rows
 
     def run(workers: int) -> WorkersOutcome:
         tell(f"{workers} workers", 0, 0)
@@ -248,7 +248,7 @@ def _by_model(
 def _by_threads(
     chain: BoundChain, ordered: Ordered, cpu_clock: Clock, tell: Told
 ) -> tuple[tuple[WorkersOutcome, ...], Egress | None]:
-    rows = len(chain.tuples)
+    rows = chain.rows
     serial = run_serially(chain, told=lambda done: tell("serial run", done, rows)).egress if ordered.serial else None
     warm_up(chain)
     pace = measured_pace()

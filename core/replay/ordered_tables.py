@@ -256,7 +256,7 @@ def ordered_summary(
     row = (
         _verdict(outcomes, engine, cores, bound, costs, contention),
         engine.value,
-        len(chain.tuples),
+        chain.rows,
         egress.tuples,
         f"{egress.hash:016x}",
         known.count(False) if known else None,

@@ -5,10 +5,10 @@ import numpy as np
 from adapt.core.compiled import AtAddress
 from adapt.core.ordered.atomics import load, store
 from adapt.core.ordered.bound import BoundOperator, Words
-from adapt.core.ordered.functions.function import OWN, STATE, Row, Step
+from adapt.core.ordered.functions.function import OWN, STATE, Function, Row, Step
 
 
-class Count:
+class Count(Function):
     """Gives each tuple with the number of tuples of its key so far, this one included, as its value."""
 
     @property

@@ -9,12 +9,12 @@ from adapt.core.compiled import AtAddress
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.ordered.bound import BoundOperator, Words
 from adapt.core.ordered.chain import MOST_OUTPUTS, Operator, PythonFunction
-from adapt.core.ordered.functions.function import Row, Step
+from adapt.core.ordered.functions.function import Function, Row, Step
 from adapt.core.ordered.functions.mixing import MASK
 from adapt.core.ordered.names import FunctionName, OperatorKind
 
 
-class Interpreted:
+class Interpreted(Function):
     """Gives for each value that the function gives a copy of the tuple with that value, modulo 2^64.
 
     The function is called with the value of a tuple and the state of its key, a dictionary that it may change: one a

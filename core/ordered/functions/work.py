@@ -5,7 +5,7 @@ import numpy as np
 from adapt.core.compiled import AtAddress, compiled, inlined
 from adapt.core.ordered.atomics import clock_ns, load, sink, store
 from adapt.core.ordered.bound import BoundOperator, Words
-from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Row, Step
+from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Function, Row, Step
 from adapt.core.ordered.functions.mixing import FOLD, MASK, mixed
 from adapt.core.ordered.names import OperatorKind
 
@@ -15,7 +15,7 @@ _FACTOR = 0xD1342543DE82EF95
 _STEPS, _TRIES = 100_000, 5
 
 
-class Work:
+class Work(Function):
     """Changes the value of a tuple, and keeps as many copies of it as its selectivity says.
 
     A stateless operator gives mixed(value + seed). One with state first makes that state x factor + value, modulo 2^64:

@@ -20,6 +20,10 @@ from adapt.core.ordered.functions.registry import FUNCTIONS
 from adapt.core.ordered.names import FunctionName
 
 _ATOMIC = threading.Lock()
+_LIBC = ctypes.CDLL(None)
+_LIBC.malloc.restype = _LIBC.realloc.restype = ctypes.c_void_p
+_LIBC.malloc.argtypes, _LIBC.free.argtypes = [ctypes.c_size_t], [ctypes.c_void_p]
+_LIBC.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _WRAP = 1 << 63
 
 
@@ -77,6 +81,9 @@ _ATOMICS: dict[str, Callable[..., Any]] = {
     "clock_ns": time.monotonic_ns,
     "give_way": lambda: time.sleep(0),
     "rest_us": lambda us: time.sleep(us / 1e6),
+    "allocate": lambda words: _LIBC.malloc(8 * words),
+    "reallocate": lambda address, words: _LIBC.realloc(address, 8 * words),
+    "release": lambda address: _LIBC.free(address),
 }
 
 

@@ -12,8 +12,10 @@ from adapt.core.ordered.chain import Operator
 from adapt.core.ordered.functions.function import OWN
 from adapt.core.ordered.functions.mixing import mixed
 from adapt.core.ordered.functions.registry import FUNCTIONS
-from adapt.core.ordered.names import KINDS_OF, FunctionName, OperatorKind
+from adapt.core.ordered.names import FunctionName, OperatorKind
+from adapt.core.ordered.roles import ROLES
 
+OF_WORK = (FunctionName.WORK, FunctionName.COUNT)
 KEYS = 5
 PACE = 700
 
@@ -29,16 +31,15 @@ def operator_of(name: FunctionName, kind: OperatorKind, selectivity: float, cost
     operator = Operator(
         "it", kind, key="k" if keyed else None, partitions=2 if keyed else None, function=name, **of_work
     )
-    return BoundOperator(
-        operator, 3, ("other", "key k", "value"), np.arange(KEYS) % 2 if keyed else None, 2 if keyed else 1
-    )
+    fields = ("other", "key k", "value")
+    return BoundOperator(operator, 3, fields, fields, np.arange(KEYS) % 2 if keyed else None, 2 if keyed else 1)
 
 
 def compiled_outputs(bound: BoundOperator, rows: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
     function = FUNCTIONS[bound.operator.function]
     state, room = function.state(bound), np.zeros((max(function.most(bound), 1), 4), np.uint64)
     words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64)
-    words[:OWN] = state.ctypes.data, 32, PACE
+    words[:OWN] = state.ctypes.data, 32, PACE, len(room)
     outputs = []
     for row in rows:
         words_of_row = np.array(row, np.uint64)
@@ -51,7 +52,7 @@ WORD = st.integers(0, 2**64 - 1)
 ROWS = st.lists(st.tuples(WORD, st.integers(0, KEYS - 1), WORD), max_size=20)
 
 
-@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in FunctionName for kind in sorted(KINDS_OF[name])])
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in OF_WORK for kind in sorted(ROLES[name].kinds)])
 @given(rows=ROWS, selectivity=st.one_of(st.floats(0, 3), st.sampled_from([0.0, 1.0, 2.0])), cost=st.floats(0, 3))
 def test_the_compiled_form_gives_what_the_plain_one_gives(
     name: FunctionName, kind: OperatorKind, rows: list[tuple[int, int, int]], selectivity: float, cost: float

@@ -1,0 +1,170 @@
+"""Pairs of items that are bought together."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adapt.core.compiled import AtAddress, inlined
+from adapt.core.ordered.atomics import allocate, load, reallocate, store
+from adapt.core.ordered.bound import BoundOperator, Words
+from adapt.core.ordered.functions.function import (
+    MOST,
+    NO_MEMORY,
+    OWN,
+    STATE,
+    STRIDE,
+    Blocks,
+    Function,
+    Row,
+    Windowed,
+)
+from adapt.core.ordered.functions.stateless import HOUR_US
+
+PAIR = 1 << 32
+"""A pair of items is the lower one times this plus the other."""
+
+_NODES, _USED, _ROOM, _LATEST, _PART_WORDS = 0, 1, 2, 3, 4
+"""Of a partition: the address of its items, how many, how many there is room for, and the hour of the latest plus 1."""
+_NODE_WORDS = 2
+"""An item, and the number of the one before it in its basket, from 1; 0, there is none."""
+_HOUR, _LAST, _BASKET_WORDS = 0, 1, 2
+"""Of a key: the hour of its basket plus 1, and the number of the last item in it."""
+_FIRST_NODES = 64
+
+
+class BasketPairs(Function):
+    """Pairs an item with each other item that its key has had in the same hour, the last of them first.
+
+    An item that is in the basket already makes no pair. Baskets of an hour are forgotten at a punctuation behind it.
+    """
+
+    @property
+    def compiled(self) -> AtAddress:
+        """The compiled form."""
+        return _PAIR
+
+    @property
+    def closing(self) -> AtAddress:
+        """The compiled form for punctuations."""
+        return _FORGET
+
+    @property
+    def unbounded(self) -> bool:
+        """A basket may hold any number of items."""
+        return True
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """Those of a basket of nine."""
+        return 8
+
+    def step(self, bound: BoundOperator) -> Windowed:
+        """The plain form."""
+        return _Baskets(bound)
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The places of key, item and hour, and the number of partitions."""
+        return bound.key_at, bound.fields.index("item"), bound.fields.index("hour"), bound.partitions
+
+    def state(self, bound: BoundOperator) -> Words:
+        """A record a partition, then one a key."""
+        return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _BASKET_WORDS, np.int64)
+
+    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
+        """The items of each partition."""
+        return (Blocks(_NODES, _PART_WORDS, bound.partitions),)
+
+
+class _Baskets(Windowed):
+    def __init__(self, bound: BoundOperator) -> None:
+        self._key_at, self._item_at, self._hour_at = (
+            bound.key_at,
+            bound.fields.index("item"),
+            bound.fields.index("hour"),
+        )
+        self._baskets: dict[int, tuple[int, list[int]]] = {}
+
+    def __call__(self, row: Row) -> Sequence[Row]:
+        key, item, hour = row[self._key_at], row[self._item_at], row[self._hour_at]
+        of, items = self._baskets.get(key, (hour, []))
+        if of != hour:
+            items = []
+        if item in items:
+            return ()
+        pairs = [(min(item, other) * PAIR + max(item, other), 1) for other in reversed(items)]
+        self._baskets[key] = hour, [*items, item]
+        return pairs
+
+    def close(self, partition: int, time: int) -> Sequence[Row]:  # noqa: ARG002 (only what nobody asks for is forgotten)
+        return ()
+
+
+@inlined
+def _room(words: int, outputs: int, count: int) -> int:
+    """Where outputs go: where there is room for some, or a block of their own; 0 if there is no memory."""
+    if count <= load(words, MOST):
+        return outputs
+    block = allocate((count + 1) * load(words, STRIDE) // 8)
+    store(outputs, 0, block)
+    return block + 8 if block else 0
+
+
+@inlined
+def _grown(part: int) -> bool:
+    room = max(2 * load(part, _ROOM), _FIRST_NODES)
+    nodes = reallocate(load(part, _NODES), _NODE_WORDS * room)
+    if nodes == 0:
+        return False
+    store(part, _NODES, nodes)
+    store(part, _ROOM, room)
+    return True
+
+
+def _pair(words: int, partition: int, given: int, outputs: int) -> int:
+    state = load(words, STATE)
+    part = state + 8 * _PART_WORDS * partition
+    key, item, hour = (
+        load(given, load(words, OWN)),
+        load(given, load(words, OWN + 1)),
+        load(given, load(words, OWN + 2)),
+    )
+    basket = state + 8 * (_PART_WORDS * load(words, OWN + 3) + _BASKET_WORDS * key)
+    if load(basket, _HOUR) != hour + 1:
+        store(basket, _HOUR, hour + 1)
+        store(basket, _LAST, 0)
+    nodes, count = load(part, _NODES), 0
+    node = load(basket, _LAST)
+    while node:
+        if load(nodes, _NODE_WORDS * (node - 1)) == item:
+            return 0
+        node = load(nodes, _NODE_WORDS * (node - 1) + 1)
+        count += 1
+    place = _room(words, outputs, count)
+    if place == 0:
+        return NO_MEMORY
+    node = load(basket, _LAST)
+    while node:
+        other = load(nodes, _NODE_WORDS * (node - 1))
+        store(place, 0, min(item, other) * PAIR + max(item, other))
+        store(place, 1, 1)
+        place += load(words, STRIDE)
+        node = load(nodes, _NODE_WORDS * (node - 1) + 1)
+    used = load(part, _USED)
+    if used == load(part, _ROOM) and not _grown(part):
+        return NO_MEMORY
+    nodes = load(part, _NODES)
+    store(nodes, _NODE_WORDS * used, item)
+    store(nodes, _NODE_WORDS * used + 1, load(basket, _LAST))
+    store(basket, _LAST, used + 1)
+    store(part, _USED, used + 1)
+    store(part, _LATEST, hour + 1)
+    return int(count)
+
+
+def _forget(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (gives nothing)
+    part = load(words, STATE) + 8 * _PART_WORDS * partition
+    if load(given, 0) // HOUR_US >= load(part, _LATEST):
+        store(part, _USED, 0)
+    return 0
+
+
+_PAIR, _FORGET = (AtAddress("int64(int64, int64, int64, int64)", function) for function in (_pair, _forget))

@@ -1,0 +1,72 @@
+"""How long sessions are, on average."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adapt.core.compiled import AtAddress
+from adapt.core.ordered.atomics import load, store
+from adapt.core.ordered.bound import END, BoundOperator, Words
+from adapt.core.ordered.functions.function import OWN, STATE, Function, Row, Windowed
+from adapt.core.ordered.functions.mixing import MASK
+
+
+class MeanPages(Function):
+    """Gives, at the end of the stream, the pages of all sessions and their number; nothing if there was no session."""
+
+    @property
+    def compiled(self) -> AtAddress:
+        """The compiled form."""
+        return _ADD
+
+    @property
+    def closing(self) -> AtAddress:
+        """The compiled form for punctuations."""
+        return _CLOSE
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """One."""
+        return 1
+
+    def step(self, bound: BoundOperator) -> Windowed:
+        """The plain form."""
+        return _Mean(bound.fields.index("pages"))
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The place of the pages."""
+        return (bound.fields.index("pages"),)
+
+    def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002
+        """Pages and sessions."""
+        return np.zeros(2, np.int64)
+
+
+class _Mean(Windowed):
+    def __init__(self, pages_at: int) -> None:
+        self._at, self._pages, self._sessions = pages_at, 0, 0
+
+    def __call__(self, row: Row) -> Sequence[Row]:
+        self._pages, self._sessions = self._pages + row[self._at] & MASK, self._sessions + 1
+        return ()
+
+    def close(self, partition: int, time: int) -> Sequence[Row]:  # noqa: ARG002 (there is one)
+        return [(self._pages, self._sessions)] if time == END and self._sessions else ()
+
+
+def _add(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (gives nothing yet)
+    state = load(words, STATE)
+    store(state, 0, load(state, 0) + load(given, load(words, OWN)))
+    store(state, 1, load(state, 1) + 1)
+    return 0
+
+
+def _close(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001
+    state = load(words, STATE)
+    if load(given, 0) != END or load(state, 1) == 0:
+        return 0
+    store(outputs, 0, load(state, 0))
+    store(outputs, 1, load(state, 1))
+    return 1
+
+
+_ADD, _CLOSE = (AtAddress("int64(int64, int64, int64, int64)", function) for function in (_add, _close))

@@ -1,0 +1,165 @@
+"""Functions of one tuple alone: which pass, and what is worked out from their fields."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from adapt.core.compiled import AtAddress, inlined
+from adapt.core.ordered.atomics import load, store
+from adapt.core.ordered.bound import CODES, BoundOperator
+from adapt.core.ordered.functions.function import OWN, Function, Row, Step
+from adapt.core.ordered.functions.mixing import MASK
+from adapt.core.ordered.roles import TIME
+
+HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
+
+_VIEW, _CART, _CHECKOUT, _SEARCH = range(len(CODES["page"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Pick(Function):
+    """Passes the tuples whose word in a field is one of some small numbers, with the fields that are needed.
+
+    Attributes:
+        field: The field; None, every tuple passes.
+        allowed: Numbers from 0 to 63.
+    """
+
+    field: str | None = None
+    allowed: frozenset[int] = frozenset()
+
+    @property
+    def compiled(self) -> AtAddress:
+        """The compiled form."""
+        return _PICK
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """One."""
+        return 1
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        at, places = self._at(bound), _places(bound)
+
+        def step(row: Row) -> list[Row]:
+            return [tuple(row[place] for place in places)] if at < 0 or row[at] in self.allowed else []
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The field's place, its allowed words as bits, number of fields, the place of each."""
+        places = _places(bound)
+        return self._at(bound), sum(1 << word for word in self.allowed), len(places), *places
+
+    def _at(self, bound: BoundOperator) -> int:
+        return -1 if self.field is None else bound.fields.index(self.field)
+
+
+def _having(kinds: Iterable[int], without: int) -> frozenset[int]:
+    """Sets of kinds of pages, as bits, in which these are and one is not."""
+    bits = sum(1 << kind for kind in kinds)
+    return frozenset(held for held in range(1 << len(CODES["page"])) if held & bits == bits and not held >> without & 1)
+
+
+PROJECT = Pick()
+NOT_SEARCHES = Pick("page", frozenset({_VIEW, _CART, _CHECKOUT}))
+VIEWS_AND_CHECKOUTS = Pick("page", frozenset({_VIEW, _CHECKOUT}))
+ABANDONED_CARTS = Pick("kinds", _having([_CART], without=_CHECKOUT))
+
+
+class Hour(Function):
+    """Adds the hour of a tuple's time, counted from 1970."""
+
+    @property
+    def compiled(self) -> AtAddress:
+        """The compiled form."""
+        return _HOUR
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """One."""
+        return 1
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        at, places = bound.fields.index(TIME), _places(bound, "hour")
+
+        def step(row: Row) -> list[Row]:
+            return [tuple(row[place] if place >= 0 else row[at] // HOUR_US for place in places)]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The time's place, number of fields, the place of each, -1 for the hour."""
+        places = _places(bound, "hour")
+        return bound.fields.index(TIME), len(places), *places
+
+
+class DayRevenue(Function):
+    """Adds the day of a sale, counted from 1970, and its price times its quantity."""
+
+    @property
+    def compiled(self) -> AtAddress:
+        """The compiled form."""
+        return _DAY_REVENUE
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """One."""
+        return 1
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        time_at, cents_at, quantity_at = (bound.fields.index(name) for name in (TIME, "cents", "qty"))
+        places = _places(bound, "day", "revenue")
+
+        def step(row: Row) -> list[Row]:
+            made = row[time_at] // DAY_US, row[cents_at] * row[quantity_at] & MASK
+            return [tuple(row[place] if place >= 0 else made[-1 - place] for place in places)]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The places of time, price and quantity, number of fields, the place of each; -1 for the day, -2 for more."""
+        places = _places(bound, "day", "revenue")
+        return *(bound.fields.index(name) for name in (TIME, "cents", "qty")), len(places), *places
+
+
+def _places(bound: BoundOperator, *made: str) -> tuple[int, ...]:
+    """Where each field of the outputs stands in the inputs; -1, -2 and so on for those that are made."""
+    return tuple(-1 - made.index(name) if name in made else bound.fields.index(name) for name in bound.gives)
+
+
+@inlined
+def _copied(places: int, count: int, given: int, outputs: int, first: int, second: int) -> None:
+    """Write an output: the fields at these places, and those that were made."""
+    for field in range(count):
+        place = load(places, field)
+        word = first if place == -1 else second
+        if place >= 0:
+            word = load(given, place)
+        store(outputs, field, word)
+
+
+def _pick(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (no state; so below)
+    at = load(words, OWN)
+    if at >= 0:
+        word = load(given, at)
+        if word < 0 or word > 63 or not (load(words, OWN + 1) >> word) & 1:
+            return 0
+    _copied(words + 8 * (OWN + 3), load(words, OWN + 2), given, outputs, 0, 0)
+    return 1
+
+
+def _hour(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001
+    hour = load(given, load(words, OWN)) // HOUR_US
+    _copied(words + 8 * (OWN + 2), load(words, OWN + 1), given, outputs, hour, 0)
+    return 1
+
+
+def _day_revenue(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001
+    day = load(given, load(words, OWN)) // DAY_US
+    revenue = load(given, load(words, OWN + 1)) * load(given, load(words, OWN + 2))
+    _copied(words + 8 * (OWN + 4), load(words, OWN + 3), given, outputs, day, revenue)
+    return 1
+
+
+_SIGNATURE = "int64(int64, int64, int64, int64)"
+_PICK, _HOUR, _DAY_REVENUE = (AtAddress(_SIGNATURE, function) for function in (_pick, _hour, _day_revenue))
