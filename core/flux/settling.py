@@ -26,6 +26,10 @@ SATURATED = 0.95
 """The utilization below which a site is no bottleneck, so that it would gain nothing by giving."""
 
 
+IDLE = 0.01
+"""Fine moves cease where less of all CPU than this is idle: they could gain no more."""
+
+
 class SettlingController:
     """Several moves a round while sites are far apart, then fine ones by statistics that add up as long as none moves.
 
@@ -34,7 +38,8 @@ class SettlingController:
     Here the threshold is as far above 1 as chance makes likely, so that it falls with the time since the last move; the
     added statistics tell what a tuple costs a receiver that is busy.
 
-    Fine moves after which the stage does no more than before make the next ones wait twice as long.
+    Fine moves after which the stage does no more than before make the next ones wait twice as long, and there are none
+    where nearly all sites are at work all the time.
     """
 
     def __init__(self, coarse: SeveralMoves | None = None, min_collection_s: float = MIN_COLLECTION_S) -> None:
@@ -72,7 +77,7 @@ class SettlingController:
             self._rate_before = None
             if added.collected_s.mean() < self._patience_s:
                 return ()
-        moves = self._fine(added).plan(added)
+        moves = self._fine(added).plan(added) if added.utilization.mean() < 1 - IDLE else ()
         if moves:
             self._added, self._rate_before = None, rate
         elif added.collected_s.mean() > MEMORY_S:

@@ -23,11 +23,10 @@ _KINDS: Mapping[str, tuple[str, FluxPolicy] | tuple[str, FluxPolicy, float]] = {
 
 _MOVING = tuple(_KINDS)[1:]
 
-_FINE = "it goes on to even out what is less than 1 % apart"
+_OTHERS = "each takes waiting for the CPU for work, and sets right what the other has done"
 _UNSETTLED: Mapping[str, str] = {
-    "a controller for each": "each takes waiting for the CPU for work, and sets right what the other has done",
-    "several moves, for each": _FINE,
-    "several moves, joint": _FINE,
+    "a controller for each": _OTHERS,
+    "several moves, for each": _OTHERS,
 }
 """Why moves do not end."""
 

@@ -74,6 +74,15 @@ def test_fine_moves_wait_for_statistics():
     assert {(move.donor, move.receiver) for move in first} == {(0, 1)}
 
 
+@pytest.mark.parametrize(("idle", "moves"), [(0.02, True), (0.005, False)])
+def test_fine_moves_end_where_all_cpu_is_at_work(idle, moves):
+    """A receiver that is idle for a longer time than chance makes it, yet leaves little of all CPU."""
+    owners = np.repeat(np.arange(SITES), 64)
+    seen = observed([0.0, 0.0, 0.0, SITES * idle], owners, np.full(len(owners), 10_000))
+    controller = SettlingController()
+    assert any(controller.plan(seen) for _ in range(10)) is moves
+
+
 def test_a_collection_takes_time():
     with pytest.raises(UsageError, match="above 0"):
         SettlingController(SeveralMoves(), 0.0)
