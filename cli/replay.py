@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from adapt.cli.compare import compare
 from adapt.cli.elastic import elastic
 from adapt.cli.fit import fit
 from adapt.cli.flux import flux
@@ -114,3 +115,4 @@ app.command(cls=Command)(flux)
 app.command(cls=Command)(elastic)
 app.command(cls=Command)(fit)
 app.command(cls=Command)(ordered)
+app.command(cls=Command)(compare)

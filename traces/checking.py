@@ -210,6 +210,7 @@ _RUNS: Mapping[str, tuple[Of, str, tuple[str, ...]]] = {
     "flux": (Of.FLUX, "cases", ("case",)),
     "fit": (Of.FIT, "planners", ("planner",)),
     "ordered": (Of.ORDERED, "workers", ("workers",)),
+    "compare": (Of.MECHANISMS, "scenarios", ("scenario",)),
 }
 """By mechanism: what its run is, the table with a row for each thing measured, and what tells the rows apart."""
 

@@ -128,7 +128,7 @@ def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:
 
 def rows_of(trace: Trace, reading: Reading) -> Rows:
     """The rows of a trace as the tuples of a stage, read a row group at a time as often as they are asked for."""
-    return reading.rows(lambda: trace.batches(reading.columns, _encoded(trace, reading.columns)))
+    return reading.rows(lambda: trace.batches(reading.columns, encoded(trace, reading.columns)))
 
 
 def check_columns(trace: Trace, reading: Reading, state: Weight | None) -> None:
@@ -169,12 +169,12 @@ def with_state(
         return settings
     tuples = demand.rows
     if state is not Weight.COUNT:
-        batches: Iterator[pa.RecordBatch] = trace.batches([KEY, BYTES], _encoded(trace, [KEY]))
+        batches: Iterator[pa.RecordBatch] = trace.batches([KEY, BYTES], encoded(trace, [KEY]))
         sums = bytes_by_partition(batches, reading.partitions)
         tuples = np.asarray(np.maximum(1, -(-sums // settings.costs.tuple_bytes)))
     return replace(settings, state_tuples=tuples)
 
 
-def _encoded(trace: Trace, columns: list[str]) -> list[str]:
+def encoded(trace: Trace, columns: list[str]) -> list[str]:
     """The columns of text, of which each value is then hashed once."""
     return [name for name in columns if name == STREAM or (name == KEY and trace.key_type is not KeyType.INT64)]

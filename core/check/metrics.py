@@ -20,6 +20,7 @@ class Of(StrEnum):
     FLUX = "flux run"
     FIT = "fit run"
     ORDERED = "ordered run"
+    MECHANISMS = "compare run"
 
 
 class Better(StrEnum):
@@ -172,6 +173,7 @@ _OF_STREAMS = (
         flux="summary.rows",
         fit="summary.rows",
         ordered="summary.rows",
+        mechanisms="summary.rows",
     ),
     _metric("keys", Kind.COUNT, _NEITHER, "distinct keys; in a trace perhaps an estimate", *_COUNTED, Of.REPARTITION),
     _metric(
@@ -227,9 +229,15 @@ _OF_TIME = (
         flux="latency_p50",
         fit="latency_p50",
         ordered="latency_p50",
+        mechanisms="p50",
     ),
     _in_seconds(
-        "p95_ms", _LOWER, "latency that 95 % of the rows do not exceed", fit="latency_p95", ordered="latency_p95"
+        "p95_ms",
+        _LOWER,
+        "latency that 95 % of the rows do not exceed",
+        fit="latency_p95",
+        ordered="latency_p95",
+        mechanisms="p95",
     ),
     _in_seconds(
         "p99_ms",
@@ -238,20 +246,30 @@ _OF_TIME = (
         flux="latency_p99",
         fit="latency_p99",
         ordered="latency_p99",
+        mechanisms="p99",
     ),
     _in_seconds("processing_p50_ms", _LOWER, "half of the rows, from the first operator on", ordered="processing_p50"),
     _in_seconds("processing_p99_ms", _LOWER, "99 % of the rows, from the first operator on", ordered="processing_p99"),
     _in_seconds(
         "lag_s",
         _LOWER,
-        "the longest that a row waited to be taken (flux run), or that a node or link needed for its queue (fit run)",
+        "the longest that a row waited to be taken, or that a node or link needed for its queue (fit run)",
         flux="lag_max",
+        mechanisms="lag_max",
         fit="wait_max",
     ),
     _in_seconds("operator_p50_ms", _LOWER, "half of the rows, from when a consumer takes them", flux="operator_p50"),
     _in_seconds("operator_p99_ms", _LOWER, "99 % of the rows, from when a consumer takes them", flux="operator_p99"),
-    _in_seconds("finished_s", _LOWER, "when the last row was processed, or the run cut off", flux="finished"),
-    _in_seconds("late_s", _LOWER, "from when the last row was due until all were processed", flux="late"),
+    _in_seconds(
+        "finished_s",
+        _LOWER,
+        "when the last row was processed, or the run cut off",
+        flux="finished",
+        mechanisms="finished",
+    ),
+    _in_seconds(
+        "late_s", _LOWER, "from when the last row was due until all were processed", flux="late", mechanisms="late"
+    ),
     _in_seconds("behind_s", _LOWER, "time at less than 85 % of what the sites could do, with input", flux="behind"),
     _in_seconds("recovered_s", _LOWER, "from when it fell behind until it no longer was", flux="recovered"),
     _in_seconds("takeover_s", _LOWER, "the longest from a crash until its partitions had owners", flux="takeover"),
@@ -262,17 +280,32 @@ _OF_TIME = (
 
 _OF_STAGES = (
     _metric(
-        "throughput", Kind.NUMBER, _HIGHER, "until it was through with the rows", Of.FLUX, Of.ORDERED, unit="rows/s"
+        "throughput",
+        Kind.NUMBER,
+        _HIGHER,
+        "until it was through with the rows",
+        Of.FLUX,
+        Of.ORDERED,
+        Of.MECHANISMS,
+        unit="rows/s",
     ),
     _metric("of_capacity", Kind.SHARE, _HIGHER, "of what all sites could have done with the same rows", Of.FLUX),
-    _metric("moves", Kind.COUNT, _LOWER, "of partitions", Of.FLUX),
-    _metric("moved_bytes", Kind.BYTES, _LOWER, "state that went to another site", flux="moved", unit="bytes"),
-    _metric("processed", Kind.COUNT, _HIGHER, "rows", Of.FLUX),
-    _metric("left", Kind.COUNT, _LOWER, "rows due and not processed at the end", Of.FLUX),
+    _metric("moves", Kind.COUNT, _LOWER, "of partitions", Of.FLUX, Of.MECHANISMS),
+    _metric(
+        "moved_bytes",
+        Kind.BYTES,
+        _LOWER,
+        "state that went to another site",
+        flux="moved",
+        mechanisms="moved",
+        unit="bytes",
+    ),
+    _metric("processed", Kind.COUNT, _HIGHER, "rows", Of.FLUX, Of.MECHANISMS),
+    _metric("left", Kind.COUNT, _LOWER, "rows due and not processed at the end", Of.FLUX, Of.MECHANISMS),
     _metric("lost", Kind.COUNT, _LOWER, "rows that died with a site", Of.FLUX),
     _metric("shed", Kind.COUNT, _LOWER, "rows that sites dropped as they filled up", Of.FLUX),
     _metric("on_disk_max", Kind.COUNT, _LOWER, "partitions on disk at the same time", Of.FLUX),
-    _metric("spilled_max", Kind.COUNT, _LOWER, "rows on disk at the same time", Of.FLUX),
+    _metric("spilled_max", Kind.COUNT, _LOWER, "rows on disk at the same time", Of.FLUX, Of.MECHANISMS),
     _metric(
         "lost_state_bytes",
         Kind.BYTES,
@@ -334,6 +367,30 @@ _OF_WORKERS = (
     _metric("speed_up_bound", Kind.RATIO, _HIGHER, "by what one worker at a time has to do", Of.ORDERED, table=SUMMARY),
 )
 
+_OF_MECHANISMS = (
+    _metric("shed_share", Kind.SHARE, _LOWER, "of the rows, dropped as channels filled up", mechanisms="shed"),
+    _in_seconds("worker_time_s", _LOWER, "that workers were there, all together", mechanisms="worker_time"),
+    _in_seconds("paused_s", _LOWER, "time in which some partition was paused", mechanisms="paused"),
+    _in_seconds(
+        "catch_up_s", _LOWER, "the longest from a scale step until rows no longer waited", mechanisms="catch_up"
+    ),
+    _metric(
+        "restarts", Kind.COUNT, _LOWER, "changes of placement or workers, for which engines restart", Of.MECHANISMS
+    ),
+    _metric("idle_workers", Kind.NUMBER, _LOWER, "without work, on average", Of.MECHANISMS),
+    _metric("imbalance_max", Kind.RATIO, _LOWER, "of rows, in the worst twentieth of the time", Of.MECHANISMS),
+    _metric("workers_mean", Kind.NUMBER, _LOWER, "over the time of the run", Of.MECHANISMS),
+    _metric("workers_max", Kind.COUNT, _LOWER, "at any time", Of.MECHANISMS),
+    _metric(
+        "offered",
+        Kind.NUMBER,
+        _NEITHER,
+        "work of the busiest channel over what it can do",
+        Of.MECHANISMS,
+        table=SUMMARY,
+    ),
+)
+
 METRICS: Mapping[str, Metric] = {
     each.name: each
     for each in (
@@ -344,6 +401,7 @@ METRICS: Mapping[str, Metric] = {
         *_OF_STAGES,
         *_OF_SHEDDING,
         *_OF_WORKERS,
+        *_OF_MECHANISMS,
     )
 }
 """By name."""

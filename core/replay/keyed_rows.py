@@ -11,6 +11,7 @@ from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput
 from adapt.core.hashing.names import HashName
 from adapt.core.replay.mini_partitions import MiniPartitions
+from adapt.core.replay.split_rows import Dealer, SplitKeys
 from adapt.core.stage.arrivals import Chunk, Rows
 
 TIME, KEY, STREAM, COST, BYTES = "ts", "key", "stream", "cost_us", "bytes"
@@ -27,6 +28,7 @@ class Reading:
         cost_unit_s: CPU for 1 of a row's cost; None, service times are drawn.
         by_stream: Whether the rows of a stream have one producer, and not each row its own.
         until_s: Rows that are due later are left out.
+        split: How keys are split over the sites; None, each is whole, in the partition that has it.
     """
 
     partitions: MiniPartitions
@@ -34,6 +36,7 @@ class Reading:
     cost_unit_s: float | None = None
     by_stream: bool = False
     until_s: float = np.inf
+    split: SplitKeys | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -51,12 +54,13 @@ class Reading:
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
         first_us: int | None = None
         before = 0
+        dealer = None if self.split is None else Dealer(self.split, self.partitions)
         for batch in batches:
             if not batch.num_rows:
                 continue
             times = times_of(batch, before)
             first_us = int(times[0]) if first_us is None else first_us
-            chunk = self._chunk(batch, times - first_us, before)
+            chunk = self._chunk(batch, times - first_us, before, dealer)
             before += batch.num_rows
             if chunk.due_s is None or chunk.due_s[-1] <= self.until_s:
                 yield chunk
@@ -64,14 +68,15 @@ class Reading:
                 yield _first_rows(chunk, int(np.searchsorted(chunk.due_s, self.until_s, "right")))
                 return
 
-    def _chunk(self, batch: pa.RecordBatch, since_us: NDArray[np.int64], before: int) -> Chunk:
+    def _chunk(self, batch: pa.RecordBatch, since_us: NDArray[np.int64], before: int, dealer: Dealer | None) -> Chunk:
         sites = self.partitions.sites
-        return Chunk(
+        whole = Chunk(
             groups=self.partitions.of(batch.column(KEY)),
             producers=_by_stream(batch.column(STREAM), sites) if self.by_stream else spread(before, len(batch), sites),
             due_s=None if self.speedup is None else since_us / (1e6 * self.speedup),
             cost_s=None if self.cost_unit_s is None else _amounts(batch.column(COST)) * self.cost_unit_s,
         )
+        return whole if dealer is None else dealer.dealt(batch.column(KEY), whole)
 
 
 def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartitions) -> NDArray[np.int64]:

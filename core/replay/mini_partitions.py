@@ -17,7 +17,8 @@ from adapt.core.stage.settings import even_owners
 MOST = 2**22
 """No stage has more partitions; such a number is a slip."""
 
-_OTHER = {HashName.MURMUR3: HashName.XXHASH64, HashName.XXHASH64: HashName.MURMUR3}
+OTHER = {HashName.MURMUR3: HashName.XXHASH64, HashName.XXHASH64: HashName.MURMUR3}
+"""Spreads the keys that a hash brought together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class MiniPartitions:
             return np.asarray(np.where(rows >= 0, self.own.channels[rows], hashed), np.int32)
         if self.partitioner is None:
             return HASHES[self.hash].modulo(keys, self.sites * self.a_site)
-        within = HASHES[_OTHER[self.hash]].modulo(keys, self.a_site)
+        within = HASHES[OTHER[self.hash]].modulo(keys, self.a_site)
         return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.a_site) + within, np.int32)
 
     def _of_encoded(self, keys: Any) -> NDArray[np.int32]:

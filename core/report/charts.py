@@ -6,6 +6,7 @@ numbers leave a gap.
 
 from adapt.core.report.by_channels import comparison, imbalance_by_channels, migration_by_channels
 from adapt.core.report.chart import Chart
+from adapt.core.report.of_compared import comparison_charts
 from adapt.core.report.of_keys import channel_loads, rank_frequency, top_keys
 from adapt.core.report.of_network import network_charts
 from adapt.core.report.of_shedding import shedding_charts
@@ -18,6 +19,7 @@ __all__ = [
     "channel_loads",
     "channels_before_after",
     "comparison",
+    "comparison_charts",
     "elastic_charts",
     "imbalance_by_channels",
     "imbalance_per_period",

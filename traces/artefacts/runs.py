@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 from adapt.core.errors import BadInput
@@ -61,8 +62,17 @@ class StoredRun:
         return self.summary._repr_html_()
 
 
-def write_run(run: Run, out: Path, made: Provenance, *, force: bool = False) -> Manifest:
+def write_run(
+    run: Run, out: Path, made: Provenance, *, force: bool = False, parts: Mapping[str, Path] | None = None
+) -> Manifest:
     """Write a run as an artefact.
+
+    Args:
+        run: What was measured.
+        out: Where it appears.
+        made: How.
+        force: Replace an artefact there.
+        parts: Folders that are copied into it, by their names there: runs of which it is made.
 
     Raises:
         EnvironmentFailure: the place is taken or cannot be written.
@@ -78,8 +88,12 @@ def write_run(run: Run, out: Path, made: Provenance, *, force: bool = False) -> 
     with whole_folder(out, force=force) as folder:
         for name, table in tables.items():
             write_table(table, folder / _file(name))
+        for name, part in (parts or {}).items():
+            copytree(part, folder / name)
         content = hash_of([decisive, {name: table_hash(table) for name, table in tables.items()}])
         files = [file_entry(folder, folder / _file(name)) for name in tables]
+        for name in parts or {}:
+            files += [file_entry(folder, path) for path in sorted((folder / name).rglob("*")) if path.is_file()]
         manifest = Manifest("run", content, made, files, decisive)
         write_manifest(folder, manifest)
     return manifest

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from adapt.core.errors import BadInput
+from adapt.core.replay.comparison import marked, shown_tables
 from adapt.core.replay.fit_tables import planners_told, tables_of_arcs
 from adapt.core.replay.run import verdict_under
 from adapt.core.report.chart import Chart
+from adapt.core.report.of_compared import comparison_charts
 from adapt.core.report.of_ordered import ordered_charts
 from adapt.core.report.of_shedding import shedding_charts
 from adapt.core.report.of_stage import elastic_charts, stage_charts
@@ -74,6 +76,23 @@ def _elastic(run: StoredRun) -> Told:
     return sentences, [replace(cases, note=""), summary, *series], charts
 
 
+def _scenario(run: StoredRun) -> Told:
+    tables = run.tables
+    name = str(run.summary.records()[0]["scenario"])
+    series = [tables[at] for at in ("sustained", "steps", "intervals", "sites", "moves") if at in tables]
+    charts = elastic_charts(tables["intervals"], tables["sites"], tables["moves"])
+    return [f"Scenario {name} of a comparison."], [run.summary, *(each for each in series if each.rows)], charts
+
+
+def _compare(run: StoredRun) -> Told:
+    tables = run.tables
+    first, *rest = shown_tables(tables, run.summary)
+    _, summary = verdict_under(first, run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"]), first.note]
+    shown_first = [replace(marked(tables["scenarios"]), note="* is the best of its column."), summary, *rest[1:]]
+    return sentences, [*shown_first, *tables.values()], comparison_charts(tables)
+
+
 def _fit(run: StoredRun) -> Told:
     tables = run.tables
     planners, summary = verdict_under(tables["planners"], run.summary)
@@ -98,4 +117,6 @@ _MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {
     "elastic": _elastic,
     "fit": _fit,
     "ordered": _ordered,
+    "scenario": _scenario,
+    "compare": _compare,
 }
