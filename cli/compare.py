@@ -59,7 +59,7 @@ def compare(
         typer.Option(
             "--scenario",
             metavar="NAME",
-            help="What to compare with static-uniform; repeatable; all if left out. --list names them.",
+            help="What to compare with static-uniform; repeatable; all if left out.",
             rich_help_panel=WHICH_PANEL,
         ),
     ] = None,
@@ -108,7 +108,10 @@ def compare(
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", metavar="M", help="Those at the start, and at least; N/2 if left out.", show_default=False
+            "--workers",
+            metavar="M",
+            help="Those at the start, and at least; too few for the stream if left out.",
+            show_default=False,
         ),
     ] = None,
     partitions: Annotated[

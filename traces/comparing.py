@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from math import inf
@@ -107,7 +107,7 @@ class Job:
     def parameters(self) -> dict[str, Any]:
         """All that decides its result, beside the stream; JSON data."""
         return {
-            "scenario": asdict(self.scenario),
+            "scenario": self.scenario.as_data(),
             "terms": self.terms.as_data(),
             "sustained_at": list(self.sustained),
             "epsilon": EPSILON,
@@ -195,7 +195,7 @@ def compare_on_trace(
             ),
             options.scenarios,
             {
-                "scenarios": {job.scenario.name: asdict(job.scenario) for job in jobs},
+                "scenarios": {job.scenario.name: job.scenario.as_data() for job in jobs},
                 **{name: value for name, value in jobs[0].parameters.items() if name != "scenario"},
                 "offered": wanted.offered if wanted.speedup is None else None,
             },

@@ -8,7 +8,7 @@ from adapt.core.replay.recommendation import Frame, advice_of, point_of, real
 from adapt.core.replay.run import run_as_data
 from adapt.core.replay.scenario import OUTCOME_COLUMNS
 from adapt.core.replay.scenarios import Scenario
-from adapt.core.report.values import duration, human
+from adapt.core.report.values import duration, human, number
 from adapt.core.table import Cell, Column, Kind, Table
 
 LOWER = (
@@ -141,7 +141,7 @@ def _offered(summary: Table) -> str:
     told = summary.records()[0]
     return (
         f"{told['rows']:,} rows in {duration(float(told['seconds'] or 0))} of the stage, at speed-up"
-        f" {float(told['speedup'] or 0):,.5g}: the busiest of {told['channels']} channels of static-uniform has"
+        f" {number(float(told['speedup'] or 0))}: the busiest of {told['channels']} channels of static-uniform has"
         f" {float(told['offered'] or 0):.2f} times the work that it can do, and all rows together keep"
         f" {float(told['work'] or 0):.1f} workers busy."
     )

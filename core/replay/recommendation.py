@@ -73,7 +73,7 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
     if uniform in keep_up:
         return _nothing_to_do(uniform, keep_up)
     if keep_up:
-        taken = _simplest_of_best(keep_up, scenarios)
+        taken = _best(keep_up, scenarios, cost_first=True)
         return Advice(
             str(taken["scenario"]),
             f"Take {taken['scenario']}: {_p99(taken)} instead of {_p99(uniform, short=True)} with static-uniform,"
@@ -103,24 +103,28 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
     """Nothing keeps up: what comes closest without loss, what does with keys in one piece, and what loss buys."""
     uniform = records[0]
     of_one = frame.heaviest * frame.work
-    why = (
-        f"the heaviest key alone has {of_one:.2f} times the work that a worker can do"
-        if of_one > 1
-        else f"rows come in bursts, and all together keep {frame.work:.1f} workers busy on average"
-    )
+    if of_one > 1:
+        why = f"the heaviest key alone has {of_one:.2f} times the work that a worker can do"
+    elif frame.work > frame.channels:
+        why = f"all rows have the work of {frame.work:.1f} workers, and bursts more, for {frame.channels} channels"
+    else:
+        why = f"rows come in bursts, though all together keep only {frame.work:.1f} workers busy on average"
     sentence = f"No scenario keeps up with all rows all the time: {why}"
     lossless = [record for record in records if real(record["shed"]) <= SHED]
     whole = [record for record in lossless if scenarios[str(record["scenario"])].split is None]
-    closest = _simplest_of_best(lossless, scenarios, by_cost=False)
+    closest = _best(lossless, scenarios, cost_first=False)
     helps = real(closest["p99"]) * CALM < real(uniform["p99"])
     if helps:
         sentence += (
             f"; {closest['scenario']} comes closest, {_p99(closest)} instead of {_p99(uniform, short=True)},"
             f" {_costs(closest, uniform)}{_effort(closest)}"
         )
-        without = _simplest_of_best(whole, scenarios, by_cost=False)
+        without = _best(whole, scenarios, cost_first=False)
         if closest not in whole and without is not uniform:
-            sentence += f"; with whole keys {without['scenario']} does ({_p99(without, short=True)}, {_hours(without)})"
+            sentence += (
+                f"; of those that keep keys whole, {without['scenario']} does ({_p99(without, short=True)},"
+                f" {_hours(without)})"
+            )
     else:
         sentence += f"; and nothing is faster than static-uniform, {_p99(uniform)}"
     lossy = [
@@ -145,14 +149,16 @@ def _keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
     )
 
 
-def _simplest_of_best(
-    records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenario], *, by_cost: bool = True
+def _best(
+    records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenario], *, cost_first: bool
 ) -> Mapping[str, Cell]:
-    cheapest = min(real(record["worker_time"]) for record in records)
-    eligible = [record for record in records if not by_cost or real(record["worker_time"]) <= CHEAP * cheapest]
-    fastest = min(real(record["p99"]) for record in eligible)
-    calm = [record for record in eligible if real(record["p99"]) <= CALM * fastest]
-    return min(calm, key=lambda record: (_effort_of(scenarios[str(record["scenario"])]), point_of(record)[::-1]))
+    """The simplest of those that cost about the least and of these are about the fastest, or the other way round."""
+    by = (("worker_time", CHEAP), ("p99", CALM))
+    left = list(records)
+    for name, ratio in by if cost_first else reversed(by):
+        least = min(real(record[name]) for record in left)
+        left = [record for record in left if real(record[name]) <= ratio * least]
+    return min(left, key=lambda record: (_effort_of(scenarios[str(record["scenario"])]), real(record["p99"])))
 
 
 def _effort_of(scenario: Scenario) -> int:

@@ -1,8 +1,9 @@
 """Mechanisms that are compared on one stream: what each does, and those that are compared if nothing is said."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
+from typing import Any
 
 from adapt.core.elastic.names import Alignment, ScalingPolicy, Signal
 from adapt.core.errors import UsageError, did_you_mean
@@ -85,6 +86,13 @@ class Scenario:
             raise UsageError(
                 f"scenario {self.name!r}: memory is {self.memory:g} of a channel's state on average; give 1 or more"
             )
+
+    def as_data(self) -> dict[str, Any]:
+        """What it says, as JSON data."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        usual = {field.name: field.default for field in fields(self)}
+        said = {name: value for name, value in told.items() if value != usual[name]}
+        return said | ({} if self.thresholds is None else {"thresholds": asdict(self.thresholds)})
 
     @property
     def is_scaled(self) -> bool:

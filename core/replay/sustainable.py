@@ -23,7 +23,8 @@ class Sustained:
     """What a mechanism sustains.
 
     Attributes:
-        speedup: The largest speed found that is sustained; None, none within a factor of 64 of where it was looked.
+        speedup: The largest speed found that is sustained, up to some 64 times that where it was looked for first;
+            None, none down to a 64th of that is.
         probes: How many speeds were tried.
     """
 
@@ -65,20 +66,23 @@ def largest_sustained(sustains: Callable[[float], bool], start: float) -> Sustai
         start: Where it is looked for first, above 0.
     """
     probes = 1
-    low, high = (start, start * _STEP) if sustains(start) else (start / _STEP, start)
-    rising = low == start
-    while start / _WIDEST < low and high < start * _WIDEST:
-        probes += 1
-        if rising:
+    low = high = start
+    if sustains(start):
+        while high <= _WIDEST * start:
+            low, high = high, high * _STEP
+            probes += 1
             if not sustains(high):
                 break
-            low, high = high, high * _STEP
         else:
+            return Sustained(high, probes)
+    else:
+        while low >= start / _WIDEST:
+            low, high = low / _STEP, low
+            probes += 1
             if sustains(low):
                 break
-            low, high = low / _STEP, low
-    else:
-        return Sustained(low if rising else None, probes)
+        else:
+            return Sustained(None, probes)
     while high / low > 1 + PRECISE:
         probes += 1
         middle = (low * high) ** 0.5

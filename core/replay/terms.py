@@ -26,6 +26,9 @@ and how often, and for how long channels hold rows, where they shed."""
 OFFERED = 1.2
 """What comes for the busiest channel of static uniform over what it can do, if nothing is said."""
 
+SHORT = 0.75
+"""Of the workers that all rows keep busy, those that elastic stages begin with."""
+
 _LEAST_HELD = 10
 
 
@@ -132,7 +135,7 @@ class Wanted:
     Attributes:
         channels: N.
         pool: All workers there are; None, twice as many.
-        least: M; None, half as many.
+        least: M; None, half as many, or as few as are not enough: three quarters of those that all rows keep busy.
         a_site: Partitions of a channel.
         speedup: Trace seconds in a second of the stage; None, what `offered` asks for.
         offered: Work of the busiest channel of static uniform over what it can do.
@@ -231,7 +234,9 @@ class Wanted:
         return Terms(
             channels=self.channels,
             pool=2 * self.channels if self.pool is None else self.pool,
-            least=max(1, self.channels // 2) if self.least is None else self.least,
+            least=self._fewest(bounds.rows * bounds.row_s / demand.last_s * speedup)
+            if self.least is None
+            else self.least,
             a_site=self.a_site,
             speedup=speedup,
             period_s=period_s,
@@ -254,6 +259,12 @@ class Wanted:
             hash=self.hash,
             seed=self.seed,
         )
+
+    def _fewest(self, busy: float) -> int:
+        """M; if not given, too few for the stream on average, so that there is something to scale, N/2 at most."""
+        if self.least is not None:
+            return self.least
+        return max(1, min(self.channels // 2, int(SHORT * busy)))
 
 
 def _or(said: float | None, usual: float) -> float:

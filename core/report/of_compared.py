@@ -1,6 +1,7 @@
 """Charts of mechanisms compared on one stream: what they cost against what they give, and what they sustain."""
 
 from collections.abc import Mapping
+from math import log10
 from typing import Any
 
 from adapt.core.report.axes import colours, column_of, powers, shapes, spans_magnitudes, ticks
@@ -15,7 +16,10 @@ from adapt.core.table import Table
 LOSS = 0.01
 """From this share on, dropping rows is told in the chart."""
 
-_KINDS = ("no other is better in cost, latency and loss", "another is", "the same, with more than 1% of the rows lost")
+_LINE = 0.055
+"""Of the height of the chart, a line of text."""
+
+_KINDS = ("not beaten", "beaten", "drops rows")
 
 
 def comparison_charts(tables: Mapping[str, Table]) -> tuple[Chart, ...]:
@@ -38,9 +42,10 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
             loses = is_real(shed) and shed > LOSS
             if loses:
                 told += f", {human(shed, column_of(scenarios, 'shed'))} shed"
-            kind = _KINDS[1] if not is_front else _KINDS[2] if loses else _KINDS[0]
+            kind = _KINDS[2] if loses else _KINDS[0] if is_front else _KINDS[1]
             named = name if is_front or not points else ""
             points.append({"x": x, "y": y, "series": kind, "t": named, "d": told})
+    _set_apart(points)
     names = [kind for kind in _KINDS if any(point["series"] == kind for point in points)]
     at = {_KINDS[0]: PALETTE[0], _KINDS[1]: PALETTE[-1], _KINDS[2]: PALETTE[1]}
     colour = {**colours(names), "scale": {"domain": names, "range": [at[name] for name in names]}}
@@ -59,18 +64,36 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
         },
     }
     dots = {"type": "point", "filled": True, "size": 80, "opacity": 1}
-    text = {"type": "text", "align": "left", "dx": 8, "dy": -5, "color": INK, "aria": False}
+    text = {"type": "text", "align": "left", "dx": 8, "color": INK, "aria": False}
     layers = [
         {"mark": dots, "encoding": {"color": colour, "shape": shapes(names), "description": {"field": "d"}}},
-        {"mark": text, "encoding": {"text": {"field": "t"}}},
+        {"mark": text, "encoding": {"text": {"field": "t"}, "y": {**encoding["y"], "field": "at"}}},
     ]
     sentence = (
         "The latency that 99% of the rows do not exceed against the time of all workers together: the lower left is"
-        " best. Named are static-uniform and those that no other beats in all of cost, latency and loss."
+        " best. Named are the first scenario, and those that no other beats in all of cost, latency and loss; triangles"
+        " drop more than 1% of the rows."
     )
     return chart(
         "Cost against latency", {"height": 340, "encoding": encoding, "layer": layers}, points, sentence, scenarios
     )
+
+
+def _set_apart(points: Records) -> None:
+    """Give each name a height `at` at which no other name is written."""
+    heights = [point["y"] for point in points]
+    is_log = spans_magnitudes(heights)
+    low, high = (
+        (log10(min(heights)), log10(max(heights))) if is_log else (min(heights, default=0), max(heights, default=1))
+    )
+    taken: list[float] = []
+    for point in sorted(points, key=lambda point: -float(point["y"])):
+        at = ((log10(point["y"]) if is_log else point["y"]) - low) / ((high - low) or 1)
+        if point["t"]:
+            at = min([at, *(other - _LINE for other in taken[-1:])])
+            taken.append(at)
+        there = low + at * (high - low)
+        point["at"] = 10**there if is_log else there
 
 
 def sustained_by_scenario(sustained: Table) -> Chart:

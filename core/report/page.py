@@ -21,7 +21,7 @@ MOST_BYTES = 2_000_000
 MOST_CHARTS = 40
 """Charts drawn on a page, if nothing else is said."""
 
-_OPEN_ROWS = 12
+_OPEN_ROWS = 16
 _MOST_STILL = 6
 _WIDEST_WORD = 18
 _LONGEST_CELL = 240

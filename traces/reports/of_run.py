@@ -90,7 +90,7 @@ def _compare(run: StoredRun) -> Told:
     _, summary = verdict_under(first, run.summary)
     sentences = [str(run.summary.records()[0]["verdict"]), first.note]
     shown_first = [replace(marked(tables["scenarios"]), note="* is the best of its column."), summary, *rest[1:]]
-    return sentences, [*shown_first, *tables.values()], comparison_charts(tables)
+    return sentences, shown_first, comparison_charts(tables)
 
 
 def _fit(run: StoredRun) -> Told:
