@@ -54,6 +54,7 @@ def test_there_are_command_lines_of_every_command():
         "replay repartition",
         "replay flux",
         "replay elastic",
+        "replay compare",
         "replay fit",
         "report",
     ):

@@ -243,9 +243,9 @@ def stream_of(trace: Trace) -> Stream:
 
 @cache
 def code_hash() -> str:
-    """A hash of what computes: all Python files of the core, names and contents."""
-    digest = sha256()
+    """A hash of what computes: all Python files of the core, names and contents, and this one."""
     root = Path(adapt.core.__path__[0])
+    digest = sha256(Path(__file__).read_bytes())
     for path in sorted(root.rglob("*.py")):
         digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
@@ -299,7 +299,12 @@ def _kept_beside(out: Path | None) -> Iterator[Path]:
     folder = out.absolute().parent / f".{out.name}.scenarios"
     with disk_failures(out):
         folder.mkdir(exist_ok=True)
-    yield folder
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):
+            folder.rmdir()  # where nothing is kept in it
+        raise
     rmtree(folder)
 
 

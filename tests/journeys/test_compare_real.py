@@ -1,0 +1,186 @@
+"""Real traces through `adapt replay compare`: every mechanism acts; a cluster gives what one machine gives; Ctrl-C."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from adapt.traces.artefacts.runs import read_run
+
+SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
+PROGRAM = "from adapt.cli.main import main; main()"
+VENUE = "regexp_extract(_path, '(oanda|fxcm)', 1)"
+PAIR = f"concat({VENUE}, ':', regexp_extract(_path, 'tick/([a-z]+)/', 1))"
+QUOTED = (
+    "timestamp_micros(unix_micros(to_timestamp(regexp_extract(_path, '([0-9]{8})_quote', 1), 'yyyyMMdd'))"
+    f" + bigint(round((double(_c0) + if({VENUE} = 'fxcm', 5 * 3600000, 0)) * 1000)))"
+)
+WEBLOG = ("weblog-2015/apache_logs", "--format", "clf", "--key", "host")
+STREAMS = {
+    "messages": ("messages/CollegeMsg.txt", "--no-header", "--key", "_c0", "--time", "_c2", "--time-format", "epoch_s"),
+    "weblog": WEBLOG,
+    "reviews": ("reviews/anonreviews.csv.bz2", "--key", "vendorId"),
+    "fx-ticks": ("fx-ticks", "--format", "csv", "--no-header", "--key", PAIR, "--time", QUOTED),
+}
+CHANNELS = {"fx-ticks": 4}
+
+
+def acted(row):
+    """Whether a mechanism did what it is there for."""
+    name = row["scenario"]
+    did = {
+        "split": row["merge_tuples"] > 0,
+        "flux": row["moves"] > 0,
+        "rebuild": row["restarts"] > 0 and row["moves"] > 0,
+        "elastic": row["restarts"] > 0 and row["workers_max"] > 1,
+        "ds2": row["restarts"] > 0,
+        "lag": row["restarts"] > 0,
+        "shed": row["shed"] > 0,
+        "static": row["load"] > 0,
+    }
+    return all(did[kind] for kind in did if kind in name)
+
+
+def ingested(adapt, real_traces, tmp_path, name):
+    source, *options = STREAMS[name]
+    trace = tmp_path / f"{name}.trace"
+    separated = real_traces(source)
+    if name == "messages":
+        separated = tmp_path / "messages.csv"
+        separated.write_text(real_traces(source).read_text().replace(" ", ","))
+    adapt.done("ingest", separated, *options, "-o", trace)
+    return trace
+
+
+def test_on_the_weblog_saturated_each_mechanism_acts(adapt, spark, real_traces, tmp_path):
+    trace = ingested(adapt, real_traces, tmp_path, "weblog")
+    named = [f"--scenario={name}" for name in ("static-hybrid", "split-pkg", "flux-load", "rebuild", "elastic-shed")]
+    document = json.loads(
+        adapt.done("replay", "compare", trace, *named, "--jobs", 1, "--partitions", 16, "--format", "json").out
+    )
+    uniform = document["scenarios"][0]
+    assert uniform["late"] > 0.1 * document["summary"]["seconds"]
+    assert all(acted(row) for row in document["scenarios"])
+    assert all(row["processed"] + row["left"] <= 9_999 for row in document["scenarios"])
+
+
+@SOAK
+@pytest.mark.parametrize("name", list(STREAMS))
+def test_every_mechanism_acts_on_a_stream_that_saturates_uniform(adapt, spark, real_traces, tmp_path, name):
+    trace = ingested(adapt, real_traces, tmp_path, name)
+    line = ["--channels", CHANNELS.get(name, 8), "-o", tmp_path / "x.run", "--format", "json"]
+    document = json.loads(adapt.done("replay", "compare", trace, *line).out)
+    rows = document["scenarios"]
+    assert len(rows) >= 8
+    assert rows[0]["scenario"] == "static-uniform"
+    assert rows[0]["load"] == pytest.approx(1.2, rel=1e-6)
+    assert rows[0]["late"] > 0.1 * document["summary"]["seconds"]
+    assert [row["scenario"] for row in rows if not acted(row)] == []
+    assert document["summary"]["verdict"]
+
+
+def started(arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+@contextlib.contextmanager
+def standalone(folder):
+    """A standalone Spark on this machine with two workers of a core each; its address."""
+    from adapt.traces.java import find_java_home
+
+    script = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(find_java_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_WORKER_DIR": str(folder / "work"),
+    }
+    processes = []
+
+    def server(kind, *arguments):
+        log = (folder / f"{len(processes)}.log").open("w+")
+        line = [str(script), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *arguments]
+        processes.append(subprocess.Popen(line, env=environment, stdout=log, stderr=log, start_new_session=True))
+        return Path(log.name)
+
+    def told(log, pattern):
+        for _ in range(1200):
+            found = re.search(pattern, log.read_text())
+            if found:
+                return found.group(0)
+            time.sleep(0.1)
+        raise AssertionError(log.read_text())
+
+    try:
+        master = told(server("master.Master", "--port", "0", "--webui-port", "0"), r"spark://127\.0\.0\.1:\d+")
+        for _ in range(2):
+            log = server("worker.Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0", master)
+            told(log, "Successfully registered with master")
+        yield master
+    finally:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+EIGHT = ("static-consistent", "static-hybrid", "split-pkg", "flux-load", "rebuild", "elastic", "flux-shed")
+
+
+@SOAK
+def test_a_standalone_cluster_of_two_workers_gives_what_one_machine_gives(adapt, spark, real_traces, tmp_path):
+    trace = ingested(adapt, real_traces, tmp_path, "weblog")
+    named = [f"--scenario={name}" for name in EIGHT]
+
+    def told_by(master, out):
+        line = ["replay", "compare", trace, *named, "--master", master, "-o", tmp_path / out, "--format", "json"]
+        with started(line) as child:
+            said, err = child.communicate()
+        assert child.returncode == 0, err
+        return json.loads(said)
+
+    here = told_by("local[2]", "here.run")
+    assert len(here["scenarios"]) == 8
+    with standalone(tmp_path) as master:
+        there = told_by(master, "there.run")
+    assert there == here
+    for name in ("static-uniform", *EIGHT):
+        first, second = (read_run(tmp_path / run / f"{name}.run") for run in ("here.run", "there.run"))
+        assert first.manifest.content_hash == second.manifest.content_hash
+
+
+@SOAK
+def test_after_ctrl_c_what_is_done_is_not_run_again(adapt, spark, real_traces, tmp_path):
+    trace = ingested(adapt, real_traces, tmp_path, "weblog")
+    line = ["replay", "compare", trace, "--jobs", 2, "-o", tmp_path / "x.run"]
+    kept = tmp_path / ".x.run.scenarios"
+    with started(line, start_new_session=True) as child:
+        while len(list(kept.glob("*.run"))) < 3:
+            assert child.poll() is None, child.stderr.read()
+            time.sleep(0.05)
+        os.killpg(child.pid, signal.SIGINT)
+        _, err = child.communicate()
+    assert child.returncode == 130
+    assert "Traceback" not in err
+    assert not (tmp_path / "x.run").exists()
+    done = {path.name: (path / "_manifest.json").stat().st_mtime_ns for path in kept.glob("*.run")}
+    assert 3 <= len(done) < 16
+    adapt.done(*line)
+    for name, written in done.items():
+        assert (tmp_path / "x.run" / name / "_manifest.json").stat().st_mtime_ns == written
+    assert not kept.exists()
