@@ -1,0 +1,177 @@
+"""Question: does a better partitioner still matter once workers share partitions by the hybrid queue?
+
+Reviews by vendor and a web log by host, in time order, through a chain of two operators: one without state, and one
+partitioned by a plan that costs four times as much. The plan is uniform hashing or the hybrid one; the queue is one a
+partition that a worker owns, or the hybrid queue. The four cells are run by real threads in turns, and in the model by
+eight workers on the given costs, with 8 partitions and with 64.
+
+Claim, in the model: where the fullest partition leaves eight workers busy (speed_up_bound), the hybrid plan gains at
+most 5 % in throughput under the hybrid queue; and every egress is that of a serial run. With names of streams (reviews,
+weblog), those alone.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+
+from adapt.cli.formats import markdown_text
+from adapt.core.frequencies.exact import count_keys, frequencies_of
+from adapt.core.ordered.bound import BoundChain, bind
+from adapt.core.ordered.chain import Chain, Operator
+from adapt.core.ordered.names import Engine, OperatorKind, PartitionBy, Worklist
+from adapt.core.ordered.settings import RunSettings
+from adapt.core.partitioners.build import build_plan
+from adapt.core.partitioners.names import Scheme
+from adapt.core.replay.ordered import Ordered, OrderedRun, replay_ordered
+from adapt.core.table import Cell, Column, Kind, Table
+
+DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))
+PARTITIONS = (8, 64)
+PLANS = (Scheme.UNIFORM, Scheme.HYBRID)
+QUEUES = (Worklist.PARTITIONED, Worklist.HYBRID)
+MODELLED, REPEATS = 8, 3
+MOST_GAIN = 1.05
+
+COLUMNS = (
+    Column("partitions", Kind.COUNT),
+    Column("plan"),
+    Column("queue"),
+    Column("imbalance", Kind.RATIO),
+    Column("speed_up_bound", Kind.RATIO),
+    Column("throughput", Kind.NUMBER, "rows/s"),
+    Column("a_cpu_second", Kind.NUMBER, "rows"),
+    Column("speed_up", Kind.RATIO),
+    Column("processing_p50", Kind.SECONDS),
+    Column("processing_p99", Kind.SECONDS),
+    Column("ring_max", Kind.COUNT),
+    Column("ordered"),
+)
+Cells: TypeAlias = Mapping[str, Cell]
+"""One row of a table, by column."""
+
+
+def main() -> int:
+    """The streams that are named, or both; 0 if the claims are met, or there are no streams."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = min(cores, MODELLED)
+    met = True
+    for name, read, cost_us in (("reviews", reviews, 1.0), ("weblog", web_log, 10.0)):
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        keys = read()
+        if keys is None:
+            print(f"{name}: skipped, as ADAPT_DATA has it not")
+            continue
+        told = f"{name}, {len(keys):,} rows, {cost_us:g} and {4 * cost_us:g} us"
+        modelled = [row for each in PARTITIONS for row in by_model(keys, cost_us, each)]
+        show(f"{told}; {MODELLED} workers in the model", modelled)
+        threads = [row for each in PARTITIONS for row in by_threads(keys, cost_us, each, workers)]
+        show(f"{told}; {workers} real workers", threads)
+        met = claims(name, modelled) and all(row["ordered"] for row in (*threads, *modelled)) and met
+    return 0 if met else 1
+
+
+def show(title: str, rows: Sequence[Cells]) -> None:
+    """Print rows, without the columns in which nothing is defined."""
+    columns = [column for column in COLUMNS if any(row[column.name] is not None for row in rows)]
+    print(markdown_text([Table.of(title, columns, [[row[column.name] for column in columns] for row in rows])]))
+
+
+def claims(name: str, modelled: Sequence[Cells]) -> bool:
+    """Say what the cells of the model show, and whether it is as claimed."""
+    met = True
+    for partitions in PARTITIONS:
+        cells = {(row["plan"], row["queue"]): row for row in modelled if row["partitions"] == partitions}
+        rates = {at: float(row["throughput"] or 0) for at, row in cells.items()}
+        owned, shared = (rates["hybrid", queue.value] / rates["uniform", queue.value] for queue in QUEUES)
+        hashed = cells["uniform", Worklist.HYBRID.value]
+        bound, reached = float(hashed["speed_up_bound"] or 0), float(hashed["speed_up"] or 0)
+        said = f"the fullest partition keeps workers idle at a speed-up of {bound:.2f}, so nothing is claimed"
+        if bound >= MODELLED:
+            met = met and shared <= MOST_GAIN
+            said = f"claimed at most {MOST_GAIN:g}x of the latter: {'met' if shared <= MOST_GAIN else 'NOT MET'}"
+        print(
+            f"{name}, {partitions} partitions, {MODELLED} workers in the model: the hybrid plan gives {owned:.2f}x the"
+            f" throughput of hashing under partitioned queues, {shared:.2f}x under the hybrid queue, where hashing has"
+            f" a speed-up of {reached:.2f}; {said}"
+        )
+    return met
+
+
+def reviews() -> pa.Array | None:
+    """The vendors of the reviews, by time and then as they stand in the file."""
+    path = DATA / "reviews/anonreviews.csv.bz2"
+    if not path.exists():
+        return None
+    table = pc_csv.read_csv(path, convert_options=pc_csv.ConvertOptions(column_types={"vendorId": pa.string()}))
+    order = np.argsort(np.asarray(table["date"].cast(pa.string())), kind="stable")
+    return table["vendorId"].combine_chunks().take(pa.array(order))
+
+
+def web_log() -> pa.Array | None:
+    """The client hosts of the log, whose lines are in the order of time."""
+    path = DATA / "weblog-2015/apache_logs"
+    if not path.exists():
+        return None
+    return pa.array(line.partition(" ")[0] for line in path.read_text(errors="replace").splitlines() if line.strip())
+
+
+def chain_of(keys: pa.Array, scheme: Scheme, partitions: int, cost_us: float) -> BoundChain:
+    """The chain, its partitions placed by a plan for these keys."""
+    plan = build_plan(frequencies_of(count_keys(keys)), scheme, partitions)
+    operators = (
+        Operator("parse", OperatorKind.STATELESS, cost=cost_us),
+        Operator("by key", OperatorKind.PARTITIONED, "key", by=PartitionBy.PLAN, cost=4 * cost_us),
+    )
+    return bind(Chain(operators), {"key": keys}, plan.partitioner())
+
+
+def by_threads(keys: pa.Array, cost_us: float, partitions: int, workers: int) -> list[Cells]:
+    """The four cells in turns, the medians of each; speed-ups are not measured."""
+    chains = {plan: chain_of(keys, plan, partitions, cost_us) for plan in PLANS}
+    runs: dict[tuple[Scheme, Worklist], list[Cells]] = {(plan, queue): [] for plan in PLANS for queue in QUEUES}
+    for repeat in range(REPEATS):
+        for (plan, queue), done in runs.items():
+            ordered = Ordered((workers,), settings=RunSettings(worklist=queue), serial=repeat == 0)
+            run = replay_ordered(chains[plan], ordered, clock=perf_counter, cpu_clock=process_time)
+            done.append(cells_of(partitions, plan, queue, run))
+    return [{name: middle([one[name] for one in done]) for name in done[0]} for done in runs.values()]
+
+
+def by_model(keys: pa.Array, cost_us: float, partitions: int) -> list[Cells]:
+    """The four cells with eight workers, and one for the speed-up."""
+    rows = []
+    for plan in PLANS:
+        chain = chain_of(keys, plan, partitions, cost_us)
+        for queue in QUEUES:
+            ordered = Ordered((1, MODELLED), Engine.SIM, settings=RunSettings(worklist=queue))
+            run = replay_ordered(chain, ordered, clock=perf_counter, cpu_clock=process_time)
+            rows.append(cells_of(partitions, plan, queue, run))
+    return rows
+
+
+def cells_of(partitions: int, plan: Scheme, queue: Worklist, run: OrderedRun) -> Cells:
+    """Those of the run with the most workers."""
+    workers = run.tables()["workers"].records()[-1]
+    rate, cores = run.outcomes[-1].throughput, run.outcomes[-1].cores
+    named = {"partitions": partitions, "plan": plan.value, "queue": queue.value}
+    bound = {"speed_up_bound": run.summary().records()[0]["speed_up_bound"]}
+    return {**workers, **named, **bound, "a_cpu_second": rate / cores if rate and cores else None}
+
+
+def middle(cells: Sequence[Cell]) -> Cell:
+    """The median of numbers, the first of anything else."""
+    numbers = [cell for cell in cells if isinstance(cell, int | float) and not isinstance(cell, bool)]
+    return median(numbers) if len(numbers) == len(cells) else cells[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
