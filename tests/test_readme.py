@@ -56,6 +56,7 @@ def test_there_are_command_lines_of_every_command():
         "replay elastic",
         "replay compare",
         "replay fit",
+        "replay ordered",
         "report",
     ):
         assert any(line.startswith(f"adapt {command}") for line in named), command

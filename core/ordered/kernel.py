@@ -220,13 +220,20 @@ def _enqueue_copies(operator: int, serial: int, mark: int, fields: int) -> int:
 
 
 @inlined
-def _take_in(header: int, operator: int, row: int, serial: int, gap_ns: int) -> int:
+def _now_ns(header: int) -> int:
+    """By the machine's clock, or the model's in a model."""
+    return load(header, NOW_NS) if load(header, MODELLED) else clock_ns()
+
+
+@inlined
+def _take_in(header: int, operator: int, row: int, serial: int) -> int:
     """A row of the ingress, for which there is room; how many tuples it becomes."""
     fields = load(header, INGRESS) + 8 * row * (load(operator, IN_WORDS) - 1)
     every, mark = load(header, MARK_EVERY), 0
     if every and row % every == 0:
         mark = row // every + 1
-        fed_ns = row * gap_ns if gap_ns >= 0 else clock_ns()
+        gap_ns = load(header, GAP_NS)
+        fed_ns = row * gap_ns if gap_ns else _now_ns(header)
         store(load(header, MARKS), MARK_WORDS * (mark - 1) + MARK_FED, fed_ns)
     if row < load(header, PUNCTUATION_ROW):
         _enqueue(operator, serial, mark, fields)
@@ -251,21 +258,21 @@ def _feed(header: int, least: int) -> bool:
     fits = room >= min(least, rows - fed)
     taken = 0
     if fits and room > 0:
-        taken = _feed_rows(header, first, min(rows - fed, _FEED), min(room, _FEED), -1)
+        taken = _feed_rows(header, first, min(rows - fed, _FEED), min(room, _FEED))
     exchange(header, FEEDING, 0)
     return taken > 0
 
 
 @inlined
-def _feed_rows(header: int, first: int, rows: int, room: int, gap_ns: int) -> int:
+def _feed_rows(header: int, first: int, rows: int, room: int) -> int:
     """Take in so many rows, but for those after which the first operator has no more room; how many tuples that are.
 
-    Rows come so long after each other, or, if that is below 0, when they are taken in.
+    Where rows of a model come after each other, they are timed from then on; else from when they are taken in.
     """
     tail, row = load(first, TAIL), load(header, FED)
     serial, end = tail, row + rows
     while row < end and serial < tail + room:
-        serial += _take_in(header, first, row, serial, gap_ns)
+        serial += _take_in(header, first, row, serial)
         if load(first, COPIED):
             break
         row += 1
@@ -275,12 +282,6 @@ def _feed_rows(header: int, first: int, rows: int, room: int, gap_ns: int) -> in
 
 
 # Out of the ring, in order
-
-
-@inlined
-def _now_ns(header: int) -> int:
-    """By the machine's clock, or the model's in a model."""
-    return load(header, NOW_NS) if load(header, MODELLED) else clock_ns()
 
 
 @inlined
@@ -1034,11 +1035,11 @@ def _arrived(header: int) -> int:
 
 @inlined
 def _model_feed(header: int) -> None:
-    """Take in what has come and has room; it is marked with the time at which it came."""
+    """Take in what has come and has room."""
     first = _operator(header, 0)
     rows, room = _arrived(header) - load(header, FED), min(_room(first, _FEED), _FEED)
     if rows > 0 and room > 0:
-        _feed_rows(header, first, min(rows, _FEED), room, load(header, GAP_NS))
+        _feed_rows(header, first, min(rows, _FEED), room)
 
 
 @inlined

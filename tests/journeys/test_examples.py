@@ -27,6 +27,7 @@ ORDER = (
     ["replay", "repartition"],
     ["replay", "flux"],
     ["replay", "fit"],
+    ["replay", "ordered"],
     ["report"],
     ["check"],
 )
@@ -58,6 +59,15 @@ name = "out"
 from = "both"
 """
 """A query network for any trace."""
+VISITS = """
+[[operator]]
+name = "visits"
+kind = "partitioned"
+key = "key"
+partitions = 4
+function = "count"
+"""
+"""A chain for any trace."""
 
 
 def log_line(number):
@@ -77,6 +87,7 @@ def test_every_example_runs_as_it_stands_and_makes_what_it_names(adapt, tmp_path
     (tmp_path / "access.log").write_text("".join(map(log_line, range(LINES))))
     (tmp_path / "keys.txt").write_text("10.0.0.1\n10.0.0.2\n")
     (tmp_path / "shop.toml").write_text(SHOP)
+    (tmp_path / "visits.toml").write_text(VISITS)
     for channels, plan in ((8, "old.plan"), (9, "new.plan")):  # what the example of `diff` is about
         (tmp_path / "hosts.csv").write_text("10.0.0.0,3\n10.0.0.1,2\n10.0.0.2,1\n")
         adapt.done("partition", "build", "hosts.csv", "--channels", channels, "-o", plan)
@@ -96,7 +107,8 @@ def test_every_example_runs_as_it_stands_and_makes_what_it_names(adapt, tmp_path
     assert (tmp_path / "web.html").read_text().startswith("<!doctype html>")
     assert read_run(tmp_path / "web.flux").summary.records()[0]["rows"] == LINES
     assert read_run(tmp_path / "web.fit").summary.records()[0]["rows"] == LINES
-    for name in ("web.trace", "web.freq", "web.plans", "web.run", "web.flux", "web.fit"):
+    assert read_run(tmp_path / "web.ordered").summary.records()[0]["left"] == LINES
+    for name in ("web.trace", "web.freq", "web.plans", "web.run", "web.flux", "web.fit", "web.ordered"):
         command = read_manifest(tmp_path / name).made.command
         assert command == shlex.join(["adapt", *next(each for each in map_examples(adapt) if each[-1] == name)])
     assert read_plan_made(tmp_path / "web.plan")["command"].endswith("-o web.plan")

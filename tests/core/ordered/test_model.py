@@ -178,3 +178,11 @@ def test_operators_may_bring_costs_by_tuple_beside_given_ones() -> None:
     chain = bound([stateless("a", cost="cost"), stateful("b")], 50)
     done = model(chain, RunSettings(), costs_us=(None, 1.0)).run
     assert done.elapsed_s * 1e9 == chain.tuples[:, 0].sum() + 50 * 1000
+
+
+def test_rows_that_are_all_there_at_the_start_are_timed_from_when_they_are_taken_in() -> None:
+    """Of one worker, whose queue of 16 rows is filled as they leave it, each waits for the 16 before it at most."""
+    chain = bound([stateless("a", cost=1.0)], 500)
+    marks = model(chain, RunSettings(queue=16, ring=16, mark_every=1)).run.marks
+    assert marks.end_to_end_s().max() * 1e6 == pytest.approx(17, abs=1.0)
+    assert marks.processing_s() * 1e6 == pytest.approx(1.0)
