@@ -99,6 +99,11 @@ def between(low: float, high: float, departs: float | None = None) -> Range:
     return Range(low, high, departs)
 
 
+def never() -> Range:
+    """The range of what is counted and never happens: an order, so that the whole interval of our mean is below 1/2."""
+    return Range(high=0.5)
+
+
 def above(bound: float, departs: float | None = None) -> Range:
     """All that is more."""
     return Range(low=bound, departs=departs)

@@ -26,7 +26,7 @@ SATURATED = 0.95
 """The utilization below which a site is no bottleneck, so that it would gain nothing by giving."""
 
 
-IDLE = 0.01
+IDLE = 0.015
 """Fine moves cease where less of all CPU than this is idle: they could gain no more."""
 
 

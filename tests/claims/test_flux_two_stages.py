@@ -5,7 +5,7 @@ stages reach 94 to 99 % of what all CPU together could do. A joint controller co
 collection of 150 ms: 0.1 moves a minute, none at all in 13 of 15 runs. With a controller for each stage it is 15 a
 minute, which does not end: each takes its consumer's wait for the CPU for work, and sets right what the other has just
 done. These rest once they collect for 0.5 s at least: 0.3 a minute, none in 12 of 15 runs. Several moves a round,
-decided by a joint controller, leave less than 1 % of all CPU idle, and then end.
+decided by a joint controller, leave less than 1.5 % of all CPU idle, and then end.
 """
 
 import os

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from adapt.core.flux.names import FluxPolicy
 from adapt.core.table import Column, Kind, Table
-from paper.claims import Claim, Judged, above, between
+from paper.claims import Claim, Judged, above, never
 from paper.experiments import Experiment, Results
 from paper.flux.figures.degradation import degraded, least_of_bound
 from paper.flux.figures.recovery import FLUX, recoveries
@@ -95,7 +95,7 @@ def _claims(scope: Scope, results: Results, drifted: Drifted) -> list[Judged]:
                 "Figure 6, past the paper",
                 "Several moves a round bring no partition back (an aim of ours)",
                 "0",
-                between(0, 0),
+                never(),
                 "moves that bring a partition back to a site that it has left",
                 "fine moves even out what coarse ones left",
             ),
