@@ -69,7 +69,8 @@ def ordered(
     check: Annotated[
         bool,
         typer.Option(
-            "--check/--no-check", help="Run the chain serially in plain Python too, and hold what leaves against it."
+            "--check/--no-check",
+            help="Hold what leaves against a serial run: in plain Python, or of the model by one worker.",
         ),
     ] = True,
     slice_us: Annotated[
