@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli.join_options import JoinOption, JoinWindowOption, MatchTimeOption, join_of, sweep_of
 from adapt.cli.options import ForceOption, HashOption, TracePath, command_line
 from adapt.cli.output import Format, FormatOption, narrate_written, show
 from adapt.cli.stage_options import (
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 SCALING_PANEL = "When workers come and go"
 PLAN_PANEL = "Which worker has what"
+DEFAULT_STATE = "10000"
 
 
 def elastic(
@@ -77,7 +79,7 @@ def elastic(
     interval: IntervalOption = None,
     seed: SeedOption = 0,
     buffer: BufferOption = 2048,
-    state: StateOption = "10000",
+    state: StateOption = DEFAULT_STATE,
     producers: ProducersOption = None,
     period: Annotated[
         str,
@@ -86,6 +88,15 @@ def elastic(
         ),
     ] = "1s",
     tau: TauOption = "0.1,0.4,0.8,0.9",
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            "--sweep",
+            metavar="tau1=0.2,0.4",
+            help="Run all cases with each tau1, and show false shedding against idle workers and state that moves.",
+            rich_help_panel=SCALING_PANEL,
+        ),
+    ] = None,
     signal: Annotated[
         Signal,
         typer.Option(
@@ -186,6 +197,9 @@ def elastic(
         int, typer.Option("--batch", metavar="B", help="Partitions of a portion.", rich_help_panel=PLAN_PANEL)
     ] = 16,
     hash: HashOption = HashName.MURMUR3,
+    join: JoinOption = None,
+    join_window: JoinWindowOption = None,
+    match_time: MatchTimeOption = None,
     load: LoadOption = None,
     slow: SlowOption = None,
     shed: ShedOption = None,
@@ -208,7 +222,8 @@ def elastic(
 
     A scale step builds a plan from the rows of late, and moves what it places elsewhere while rows go on arriving.
     Fixed workers of the same seed stand beside it. With --shed workers hold rows, and thresholds are of how full they
-    are; without it, of how much of the time they work. All times but the trace's own are of the stage.
+    are; without it, of how much of the time they work. With --join two streams are joined, and what the window holds is
+    the state. All times but the trace's own are of the stage.
 
     Example: adapt replay elastic web.trace --pool 12 --speedup 20000 -o web.elastic
     """
@@ -232,7 +247,10 @@ def elastic(
     if not 0 < speedup < float("inf"):
         raise UsageError(f"--speedup {speedup:g} is none; give a number above 0")
     check_sites(pool)
+    joined = join_of(join, join_window, match_time)
     by_state = state_of(state)
+    if joined is not None and state != DEFAULT_STATE:
+        raise UsageError(f"--state {state}: the state of a join is what its window holds; leave --state or --join out")
     placed = MiniPartitions(pool, partitions, hash)
     duration_s = None if duration is None else above_0("--duration", duration)
     settings = StageSettings(
@@ -251,7 +269,9 @@ def elastic(
         state_tuples=by_state if isinstance(by_state, int) else 0,
         disturbances=(*external_loads(load or (), pool), *slow_downs(slow or (), pool)),
         seed=seed,
-        overload=None if shed is None else overload_of(shed, tau, least_shed, shed_form),
+        overload=None
+        if shed is None
+        else overload_of(shed, tau, least_shed, shed_form, None if joined is None else joined.window / 1e6 / speedup),
     )
     if ranges and own_keys:
         raise UsageError("ranges know nothing of heavy keys; leave --ranges or --own-keys out")
@@ -269,6 +289,7 @@ def elastic(
         period_s=above_0("--period", period),
         migration=Migration(migrate, batch),
         start_s=amount_of("--start", start, seconds_of),
+        sweep=sweep_of(sweep),
     )
     opened = open_trace(trace)
     options = ElasticOptions(
@@ -284,6 +305,8 @@ def elastic(
         duration_s=duration_s,
         interval_s=None if interval is None else above_0("--interval", interval),
         own_keys=own_keys,
+        join=joined,
+        side=join or "",
     )
     with stages() as progress:
         run = replay_elastic_trace(

@@ -173,11 +173,15 @@ def network_of(latency: str, connection: int, state_bandwidth: str, state_bandwi
     )
 
 
-def overload_of(text: str, tau: str, least: float, form: SheddingForm) -> "Overload":
-    """How many rows a site holds, how long, and what it drops meanwhile."""
+def overload_of(text: str, tau: str, least: float, form: SheddingForm, window_s: float | None = None) -> "Overload":
+    """How many rows a site holds, how long, and what it drops meanwhile; a join holds them for its window."""
     from adapt.core.stage.shed_factor import Overload, ShedFactor
 
     held, at, window = text.partition("@")
+    if window_s is not None:
+        if at or not (held.isdecimal() and len(held) < 8):
+            raise UsageError(f"--shed {text!r}: a join holds rows for its window; give how many alone, such as 5000")
+        return Overload(ShedFactor(thresholds_of(tau).tau2, least, form), int(held), window_s)
     if not at or not (held.isdecimal() and len(held) < 8):
         raise UsageError(f"--shed {text!r} is not how many rows a site holds and for how long; give it as 5000@100ms")
     return Overload(ShedFactor(thresholds_of(tau).tau2, least, form), int(held), above_0("--shed", window))

@@ -208,6 +208,7 @@ def _of_comparison(path: Path, manifest: Manifest) -> Facts:
 _RUNS: Mapping[str, tuple[Of, str, tuple[str, ...]]] = {
     "repartition": (Of.REPARTITION, "periods", ("period", "channels")),
     "flux": (Of.FLUX, "cases", ("case",)),
+    "elastic": (Of.ELASTIC, "cases", ("case",)),
     "fit": (Of.FIT, "planners", ("planner",)),
     "ordered": (Of.ORDERED, "workers", ("workers",)),
     "compare": (Of.MECHANISMS, "scenarios", ("scenario",)),

@@ -13,13 +13,15 @@ from adapt.core.partitioners.explicit import ExplicitMap
 from adapt.core.replay.demand import Demand
 from adapt.core.replay.elastic import Elastic, ElasticRun, check_elastic, elastic_parameters, replay_elastic
 from adapt.core.replay.keyed_rows import KEY, Reading
+from adapt.core.replay.sides import Sides
+from adapt.core.stage.join import Join
 from adapt.core.stage.settings import StageSettings
 from adapt.core.stream import Weight
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.runs import write_run
 from adapt.traces.artefacts.trace import Trace
 from adapt.traces.artefacts.whole import check_folder_free
-from adapt.traces.flux_replaying import check_columns, rows_of, with_state
+from adapt.traces.flux_replaying import check_columns, encoded, rows_of, with_state
 from adapt.traces.progress import Progress, silent
 
 
@@ -35,6 +37,8 @@ class ElasticOptions:
         duration_s: Until then at most; if not given, until all rows are processed.
         interval_s: How often to take down what the stage does; if not given, some hundred times.
         own_keys: So many of the heaviest keys of the trace have a partition each, so that plans place them one by one.
+        join: What is joined on the keys, the window in microseconds; None, nothing is.
+        side: The column that says to which of the two streams of a join a row belongs.
     """
 
     reading: Reading
@@ -43,6 +47,8 @@ class ElasticOptions:
     duration_s: float | None = None
     interval_s: float | None = None
     own_keys: int = 0
+    join: Join | None = None
+    side: str = "stream"
 
 
 def replay_elastic_trace(
@@ -57,8 +63,8 @@ def replay_elastic_trace(
 ) -> ElasticRun:
     """Simulate a trace through a stage, with fixed workers and with each way of scaling; see `replay_elastic`.
 
-    The trace is read once for its sums, once for each case, and once for its heaviest keys if they are asked for; a
-    row group at a time.
+    The trace is read once for its sums, once for each case, once for its heaviest keys if they are asked for, and once
+    for its keys and sides if it is joined; a row group at a time.
 
     Args:
         trace: The stream.
@@ -73,13 +79,18 @@ def replay_elastic_trace(
     Raises:
         UsageError: an argument is out of its range, or the trace has no such column.
         EnvironmentFailure: `out` is taken or cannot be written.
-        BadInput: a part of the trace is damaged, or its rows are not in the order of time.
+        BadInput: a part of the trace is damaged, its rows are not in the order of time, or it has not two sides.
     """
     reading = options.reading
     if out is not None:
         check_folder_free(out, force=force)
     check_columns(trace, reading, options.state)
     check_elastic(settings, options.elastic)
+    if options.join is not None and options.side not in trace.columns:
+        raise UsageError(
+            f"{trace.path} has no column {options.side!r} to say the side of a row, only {', '.join(trace.columns)};"
+            f" ingest it with --stream or with --keep {options.side}"
+        )
     if not 0 <= options.own_keys < settings.partitions:
         raise UsageError(
             f"{options.own_keys:,} keys with a partition each leave none of {settings.partitions:,} for other keys;"
@@ -88,6 +99,10 @@ def replay_elastic_trace(
     progress("reading", 0, trace.rows)
     if options.own_keys:
         reading = replace(reading, partitions=replace(reading.partitions, own=_heaviest(trace, options)))
+    if options.join is not None:
+        sides = Sides.of(options.side, KEY, trace.batches([KEY, options.side], encoded(trace, [KEY, options.side])))
+        reading = replace(reading, sides=sides)
+        settings = replace(settings, join=options.join, partition_of=sides.partitions_by(reading.partitions))
     rows = rows_of(trace, reading)
     demand = Demand.of(rows.chunks(), settings)
     settings = with_state(settings, trace, reading, options.state, demand)

@@ -18,6 +18,7 @@ class Of(StrEnum):
     EVALUATION = "evaluation"
     REPARTITION = "repartition run"
     FLUX = "flux run"
+    ELASTIC = "elastic run"
     FIT = "fit run"
     ORDERED = "ordered run"
     MECHANISMS = "compare run"
@@ -171,6 +172,7 @@ _OF_STREAMS = (
         *_COUNTED,
         Of.REPARTITION,
         flux="summary.rows",
+        elastic="summary.rows",
         fit="summary.rows",
         ordered="summary.rows",
         mechanisms="summary.rows",
@@ -189,7 +191,14 @@ _OF_STREAMS = (
 )
 
 _OF_PERIODS = (
-    _metric("worst_imbalance", Kind.RATIO, _LOWER, "of the worst period", Of.REPARTITION, table=SUMMARY),
+    _metric(
+        "worst_imbalance",
+        Kind.RATIO,
+        _LOWER,
+        "of the worst period (repartition run) or interval (elastic run)",
+        repartition="summary.worst_imbalance",
+        elastic="imbalance_max",
+    ),
     _metric("mean_imbalance", Kind.RATIO, _LOWER, "mean over the periods", Of.REPARTITION, table=SUMMARY),
     _metric("mean_imbalance_floor", Kind.RATIO, _LOWER, "mean over the periods", Of.REPARTITION, table=SUMMARY),
     _metric("mean_b", Kind.RATIO, _LOWER, "mean over periods without empty channels", Of.REPARTITION, table=SUMMARY),
@@ -227,6 +236,7 @@ _OF_TIME = (
         _LOWER,
         "latency that half of the rows do not exceed",
         flux="latency_p50",
+        elastic="latency_p50",
         fit="latency_p50",
         ordered="latency_p50",
         mechanisms="p50",
@@ -235,6 +245,7 @@ _OF_TIME = (
         "p95_ms",
         _LOWER,
         "latency that 95 % of the rows do not exceed",
+        elastic="latency_p95",
         fit="latency_p95",
         ordered="latency_p95",
         mechanisms="p95",
@@ -244,6 +255,7 @@ _OF_TIME = (
         _LOWER,
         "latency that 99 % of the rows do not exceed",
         flux="latency_p99",
+        elastic="latency_p99",
         fit="latency_p99",
         ordered="latency_p99",
         mechanisms="p99",
@@ -255,6 +267,7 @@ _OF_TIME = (
         _LOWER,
         "the longest that a row waited to be taken, or that a node or link needed for its queue (fit run)",
         flux="lag_max",
+        elastic="lag_max",
         mechanisms="lag_max",
         fit="wait_max",
     ),
@@ -268,7 +281,12 @@ _OF_TIME = (
         mechanisms="finished",
     ),
     _in_seconds(
-        "late_s", _LOWER, "from when the last row was due until all were processed", flux="late", mechanisms="late"
+        "late_s",
+        _LOWER,
+        "from when the last row was due until all were processed",
+        flux="late",
+        elastic="late",
+        mechanisms="late",
     ),
     _in_seconds("behind_s", _LOWER, "time at less than 85 % of what the sites could do, with input", flux="behind"),
     _in_seconds("recovered_s", _LOWER, "from when it fell behind until it no longer was", flux="recovered"),
@@ -285,25 +303,27 @@ _OF_STAGES = (
         _HIGHER,
         "until it was through with the rows",
         Of.FLUX,
+        Of.ELASTIC,
         Of.ORDERED,
         Of.MECHANISMS,
         unit="rows/s",
     ),
     _metric("of_capacity", Kind.SHARE, _HIGHER, "of what all sites could have done with the same rows", Of.FLUX),
-    _metric("moves", Kind.COUNT, _LOWER, "of partitions", Of.FLUX, Of.MECHANISMS),
+    _metric("moves", Kind.COUNT, _LOWER, "of partitions", Of.FLUX, Of.ELASTIC, Of.MECHANISMS),
     _metric(
         "moved_bytes",
         Kind.BYTES,
         _LOWER,
         "state that went to another site",
         flux="moved",
+        elastic="moved",
         mechanisms="moved",
         unit="bytes",
     ),
-    _metric("processed", Kind.COUNT, _HIGHER, "rows", Of.FLUX, Of.MECHANISMS),
-    _metric("left", Kind.COUNT, _LOWER, "rows due and not processed at the end", Of.FLUX, Of.MECHANISMS),
+    _metric("processed", Kind.COUNT, _HIGHER, "rows", Of.FLUX, Of.ELASTIC, Of.MECHANISMS),
+    _metric("left", Kind.COUNT, _LOWER, "rows due and not processed at the end", Of.FLUX, Of.ELASTIC, Of.MECHANISMS),
     _metric("lost", Kind.COUNT, _LOWER, "rows that died with a site", Of.FLUX),
-    _metric("shed", Kind.COUNT, _LOWER, "rows that sites dropped as they filled up", Of.FLUX),
+    _metric("shed", Kind.COUNT, _LOWER, "rows that sites dropped as they filled up", Of.FLUX, Of.ELASTIC),
     _metric("on_disk_max", Kind.COUNT, _LOWER, "partitions on disk at the same time", Of.FLUX),
     _metric("spilled_max", Kind.COUNT, _LOWER, "rows on disk at the same time", Of.FLUX, Of.MECHANISMS),
     _metric(
@@ -331,6 +351,16 @@ _OF_STAGES = (
         Of.FLUX,
         table=SUMMARY,
     ),
+)
+
+_OF_SCALING = (
+    _metric("worker_seconds", Kind.NUMBER, _LOWER, "that workers were there", Of.ELASTIC, unit="s"),
+    _metric("idle_seconds", Kind.NUMBER, _LOWER, "of these without work", elastic="idle", unit="s"),
+    _metric("pause_seconds", Kind.NUMBER, _LOWER, "the pauses of all partitions", elastic="pauses", unit="s"),
+    _metric("shed_falsely", Kind.COUNT, _LOWER, "rows shed while the pool had room for all", Of.ELASTIC),
+    _metric("shed_unevenly", Kind.COUNT, _LOWER, "rows shed while the workers there were had room", Of.ELASTIC),
+    _metric("answers", Kind.COUNT, _HIGHER, "matches that a join found", Of.ELASTIC),
+    _metric("recall", Kind.SHARE, _HIGHER, "answers of a join over those of a serial run", Of.ELASTIC),
 )
 
 _OF_SHEDDING = (
@@ -370,17 +400,26 @@ _OF_WORKERS = (
 _OF_MECHANISMS = (
     _metric("shed_share", Kind.SHARE, _LOWER, "of the rows, dropped as channels filled up", mechanisms="shed"),
     _in_seconds("worker_time_s", _LOWER, "that workers were there, all together", mechanisms="worker_time"),
-    _in_seconds("paused_s", _LOWER, "time in which some partition was paused", mechanisms="paused"),
+    _in_seconds("paused_s", _LOWER, "time in which some partition was paused", elastic="paused", mechanisms="paused"),
     _in_seconds(
-        "catch_up_s", _LOWER, "the longest from a scale step until rows no longer waited", mechanisms="catch_up"
+        "catch_up_s",
+        _LOWER,
+        "the longest from a scale step until rows no longer waited",
+        elastic="catch_up",
+        mechanisms="catch_up",
     ),
     _metric(
-        "restarts", Kind.COUNT, _LOWER, "changes of placement or workers, for which engines restart", Of.MECHANISMS
+        "restarts",
+        Kind.COUNT,
+        _LOWER,
+        "changes of placement or workers, for which engines restart",
+        Of.ELASTIC,
+        Of.MECHANISMS,
     ),
     _metric("idle_workers", Kind.NUMBER, _LOWER, "without work, on average", Of.MECHANISMS),
     _metric("imbalance_max", Kind.RATIO, _LOWER, "of rows, in the worst twentieth of the time", Of.MECHANISMS),
-    _metric("workers_mean", Kind.NUMBER, _LOWER, "over the time of the run", Of.MECHANISMS),
-    _metric("workers_max", Kind.COUNT, _LOWER, "at any time", Of.MECHANISMS),
+    _metric("workers_mean", Kind.NUMBER, _LOWER, "over the time of the run", Of.ELASTIC, Of.MECHANISMS),
+    _metric("workers_max", Kind.COUNT, _LOWER, "at any time", Of.ELASTIC, Of.MECHANISMS),
     _metric(
         "offered",
         Kind.NUMBER,
@@ -399,6 +438,7 @@ METRICS: Mapping[str, Metric] = {
         *_OF_PERIODS,
         *_OF_TIME,
         *_OF_STAGES,
+        *_OF_SCALING,
         *_OF_SHEDDING,
         *_OF_WORKERS,
         *_OF_MECHANISMS,

@@ -10,6 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.core.stage.arrivals import Chunk
 from adapt.core.stage.capacity import Capacity
 from adapt.core.stage.faults import FaultSchedule
+from adapt.core.stage.join import SerialJoin
 from adapt.core.stage.settings import StageSettings
 
 
@@ -19,15 +20,18 @@ class Demand:
 
     Attributes:
         rows: Of each partition, shape (partitions,).
-        cost_s: CPU that rows of each partition say they cost, shape (partitions,); None if they say nothing.
+        cost_s: CPU that rows of each partition say they cost, or with their matches, shape (partitions,); None if they
+            say nothing and match nothing.
         last_s: When the last row is due; 0 where rows are taken as fast as they can be.
         unused_s: CPU of all sites that must go unused, as the rows that could use it are not due yet.
+        answers: Matches of all rows in a serial run; None where nothing is joined.
     """
 
     rows: NDArray[np.int64]
     cost_s: NDArray[np.float64] | None
     last_s: float
     unused_s: float
+    answers: int | None = None
 
     @classmethod
     def of(cls, chunks: Iterable[Chunk], settings: StageSettings, faults: FaultSchedule | None = None) -> "Demand":
@@ -45,29 +49,38 @@ class Demand:
         rows: NDArray[np.int64] = np.zeros(partitions, np.int64)
         costs: NDArray[np.float64] = np.zeros(partitions)
         costed = False
+        answers = None if settings.join is None else 0
+        serial = None if settings.join is None else SerialJoin(settings.join, len(settings.partition_of))
         last_s = unused_s = asked_s = 0.0
         seen = 0
         for chunk in chunks:
-            rows += np.bincount(chunk.groups, minlength=partitions)
+            partition_of = settings.partition_of[chunk.groups]
+            rows += np.bincount(partition_of, minlength=partitions)
+            cost_s = chunk.cost_s
+            if serial is not None and settings.join is not None and answers is not None:
+                matches = serial.matches(chunk)
+                answers += int(matches.sum())
+                own_s = settings.costs.service_s if cost_s is None else cost_s
+                cost_s = np.asarray(own_s + matches * settings.join.match_s, np.float64)
             if chunk.due_s is not None and len(chunk.due_s):
                 if not (np.diff(chunk.due_s, prepend=last_s) >= 0).all():
                     raise BadInput(f"after row {seen:,} a row is before the one above it; sort the trace by 'ts'")
                 last_s = float(chunk.due_s[-1])
-                each_s = settings.costs.service_s if chunk.cost_s is None else chunk.cost_s
+                each_s = settings.costs.service_s if cost_s is None else cost_s
                 asked = np.full(len(chunk.due_s) + 1, asked_s)
                 asked[1:] = each_s + settings.costs.produce_s
                 np.cumsum(asked, out=asked)  # one row after the other, so that cuts do not matter
                 unused_s = max(unused_s, float((capacity.by_each(chunk.due_s) - asked[:-1]).max()))
                 asked_s = float(asked[-1])
-            if chunk.cost_s is not None:
+            if cost_s is not None:
                 costed = True
-                if not (chunk.cost_s >= 0).all() or not np.isfinite(chunk.cost_s).all():
+                if not (cost_s >= 0).all() or not np.isfinite(cost_s).all():
                     raise BadInput(f"after row {seen:,} a row costs less than 0 s or without end; mend 'cost_us'")
-                np.add.at(costs, chunk.groups, chunk.cost_s)
+                np.add.at(costs, partition_of, cost_s)
             seen += len(chunk.groups)
         if seen == 0:
             raise BadInput("the trace has no rows to replay")
-        return cls(rows, costs if costed else None, last_s, unused_s)
+        return cls(rows, costs if costed else None, last_s, unused_s, answers)
 
     @property
     def all_rows(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from typing import Any, ClassVar
 
 from adapt.core.elastic.controller import ElasticController, Patience, Rebuild, check_pool
@@ -12,8 +13,8 @@ from adapt.core.elastic.thresholds import initial_workers, starts_at, workers_fo
 from adapt.core.errors import UsageError
 from adapt.core.partitioners.build import Recipe
 from adapt.core.replay.demand import Bounds, Demand, bounds_of
-from adapt.core.replay.elastic_outcome import ElasticOutcome, elastic_outcome_of
-from adapt.core.replay.elastic_tables import elastic_cases, elastic_series, elastic_summary
+from adapt.core.replay.elastic_outcome import ElasticOutcome, Start, elastic_outcome_of
+from adapt.core.replay.elastic_tables import elastic_cases, elastic_series, elastic_summary, trade_off
 from adapt.core.replay.flux import Told, stage_parameters, usual_interval_s
 from adapt.core.replay.flux_outcome import outcome_of
 from adapt.core.replay.keyed_rows import Reading
@@ -48,6 +49,7 @@ class Elastic:
         period_s: How often a policy is asked.
         migration: In which portions partitions move.
         start_s: How long a worker takes to start.
+        sweep: Values of tau1, by each of which all cases are run; none, that of the thresholds alone.
     """
 
     pool: int
@@ -62,6 +64,23 @@ class Elastic:
     period_s: float = 1.0
     migration: Migration = field(default_factory=Migration)
     start_s: float = 0.0
+    sweep: tuple[float, ...] = ()
+
+    def swept(self) -> "list[tuple[str, Elastic]]":
+        """What is added to the names of the cases, and what scales the stage, for each tau1.
+
+        Raises:
+            UsageError: a tau1 is not between tau0 and tau2, or stands twice.
+        """
+        if len(set(self.sweep)) < len(self.sweep):
+            raise UsageError(f"a tau1 of {', '.join(f'{tau1:g}' for tau1 in self.sweep)} stands twice; give each once")
+        found = [("", self)]
+        if self.sweep:
+            found = []
+            for tau1 in self.sweep:
+                chosen = replace(self.chosen, thresholds=replace(self.chosen.thresholds, tau1=tau1))
+                found.append((f", tau1 {tau1:g}", replace(self, chosen=chosen, sweep=())))
+        return found
 
     def cases(self) -> dict[str, tuple[ScalingPolicy, Rebuild]]:
         """What each case does, by its name: fixed workers first, and every policy once."""
@@ -108,12 +127,14 @@ class ElasticRun:
         )
 
     def tables(self) -> dict[str, Table]:
-        """`cases`, one row each; `intervals`, `sites`, `moves` and `steps` of all of them."""
-        return {"cases": elastic_cases(self.outcomes), **elastic_series(self.outcomes, self.bounds)}
+        """`cases`, one row each; `trade_off`, where tau1 was swept; `intervals`, `sites`, `moves` and `steps`."""
+        swept = {"trade_off": trade_off(self.outcomes)} if self.parameters.get("sweep") else {}
+        return {"cases": elastic_cases(self.outcomes), **swept, **elastic_series(self.outcomes, self.bounds)}
 
     def shown(self) -> tuple[Table, Table]:
-        """The cases under the verdict, and the rest of the summary."""
-        return verdict_under(self.tables()["cases"], self.summary())
+        """The cases under the verdict, or what a sweep found of them, and the rest of the summary."""
+        tables = self.tables()
+        return verdict_under(tables.get("trade_off", tables["cases"]), self.summary())
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -140,8 +161,8 @@ def replay_elastic(
     Args:
         rows: The tuples, as often as they are asked for; each is due at a time.
         demand: Their sums.
-        settings: The stage; its sites are the pool, its groups are its partitions. Where workers hold what they take,
-            and shed, its overload policy says so.
+        settings: The stage; its sites are the pool. Where workers hold what they take, and shed, its overload policy
+            says so; where two streams are joined, its join does.
         elastic: What scales it.
         duration_s: Until then at most; if not given, until all rows are processed.
         interval_s: How often to take down what the stage does; if not given, some hundred times.
@@ -149,21 +170,17 @@ def replay_elastic(
         told: Progress.
 
     Raises:
-        UsageError: an argument is out of its range, or the pool is smaller than M.
+        UsageError: an argument is out of its range, or the pool is smaller than M or than what a tau1 asks for.
         BadInput: a row of the stream cannot be.
     """
-    least = elastic.least or expected_workers(demand, settings, elastic)
-    check_pool(least, elastic.pool)
     costed = demand.cost_s is not None
-    settings = replace(settings, owners=elastic.placement(settings.partitions, costed).place(least).owners)
+    starts = [_start(named, one, demand, settings) for named, one in elastic.swept()]
+    settings = replace(settings, owners=elastic.placement(settings.partitions, costed).place(starts[0].least).owners)
     bounds = bounds_of(demand, settings)
     every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
-    chosen = replace(
-        elastic.chosen, capacity_tuples=None if settings.overload is None else settings.overload.capacity_tuples
-    )
     outcomes = []
-    for case, (policy, rebuild) in elastic.cases().items():
-        taken = 0
+    for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
+        case, taken = f"{name}{start.named}", 0
 
         def tell(interval: Interval, case: str = case) -> None:
             nonlocal taken
@@ -172,8 +189,8 @@ def replay_elastic(
                 told(case, interval.end_s, taken)
 
         scaler = ElasticController(
-            policy_of(policy, chosen),
-            least,
+            policy_of(policy, start.chosen),
+            start.least,
             elastic.pool,
             elastic.patience,
             rebuild,
@@ -188,13 +205,35 @@ def replay_elastic(
             elastic.start_s,
         )
         done = simulate(settings, rows, duration_s, scaling=scaling, interval_s=every_s, told=tell)
-        outcomes.append(elastic_outcome_of(outcome_of(case, done, bounds)))
-    starts = None
+        began = Start(name, start.chosen.thresholds.tau1, start.least)
+        outcome = outcome_of(case, done, bounds)
+        outcomes.append(elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers))
+    asks_from = None
     if ScalingPolicy.THRESHOLDS in elastic.policies:
         factor = None if settings.overload is None else settings.overload.factor
-        starts = starts_at(chosen.thresholds, factor, chosen.signal)
-    decisive = {**(parameters or {}), "workers": least, "interval_s": every_s}
-    return ElasticRun(tuple(outcomes), bounds, settings, least, starts, decisive)
+        asks_from = starts_at(elastic.chosen.thresholds, factor, elastic.chosen.signal)
+    least = starts[0].least
+    decisive = {**(parameters or {}), "workers": least, "interval_s": every_s, "sweep": list(elastic.sweep)}
+    return ElasticRun(tuple(outcomes), bounds, settings, least, asks_from, decisive)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """The workers at the start by one tau1, what policies are made from, and what is added to the names of cases."""
+
+    named: str
+    least: int
+    chosen: Chosen
+
+
+def _start(named: str, elastic: Elastic, demand: Demand, settings: StageSettings) -> _Begun:
+    least = elastic.least or expected_workers(demand, settings, elastic)
+    try:
+        check_pool(least, elastic.pool)
+    except UsageError as error:
+        raise UsageError(f"{error}{' (' + named.removeprefix(', ') + ')' if named else ''}") from None
+    capacity = None if settings.overload is None else settings.overload.capacity_tuples
+    return _Begun(named, least, replace(elastic.chosen, capacity_tuples=capacity))
 
 
 def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) -> int:
@@ -232,6 +271,14 @@ def elastic_parameters(
         "period_s": elastic.period_s,
         "migration": {"how": elastic.migration.how.value, "batch": elastic.migration.batch},
         "start_s": elastic.start_s,
+        "join": None
+        if settings.join is None or reading.sides is None
+        else {
+            "column": reading.sides.column,
+            "sides": reading.sides.values.to_pylist(),
+            "window_s": settings.join.window / 1e6,
+            "match_s": settings.join.match_s,
+        },
     }
 
 
@@ -251,6 +298,7 @@ def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
     segments_of(settings.sites, settings.disturbances)
     for policy, _ in elastic.cases().values():
         policy_of(policy, elastic.chosen)
+    elastic.swept()
     placement = elastic.placement(settings.partitions, costed=False)
     Scaling(
         ElasticController(policy_of(ScalingPolicy.FIXED), 1, elastic.pool),

@@ -9,6 +9,8 @@ import numpy as np
 from adapt.core.replay.flux_outcome import Outcome
 from adapt.core.stage.elasticity import Step
 from adapt.core.stage.series import Interval
+from adapt.core.stage.shed_factor import Overload
+from adapt.core.stage.sheddings import Watched
 from adapt.core.stage.simulate import Simulated
 
 FEW = 10
@@ -32,6 +34,49 @@ class Span:
     imbalance: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """What was shed falsely: it was not overload that filled a worker, but too few workers, or uneven ones.
+
+    The paper calls it a false positive where a small fluctuation makes workers shed.
+
+    Attributes:
+        shed_falsely: Rows shed while all workers of the pool, evenly filled, would have been below tau2 with all that
+            was offered.
+        shed_unevenly: Of these, rows shed while the workers that there were would have been.
+    """
+
+    shed_falsely: int
+    shed_unevenly: int
+
+    @classmethod
+    def of(cls, watched: Watched, overload: Overload, pool: int) -> "Waste":
+        """What workers shed, by what was offered to all of them at that time.
+
+        Source: ESJ, initial deployment.
+        """
+        room = overload.capacity_tuples * overload.factor.tau2
+        return cls(
+            int(watched.shed[watched.offered < room * pool].sum()),
+            int(watched.shed[watched.offered < room * watched.workers].sum()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the workers at the start were chosen by.
+
+    Attributes:
+        policy: That scales afterwards.
+        tau1: How full they were to be.
+        workers: How many they were.
+    """
+
+    policy: str
+    tau1: float
+    workers: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ElasticOutcome:
     """What a case did, and with how many workers.
@@ -42,6 +87,9 @@ class ElasticOutcome:
         worker_s: Worker-seconds that it had.
         paused_s: Time in which some partition was paused.
         pauses_s: The pauses of all partitions together.
+        waste: What was shed although there was room for it.
+        start: What the workers at the start were chosen by.
+        expected: Answers of a serial run of all rows; None where nothing is joined.
     """
 
     outcome: Outcome
@@ -49,6 +97,26 @@ class ElasticOutcome:
     worker_s: float
     paused_s: float
     pauses_s: float
+    waste: Waste | None = None
+    start: Start | None = None
+    expected: int | None = None
+
+    @property
+    def shed_share(self) -> float:
+        """Of the rows that were due."""
+        due = self.outcome.processed + self.outcome.shed + self.outcome.left
+        return self.outcome.shed / due if due else 0.0
+
+    @property
+    def idle_share(self) -> float:
+        """Of the worker-seconds that it had."""
+        return self.idle_s / self.worker_s if self.worker_s else 0.0
+
+    @property
+    def recall(self) -> float | None:
+        """The answers that it gave over those of a serial run; None where there are none to give."""
+        answers = self.outcome.simulated.answers
+        return None if answers is None or not self.expected else answers / self.expected
 
     @property
     def case(self) -> str:
@@ -111,8 +179,22 @@ class ElasticOutcome:
         return list(zip(self.outcome.simulated.intervals, self.spans, strict=True))
 
 
-def elastic_outcome_of(outcome: Outcome) -> ElasticOutcome:
-    """The outcome of a case whose workers are scaled."""
+def elastic_outcome_of(
+    outcome: Outcome,
+    overload: Overload | None = None,
+    pool: int = 0,
+    start: Start | None = None,
+    expected: int | None = None,
+) -> ElasticOutcome:
+    """The outcome of a case whose workers are scaled.
+
+    Args:
+        outcome: As of any stage.
+        overload: How workers shed, if they do.
+        pool: All workers there are.
+        start: What the workers at the start were chosen by.
+        expected: Answers of a serial run of all rows, where they are joined.
+    """
     simulated = outcome.simulated
     spans = tuple(_span(one, simulated.workers) for one in simulated.intervals)
     worker_s = sum(
@@ -120,7 +202,14 @@ def elastic_outcome_of(outcome: Outcome) -> ElasticOutcome:
     )
     pauses = _pauses(simulated)
     return ElasticOutcome(
-        outcome, spans, worker_s, covered_s(pauses), float(sum(end_s - start_s for start_s, end_s in pauses))
+        outcome,
+        spans,
+        worker_s,
+        covered_s(pauses),
+        float(sum(end_s - start_s for start_s, end_s in pauses)),
+        None if overload is None or simulated.watched is None else Waste.of(simulated.watched, overload, pool),
+        start,
+        expected,
     )
 
 

@@ -11,6 +11,7 @@ from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput
 from adapt.core.hashing.names import HashName
 from adapt.core.replay.mini_partitions import MiniPartitions
+from adapt.core.replay.sides import Sides
 from adapt.core.replay.split_rows import Dealer, SplitKeys
 from adapt.core.stage.arrivals import Chunk, Rows
 
@@ -29,6 +30,7 @@ class Reading:
         by_stream: Whether the rows of a stream have one producer, and not each row its own.
         until_s: Rows that are due later are left out.
         split: How keys are split over the sites; None, each is whole, in the partition that has it.
+        sides: The two streams that are joined, whose keys are the groups; None, partitions are the groups.
     """
 
     partitions: MiniPartitions
@@ -37,11 +39,15 @@ class Reading:
     by_stream: bool = False
     until_s: float = np.inf
     split: SplitKeys | None = None
+    sides: Sides | None = None
 
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
-        return [TIME, KEY, *([STREAM] if self.by_stream else []), *([COST] if self.cost_unit_s is not None else [])]
+        wanted = {TIME: True, KEY: True, STREAM: self.by_stream, COST: self.cost_unit_s is not None}
+        if self.sides is not None:
+            wanted[self.sides.column] = True
+        return [name for name, is_wanted in wanted.items() if is_wanted]
 
     def rows(self, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Rows:
         """The tuples of a trace.
@@ -60,7 +66,7 @@ class Reading:
                 continue
             times = times_of(batch, before)
             first_us = int(times[0]) if first_us is None else first_us
-            chunk = self._chunk(batch, times - first_us, before, dealer)
+            chunk = self._chunk(batch, times, first_us, before, dealer)
             before += batch.num_rows
             if chunk.due_s is None or chunk.due_s[-1] <= self.until_s:
                 yield chunk
@@ -68,13 +74,17 @@ class Reading:
                 yield _first_rows(chunk, int(np.searchsorted(chunk.due_s, self.until_s, "right")))
                 return
 
-    def _chunk(self, batch: pa.RecordBatch, since_us: NDArray[np.int64], before: int, dealer: Dealer | None) -> Chunk:
-        sites = self.partitions.sites
+    def _chunk(
+        self, batch: pa.RecordBatch, times: NDArray[np.int64], first_us: int, before: int, dealer: Dealer | None
+    ) -> Chunk:
+        sites, since_us, keys = self.partitions.sites, times - first_us, batch.column(KEY)
         whole = Chunk(
-            groups=self.partitions.of(batch.column(KEY)),
+            groups=self.partitions.of(keys) if self.sides is None else self.sides.groups_of(keys),
             producers=_by_stream(batch.column(STREAM), sites) if self.by_stream else spread(before, len(batch), sites),
             due_s=None if self.speedup is None else since_us / (1e6 * self.speedup),
             cost_s=None if self.cost_unit_s is None else _amounts(batch.column(COST)) * self.cost_unit_s,
+            sides=None if self.sides is None else self.sides.sides_of(batch.column(self.sides.column), keys),
+            times=None if self.sides is None else times,
         )
         return whole if dealer is None else dealer.dealt(batch.column(KEY), whole)
 
@@ -130,4 +140,6 @@ def _first_rows(chunk: Chunk, rows: int) -> Chunk:
         chunk.producers[:rows],
         None if chunk.due_s is None else chunk.due_s[:rows],
         None if chunk.cost_s is None else chunk.cost_s[:rows],
+        sides=None if chunk.sides is None else chunk.sides[:rows],
+        times=None if chunk.times is None else chunk.times[:rows],
     )

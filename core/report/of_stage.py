@@ -53,9 +53,40 @@ def elastic_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart,
     charts = [lines_of_cases(intervals, "Workers", ["workers"], "Workers that there were in each interval")]
     if _any(intervals, "shed"):
         charts.append(lines_of_cases(intervals, "Rows shed", ["shed"], "Rows that workers dropped as they filled up"))
+    if "answers" in [column.name for column in intervals.columns]:
+        charts.append(lines_of_cases(intervals, "Answers", ["answers"], "Matches that a join found in each interval"))
     uneven = "Rows of the busiest worker over the mean of all workers"
     charts.append(lines_of_cases(intervals, "Imbalance", ["imbalance"], uneven))
     return (*charts, *stage_charts(intervals, sites, moves))
+
+
+def trade_off_of_tau1(trade_off: Table) -> Chart:
+    """False shedding against idle workers, by how full workers are to be: two lines for each policy."""
+    points: Records = []
+    for row in trade_off.records():
+        for name in ("idle_share", "false_share"):
+            tau1, height = (human(row[each], column_of(trade_off, each)) for each in ("tau1", name))
+            said = f"{row['policy']}, tau1 {tau1}: {name} {height}"
+            points.append({"x": row["tau1"], "y": row[name], "series": row["policy"], "name": name, "d": said})
+    names = list(dict.fromkeys(str(policy) for policy in trade_off.values("policy")))
+    colour = {"field": "series", "type": "nominal", "scale": {"domain": names, "range": [_STATIC, *_POLICIES]}}
+    layers = [
+        {
+            "mark": {"type": "line", "point": True, **({"strokeDash": [4, 3], "strokeWidth": 1.3} if at else {})},
+            **_where(f"datum.name == '{name}'"),
+            "encoding": {"color": colour},
+        }
+        for at, name in enumerate(("false_share", "idle_share"))
+    ]
+    horizontal, upwards = across(trade_off, "tau1"), up(trade_off, "false_share", zero=True)
+    horizontal["axis"] |= {"values": sorted({point["x"] for point in points})}
+    upwards["axis"] |= {"title": "false_share, idle_share"}
+    encoding = {"x": horizontal, "y": upwards}
+    sentence = (
+        "The share of the rows that is shed falsely, though the pool has room for all, and dashed the share of their"
+        " time that workers are without work, by tau1"
+    )
+    return chart("Trade-off of tau1", {"encoding": encoding, "layer": layers}, points, f"{sentence}.", trade_off)
 
 
 def throughput_over_time(intervals: Table, moves: Table) -> Chart:

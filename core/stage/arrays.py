@@ -254,6 +254,7 @@ LATENCY = np.dtype([("count", np.int64), ("sum", np.float64), ("max", np.float64
 HELD = np.dtype([("since", np.float64), ("partition", np.int64)])
 PART = np.dtype([("shed", np.float64)])
 PAST = np.dtype([("value", np.int64)])
+REFUSAL = np.dtype([("count", np.int64)])
 NEWEST = np.dtype([("at", np.int64)])
 BIN = np.dtype([("count", np.int64)])
 SERVICE = np.dtype([("seconds", np.float64)])
@@ -283,6 +284,7 @@ _SIZES = (
     "mirrored",  # tuples that were sent to twins
     "hold",  # tuples that a site can hold; 0 where they do not shed
     "disagreed",  # answers of a twin that differ from the owner's
+    "refusals",  # stretches of time in which it is counted what is shed; 0 counts nothing
     "joins",  # whether tuples of two sides are joined
     "apart",  # at most, if they are to match
     "joined_first",  # the rank of the first row that is kept
@@ -298,6 +300,8 @@ _TIMES = (
     "held_for",  # seconds that a site holds a tuple
     "selectivity",  # tuples of this stage for each of the one before
     "match",  # CPU for a match
+    "watched_from",  # when the first of the stretches begins in which it is counted what is shed
+    "refusal_s",  # how long they are
 )
 
 KINDS = {
@@ -327,6 +331,7 @@ KINDS = {
     "service": SERVICE,
     "due": DUE,  # the next event of each site, then of each producer
     "held": HELD,  # `hold` places for each site, used in a ring
+    "refusal": REFUSAL,  # what was shed, stretch by stretch
     "part": PART,  # that is shed by the number of tuples held
     "winner": WINNER,  # of the tournament over `due`: 1 is the earliest slot, the first of those that tie
 }

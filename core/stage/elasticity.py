@@ -20,6 +20,7 @@ from adapt.core.stage.held import HeldTuples
 from adapt.core.stage.intake import Intake
 from adapt.core.stage.movement import Moved, Movement
 from adapt.core.stage.moves import Move
+from adapt.core.stage.sheddings import Sheddings, Watched
 from adapt.core.stage.stage import Stage
 from adapt.core.stage.workers import Decision, Scaling, Seen, Waiting
 
@@ -47,24 +48,6 @@ class Step:
     caught_up_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What workers shed in a period, and what was offered to them.
-
-    Attributes:
-        until_s: Its end.
-        workers: Those that there were before it was over.
-        shed: Rows that they would not take.
-        offered: Rows that came to be due while what is held at its end was taken in, or would have been, or the same of
-            its start if these were more.
-    """
-
-    until_s: float
-    workers: int
-    shed: int
-    offered: int
-
-
 class Elasticity:
     """Scales a stage from the moment it is made."""
 
@@ -86,9 +69,7 @@ class Elasticity:
         self.sizes: list[tuple[float, int]] = [(stage.now_s, self.workers)]
         """From when on there were how many workers."""
         self.steps: list[Step] = []
-        self.watched: list[Watched] = []
-        """Period by period, where workers shed."""
-        self._shed = self._offered_before = 0
+        self._sheddings = Sheddings(stage, self._held.held_s, scaling.period_s)
         self._waiting = Waiting(stage.now_s)
         self._moving = False
         self._idle_s = stage.idle_s()
@@ -132,20 +113,13 @@ class Elasticity:
             offered=self._offered(),
         )
         self._idle_s, self._processed = idle_s, processed
-        self._watch(seen.offered)
+        self._sheddings.note(taken.times_s, m)
         return seen
 
-    def watched_to_the_end(self) -> list[Watched]:
-        """All periods, with the one that has begun."""
-        self._watch(self._offered_before)
-        return self.watched
-
-    def _watch(self, offered: int) -> None:
-        shed = self._stage.shed
-        if shed > self._shed:
-            most = max(offered, self._offered_before)
-            self.watched.append(Watched(self._stage.now_s, self.workers, shed - self._shed, most))
-        self._shed, self._offered_before = shed, offered
+    def watched(self) -> Watched:
+        """What was shed when, up to now."""
+        self._sheddings.note(self._intake.take().times_s, self.workers)
+        return self._sheddings.watched()
 
     def _offered(self) -> int:
         """Rows that came to be due while what is held now was taken in, or would have been."""

@@ -51,6 +51,7 @@ from adapt.core.stage.arrays import (
     QUEUED,
     QUIESCED,
     REACHED,
+    REFUSAL,
     ROW,
     ROWS_WANTED,
     SEGMENT,
@@ -610,6 +611,9 @@ def _finish(world: World, site_number: int, now: float) -> None:
     if site.refused != 0:
         site.refused = 0
         site.shed += 1
+        if world.refusals > 0:
+            at = min(int((now - world.watched_from) / world.refusal_s), world.refusals - 1)
+            _refusal(world, at).count += 1
         return
     if site.spilling != 0:
         _spill(world, site_number)
@@ -1315,6 +1319,12 @@ def _service(world: World, number: int) -> Any:
 @inlined
 def _held(world: World, number: int) -> Any:
     return record_at(world.held_at, HELD, number)
+
+
+@inlined
+def _refusal(world: World, number: int) -> Any:
+    """A stretch of time in which it is counted what is shed."""
+    return record_at(world.refusal_at, REFUSAL, number)
 
 
 @inlined

@@ -7,7 +7,7 @@ from adapt.core.errors import UsageError
 from adapt.core.stage.arrays import Records
 from adapt.core.stage.arrivals import Drawn, Source
 from adapt.core.stage.assembly import assemble
-from adapt.core.stage.elasticity import Step, Watched
+from adapt.core.stage.elasticity import Step
 from adapt.core.stage.faults import FaultSchedule
 from adapt.core.stage.memory import Memory
 from adapt.core.stage.movement import STEPS, Moved
@@ -15,6 +15,7 @@ from adapt.core.stage.moves import Controller, Round
 from adapt.core.stage.recovery import CrashReport, crash_table, full_rate_s
 from adapt.core.stage.series import Interval, Series, interval_table, site_table
 from adapt.core.stage.settings import StageSettings
+from adapt.core.stage.sheddings import Watched
 from adapt.core.stage.stage import Census
 from adapt.core.stage.workers import Scaling
 from adapt.core.table import Column, Kind, Table
@@ -64,7 +65,7 @@ class Simulated:
     disagreed: int = 0
     steps: list[Step] = field(default_factory=list)
     workers: list[tuple[float, int]] = field(default_factory=list)
-    watched: list[Watched] = field(default_factory=list)
+    watched: Watched | None = None
     answers: int | None = None
     pairs: int = 0
 
@@ -189,7 +190,7 @@ def simulate(
         disagreed=int(stage.arrays.world["disagreed"]),
         steps=of.elasticity.steps if of.elasticity else [],
         workers=of.elasticity.sizes if of.elasticity else [],
-        watched=of.elasticity.watched_to_the_end() if of.elasticity else [],
+        watched=of.elasticity.watched() if of.elasticity else None,
         answers=stage.answers,
         pairs=int(stage.arrays.world["pairs"]),
     )

@@ -86,6 +86,80 @@ def test_heavy_keys_can_have_a_partition_each(adapt, here):
     assert shares[1]["parameters"]["own_keys"] == 3
 
 
+JOINING = QUICK.replace("--state 100 ", "")
+
+
+@pytest.fixture
+def venues(here):
+    """A trace of two streams with the same keys, and one of three."""
+    rows = np.arange(2000)
+    keys = pa.array([f"k{key}" for key in rows * 7 % 31])
+    for name, sides in (("two", ["east", "west"]), ("three", ["east", "north", "west"])):
+        streams = pa.array([sides[row % len(sides)] for row in rows])
+        write_trace(here / f"{name}.trace", {"ts": rows * 1000, "key": keys, "stream": streams})
+    return here
+
+
+def test_two_streams_are_joined(adapt, venues):
+    """A row matches the one of its key 31 rows before it, which is of the other side, within 50 ms."""
+    line = f"two.trace {JOINING} --join stream --join-window 50ms --match-time 20us --policy ds2 -o x.run"
+    document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
+    expected = 2000 - 31
+    assert [(row["answers"], row["expected"], row["recall"]) for row in document["cases"]] == [
+        (expected, expected, 1)
+    ] * 2
+    assert document["parameters"]["join"] == {
+        "column": "stream",
+        "sides": ["east", "west"],
+        "window_s": 0.05,
+        "match_s": 20e-6,
+    }
+    adapt.done("report", "x.run", "--html", "x.html")
+    assert "<h3>Answers</h3>" in (venues / "x.html").read_text()
+    assert "holds" in adapt.done("check", "x.run", "--limit", "recall == 100%").out
+    shed = json.loads(adapt.done("replay", "elastic", *f"{line} --shed 15 --force --format json".split()).out)
+    assert shed["parameters"]["overload"]["window_s"] == 0.05
+    assert shed["cases"][0]["shed"] > 0
+    assert shed["cases"][0]["recall"] < 1
+
+
+def test_tau1_is_swept(adapt, venues):
+    quick = JOINING.replace("--workers 1 ", "")
+    line = f"two.trace {quick} --join stream --join-window 50ms --shed 60 --sweep tau1=0.3,0.6 -o x.run"
+    said = adapt.done("replay", "elastic", *line.split()).out
+    assert "Trade-off" in said
+    rows = read_run(venues / "x.run").tables["trade_off"].records()
+    assert [(row["tau1"], row["policy"]) for row in rows] == [
+        (0.3, "fixed"),
+        (0.3, "thresholds"),
+        (0.6, "fixed"),
+        (0.6, "thresholds"),
+    ]
+    adapt.done("report", "x.run", "--html", "x.html")
+    assert "<h3>Trade-off of tau1</h3>" in (venues / "x.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "sentence"),
+    [
+        ("two.trace --join venue --join-window 1s", 2, "two.trace has no column 'venue' to say the side of a row"),
+        ("two.trace --join stream", 2, "--join stream says not how far apart rows may be that match"),
+        ("two.trace --join-window 1s", 2, "--join-window 1s is of a join"),
+        ("two.trace --match-time 1us", 2, "--match-time 1us is of a join"),
+        ("two.trace --join stream --join-window 0s", 2, "--join-window 0s is no time"),
+        ("two.trace --join stream --join-window 1s --shed 50@1s", 2, "a join holds rows for its window"),
+        ("two.trace --join stream --join-window 1s --state rows", 2, "the state of a join is what its window holds"),
+        ("two.trace --sweep tau2=0.5", 2, "--sweep 'tau2=0.5' is not values of tau1"),
+        ("two.trace --sweep tau1=0.9", 2, "tau2 is 0.8, not above tau1, which is 0.9"),
+        ("three.trace --join stream --join-window 1s", 3, "the values 'east', 'north', 'west'; a join has two sides"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
+    before = sorted(venues.iterdir())
+    assert sentence in adapt.refused(code, "replay", "elastic", *line.split())
+    assert sorted(venues.iterdir()) == before
+
+
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [

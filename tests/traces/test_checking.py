@@ -12,7 +12,7 @@ from adapt.core.check.metrics import Of
 from adapt.core.errors import BadInput
 from adapt.core.partitioners.names import Construction, Scheme
 from adapt.core.partitioners.plan import Plan
-from adapt.core.replay import fit_tables, flux_tables, period_tables
+from adapt.core.replay import elastic_tables, fit_tables, flux_tables, period_tables
 from adapt.core.stream import KeyType
 from adapt.core.table import Kind, Table
 from adapt.traces.artefacts.manifest import Provenance
@@ -98,6 +98,12 @@ class MadeUp:
 
 RUNS = {
     Of.FLUX: MadeUp("flux", flux_tables.CASE_COLUMNS, flux_tables.SUMMARY_COLUMNS, "cases"),
+    Of.ELASTIC: MadeUp(
+        "elastic",
+        (*elastic_tables.CASE_COLUMNS, *elastic_tables.JOIN_COLUMNS),
+        flux_tables.SUMMARY_COLUMNS,
+        "cases",
+    ),
     Of.FIT: MadeUp("fit", fit_tables.PLANNER_COLUMNS, fit_tables.SUMMARY_COLUMNS, "planners"),
     Of.REPARTITION: MadeUp("repartition", period_tables.PERIOD_COLUMNS, period_tables.SUMMARY_COLUMNS, "periods"),
 }
@@ -108,6 +114,7 @@ def test_the_metrics_of_a_run_are_those_of_its_tables(kind, tmp_path):
     write_run(RUNS[kind], tmp_path / "x.run", Provenance("made by hand"))
     limits = {
         Of.FLUX: ["p99_ms<=2s", "shed==2", "lag_s<=2", "throughput>=2", "moves<=2", "sites==2", "moved_bytes<=2B"],
+        Of.ELASTIC: ["p95_ms<=2s", "recall>=100%", "restarts==2", "idle_seconds<=2", "shed_falsely==2", "answers==2"],
         Of.FIT: ["p99_ms<=2000", "lag_s<=2", "score>=2 tuples/s", "ticks==2", "refused<=2"],
         Of.REPARTITION: ["imbalance[period=2]<=2", "worst_imbalance<=2", "all_migrated_keys==2", "gap<=1"],
     }[kind]

@@ -13,7 +13,7 @@ from adapt.core.report.chart import Chart
 from adapt.core.report.of_compared import comparison_charts
 from adapt.core.report.of_ordered import ordered_charts
 from adapt.core.report.of_shedding import shedding_charts
-from adapt.core.report.of_stage import elastic_charts, stage_charts
+from adapt.core.report.of_stage import elastic_charts, stage_charts, trade_off_of_tau1
 from adapt.core.report.over_time import imbalance_per_period, migration_per_period
 from adapt.core.table import Kind, Table
 from adapt.traces.artefacts.manifest import Manifest
@@ -72,8 +72,10 @@ def _elastic(run: StoredRun) -> Told:
     cases, summary = verdict_under(tables["cases"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
     series = [tables[name] for name in ("steps", "intervals", "sites", "moves") if tables[name].rows]
-    charts = elastic_charts(tables["intervals"], tables["sites"], tables["moves"])
-    return sentences, [replace(cases, note=""), summary, *series], charts
+    told = [replace(cases, note=""), summary, *series]
+    if "trade_off" in tables:
+        return sentences, [tables["trade_off"], *told], [trade_off_of_tau1(tables["trade_off"])]
+    return sentences, told, elastic_charts(tables["intervals"], tables["sites"], tables["moves"])
 
 
 def _scenario(run: StoredRun) -> Told:

@@ -5,7 +5,7 @@ import pytest
 from adapt.core.check.metrics import METRICS, ROWS, SUMMARY, Better, Of, metric_named, metrics_tables
 from adapt.core.errors import UsageError
 from adapt.core.partitioners import compare
-from adapt.core.replay import fit_tables, flux_tables, period_tables
+from adapt.core.replay import elastic_tables, fit_tables, flux_tables, period_tables
 from adapt.core.resources.metrics import METRIC_COLUMNS
 from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Kind
@@ -16,6 +16,7 @@ COLUMNS = {
     (Of.REPARTITION, SUMMARY): period_tables.SUMMARY_COLUMNS,
     (Of.FLUX, ROWS): (*flux_tables.CASE_COLUMNS, *CRASH_COLUMNS),
     (Of.FLUX, SUMMARY): flux_tables.SUMMARY_COLUMNS,
+    (Of.ELASTIC, ROWS): (*elastic_tables.CASE_COLUMNS, *elastic_tables.JOIN_COLUMNS),
     (Of.FIT, ROWS): fit_tables.PLANNER_COLUMNS,
     (Of.FIT, SUMMARY): fit_tables.SUMMARY_COLUMNS,
 }

@@ -16,11 +16,13 @@ from adapt.core.partitioners.build import Recipe
 from adapt.core.partitioners.names import Construction, Scheme
 from adapt.core.replay.demand import Demand
 from adapt.core.replay.elastic import Elastic, check_elastic, replay_elastic
-from adapt.core.replay.elastic_outcome import covered_s
+from adapt.core.replay.elastic_outcome import Waste, covered_s
 from adapt.core.stage.arrivals import Chunk, Rows
+from adapt.core.stage.join import Join
 from adapt.core.stage.names import Migrating
 from adapt.core.stage.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.shed_factor import Overload, ShedFactor, Thresholds
+from adapt.core.stage.sheddings import Watched
 from adapt.core.stage.workers import Migration
 
 POOL, A_SITE = 6, 5
@@ -145,6 +147,76 @@ def test_ranges_go_only_to_numbers_that_divide_the_partitions():
     chunk = replace(burst(), groups=burst().groups % 30)
     run = replayed(elastic, chunk=chunk)
     assert {step.after for step in run.outcomes[1].steps} <= {1, 2, 3, 5, 6}
+
+
+def two_sided():
+    """The burst as rows of two sides by turns, whose times are milliseconds."""
+    chunk = burst()
+    sides = (np.arange(len(chunk.groups)) % 2).astype(np.int8)
+    return replace(chunk, sides=sides, times=(chunk.due_s * 1000).astype(np.int64))
+
+
+def matches_of(chunk, window):
+    times, found = chunk.times, 0
+    for row in range(len(times)):
+        near = slice(np.searchsorted(times, times[row] - window), row)
+        same = (chunk.groups[near] == chunk.groups[row]) & (chunk.sides[near] != chunk.sides[row])
+        found += int(same.sum())
+    return found
+
+
+def test_a_join_finds_every_answer_whatever_scales_and_less_where_rows_are_shed():
+    settings = replace(STAGE, join=Join(200, 1e-5), costs=Costs(service_s=5e-4), state_tuples=0)
+    chunk = two_sided()
+    run = replayed(settings=settings, chunk=chunk)
+    expected = matches_of(chunk, 200)
+    cases = run.tables()["cases"].records()
+    assert any(row["restarts"] for row in cases)
+    assert all((row["answers"], row["expected"], row["recall"]) == (expected, expected, 1.0) for row in cases)
+    assert any(row["moved"] for row in cases)
+    answers = [row["answers"] for row in run.tables()["intervals"].records() if row["case"] == "ds2"]
+    assert sum(answers) == expected
+    work_s = 4400 * (5e-4 + settings.costs.produce_s) + expected * 1e-5
+    assert run.bounds.row_s * 4400 == pytest.approx(work_s)
+    shedding = replace(settings, overload=Overload(ShedFactor(), 100, 0.2))
+    shed = replayed(replace(ELASTIC, policies=(ScalingPolicy.THRESHOLDS,)), shedding, chunk)
+    fixed, scaled = shed.outcomes
+    assert fixed.recall < scaled.recall < 1
+    assert 0 <= fixed.waste.shed_unevenly < fixed.waste.shed_falsely <= fixed.outcome.shed
+    assert f"{fixed.recall:.1%} of the answers are found" in shed.summary().records()[0]["verdict"]
+
+
+def test_tau1_trades_idle_workers_for_rows_that_are_shed_falsely():
+    """Workers hold 100 rows for a fifth of a second: 880 rows are offered on average, so that tau1 asks for so many."""
+    settings = replace(STAGE, overload=Overload(ShedFactor(), 100, 0.2), costs=Costs(service_s=1e-4))
+    elastic = replace(ELASTIC, least=None, policies=(ScalingPolicy.THRESHOLDS,), sweep=(0.4, 0.75))
+    run = replayed(elastic, settings)
+    rows = run.tables()["trade_off"].records()
+    assert [(row["tau1"], row["policy"], row["workers_start"]) for row in rows] == [
+        (0.4, "fixed", 6),
+        (0.4, "thresholds", 6),
+        (0.75, "fixed", 3),
+        (0.75, "thresholds", 3),
+    ]
+    many, _, few, _ = rows
+    assert many["idle_share"] > few["idle_share"]
+    assert many["shed_share"] < few["shed_share"]
+    assert many["false_share"] == many["uneven_share"]
+    assert [row["case"] for row in run.tables()["cases"].records()][2] == "fixed, tau1 0.75"
+    assert "with tau1 0.75 3.0 workers idle for" in run.summary().records()[0]["verdict"]
+    assert run.shown()[0].title == "Trade-off"
+    for sweep, said in (
+        ((0.05,), "tau1 is 0.05, not above tau0"),
+        ((0.4, 0.4), "stands twice"),
+        ((0.11,), "tau1 0.11"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            replayed(replace(elastic, sweep=sweep), settings)
+
+
+def test_what_is_shed_while_there_is_room_is_shed_falsely():
+    watched = Watched(np.array([2, 2, 3, 4]), np.array([1, 10, 100, 1000]), np.array([150, 170, 310, 330]))
+    assert Waste.of(watched, Overload(ShedFactor(), 100, 1.0), 4) == Waste(111, 1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), max_size=8))
