@@ -142,10 +142,22 @@ def ingest(
         int, typer.Option("--rows", metavar="N", help="Rows to make.", rich_help_panel=GENERATE_PANEL)
     ] = 1_000_000,
     domain: Annotated[
-        int, typer.Option("--domain", metavar="N", help="Distinct keys to draw from.", rich_help_panel=GENERATE_PANEL)
+        int,
+        typer.Option(
+            "--domain",
+            metavar="N",
+            help="Distinct keys to draw from; users of clicks (20000 if left out), items of sales (3000).",
+            rich_help_panel=GENERATE_PANEL,
+        ),
     ] = 1_000_000,
     exponent: Annotated[
-        float, typer.Option("--exponent", metavar="Z", help="Zipf's z: 0 is uniform.", rich_help_panel=GENERATE_PANEL)
+        float,
+        typer.Option(
+            "--exponent",
+            metavar="Z",
+            help="Zipf's z: 0 is uniform; 0.8 for clicks if left out.",
+            rich_help_panel=GENERATE_PANEL,
+        ),
     ] = 1.0,
     hot: Annotated[
         float,
@@ -157,7 +169,13 @@ def ingest(
         ),
     ] = 0.2,
     rate: Annotated[
-        float, typer.Option("--rate", metavar="R", help="Rows a second.", rich_help_panel=GENERATE_PANEL)
+        float,
+        typer.Option(
+            "--rate",
+            metavar="R",
+            help="Rows a second; 0.05 for clicks if left out, 0.5 for sales.",
+            rich_help_panel=GENERATE_PANEL,
+        ),
     ] = 1000.0,
     start: Annotated[
         str,
@@ -270,7 +288,9 @@ def ingest(
         typed = _typed_of(context, (*OF_GENERATING, *OF_BOTH))
         generator = GENERATORS[generate]
         check_taken(generator, generate, typed)
-        values = {name: given[name] for name in OF_GENERATING} | {"rate_per_s": rate}
+        # What was not typed is left to the generator, which has its own idea of it.
+        values = {name: given[name] for name in OF_GENERATING if name in typed} | {"rows": rows}
+        values |= {"rate_per_s": rate} if "rate" in typed else {}
         with stages() as progress:
             made = generator(
                 out,

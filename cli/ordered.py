@@ -19,7 +19,14 @@ MODEL_PANEL = "What workers of the model cost each other (engine sim); assumptio
 def ordered(
     trace: TracePath,
     chain: Annotated[
-        Path, typer.Option("--chain", "-c", metavar="C.toml", help="The operators, each bound to columns of the trace.")
+        Path,
+        typer.Option(
+            "--chain",
+            "-c",
+            metavar="C.toml",
+            help="The operators, each bound to columns of the trace; or retail-q1, -q2, -q3, -q4 or -q15, for traces of"
+            " the generators sales (1 and 15) and clicks.",
+        ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RUN", help="Where to keep the run.")] = None,
     workers: Annotated[

@@ -1,4 +1,4 @@
-"""Chains of operators by file, with the functions in Python that they name."""
+"""Chains of operators by file, with the functions in Python that they name; and those that are known by name."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.ordered.bound import columns_by_operator, columns_of
 from adapt.core.ordered.chain import Chain, PythonFunction
 from adapt.core.ordered.chain_file import operator_lines, read_chain
+from adapt.core.ordered.retail import PRESETS
 from adapt.traces.readable import readable
 
 
@@ -18,7 +19,7 @@ class NamedChain:
     """A chain, with what it was called and what it said.
 
     Attributes:
-        name: Of the file.
+        name: Of the file, or of the preset.
         text: All of it.
         chain: What it means.
     """
@@ -37,6 +38,12 @@ class NamedChain:
         Raises:
             BadInput: it has not; the sentence names chain, line and operator, and the columns that there are.
         """
+        punctuations = self.chain.punctuations
+        if punctuations is not None and punctuations.column not in columns:
+            raise BadInput(
+                f"{self.name}: the punctuations go by column {punctuations.column!r}, which the trace does not have"
+                f"{did_you_mean(punctuations.column, columns)}"
+            )
         lines = operator_lines(self.text)
         for at, (operator, named) in enumerate(zip(self.chain.operators, columns_by_operator(self.chain), strict=True)):
             for column in named:
@@ -49,13 +56,16 @@ class NamedChain:
 
 
 def open_chain(path: Path) -> NamedChain:
-    """Read a chain from its file.
+    """Read a chain from its file; where there is no such file, take the preset of that name.
 
     Functions in Python are imported as they are named, also from beside the file.
 
     Raises:
         BadInput: there is none, or it is none; the sentence begins with the file, and names the line where it can.
     """
+    if str(path) in PRESETS and not path.exists():
+        preset = PRESETS[str(path)]
+        return NamedChain(str(path), preset.text, preset.chain)
     try:
         with readable(path):
             text = path.read_text(encoding="utf-8")

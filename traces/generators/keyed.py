@@ -3,8 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,13 +19,12 @@ from adapt.core.synthetic.rates import RatePath, rate_path
 from adapt.core.synthetic.variation import Variation
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import BLOCK_ROWS
-from adapt.traces.generators.write import check_rows, write_generated
+from adapt.traces.generators.steady import check_end, check_steady, keys_of, random_of, start_us, steady_us
+from adapt.traces.generators.write import write_generated
 from adapt.traces.ingest import Ingested
 from adapt.traces.progress import Progress, silent
 from adapt.traces.rejects import Rejects
 from adapt.traces.session import SparkOptions
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 MOST_BYTES = 1 << 62
 
@@ -76,27 +73,16 @@ class KeyedStream:
     variation: Variation = Variation()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
-        check_rows(self.rows)
-        if not 0 <= self.seed < 1 << 64:
-            raise UsageError(f"--seed is {self.seed}, but it must be from 0 to 2^64 - 1")
-        if not (self.rate_per_s > 0 and math.isfinite(self.rate_per_s)):
-            raise UsageError(f"--rate is {self.rate_per_s} rows a second, but it must be above 0")
-        if self.key_type not in (KeyType.STRING, KeyType.INT64):
-            raise UsageError(f"--key-type is {self.key_type}, but generated keys are string or int64")
-        try:
-            ended_us = self._offset_us(self.rows)
-            _instant(self.start) + timedelta(microseconds=ended_us)
-        except OverflowError as error:
-            raise UsageError(
-                f"{self.rows:,} rows at {self.rate_per_s} a second from {self.start} on end after the year 9999"
-            ) from error
+        check_steady(self.rows, self.seed, self.rate_per_s, self.key_type)
+        ended_us = self._offset_us(self.rows)
+        check_end(self.rows, self.rate_per_s, self.start, ended_us)
         self._check_popularity(ended_us / 1e6)
 
     def block(self, index: int) -> pa.RecordBatch:
         """The rows of one block, in time order; see `GeneratedStream`."""
         first = index * BLOCK_ROWS
         count = min(BLOCK_ROWS, self.rows - first)
-        random = _random(self.seed, np.uint64(index) | _ROWS)
+        random = random_of(self.seed, np.uint64(index) | _ROWS)
         offsets = self._offsets_us(random, first, count)
         columns = {
             "ts": pa.array(self._start_us + offsets).cast(pa.timestamp("us", tz="UTC")),
@@ -119,22 +105,19 @@ class KeyedStream:
             ranks = drifted(ranks, times_s, self.keys.domain, variation.drift, self.seed)
         if variation.life:
             ranks = lived(ranks, times_s, self.keys.domain, variation.life, self.seed)
-        keys = pa.array(ranks)
-        if self.key_type is KeyType.STRING:
-            keys = pc.binary_join_element_wise("k", keys.cast(pa.string()), "")
-        return keys
+        return keys_of(ranks, "k", self.key_type)
 
     def _carried(self, index: int, times_s: NDArray[np.float64]) -> dict[str, pa.Array]:
         """What rows carry beside key and time."""
         variation, count, number = self.variation, len(times_s), np.uint64(index)
         columns: dict[str, pa.Array] = {}
         if variation.lags.streams > 1:
-            drawn = self._path.streams(times_s, _random(self.seed, number | _STREAMS).random(count))
+            drawn = self._path.streams(times_s, random_of(self.seed, number | _STREAMS).random(count))
             columns["stream"] = pc.binary_join_element_wise("s", pa.array(drawn + 1).cast(pa.string()), "")
         if variation.cost:
-            columns["cost_us"] = pa.array(variation.cost.draw(_random(self.seed, number | _COSTS), count))
+            columns["cost_us"] = pa.array(variation.cost.draw(random_of(self.seed, number | _COSTS), count))
         if variation.bytes_:
-            sizes = np.rint(variation.bytes_.draw(_random(self.seed, number | _SIZES), count))
+            sizes = np.rint(variation.bytes_.draw(random_of(self.seed, number | _SIZES), count))
             columns["bytes"] = pa.array(np.minimum(sizes, float(MOST_BYTES)).astype(np.int64))
         return columns
 
@@ -151,12 +134,12 @@ class KeyedStream:
 
     @property
     def _start_us(self) -> int:
-        return (_instant(self.start) - EPOCH) // timedelta(microseconds=1)
+        return start_us(self.start)
 
     def _offset_us(self, rows: int) -> int:
         """When that many rows are expected to be over, in whole microseconds after the start."""
         if self.variation.steady:
-            return math.floor(rows * 1_000_000 / Fraction(self.rate_per_s))
+            return steady_us(rows, self.rate_per_s)
         return math.floor(float(self._path.times_s(np.array([float(rows)]))[0]) * 1e6)
 
 
@@ -217,10 +200,6 @@ def _path_of(rows: int, rate_per_s: float, seed: int, variation: Variation) -> R
     return rate_path(rows, rate_per_s, seed, variation.diurnal, variation.bursts, variation.lags)
 
 
-def _random(seed: int, number: np.uint64) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=np.array([seed, number], np.uint64)))
-
-
 def _sorted_uniforms(random: np.random.Generator, count: int, span_us: int) -> NDArray[np.int64]:
     """Sorted times, uniform in [0, span), in whole microseconds.
 
@@ -230,11 +209,3 @@ def _sorted_uniforms(random: np.random.Generator, count: int, span_us: int) -> N
     times: NDArray[np.int64] = (sums[:-1] / sums[-1] * span_us).astype(np.int64)
     times[times >= span_us] = max(span_us - 1, 0)  # a last gap of nothing, or a span of nothing
     return times
-
-
-def _instant(text: str) -> datetime:
-    try:
-        instant = datetime.fromisoformat(text)
-        return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"--start {text!r} is no time such as 2026-01-31T12:00:00Z") from error

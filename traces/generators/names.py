@@ -6,6 +6,12 @@ from enum import StrEnum
 class GeneratorName(StrEnum):
     """A synthetic keyed stream."""
 
+    CLICKS = "clicks"
+    """Clicks of users in a shop on the web, in sessions."""
+
+    SALES = "sales"
+    """Lines of tickets in shops."""
+
     ZIPF = "zipf"
     """Zipf keys."""
 

@@ -1,0 +1,94 @@
+"""Clicks of users in a shop on the web, session by session."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.synthetic.zipf_keys import ZipfKeys
+
+Ints = NDArray[np.int64]
+
+VIEW, CART, CHECKOUT, SEARCH = range(4)
+PAGES = ("view", "cart", "checkout", "search")
+"""What the numbers of kinds of pages stand for."""
+
+_STOP, _CART_SHARE, _SEARCH_SHARE, _CHECKOUT_SHARE = 0.18, 0.12, 0.18, 0.4
+"""How likely a session ends with its next page; of pages; of sessions with a cart before their last page."""
+_GAP_S, _GAP_SPREAD, _LONGEST_GAP_S = 25.0, 1.2, 3000.0
+"""Between pages: median, the deviation of its logarithm, and what is the longest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clicks:
+    """Clicks in time order; each attribute of shape (clicks,).
+
+    Attributes:
+        times_us: When.
+        users: Who, by rank from 1.
+        items: What, by rank from 1; of a search too.
+        pages: `VIEW`, `CART`, `CHECKOUT` or `SEARCH`.
+        sessions: In which session, from 0: the truth, which is to be found from the times.
+    """
+
+    times_us: Ints
+    users: Ints
+    items: Ints
+    pages: Ints
+    sessions: Ints
+
+
+def draw_clicks(
+    random: np.random.Generator, count: int, users: ZipfKeys, items: ZipfKeys, begun_us: int, ended_us: int
+) -> Clicks:
+    """So many clicks of sessions that lie wholly in a span of time, in which they begin anywhere alike.
+
+    A session has 1 + a geometric number of pages, log-normal pauses between them, one user, and an item a page. Where a
+    session would be longer than the span, its last clicks come at the end of it.
+    """
+    pages_of = _session_sizes(random, count)
+    session = np.repeat(np.arange(len(pages_of)), pages_of)
+    first = np.cumsum(pages_of) - pages_of
+    gaps = np.minimum(random.lognormal(np.log(_GAP_S), _GAP_SPREAD, count), _LONGEST_GAP_S)
+    gaps[first] = 0.0
+    into_us = np.cumsum(gaps * 1e6).astype(np.int64)
+    into_us -= into_us[first][session]
+    last = first + pages_of - 1
+    room_us = np.maximum(ended_us - begun_us - into_us[last], 0)
+    starts_us = begun_us + (random.random(len(pages_of)) * room_us).astype(np.int64)
+    times_us = np.minimum(starts_us[session] + into_us, max(ended_us - 1, begun_us))
+    of_session = users.ranks(random.random(len(pages_of)))
+    pages = _pages(random, session, last)
+    order = np.argsort(times_us, kind="stable")
+    return Clicks(
+        times_us[order],
+        of_session[session[order]],
+        items.ranks(random.random(count)),
+        pages[order],
+        session[order],
+    )
+
+
+def _session_sizes(random: np.random.Generator, count: int) -> Ints:
+    """Pages of sessions, of which there are so many in all; the last session is cut."""
+    sizes = np.zeros(0, np.int64)
+    while sizes.sum() < count:
+        more = int((count - sizes.sum()) * _STOP) + 16
+        sizes = np.append(sizes, 1 + random.geometric(_STOP, more))
+    ends = np.cumsum(sizes)
+    sessions = int(np.searchsorted(ends, count)) + 1
+    sizes = sizes[:sessions]
+    sizes[-1] -= ends[sessions - 1] - count
+    return np.asarray(sizes, np.int64)
+
+
+def _pages(random: np.random.Generator, session: Ints, last: Ints) -> Ints:
+    """The kind of each page: some of the sessions that fill a cart end at the checkout."""
+    drawn = random.random(len(session))
+    pages = np.where(drawn < _CART_SHARE, CART, np.where(drawn < _CART_SHARE + _SEARCH_SHARE, SEARCH, VIEW))
+    carts = pages == CART
+    carts[last] = False
+    filled = np.bincount(session[carts], minlength=len(last)) > 0
+    bought = filled & (random.random(len(last)) < _CHECKOUT_SHARE)
+    pages[last[bought]] = CHECKOUT
+    return np.asarray(pages, np.int64)

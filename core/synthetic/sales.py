@@ -1,0 +1,116 @@
+"""Lines of tickets in shops: categories sell more or less from day to day, each along a line of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.frequencies.zipf import zipf_shares
+from adapt.core.synthetic.zipf_keys import ZipfKeys
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+CATEGORIES, STORES = 10, 50
+
+_MOST_LINES, _MOST_PIECES = 8, 5
+_LEAST_CENTS, _MOST_CENTS = 99, 9999
+_LEAST_TREND, _MOST_TREND = 0.3, 0.8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shop:
+    """What does not change while a stream of sales runs.
+
+    Attributes:
+        items: How often each is bought; that of rank k is of category k modulo 10.
+        trends: By category: its sales go from 1 - trend at the start to 1 + trend at the end, over their mean; shape
+            (10,). Some are above and some below 0, and together they leave the sales as they are.
+        cents: The price of each item by its rank, that of rank 0 unused; shape (items + 1,).
+    """
+
+    items: ZipfKeys
+    trends: Floats
+    cents: Ints
+
+
+def draw_shop(random: np.random.Generator, items: ZipfKeys) -> Shop:
+    """A shop with five categories that rise and five that fall; where items are few, some have none to sell."""
+    trends = random.uniform(_LEAST_TREND, _MOST_TREND, CATEGORIES)
+    falling = random.permutation(CATEGORIES) < CATEGORIES // 2
+    shares = np.bincount(
+        np.arange(1, items.domain + 1) % CATEGORIES,
+        weights=zipf_shares(items.domain, items.exponent),
+        minlength=CATEGORIES,
+    )
+    up, down = (float((trends * shares)[chosen].sum()) for chosen in (~falling, falling))
+    # The larger of the two sides is made as large as the other, so that the sales of all go neither up nor down.
+    trends[~falling] *= min(down / up, 1.0) if up else 0.0
+    trends[falling] *= -(min(up / down, 1.0) if down else 0.0)
+    return Shop(items, trends, random.integers(_LEAST_CENTS, _MOST_CENTS + 1, items.domain + 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sales:
+    """Lines in time order, those of a ticket at one time and together; each attribute of shape (lines,).
+
+    Attributes:
+        times_us: When.
+        tickets: On which ticket, from 0.
+        stores: Where, from 1.
+        items: What, by rank from 1.
+        categories: Of what kind, 0 to 9.
+        cents: The price of a piece.
+        pieces: How many, 1 to 5.
+    """
+
+    times_us: Ints
+    tickets: Ints
+    stores: Ints
+    items: Ints
+    categories: Ints
+    cents: Ints
+    pieces: Ints
+
+
+def draw_sales(
+    random: np.random.Generator, count: int, shop: Shop, begun_us: int, ended_us: int, stream_us: int
+) -> Sales:
+    """So many lines of tickets, which come at any time of a span alike.
+
+    A ticket has 1 to 8 lines, about half of which are kept: more of categories that sell much at the time.
+
+    Args:
+        random: Draws them.
+        count: How many.
+        shop: What sells.
+        begun_us, ended_us: The span, counted from the start of the stream.
+        stream_us: How long the whole stream is.
+    """
+    parts: list[tuple[Ints, ...]] = []
+    lines = tickets = 0
+    while lines < count:
+        more = (count - lines) * 4 // (_MOST_LINES + 1) + 16
+        part = _kept_lines(random, more, shop, begun_us, ended_us, stream_us)
+        parts.append((part[0], part[1] + tickets, *part[2:]))
+        lines, tickets = lines + len(part[0]), tickets + more
+    times_us, of, stores, items = (np.concatenate(columns)[:count] for columns in zip(*parts, strict=True))
+    order = np.lexsort((of, times_us))
+    times_us, of, stores, items = times_us[order], of[order], stores[order], items[order]
+    pieces = 1 + (random.random(count) ** 2 * _MOST_PIECES).astype(np.int64)
+    return Sales(times_us, of, stores, items, items % CATEGORIES, shop.cents[items], pieces)
+
+
+def _kept_lines(
+    random: np.random.Generator, tickets: int, shop: Shop, begun_us: int, ended_us: int, stream_us: int
+) -> tuple[Ints, ...]:
+    """Time, ticket, store and item of the lines that are kept of so many tickets."""
+    lines_of = random.integers(1, _MOST_LINES + 1, tickets)
+    ticket = np.repeat(np.arange(tickets), lines_of)
+    times_us = begun_us + (random.random(tickets) * (ended_us - begun_us)).astype(np.int64)
+    stores = random.integers(1, STORES + 1, tickets)
+    items = shop.items.ranks(random.random(len(ticket)))
+    along = 2.0 * times_us / max(stream_us, 1) - 1.0
+    likely = (1.0 + shop.trends[items % CATEGORIES] * along[ticket]) / 2.0
+    kept = random.random(len(ticket)) < likely
+    return times_us[ticket[kept]], ticket[kept], stores[ticket[kept]], items[kept]

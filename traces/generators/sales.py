@@ -1,0 +1,122 @@
+"""The `sales` generator: lines of tickets in shops, keyed by ticket."""
+
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from adapt.core.stream import KeyType
+from adapt.core.synthetic.sales import Shop, draw_sales, draw_shop
+from adapt.core.synthetic.zipf_keys import ZipfKeys
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.artefacts.trace import BLOCK_ROWS
+from adapt.traces.generators.steady import check_end, check_steady, keys_of, random_of, start_us, steady_us
+from adapt.traces.generators.write import write_generated
+from adapt.traces.ingest import Ingested
+from adapt.traces.progress import Progress, silent
+from adapt.traces.rejects import Rejects
+from adapt.traces.session import SparkOptions
+
+ITEMS, ITEM_EXPONENT, RATE_PER_S = 3000, 1.0, 0.5
+
+_SHOP = (1 << 64) - 1
+"""The number under which the shop draws, which no block has."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaleStream:
+    """A stream of sales: ticket, `store`, `item`, `category`, `cents` a piece and `qty`.
+
+    A block of rows has its own random numbers, its own span of time and its own tickets; see `draw_sales`.
+
+    Attributes:
+        rows: How many lines, at least 1.
+        domain: Number of items.
+        exponent: z of how often they are bought, 0 (alike) or more.
+        seed: 0 to 2^64 - 1.
+        rate_per_s: Lines a second, above 0.
+        start: Where the stream begins; of UTC where it has no zone.
+        key_type: STRING ("t0", "t1", ...) or INT64 (0, 1, ...).
+
+    Raises:
+        UsageError: an attribute is out of its range.
+
+    Source: ordered streams, section 4.
+    """
+
+    rows: int
+    domain: int = ITEMS
+    exponent: float = ITEM_EXPONENT
+    seed: int = 0
+    rate_per_s: float = RATE_PER_S
+    start: str = "2026-01-01T00:00:00Z"
+    key_type: KeyType = KeyType.STRING
+
+    def __post_init__(self) -> None:
+        check_steady(self.rows, self.seed, self.rate_per_s, self.key_type)
+        check_end(self.rows, self.rate_per_s, self.start, steady_us(self.rows, self.rate_per_s))
+        ZipfKeys(self.domain, self.exponent)
+
+    @property
+    def shop(self) -> Shop:
+        """Prices, and the trends that are the truth."""
+        return _shop_of(self.seed, self.domain, self.exponent)
+
+    def block(self, index: int) -> pa.RecordBatch:
+        """The rows of one block, in time order; see `GeneratedStream`."""
+        first = index * BLOCK_ROWS
+        count = min(BLOCK_ROWS, self.rows - first)
+        begun_us, ended_us, stream_us = (steady_us(rows, self.rate_per_s) for rows in (first, first + count, self.rows))
+        sales = draw_sales(random_of(self.seed, index), count, self.shop, begun_us, ended_us, stream_us)
+        times = pa.array(start_us(self.start) + sales.times_us).cast(pa.timestamp("us", tz="UTC"))
+        return pa.RecordBatch.from_pydict(
+            {
+                "ts": times,
+                "key": keys_of(first + sales.tickets, "t", self.key_type),
+                "store": pa.array(sales.stores),
+                "item": pa.array(sales.items),
+                "category": pa.array(sales.categories),
+                "cents": pa.array(sales.cents),
+                "qty": pa.array(sales.pieces),
+            }
+        )
+
+
+@lru_cache(maxsize=1)
+def _shop_of(seed: int, items: int, exponent: float) -> Shop:
+    return draw_shop(random_of(seed, _SHOP), ZipfKeys(items, exponent))
+
+
+def generate_sales(
+    out: Path,
+    *,
+    rows: int,
+    domain: int = ITEMS,
+    exponent: float = ITEM_EXPONENT,
+    seed: int = 0,
+    rate_per_s: float = RATE_PER_S,
+    start: str = "2026-01-01T00:00:00Z",
+    key_type: KeyType = KeyType.STRING,
+    force: bool = False,
+    spark_options: SparkOptions | None = None,
+    command: str = "adapt.traces.generators.sales",
+    progress: Progress = silent,
+) -> Ingested:
+    """Make a trace of sales; the parameters are those of `SaleStream`.
+
+    The rows depend on the parameters alone, not on how many tasks or machines make them.
+
+    Args:
+        out: Where the trace appears, whole, at the end.
+        force: Replace an artefact at `out`.
+        command: What the manifest says made the trace.
+
+    Raises:
+        UsageError: a parameter is out of its range.
+        EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
+    """
+    stream = SaleStream(rows, domain, exponent, seed, rate_per_s, start, key_type)
+    made = Provenance(command, {"generator": "sales", **asdict(stream)}, seed=seed)
+    trace = write_generated(stream, out, made, force=force, spark_options=spark_options, progress=progress)
+    return Ingested(trace, Rejects(), ())
