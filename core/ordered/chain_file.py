@@ -61,7 +61,8 @@ def _punctuations(document: Mapping[str, Any]) -> Punctuations | None:
         every_us = None if every is None else duration_us(every)
     except UsageError as error:
         raise BadInput(f"[punctuations]: every is {error}") from None
-    return Punctuations(element.text_or_none("column") or TIME, every_us)
+    column = element.text_or_none("column")
+    return Punctuations(TIME if column is None else column, every_us)
 
 
 def operator_lines(text: str) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.ordered import kernel
-from adapt.core.ordered.functions import count, work
+from adapt.core.ordered.functions import baskets, count, stateless, top, work
 from adapt.core.ordered.functions.registry import FUNCTIONS
 from adapt.core.ordered.names import FunctionName
 
@@ -108,11 +108,23 @@ def plain_model() -> Callable[[int], None]:
     return simulate
 
 
+def _closing(name: FunctionName) -> int:
+    closing = FUNCTIONS[name].closing
+    assert closing is not None
+    return closing.address
+
+
 def plain_worker() -> Callable[[int, int], None]:
     """`kernel.work`, interpreted."""
+    counting, pairing = plain(top), plain(baskets)
     functions = {
-        FUNCTIONS[name].compiled.address: function
-        for name, function in ((FunctionName.WORK, plain(work)._work), (FunctionName.COUNT, plain(count)._count))
+        FUNCTIONS[FunctionName.WORK].compiled.address: plain(work)._work,
+        FUNCTIONS[FunctionName.COUNT].compiled.address: plain(count)._count,
+        _closing(FunctionName.WINDOW_TOP_100): counting._close,
+        FUNCTIONS[FunctionName.WINDOW_TOP_100].compiled.address: counting._count,
+        _closing(FunctionName.BASKET_PAIRS): pairing._forget,
+        FUNCTIONS[FunctionName.BASKET_PAIRS].compiled.address: pairing._pair,
+        FUNCTIONS[FunctionName.HOUR].compiled.address: plain(stateless)._hour,
     }
 
     def operate(function: int, words: int, partition: int, given: int, outputs: int) -> int:

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.ordered.bound import VALUE, bind
-from adapt.core.ordered.chain import Chain, Operator
-from adapt.core.ordered.names import OperatorKind, PartitionBy
+from adapt.core.ordered.bound import END, VALUE, bind, columns_of
+from adapt.core.ordered.chain import Chain, Operator, Punctuations
+from adapt.core.ordered.names import FunctionName, OperatorKind, PartitionBy
 from adapt.core.partitioners.uniform import UniformPartitioner
 from tests.core.ordered.chains import partitioned, stateful, stateless
 
@@ -79,4 +79,75 @@ def test_a_stream_without_rows_is_bound() -> None:
 def test_a_column_that_will_not_do_is_named_with_its_operator(columns: dict[str, pa.Array], told: str) -> None:
     with pytest.raises(BadInput) as refused:
         bind(Chain((partitioned("by key"), stateless("priced", cost="cost"))), columns)
+    assert told in str(refused.value)
+
+
+def function(name: str, kind: OperatorKind, of: FunctionName, key: str | None = None) -> Operator:
+    return Operator(name, kind, key, 4 if key else None, function=of)
+
+
+CLICKS = {
+    "ts": pa.array([5, 59, 60, 60, 200]),
+    "key": pa.array([1, 2, 1, 2, 1]),
+    "page": pa.array(["view", "cart", "search", "checkout", "view"]),
+    "item": pa.array([3, 4, 5, 6, 7]),
+}
+SESSIONS = (
+    function("project", OperatorKind.STATELESS, FunctionName.PROJECT),
+    function("sessions", OperatorKind.PARTITIONED, FunctionName.SESSION_PAGES, "key"),
+    function("mean", OperatorKind.STATEFUL, FunctionName.MEAN_PAGES),
+)
+
+
+def test_a_punctuation_follows_the_last_row_of_each_stretch_that_has_rows_and_one_the_last_of_all() -> None:
+    chain = bind(Chain(SESSIONS, Punctuations(every_us=60)), CLICKS)
+    assert chain.punctuations.tolist() == [2, 5, 7, 8]
+    assert chain.tuples[chain.punctuations, 0].tolist() == [60, 120, 240, END]
+    assert chain.rows == 5
+    assert bind(Chain(SESSIONS, Punctuations()), CLICKS).punctuations.tolist() == [5]
+    none = bind(Chain(SESSIONS, Punctuations(every_us=60)), {name: column[:0] for name, column in CLICKS.items()})
+    assert none.punctuations.tolist() == [0]
+
+
+def test_operators_read_what_they_need_and_columns_are_named_once() -> None:
+    chain = Chain(SESSIONS, Punctuations("at"))
+    assert columns_of(chain) == ("key", "ts", "page", "at")
+    bound = bind(Chain(SESSIONS, Punctuations()), CLICKS)
+    assert [set(operator.fields) for operator in bound.operators] == [
+        {"key key", "ts", "page"},
+        {"key key", "ts", "page"},
+        {"pages", "kinds"},
+    ]
+    assert bound.gives == ("pages", "sessions")
+    assert bound.tuples[:5, bound.fields.index("page")].tolist() == [0, 1, 3, 2, 0]
+
+
+def test_fields_that_a_later_operator_reads_are_passed_on_and_others_are_not() -> None:
+    hours = function("hours", OperatorKind.STATELESS, FunctionName.HOUR)
+    pairs = function("pairs", OperatorKind.PARTITIONED, FunctionName.BASKET_PAIRS, "key")
+    bound = bind(Chain((hours, pairs)), CLICKS)
+    assert set(bound.operators[0].fields) == {"ts", "key key", "item"}
+    assert set(bound.operators[0].gives) == set(bound.operators[1].fields) == {"key key", "item", "hour"}
+
+
+@pytest.mark.parametrize(
+    ("operators", "changed", "told"),
+    [
+        (SESSIONS, {"ts": pa.array([5, 4, 6, 7, 8])}, "column 'ts' goes back in time in row 1"),
+        (SESSIONS, {"page": pa.array(["view", "card", "view", "view", "view"])}, "texts other than view, cart"),
+        (SESSIONS, {"page": pa.array([1, 2, 3, 4, 5])}, "column 'page' is of type int64, not one of view"),
+        (SESSIONS, {"ts": pa.array([1, None, 2, 3, 4])}, "column 'ts' has rows without a value"),
+        (SESSIONS, {"ts": pa.array([-1, 1, 2, 3, 4])}, "operator 'sessions': column 'ts' is -1 in row 0"),
+        (
+            (*SESSIONS[:2], function("again", OperatorKind.PARTITIONED, FunctionName.SESSION_PAGES, "key")),
+            {},
+            "operator 'again' reads the key key, which does not come past operator 'sessions'",
+        ),
+    ],
+)
+def test_what_operators_cannot_read_is_named(
+    operators: tuple[Operator, ...], changed: dict[str, pa.Array], told: str
+) -> None:
+    with pytest.raises(BadInput) as refused:
+        bind(Chain(operators, Punctuations(every_us=60)), {**CLICKS, **changed})
     assert told in str(refused.value)

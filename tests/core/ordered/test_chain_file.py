@@ -3,7 +3,7 @@
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.core.ordered.chain import Chain, Operator, PythonFunction
+from adapt.core.ordered.chain import Chain, Operator, Punctuations, PythonFunction
 from adapt.core.ordered.chain_file import read_chain
 from adapt.core.ordered.names import FunctionName, OperatorKind, PartitionBy
 
@@ -45,6 +45,17 @@ def test_a_chain_of_every_kind_is_read_in_its_order() -> None:
             Operator("top", OperatorKind.STATEFUL),
         )
     )
+
+
+def test_punctuations_are_read_with_their_column_and_how_often_they_come() -> None:
+    counting = '[[operator]]\nname = "top"\nkind = "stateful"\nfunction = "final-top-30"\n'
+    pages = '[[operator]]\nname = "pages"\nkind = "stateful"\nfunction = "mean-pages"\n'
+    for text, expected in (
+        ("[punctuations]", Punctuations()),
+        ('[punctuations]\ncolumn = "at"\nevery = "1h"', Punctuations("at", 3_600_000_000)),
+    ):
+        assert read_chain(f"{text}\n{counting}").punctuations == read_chain(f"{pages}{text}").punctuations == expected
+    assert read_chain('[[operator]]\nname = "parse"\nkind = "stateless"').punctuations is None
 
 
 def operator(lines: str) -> str:
@@ -93,6 +104,19 @@ def operator(lines: str) -> str:
         (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "plan"'), "whose channels are its partitions"),
         (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "has"'), "no by 'has'; did you mean 'hash'?"),
         (operator('kind = "stateless"\nfunction = "count"'), "count is for one that is partitioned"),
+        (
+            operator('kind = "stateful"\nfunction = "final-top-30"'),
+            "runs final-top-30, which waits for punctuations, and there are none; add [punctuations]",
+        ),
+        (
+            operator('kind = "partitioned"\nkey = "item"\npartitions = 4\nfunction = "final-top-30"'),
+            'counts by a field that comes into being in the chain; write key = "counted"',
+        ),
+        ("punctuations = 3", "punctuations is no table; write it as [punctuations]"),
+        ('[punctuations]\nevry = "1h"', "[punctuations] has an unknown field 'evry'; did you mean 'every'?"),
+        ('[punctuations]\nevery = "often"', "[punctuations]: every is"),
+        ('[punctuations]\nevery = "0"', "punctuations come every 1 microsecond or more, not 0"),
+        ('[punctuations]\ncolumn = ""', "the punctuations have a column without a name"),
         (operator('kind = "stateless"\nfunction = "cont"'), "there is no function 'cont'; did you mean 'count'?"),
         (
             operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nfunction = "count"\ncost = 1'),

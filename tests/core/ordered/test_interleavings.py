@@ -5,12 +5,16 @@ import sys
 import time
 from collections.abc import Iterator
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from adapt.core.ordered import kernel, threads
-from adapt.core.ordered.bound import BoundChain
-from adapt.core.ordered.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.bound import BoundChain, bind
+from adapt.core.ordered.chain import Chain, Operator, Punctuations
+from adapt.core.ordered.names import FunctionName, Heuristic, OperatorKind, Reorder, Worklist
 from adapt.core.ordered.outcome import WorkersRun
+from adapt.core.ordered.roles import COUNTED
 from adapt.core.ordered.serial import run_serially
 from adapt.core.ordered.settings import RunSettings
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
@@ -77,6 +81,29 @@ def test_every_timed_tuple_leaves_once_even_where_all_are_dropped() -> None:
     assert done.egress.tuples == 0
     assert [tally.inputs for tally in done.operators] == [60, 60, 60, 0]
     assert len(marks.processing_s()) == 7
+
+
+def baskets(rows: int) -> BoundChain:
+    """Large baskets of an hour, whose pairs are counted at each full hour; more partitions than a queue has places."""
+    named = {
+        "hours": Operator("hours", OperatorKind.STATELESS, function=FunctionName.HOUR),
+        "pairs": Operator("pairs", OperatorKind.PARTITIONED, "key", 3, function=FunctionName.BASKET_PAIRS),
+        "counts": Operator("counts", OperatorKind.PARTITIONED, COUNTED, 20, function=FunctionName.WINDOW_TOP_100),
+        "top": Operator("top", OperatorKind.STATEFUL, function=FunctionName.WINDOW_TOP_100),
+    }
+    times = np.sort(np.random.default_rng(1).integers(0, 3 * 3_600_000_000, rows))
+    columns = {"ts": pa.array(times), "key": pa.array(np.arange(rows) % 2), "item": pa.array(np.arange(rows) % 37)}
+    return bind(Chain(tuple(named.values()), Punctuations(every_us=3_600_000_000)), columns)
+
+
+@pytest.mark.parametrize(("reorder", "worklist"), [scheme for scheme in SCHEMES if scheme[0] is not Reorder.RETRY])
+def test_windows_end_for_all_partitions_where_the_stream_says(reorder: Reorder, worklist: Worklist) -> None:
+    chain = baskets(90)
+    for workers, batch, ring in ((1, 1, 16), (3, 4, 8)):
+        settings = RunSettings(workers, reorder, worklist, ring=ring, queue=16, batch=batch, mark_every=7, checked=True)
+        done = assert_ordered(chain, settings)
+        assert done.egress.tuples > 100
+        assert (done.marks.left > 0).all()
 
 
 def test_tuples_of_a_busy_partition_are_left_to_who_is_inside() -> None:
