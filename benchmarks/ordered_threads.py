@@ -5,12 +5,10 @@ thread of Python that puts them in order with a queue, a lock, and a dictionary 
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
-from time import process_time
 
 import numpy as np
 import pyarrow as pa
-from ratio import Ratio, holds
+from ratio import cpu_measured, holds
 
 from adapt.core.ordered.bound import bind
 from adapt.core.ordered.chain import Chain, Operator
@@ -33,11 +31,7 @@ def main() -> int:
     def theirs() -> None:
         python_threads(chain.tuples[:, -1].tolist(), workers=1)
 
-    ours()
-    theirs()
-    pairs = [(_cpu_s(ours), _cpu_s(theirs)) for _ in range(REPEATS)]
-    best_s = (min(times) for times in zip(*pairs, strict=True))
-    ratio = Ratio(tuple(reference_s / own_s for own_s, reference_s in pairs), *best_s)
+    ratio = cpu_measured(ours, theirs, REPEATS)
     return 0 if holds("an empty stateless operator against threads of Python, by CPU time", ratio, LEAST_RATIO) else 1
 
 
@@ -66,12 +60,6 @@ def python_threads(values: list[int], workers: int) -> list[int]:
     for thread in threads:
         thread.join()
     return out
-
-
-def _cpu_s(work: Callable[[], object]) -> float:
-    start = process_time()
-    work()
-    return process_time() - start
 
 
 if __name__ == "__main__":

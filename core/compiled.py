@@ -11,8 +11,9 @@ from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_WITHIN: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Without what a caller outside compiled code would need, which takes longer to compile than many a part."""
+_WITHIN: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": False}
+"""Without what a caller outside compiled code would need, which takes longer to compile than many a part. The last is
+said since parts would take it over from who calls them."""
 
 
 def compiled(function: Function) -> Function:
@@ -47,6 +48,14 @@ def compiled(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """A part of kernels: callable from them only, compiled into them, never kept by itself."""
     return cast(Function, numba.njit(**_WITHIN)(function))
+
+
+def flattened(function: Function) -> Function:
+    """As `inlined`, and never left as a call: for what a kernel does tuple by tuple, where a call takes as long.
+
+    To be used where there are few callers, since each has a copy that must be compiled.
+    """
+    return cast(Function, numba.njit(**{**_WITHIN, "forceinline": True})(function))
 
 
 class AtAddress:

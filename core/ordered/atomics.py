@@ -48,6 +48,17 @@ def _store(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG
     return types.void(types.int64, types.int64, types.int64), generate
 
 
+def _fixed(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001
+    """A word that nobody writes while the kernel runs, so that it need not be read again after each store."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        word = builder.load(_at(builder, *arguments[:2]), align=8)
+        word.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return word
+
+    return types.int64(types.int64, types.int64), generate
+
+
 def _load_atomic(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001
     """A word, sequentially consistent."""
 
@@ -143,8 +154,11 @@ def _rest_us(typing: Any, us: Any) -> Any:  # noqa: ARG001
     return types.void(types.int64), generate
 
 
-def _sink(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
-    """Write a word that nobody reads, so that the work it is made of is done."""
+def _put(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
+    """As `store`, and never left out, nor made wider: for work that nobody reads, and for loops over a few words.
+
+    What a compiler puts before a loop over wide words takes longer than a few words do.
+    """
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[2], _at(builder, *arguments[:2]), "monotonic", 8)
@@ -185,8 +199,29 @@ def _release(typing: Any, address: Any) -> Any:  # noqa: ARG001
     return types.void(types.int64), generate
 
 
+def _seldom(typing: Any) -> Any:  # noqa: ARG001
+    """Said within a part of a kernel that is seldom come to: it stays a call, and the ways past it stay short."""
+
+    def generate(context: Any, builder: Any, _: Any, __: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+def _short_loops(typing: Any) -> Any:  # noqa: ARG001
+    """Said within a part of a kernel whose loops have few rounds: they stay as they are written."""
+
+    def generate(context: Any, builder: Any, _: Any, __: Any) -> Any:
+        builder.function.attributes.add("optsize")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
 load: Callable[[int, int], int] = _intrinsic(_load)
 store: Callable[[int, int, int | np.int64], None] = _intrinsic(_store)
+fixed: Callable[[int, int], int] = _intrinsic(_fixed)
 load_atomic: Callable[[int, int], int] = _intrinsic(_load_atomic)
 publish: Callable[[int, int, int], None] = _intrinsic(_publish)
 fetch_add: Callable[[int, int, int], int] = _intrinsic(_fetch_add)
@@ -196,7 +231,9 @@ operate: Callable[[int, int, int, int, int], int] = _intrinsic(_operate)
 clock_ns: Callable[[], int] = _intrinsic(_clock_ns)
 give_way: Callable[[], None] = _intrinsic(_give_way)
 rest_us: Callable[[int], None] = _intrinsic(_rest_us)
-sink: Callable[[int, int, int | np.int64], None] = _intrinsic(_sink)
+put: Callable[[int, int, int | np.int64], None] = _intrinsic(_put)
 allocate: Callable[[int], int] = _intrinsic(_allocate)
 reallocate: Callable[[int, int], int] = _intrinsic(_reallocate)
 release: Callable[[int], None] = _intrinsic(_release)
+seldom: Callable[[], None] = _intrinsic(_seldom)
+short_loops: Callable[[], None] = _intrinsic(_short_loops)

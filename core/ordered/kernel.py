@@ -23,19 +23,23 @@ Source: ordered streams, sections 3 (Figure 4), 4 (Figure 7) and 6.
 
 import numpy as np
 
-from adapt.core.compiled import compiled, inlined
+from adapt.core.compiled import compiled, flattened, inlined
 from adapt.core.ordered.atomics import (
     clock_ns,
     exchange,
     fetch_add,
+    fixed,
     give_way,
     load,
     load_atomic,
     operate,
     publish,
+    put,
     release,
     replace,
     rest_us,
+    seldom,
+    short_loops,
     store,
 )
 
@@ -116,7 +120,7 @@ _LEAST = 1e-9
 
 @inlined
 def _operator(header: int, number: int) -> int:
-    return load(header, OPERATORS) + 8 * OPERATOR_WORDS * number
+    return fixed(header, OPERATORS) + 8 * OPERATOR_WORDS * number
 
 
 @inlined
@@ -124,20 +128,26 @@ def _count(tally: int, what: int, more: int) -> None:
     store(tally, what, load(tally, what) + more)
 
 
-@inlined
+@flattened
 def _copy(source: int, place: int, words: int) -> None:
     for at in range(words):
-        store(place, at, load(source, at))
+        put(place, at, load(source, at))
 
 
 @inlined
 def _part(operator: int, partition: int) -> int:
-    return load(operator, PARTS) + 8 * PART_WORDS * partition
+    return fixed(operator, PARTS) + 8 * PART_WORDS * partition
 
 
 @inlined
 def _partition_queue(operator: int, partition: int) -> int:
-    return load(operator, PARTITION_QUEUES) + 8 * partition * (load(operator, QUEUE_MASK) + 1)
+    return fixed(operator, PARTITION_QUEUES) + 8 * partition * (fixed(operator, QUEUE_MASK) + 1)
+
+
+@inlined
+def _given(operator: int, serial: int) -> int:
+    """Where a tuple stands in the queue."""
+    return fixed(operator, QUEUE) + 8 * (serial & fixed(operator, QUEUE_MASK)) * fixed(operator, IN_WORDS)
 
 
 # Into a worklist
@@ -165,29 +175,29 @@ def _partition_of(operator: int, serial: int, mark: int, fields: int) -> int:
         return 0
     if mark >= PUNCTUATION:
         return _copy_of(mark)
-    at, table = load(operator, KEY_AT), load(operator, PARTITION_OF)
+    at, table = fixed(operator, KEY_AT), fixed(operator, PARTITION_OF)
     if table:
         return load(table, load(fields, at))
     word = serial if at < 0 else load(fields, at)
-    return int(np.int64(_mixed(np.uint64(word)) % np.uint64(load(operator, PARTITIONS))))
+    return int(np.int64(_mixed(np.uint64(word)) % np.uint64(fixed(operator, PARTITIONS))))
 
 
 @inlined
 def _enqueue(operator: int, serial: int, mark: int, fields: int) -> None:
     """Write a tuple into its slot; it has come when the tail is published."""
-    slot = serial & load(operator, QUEUE_MASK)
-    size = load(operator, IN_WORDS)
-    place = load(operator, QUEUE) + 8 * slot * size
+    slot = serial & fixed(operator, QUEUE_MASK)
+    size = fixed(operator, IN_WORDS)
+    place = fixed(operator, QUEUE) + 8 * slot * size
     store(place, MARK, mark)
     _copy(fields, place + 8, size - 1)
-    if not load(operator, MASTER):
+    if not fixed(operator, MASTER):
         return
     partition = _partition_of(operator, serial, mark, place + 8)
     part = _part(operator, partition)
     tail = load(part, PART_TAIL)
-    mask = load(operator, QUEUE_MASK)
+    mask = fixed(operator, QUEUE_MASK)
     store(_partition_queue(operator, partition), tail & mask, serial)
-    store(load(operator, MASTER), slot, partition)
+    store(fixed(operator, MASTER), slot, partition)
     publish(part, PART_TAIL, tail + 1)
 
 
@@ -209,6 +219,7 @@ def _enqueue_copies(operator: int, serial: int, mark: int, fields: int) -> int:
 
     What times it goes with the last copy.
     """
+    seldom()
     copied, copies = load(operator, COPIED), load(operator, PARTITIONS)
     written = serial - load(operator, TAIL)
     more = min(copies - copied, _room(operator, copies + written) - written)
@@ -222,19 +233,19 @@ def _enqueue_copies(operator: int, serial: int, mark: int, fields: int) -> int:
 @inlined
 def _now_ns(header: int) -> int:
     """By the machine's clock, or the model's in a model."""
-    return load(header, NOW_NS) if load(header, MODELLED) else clock_ns()
+    return load(header, NOW_NS) if fixed(header, MODELLED) else clock_ns()
 
 
 @inlined
 def _take_in(header: int, operator: int, row: int, serial: int) -> int:
     """A row of the ingress, for which there is room; how many tuples it becomes."""
-    fields = load(header, INGRESS) + 8 * row * (load(operator, IN_WORDS) - 1)
-    every, mark = load(header, MARK_EVERY), 0
+    fields = fixed(header, INGRESS) + 8 * row * (fixed(operator, IN_WORDS) - 1)
+    every, mark = fixed(header, MARK_EVERY), 0
     if every and row % every == 0:
         mark = row // every + 1
         gap_ns = load(header, GAP_NS)
         fed_ns = row * gap_ns if gap_ns else _now_ns(header)
-        store(load(header, MARKS), MARK_WORDS * (mark - 1) + MARK_FED, fed_ns)
+        store(fixed(header, MARKS), MARK_WORDS * (mark - 1) + MARK_FED, fed_ns)
     if row < load(header, PUNCTUATION_ROW):
         _enqueue(operator, serial, mark, fields)
         return 1
@@ -249,7 +260,7 @@ def _take_in(header: int, operator: int, row: int, serial: int) -> int:
 @inlined
 def _feed(header: int, least: int) -> bool:
     """Take tuples of the ingress in, if there is room for at least so many and nobody else does."""
-    rows = load(header, ROWS)
+    rows = fixed(header, ROWS)
     first = _operator(header, 0)
     if load_atomic(header, FED) >= rows or exchange(header, FEEDING, 1):
         return False
@@ -285,39 +296,53 @@ def _feed_rows(header: int, first: int, rows: int, room: int) -> int:
 
 
 @inlined
+def _time_leaving(header: int, mark: int) -> None:
+    """A timed tuple leaves the chain."""
+    seldom()
+    number = (mark & (COPY - 1)) - 1
+    store(load(header, MARKS), MARK_WORDS * number + MARK_LEFT, _now_ns(header))
+
+
+@inlined
+def _keep(header: int, left: int, fields: int, words: int) -> None:
+    """One of the first tuples that leave is kept."""
+    seldom()
+    _copy(fields, load(header, KEPT) + 8 * left * words, words)
+
+
+@flattened
 def _leave(header: int, operator: int, outputs: int, count: int) -> None:
     """Outputs of the last operator leave the chain."""
-    size = load(operator, OUT_WORDS)
+    size = fixed(operator, OUT_WORDS)
     fold = np.uint64(load(header, EGRESS_HASH))
     left = load(header, EGRESS_TUPLES)
-    keep, kept = load(header, KEEP), load(header, KEPT)
+    keep = fixed(header, KEEP)
     for output in range(count):
         place = outputs + 8 * output * size
         mark = load(place, MARK)
         if mark & (COPY - 1):
-            number = (mark & (COPY - 1)) - 1
-            store(load(header, MARKS), MARK_WORDS * number + MARK_LEFT, _now_ns(header))
+            _time_leaving(header, mark)
         if mark >= PUNCTUATION:
             continue
         for at in range(1, size):
             fold = (fold ^ np.uint64(load(place, at))) * np.uint64(_FOLD)
             fold = fold ^ (fold >> np.uint64(32))
         if left < keep:
-            _copy(place + 8, kept + 8 * left * (size - 1), size - 1)
+            _keep(header, left, place + 8, size - 1)
         left += 1
     store(header, EGRESS_HASH, np.int64(fold))
     store(header, EGRESS_TUPLES, left)
 
 
-@inlined
+@flattened
 def _send_down(header: int, operator: int, outputs: int, count: int) -> int:
     """Hand outputs on, as many as there is room for; how many those are."""
-    number = load(operator, NUMBER)
-    if number == load(header, CHAIN) - 1:
+    number = fixed(operator, NUMBER)
+    if number == fixed(header, CHAIN) - 1:
         _leave(header, operator, outputs, count)
         return count
     down = operator + 8 * OPERATOR_WORDS
-    size = 8 * load(operator, OUT_WORDS)
+    size = 8 * fixed(operator, OUT_WORDS)
     room = _room(down, count)
     sent, tail = 0, load(down, TAIL)
     serial, end = tail, tail + room
@@ -339,17 +364,17 @@ def _send_down(header: int, operator: int, outputs: int, count: int) -> int:
 
 @inlined
 def _slot(operator: int, serial: int) -> int:
-    return load(operator, SLOTS) + 8 * SLOT_WORDS * (serial & load(operator, RING_MASK))
+    return fixed(operator, SLOTS) + 8 * SLOT_WORDS * (serial & fixed(operator, RING_MASK))
 
 
 @inlined
 def _outputs(operator: int, serial: int) -> int:
     """Where the outputs of a serial number stand in the ring."""
-    slot = serial & load(operator, RING_MASK)
-    return load(operator, OUTPUTS) + 8 * slot * load(operator, SLOT_OUTPUT_WORDS)
+    slot = serial & fixed(operator, RING_MASK)
+    return fixed(operator, OUTPUTS) + 8 * slot * fixed(operator, SLOT_OUTPUT_WORDS)
 
 
-@inlined
+@flattened
 def _send_ready(header: int, tally: int, operator: int) -> bool:
     """Send what is next for as long as it is there; whether the next operator is full. For the one who has the flag."""
     while True:
@@ -358,7 +383,7 @@ def _send_ready(header: int, tally: int, operator: int) -> bool:
         if load_atomic(slot, TICKET) != serial + 1:
             return False
         held, sent, block = load(slot, HELD), load(operator, SENT), load(slot, BLOCK)
-        outputs = (block if block else _outputs(operator, serial)) + 8 * sent * load(operator, OUT_WORDS)
+        outputs = (block if block else _outputs(operator, serial)) + 8 * sent * fixed(operator, OUT_WORDS)
         sent += _send_down(header, operator, outputs, held - sent)
         if sent < held:
             store(operator, SENT, sent)
@@ -373,7 +398,7 @@ def _send_ready(header: int, tally: int, operator: int) -> bool:
         publish(operator, NEXT, serial + covered)
 
 
-@inlined
+@flattened
 def _drain(header: int, tally: int, operator: int) -> None:
     """Send what is ready, unless somebody does; nothing ready is left when nobody is inside and the next has room."""
     while not exchange(operator, FLAG, 1):
@@ -386,10 +411,17 @@ def _drain(header: int, tally: int, operator: int) -> None:
 
 
 @inlined
+def _drain_apart(header: int, tally: int, operator: int) -> None:
+    """The same as a call, for wherever one more is not felt."""
+    seldom()
+    _drain(header, tally, operator)
+
+
+@inlined
 def _drain_if_ready(header: int, tally: int, operator: int) -> None:
     serial = load_atomic(operator, NEXT)
     if load_atomic(_slot(operator, serial), TICKET) == serial + 1:
-        _drain(header, tally, operator)
+        _drain_apart(header, tally, operator)
 
 
 @inlined
@@ -428,10 +460,11 @@ def _rest(header: int, moved: int, rounds: int) -> tuple[int, int]:
 @inlined
 def _await_room(header: int, tally: int, operator: int, end: int) -> None:
     """Until the serial numbers before `end` have room in the ring: the paper's blocked worker."""
+    seldom()
     moved, rounds = -1, 0
     while end > load_atomic(operator, NEXT) + load(header, RING) and not load_atomic(header, STOP):
         _count(tally, RETRIES, 1)
-        _drain(header, tally, operator)
+        _drain_apart(header, tally, operator)
         moved, rounds = _rest(header, moved, rounds)
 
 
@@ -440,14 +473,14 @@ def _send(
     header: int, tally: int, operator: int, serial: int, tuples: int, outputs: int, held: int, block: int
 ) -> None:
     """Put a batch into the ring, or the address of the block that its outputs stand in, and send what is ready."""
-    reorder = load(header, REORDER)
+    reorder = fixed(header, REORDER)
     if reorder == RETRY:
         _await_room(header, tally, operator, serial + tuples)
         if load_atomic(header, STOP):
             release(block)
             return
         if not block:
-            _copy(outputs, _outputs(operator, serial), held * load(operator, OUT_WORDS))
+            _copy(outputs, _outputs(operator, serial), held * fixed(operator, OUT_WORDS))
     if reorder == LOCK:
         while exchange(operator, FLAG, 1):
             if load_atomic(header, STOP):
@@ -463,17 +496,17 @@ def _send(
         _send_ready(header, tally, operator)
         exchange(operator, FLAG, 0)
     else:
-        _drain(header, tally, operator)
+        _drain_apart(header, tally, operator)
 
 
 # One batch
 
 
-@inlined
+@flattened
 def _unmarked(operator: int, outputs: int, count: int) -> None:
-    size = load(operator, OUT_WORDS)
+    size = fixed(operator, OUT_WORDS)
     for output in range(count):
-        store(outputs, output * size, 0)
+        put(outputs, output * size, 0)
 
 
 @inlined
@@ -499,27 +532,28 @@ def _run_marked(header: int, tally: int, operator: int, partition: int, given: i
 
     The last copy of a punctuation is an output of its own, behind the others; room for it there always is.
     """
-    mark, words = load(given, MARK), load(operator, OUT_WORDS)
+    seldom()
+    mark, words = load(given, MARK), fixed(operator, OUT_WORDS)
     number = mark & (COPY - 1)
-    if number and load(operator, NUMBER) == 0:
-        store(load(header, MARKS), MARK_WORDS * (number - 1) + MARK_ENTERED, clock_ns())
+    if number and fixed(operator, NUMBER) == 0:
+        store(fixed(header, MARKS), MARK_WORDS * (number - 1) + MARK_ENTERED, clock_ns())
     count, called = 0, 0
     if mark < PUNCTUATION:
-        called = load(operator, FUNCTION)
+        called = fixed(operator, FUNCTION)
     else:
         _count_bare(tally, operator, partition)
         if mark < BARE:
             called = load(operator, CLOSING)
     if called:
-        count = operate(called, load(operator, WORDS), partition, given + 8, outputs + 8)
+        count = operate(called, fixed(operator, WORDS), partition, given + 8, outputs + 8)
     if count < 0:
         return count, 0
-    block = load(outputs, 1) if count > load(operator, MOST) else 0
+    block = load(outputs, 1) if count > fixed(operator, MOST) else 0
     if block:
         outputs = block
     _unmarked(operator, outputs, count)
     if PUNCTUATION <= mark < BARE:
-        if partition == load(operator, PARTITIONS) - 1:
+        if partition == fixed(operator, PARTITIONS) - 1:
             _count(tally, BARE_MADE, 1)
             _hand_on(given, outputs + 8 * count * words, mark, words)
             count += 1
@@ -541,16 +575,14 @@ def _run(
     How many tuples were done before it; their outputs, below 0 if the function failed; the block of that tuple, 0 if
     there is none, and its outputs.
     """
-    size, most, made = 8 * load(operator, OUT_WORDS), load(operator, MOST), 0
+    size, most, made = 8 * fixed(operator, OUT_WORDS), fixed(operator, MOST), 0
     for number in range(tuples):
-        slot = (serial + number) & load(operator, QUEUE_MASK)
-        given = load(operator, QUEUE) + 8 * slot * load(operator, IN_WORDS)
-        place = outputs + made * size
+        given, place = _given(operator, serial + number), outputs + made * size
         block = 0
         if load(given, MARK):
             count, block = _run_marked(header, tally, operator, partition, given, place)
         else:
-            count = operate(load(operator, FUNCTION), load(operator, WORDS), partition, given + 8, place + 8)
+            count = operate(fixed(operator, FUNCTION), fixed(operator, WORDS), partition, given + 8, place + 8)
             if count > most:
                 block = load(place, 1)
                 _unmarked(operator, block, count)
@@ -585,7 +617,7 @@ def _check_out(header: int, operator: int, partition: int) -> None:
         fetch_add(_part(operator, partition), INSIDE, -1)
 
 
-@inlined
+@flattened
 def _bits(number: int) -> int:
     bits = 0
     while number > 0:
@@ -594,22 +626,62 @@ def _bits(number: int) -> int:
     return bits
 
 
-@inlined
-def _process(header: int, tally: int, scratch: int, operator: int, partition: int, serial: int, tuples: int) -> None:
-    """Run the operator over a batch that this worker has claimed, and send its outputs."""
-    ahead = serial + tuples - load_atomic(operator, NEXT)
+@flattened
+def _count_ahead(tally: int, operator: int, end: int) -> None:
+    """How much of the ring is in use, as a batch that ends there is claimed."""
+    ahead = end - load_atomic(operator, NEXT)
     if ahead > load(tally, FULLEST):
         store(tally, FULLEST, ahead)
     _count(tally, FILLED + _bits(ahead), 1)
+
+
+@inlined
+def _fail(header: int, operator: int, made: int) -> None:
+    """Its function failed, and the run ends."""
+    seldom()
+    store(header, AT_FAULT, load(operator, NUMBER))
+    store(header, FAULT, made)
+    replace(header, STOP, GOES_ON, FAULTY)
+
+
+@flattened
+def _process_plain(header: int, tally: int, operator: int, serial: int) -> None:
+    """`_process` for one tuple without a mark, of an operator without state, ordered by `CLAIM`.
+
+    It does the same by a short way: an empty operator takes less time than what the general one asks and puts aside.
+    """
+    _count_ahead(tally, operator, serial + 1)
+    given, outputs = _given(operator, serial), _outputs(operator, serial)
+    made = operate(fixed(operator, FUNCTION), fixed(operator, WORDS), 0, given + 8, outputs + 8)
+    if made < 0:
+        _fail(header, operator, made)
+        return
+    slot = _slot(operator, serial)
+    if made > fixed(operator, MOST):
+        outputs = load(outputs, 1)
+        store(slot, BLOCK, outputs)
+    _unmarked(operator, outputs, made)
+    _count(tally, DONE, 1)
+    _count(tally, MADE, made)
+    store(slot, COVERED, 1)
+    store(slot, HELD, made)
+    publish(slot, TICKET, serial + 1)
+    _drain(header, tally, operator)
+
+
+@inlined
+def _process(header: int, tally: int, scratch: int, operator: int, partition: int, serial: int, tuples: int) -> None:
+    """Run the operator over a batch that this worker has claimed, and send its outputs."""
+    seldom()
+    short_loops()
+    _count_ahead(tally, operator, serial + tuples)
     _check_in(header, tally, operator, partition, serial, tuples)
     end = serial + tuples
     while serial < end:
-        outputs = scratch if load(header, REORDER) == RETRY else _outputs(operator, serial)
+        outputs = scratch if fixed(header, REORDER) == RETRY else _outputs(operator, serial)
         done, made, block, held = _run(header, tally, operator, partition, serial, end - serial, outputs)
         if made < 0:
-            store(header, AT_FAULT, load(operator, NUMBER))
-            store(header, FAULT, made)
-            replace(header, STOP, GOES_ON, FAULTY)
+            _fail(header, operator, made)
             return
         _count(tally, DONE, done + (block != 0))
         _count(tally, MADE, made + held)
@@ -631,9 +703,9 @@ def _may_claim_before(header: int, operator: int) -> int:
     With `retry` the ring does not count, but tuples are left alone while the next operator has enough.
     """
     end = load_atomic(operator, TAIL)
-    if load(header, REORDER) != RETRY:
-        return min(end, load_atomic(operator, NEXT) + load(header, RING))
-    if load(operator, NUMBER) < load(header, CHAIN) - 1:
+    if fixed(header, REORDER) != RETRY:
+        return min(end, load_atomic(operator, NEXT) + fixed(header, RING))
+    if fixed(operator, NUMBER) < fixed(header, CHAIN) - 1:
         down = operator + 8 * OPERATOR_WORDS
         if load_atomic(down, TAIL) - load_atomic(down, NEXT) >= load(operator, ENOUGH):
             return 0
@@ -643,22 +715,28 @@ def _may_claim_before(header: int, operator: int) -> int:
 @inlined
 def _until_wrap(operator: int, serial: int) -> int:
     """How many tuples from this one on stand in the ring without a break."""
-    mask = load(operator, RING_MASK)
+    mask = fixed(operator, RING_MASK)
     return mask + 1 - (serial & mask)
 
 
 @inlined
 def _take_shared(header: int, tally: int, scratch: int, operator: int, quota: int) -> int:
     """Work on the one queue of an operator without partitions."""
+    short_loops()
+    plain = fixed(header, REORDER) == CLAIM and not fixed(operator, STATE_KEPT)
     done = 0
     while done < quota and not load_atomic(header, STOP):
         head = load_atomic(operator, HEAD)
-        tuples = min(_may_claim_before(header, operator) - head, load(header, BATCH), _until_wrap(operator, head))
+        tuples = min(_may_claim_before(header, operator) - head, fixed(header, BATCH), _until_wrap(operator, head))
         if tuples <= 0:
             break
-        if replace(operator, HEAD, head, head + tuples):
+        if not replace(operator, HEAD, head, head + tuples):
+            continue
+        if plain and tuples == 1 and not load(_given(operator, head), MARK):
+            _process_plain(header, tally, operator, head)
+        else:
             _process(header, tally, scratch, operator, 0, head, tuples)
-            done += tuples
+        done += tuples
     return done
 
 
@@ -1016,12 +1094,6 @@ def _wake(header: int) -> None:
         if load(me, STATE) == IDLE_STATE:
             _due(me, ASKS, now)
     store(header, IDLERS, 0)
-
-
-@inlined
-def _given(operator: int, serial: int) -> int:
-    """Where a tuple stands in the queue."""
-    return load(operator, QUEUE) + 8 * (serial & load(operator, QUEUE_MASK)) * load(operator, IN_WORDS)
 
 
 @inlined

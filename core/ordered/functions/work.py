@@ -3,7 +3,7 @@
 import numpy as np
 
 from adapt.core.compiled import AtAddress, compiled, inlined
-from adapt.core.ordered.atomics import clock_ns, load, sink, store
+from adapt.core.ordered.atomics import clock_ns, fixed, load, put, seldom, short_loops, store
 from adapt.core.ordered.bound import BoundOperator, Words
 from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Function, Row, Step
 from adapt.core.ordered.functions.mixing import FOLD, MASK, mixed
@@ -107,17 +107,25 @@ def measured_pace() -> int:
     return max(int(_STEPS * 1024 / min(_timed_ns(_STEPS) for _ in range(_TRIES))), 1)
 
 
+@inlined
+def _take(cost: int, words: int, outputs: int) -> None:
+    """Take as many nanoseconds."""
+    seldom()
+    put(outputs, 0, _burnt((cost * fixed(words, PACE)) >> 10))
+
+
 def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
-    fields, at, key_at, has_state = load(words, OWN), load(words, OWN + 1), load(words, OWN + 2), load(words, OWN + 3)
-    seed, whole, share = np.uint64(load(words, OWN + 4)), load(words, OWN + 5), np.uint64(load(words, OWN + 6))
-    cost_at, cost = load(words, OWN + 7), load(words, OWN + 8)
+    short_loops()
+    fields, at = fixed(words, OWN), fixed(words, OWN + 1)
+    seed, whole, share = np.uint64(fixed(words, OWN + 4)), fixed(words, OWN + 5), np.uint64(fixed(words, OWN + 6))
+    cost_at, cost = fixed(words, OWN + 7), fixed(words, OWN + 8)
     if cost_at >= 0:
         cost = load(given, cost_at)
     if cost > 0:
-        sink(outputs, 0, _burnt((cost * load(words, PACE)) >> 10))
+        _take(cost, words, outputs)
     value = np.uint64(load(given, at))
-    if has_state:
-        state, key = load(words, STATE), 0
+    if fixed(words, OWN + 3):
+        state, key, key_at = fixed(words, STATE), 0, fixed(words, OWN + 2)
         if key_at >= 0:
             key = load(given, key_at)
         value = np.uint64(load(state, key)) * np.uint64(_FACTOR) + value
@@ -126,10 +134,10 @@ def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa:
     count = whole
     if share and _mixed(value ^ np.uint64(FOLD)) < share:
         count += 1
-    stride = load(words, STRIDE)
+    stride = fixed(words, STRIDE)
     for copy in range(count):
         for field in range(fields):
-            store(outputs, field, load(given, field))
+            put(outputs, field, load(given, field))
         store(outputs, at, np.int64(_mixed(value + np.uint64(copy)) if copy else value))
         outputs += stride
     return int(count)

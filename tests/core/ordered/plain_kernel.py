@@ -71,16 +71,19 @@ def _uint64(number: Any) -> np.uint64:
 
 _ATOMICS: dict[str, Callable[..., Any]] = {
     "load": _load,
+    "fixed": _load,
     "load_atomic": _load,
     "store": _store,
     "publish": _store,
-    "sink": _store,
+    "put": _store,
     "fetch_add": _fetch_add,
     "exchange": _exchange,
     "replace": _replace,
     "clock_ns": time.monotonic_ns,
     "give_way": lambda: time.sleep(0),
     "rest_us": lambda us: time.sleep(us / 1e6),
+    "seldom": lambda: None,
+    "short_loops": lambda: None,
     "allocate": lambda words: _LIBC.malloc(8 * words),
     "reallocate": lambda address, words: _LIBC.realloc(address, 8 * words),
     "release": lambda address: _LIBC.free(address),
@@ -89,7 +92,9 @@ _ATOMICS: dict[str, Callable[..., Any]] = {
 
 def plain(module: ModuleType, **more: object) -> SimpleNamespace:
     """A compiled module's functions as plain ones."""
-    source = inspect.getsource(module).replace("@compiled", "").replace("@inlined", "")
+    source = inspect.getsource(module)
+    for decorator in ("@compiled", "@inlined", "@flattened"):
+        source = source.replace(decorator, "")
     names: dict[str, Any] = {"__name__": module.__name__ + "_plain"}
     exec(compile(source, f"{module.__name__} in plain Python", "exec"), names)
     names |= _ATOMICS | more

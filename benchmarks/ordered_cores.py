@@ -1,0 +1,183 @@
+"""What a machine with many cores makes of the ordered engine: opt-in, since it takes such a machine alone for minutes.
+
+    python -m benchmarks.ordered_cores --out build/ordered-16-cores.json
+
+Real threads on the cases of Figures 8, 9, 11, 12 and 14 with 1 to as many workers as there are cores, each with its
+throughput, the cores it had, its latency, and whether its egress is that of one worker. Beside each stands what the
+model says for the same case without contention: what is missing is what workers cost each other. The results are
+written as JSON with what is known of the machine. There is no claim: what two cores cannot show is to be seen here.
+"""
+
+import json
+import os
+import platform
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from adapt.core.ordered.bound import BoundChain
+from adapt.core.ordered.contention import Contention
+from adapt.core.ordered.functions.work import measured_pace
+from adapt.core.ordered.model import run_model
+from adapt.core.ordered.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.outcome import WorkersRun
+from adapt.core.ordered.serial import Egress
+from adapt.core.ordered.settings import RunSettings
+from adapt.core.ordered.threads import run_by_workers
+
+FORMAT = "adapt.ordered-cores/1"
+HOW = "python -m benchmarks.ordered_cores --out FILE"
+_LONG_QUEUE = 1 << 16
+_MARKS = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A chain, and how it is run.
+
+    Attributes:
+        figure: Of the paper.
+        what: The chain, in words.
+        chain: It, with its stream.
+        settings: But for the workers.
+    """
+
+    figure: str
+    what: str
+    chain: BoundChain
+    settings: RunSettings
+
+
+def main() -> int:
+    """Run every case and write the archive; without arguments say how."""
+    if len(sys.argv) == 1:
+        print(f"the ordered engine on many cores: skipped, since it wants such a machine alone; run it by {HOW}")
+        return 0
+    options = _parsed()
+    pace = measured_pace()
+    runs = [
+        run
+        for case in cases(options.workers[-1], options.tuples)
+        for run in measured(case, options.workers, options.repeats, pace)
+    ]
+    archive = {"format": FORMAT, "machine": machine(pace), "workers": options.workers, "runs": runs}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(archive, indent=1))
+    print(f"{len(runs)} runs in {options.out}")
+    return 0 if all(run["ordered"] for run in runs) else 1
+
+
+def cases(most: int, tuples: int) -> Iterator[Case]:
+    """Those of the figures that real threads can show; `most` is the number of partitions of the partitioned queue."""
+    from paper.ordered.pipelines import QUERIES, one_partitioned, one_stateless, query
+
+    for name in QUERIES:
+        chain = query(name, tuples, 0, threads=True)
+        for heuristic in (Heuristic.CT, Heuristic.LP, Heuristic.ET, Heuristic.QST):
+            yield Case("8", name, chain, RunSettings(heuristic=heuristic, queue=_LONG_QUEUE))
+        yield Case("14", name, chain, RunSettings(reorder=Reorder.LOCK, queue=_LONG_QUEUE))
+        owned = query(name, tuples, 0, partitions=most, threads=True)
+        yield Case("11", name, owned, RunSettings(worklist=Worklist.PARTITIONED, queue=_LONG_QUEUE))
+    for sigma in (0.1, 0.3, 1.0, 3.0):
+        for worklist, partitions in ((Worklist.HYBRID, 100), (Worklist.PARTITIONED, most)):
+            chain = one_partitioned(tuples, 0, 10.0, partitions, sigma)
+            yield Case("9", f"sigma {sigma:g}", chain, RunSettings(worklist=worklist))
+    for cost_us in (0.1, 1.0, 10.0):
+        chain = one_stateless(tuples, 0, cost_us)
+        for reorder in (Reorder.CLAIM, Reorder.LOCK):
+            yield Case("12", f"{cost_us:g} us", chain, RunSettings(reorder=reorder))
+
+
+def measured(case: Case, workers: Sequence[int], repeats: int, pace: int) -> Iterator[dict[str, Any]]:
+    """The best run of a case by each number of workers, the first of which has the egress that all must have."""
+    expected: Egress | None = None
+    for count in workers:
+        settings = replace(case.settings, workers=count, mark_every=max(len(case.chain.tuples) // _MARKS, 1))
+        runs = [_timed(case.chain, settings, pace) for _ in range(repeats)]
+        expected = expected or runs[0][0].egress
+        is_ordered = all(run.egress == expected for run, _ in runs)
+        best, cores = min(runs, key=lambda timed: timed[0].elapsed_s)
+        modelled = run_model(case.chain, settings, Contention(), np.random.default_rng(0)).run
+        latency_ms = 1e3 * best.marks.processing_s()
+        told = {
+            "figure": case.figure,
+            "case": case.what,
+            "workers": count,
+            "heuristic": settings.heuristic,
+            "worklist": settings.worklist,
+            "reorder": settings.reorder,
+            "tuples_per_s": len(case.chain.tuples) / best.elapsed_s,
+            "model_tuples_per_s": len(case.chain.tuples) / modelled.elapsed_s,
+            "cores": cores,
+            "latency_ms": {
+                "mean": float(latency_ms.mean()),
+                **{f"p{share}": float(np.percentile(latency_ms, share)) for share in (50, 95, 99)},
+            },
+            "busy_s": {tally.name: tally.busy_ns / 1e9 for tally in best.operators},
+            "ordered": is_ordered,
+        }
+        print(f"figure {case.figure}, {case.what}, {count} workers: {told['tuples_per_s']:,.0f} tuples/s", flush=True)
+        yield told
+
+
+def _timed(chain: BoundChain, settings: RunSettings, pace: int) -> tuple[WorkersRun, float]:
+    """A run, and the cores that it had."""
+    start, cpu = perf_counter(), process_time()
+    run = run_by_workers(chain, settings, pace)
+    return run, (process_time() - cpu) / (perf_counter() - start)
+
+
+def machine(pace: int) -> dict[str, Any]:
+    """What is known of the machine and the libraries."""
+    return {
+        "cores": os.cpu_count(),
+        "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "processor": _processor(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        **{library: version(library) for library in ("numba", "llvmlite", "numpy")},
+        "adapt": version("adapt-streams"),
+        "pace": pace,
+    }
+
+
+def _processor() -> str:
+    described = Path("/proc/cpuinfo")
+    if described.exists():
+        for line in described.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _parsed() -> Namespace:
+    parser = ArgumentParser("benchmarks.ordered_cores", description="The ordered engine on a machine with many cores.")
+    parser.add_argument("--out", type=Path, required=True, help="the archive, as JSON")
+    parser.add_argument("--workers", type=_workers, default=_powers(), help="such as 1,2,4,8,16; up to the cores")
+    parser.add_argument("--tuples", type=int, default=300_000, help="that enter a chain")
+    parser.add_argument("--repeats", type=int, default=3, help="of each run; the best counts")
+    return parser.parse_args()
+
+
+def _workers(text: str) -> list[int]:
+    counts = text.split(",")
+    if not all(count.isdecimal() and int(count) for count in counts):
+        raise ArgumentTypeError(f"{text!r} is not a list of numbers from 1 up")
+    return sorted({int(count) for count in counts})
+
+
+def _powers() -> list[int]:
+    """1, 2, 4 and so on up to the number of cores, which is there too."""
+    cores = os.cpu_count() or 1
+    return sorted({cores, *(1 << power for power in range(cores.bit_length()))})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Claim: the model of the ordered engine, given the costs that operators had in some chains, tells within a quarter how
+long one worker of the engine takes for other chains.
+
+Costs are measured in two chains and the model is asked about three others, of the same operators in other places and
+other company. Times are those of CPU, the least of several runs.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from time import process_time
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.ordered.bound import BoundChain, bind
+from adapt.core.ordered.chain import Chain, Operator
+from adapt.core.ordered.contention import Contention
+from adapt.core.ordered.functions.work import measured_pace
+from adapt.core.ordered.model import run_model
+from adapt.core.ordered.names import FunctionName, OperatorKind
+from adapt.core.ordered.settings import RunSettings
+from adapt.core.ordered.threads import run_by_workers
+
+MOST_APART = 0.25
+TUPLES, KEYS, REPEATS = 100_000, 10_000, 9
+
+OPERATORS = {
+    operator.name: operator
+    for operator in (
+        Operator("parse", OperatorKind.STATELESS, cost=1.0),
+        Operator("filter", OperatorKind.STATELESS, cost=0.3, selectivity=0.5),
+        Operator("pairs", OperatorKind.STATELESS, cost=2.0, selectivity=3.0),
+        Operator("sessions", OperatorKind.PARTITIONED, "key", 64, cost=1.0),
+        Operator("count", OperatorKind.PARTITIONED, "key", 64, function=FunctionName.COUNT),
+        Operator("top", OperatorKind.STATEFUL, cost=0.5, selectivity=0.2),
+    )
+}
+
+MEASURED = (("parse", "filter", "sessions"), ("pairs", "count", "top"))
+ASKED = (
+    ("filter", "pairs", "sessions", "top"),
+    ("sessions", "parse", "count"),
+    ("parse", "sessions", "filter", "count", "top"),
+)
+
+
+def main() -> int:
+    """Measure, ask, and run what was asked about; 0 if the claim is met."""
+    pace = measured_pace()
+    costs_us: dict[str, float] = {}
+    for names in MEASURED:
+        costs_us |= measured_us(names, pace)
+    print("costs, us:", ", ".join(f"{name} {cost:.3f}" for name, cost in costs_us.items()))
+    met = [agrees(names, costs_us, pace) for names in ASKED]
+    return 0 if all(met) else 1
+
+
+def chain_of(names: Sequence[str]) -> BoundChain:
+    """A chain of the operators with these names, over keys that are even."""
+    keys = np.random.default_rng(1).integers(0, KEYS, TUPLES)
+    return bind(Chain(tuple(OPERATORS[name] for name in names)), {"key": pa.array(keys)})
+
+
+def measured_us(names: Sequence[str], pace: int) -> dict[str, float]:
+    """What a tuple of each operator costs the engine in a chain, by name: the least of several runs."""
+    chain = chain_of(names)
+    runs = [run_by_workers(chain, RunSettings(), pace).operators for _ in range(REPEATS)]
+    return {name: min(run[at].busy_ns / run[at].inputs for run in runs) / 1000 for at, name in enumerate(names)}
+
+
+def agrees(names: Sequence[str], costs_us: Mapping[str, float], pace: int) -> bool:
+    """Ask the model about a chain, and have the engine run it."""
+    chain = chain_of(names)
+    own = [costs_us[name] for name in names]
+    model_s = run_model(chain, RunSettings(), Contention(), np.random.default_rng(2), own).run.elapsed_s
+    engine_s = min(cpu_s(chain, pace) for _ in range(REPEATS))
+    ratio = model_s / engine_s
+    met = abs(ratio - 1) <= MOST_APART
+    print(
+        f"{' -> '.join(names)}: by the model {model_s:.4f} s, by the engine {engine_s:.4f} s of CPU, "
+        f"ratio {ratio:.2f}, claimed within {MOST_APART:.0%}: {'met' if met else 'NOT MET'}"
+    )
+    return met
+
+
+def cpu_s(chain: BoundChain, pace: int) -> float:
+    """Seconds of CPU that one worker takes."""
+    start = process_time()
+    run_by_workers(chain, RunSettings(), pace)
+    return process_time() - start
+
+
+if __name__ == "__main__":
+    sys.exit(main())
