@@ -17,6 +17,8 @@ from paper.fit.contents import fit
 from paper.fit.scope import Scope as FitScope
 from paper.flux.contents import flux
 from paper.flux.scope import Scope as FluxScope
+from paper.ordered.contents import ordered
+from paper.ordered.scope import Scope as OrderedScope
 from paper.page import write_page
 from paper.partitioning.contents import partitioning
 from paper.partitioning.scope import Scope
@@ -89,6 +91,11 @@ def _fit(options: Namespace) -> Paper[Any]:
     return fit(scope.with_seeds(options.seeds) if options.seeds else scope)
 
 
+def _ordered(options: Namespace) -> Paper[Any]:
+    scope = OrderedScope.quick() if options.quick else OrderedScope()
+    return ordered(scope.with_seeds(options.seeds) if options.seeds else scope)
+
+
 PAPERS = {
     "partitioning": Known(
         (
@@ -103,6 +110,7 @@ PAPERS = {
     ),
     "flux": Known(("core/flux", "core/stage", "paper/flux"), _flux),
     "fit": Known(("core/shedding", "paper/fit"), _fit),
+    "ordered": Known(("core/ordered", "paper/ordered"), _ordered),
 }
 """Every paper by the name that `--only` knows it by."""
 

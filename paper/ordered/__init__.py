@@ -1,0 +1,1 @@
+"""What the paper on ordered streams claims, held against the model of the engine."""

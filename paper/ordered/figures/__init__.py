@@ -1,0 +1,1 @@
+"""What is shown of ordered streams: a file a figure, with its claims."""

@@ -1,0 +1,165 @@
+"""Figure 10: how long tuples take, by what they cost."""
+
+from collections.abc import Mapping, Sequence
+
+from adapt.core.ordered.contention import Contention
+from adapt.core.ordered.names import Worklist
+from adapt.core.ordered.settings import RunSettings
+from adapt.core.table import Column, Kind, Table
+from paper.claims import Claim, Judged, about, above, below
+from paper.experiments import Experiment, Results
+from paper.ordered.figures.shown import (
+    AIM,
+    COST,
+    LATENCY,
+    QUEUE,
+    QUEUES,
+    RATE,
+    all_judged,
+    each,
+    latency,
+    lines,
+    means,
+    over,
+    rate,
+    said,
+)
+from paper.ordered.measured import Pipeline, Ran, Simulated
+from paper.ordered.pipelines import PARTITIONS, one_partitioned
+from paper.ordered.scope import JITTER, Scope, ran
+from paper.report import Shown, averaged, section
+
+_WORKERS = 8
+_CONTENTION = Contention(JITTER)
+_OF_COST = Column("over cost", Kind.RATIO, about="latency over what a tuple costs")
+_FULLEST = Column("in the ring", Kind.NUMBER, "tuples", "the most that wait for earlier ones")
+
+Key = tuple[Worklist, float]
+"""Queue and cost."""
+
+
+def wanted(scope: Scope) -> Sequence[Experiment]:
+    """Both queues with each cost."""
+    return [run for runs in _runs(scope).values() for run in runs]
+
+
+def shown(scope: Scope, results: Results) -> Shown:
+    """Latency over cost."""
+    runs = {key: ran(results, of) for key, of in _runs(scope).items()}
+    table = Table.of(
+        "Figure 10: latency by cost",
+        [QUEUE, COST, *averaged([LATENCY, _OF_COST, RATE, _FULLEST])],
+        [
+            (
+                QUEUES[queue],
+                cost_us,
+                *means(
+                    each(seeds, latency),
+                    _of_cost(seeds, cost_us),
+                    each(seeds, rate),
+                    [float(run.fullest) for run in seeds],
+                ),
+            )
+            for (queue, cost_us), seeds in runs.items()
+        ],
+    )
+    constants = said(_CONTENTION)
+    charts = [
+        lines(
+            "Figure 10: latency by cost",
+            f"{_WORKERS} workers, keys are even. Model: {constants}. Bands: 95 %.",
+            table,
+            COST.name,
+            LATENCY.name,
+            QUEUE.name,
+            log_x=True,
+            log_y=True,
+        )
+    ]
+    told = (
+        f"One partitioned operator with {PARTITIONS} partitions, {_WORKERS} workers, even keys. The model assumes"
+        f" {constants}. What the hybrid queue adds to the cost is the wait for slower tuples with earlier serial"
+        " numbers, and so hangs on the jitter."
+    )
+    return section("Figure 10: latency", [told], charts, [table], _claims(scope, runs))
+
+
+def _of_cost(runs: Sequence[Ran], cost_us: float) -> list[float]:
+    return [1000 * run.latency_ms / cost_us for run in runs]
+
+
+def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
+    found = {}
+    for queue in QUEUES:
+        for cost_us in scope.costs_us:
+            pipeline = Pipeline.of(one_partitioned, scope.few_rows, cost_us=cost_us, partitions=PARTITIONS)
+            found[queue, cost_us] = scope.runs(pipeline, RunSettings(_WORKERS, worklist=queue), _CONTENTION)
+    return found
+
+
+def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
+    worst = max(scope.costs_us, key=lambda cost: sum(_of_cost(runs[Worklist.HYBRID, cost], cost)))
+    best = min(scope.costs_us, key=lambda cost: sum(_of_cost(runs[Worklist.PARTITIONED, cost], cost)))
+    uneven = max(
+        scope.costs_us,
+        key=lambda cost: abs(sum(_gained(runs, cost)) / scope.seeds - 1),
+    )
+    return all_judged(
+        [
+            (
+                Claim(
+                    "Figure 10",
+                    "With the hybrid queue the latency is close to what a tuple costs",
+                    "close",
+                    about(1.0),
+                    f"latency over cost where that is most, at {worst:g} us",
+                    "a tuple waits for slower ones before it; without jitter none would",
+                ),
+                _of_cost(runs[Worklist.HYBRID, worst], worst),
+            ),
+            (
+                Claim(
+                    "Figure 10, target",
+                    f"With the hybrid queue the latency is 1.5 times the cost at most {AIM}",
+                    "< 1.5",
+                    below(1.5),
+                    f"latency over cost where that is most, at {worst:g} us",
+                ),
+                _of_cost(runs[Worklist.HYBRID, worst], worst),
+            ),
+            (
+                Claim(
+                    "Figure 10",
+                    "With the partitioned queue the latency is much higher",
+                    "much higher",
+                    above(1),
+                    f"latency over that with the hybrid queue, at {best:g} us",
+                ),
+                over(runs[Worklist.PARTITIONED, best], runs[Worklist.HYBRID, best], latency),
+            ),
+            (
+                Claim(
+                    "Figure 10, target",
+                    f"With the partitioned queue the latency is at least 20 times the cost {AIM}",
+                    "> 20",
+                    above(20, departs=1),
+                    f"latency over cost where that is least, at {best:g} us",
+                ),
+                _of_cost(runs[Worklist.PARTITIONED, best], best),
+            ),
+            (
+                Claim(
+                    "Figure 10",
+                    "Both queues pass about as many tuples",
+                    "similar",
+                    about(1.0),
+                    f"throughput of hybrid over partitioned where they differ most, at {uneven:g} us",
+                ),
+                _gained(runs, uneven),
+            ),
+        ]
+    )
+
+
+def _gained(runs: Mapping[Key, list[Ran]], cost_us: float) -> list[float]:
+    return over(runs[Worklist.HYBRID, cost_us], runs[Worklist.PARTITIONED, cost_us])

@@ -1,0 +1,143 @@
+"""What is measured of pipelines: runs of the model of the engine."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.ordered.bound import BoundChain
+from adapt.core.ordered.contention import Contention
+from adapt.core.ordered.model import run_model
+from adapt.core.ordered.outcome import WorkersRun
+from adapt.core.ordered.settings import RunSettings
+from paper.experiments import Data
+from paper.ordered.pipelines import PIPELINES
+
+Argument: TypeAlias = int | float | str
+"""What a pipeline is made from, beside its size and its seed."""
+
+_MARKS = 4000
+"""Tuples that are timed in a run, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A pipeline, by the name of the function that makes it and what that is given.
+
+    Attributes:
+        name: Of the function.
+        arguments: By name, in the order of the names.
+        rows: Tuples that enter.
+    """
+
+    name: str
+    arguments: tuple[tuple[str, Argument], ...]
+    rows: int
+
+    @classmethod
+    def of(cls, made: Callable[..., BoundChain], rows: int, **arguments: Argument) -> "Pipeline":
+        """Arguments by name."""
+        return cls(made.__name__, tuple(sorted(arguments.items())), rows)
+
+    def bound(self, seed: int) -> BoundChain:
+        """With its stream."""
+        return PIPELINES[self.name](rows=self.rows, seed=seed, **dict(self.arguments))
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(f'{name} {value}' for name, value in self.arguments)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """A run of the model.
+
+    Attributes:
+        pipeline: What is run.
+        settings: How.
+        contention: What workers cost each other.
+        gap_us: From one arrival to the next; 0, all tuples are there at the start.
+        seed: Of keys, costs and outputs.
+    """
+
+    alone: ClassVar[bool] = False
+    pipeline: Pipeline
+    settings: RunSettings
+    contention: Contention
+    gap_us: float
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """What is measured."""
+        chosen = self.settings
+        return (
+            f"{self.pipeline}, {chosen.workers} workers, {chosen.heuristic}, {chosen.worklist}, {chosen.reorder},"
+            f" seed {self.seed}"
+        )
+
+    @property
+    def needs(self) -> tuple["Simulated", ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
+        """What it did, as a `Ran`."""
+        chain = self.pipeline.bound(self.seed)
+        random = np.random.default_rng([self.seed, 1])
+        ran = run_model(chain, self.settings, self.contention, random, gap_us=self.gap_us)
+        return asdict(Ran.of(len(chain.tuples), ran.run))
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run did.
+
+    Attributes:
+        rate: Tuples that entered a second, over the whole run.
+        latency_ms: Processing latency of the timed tuples between the 20th and the 80th hundredth, on average.
+        p99_ms: Its 99th hundredth.
+        end_to_end_ms: The same with the time before the first operator, on average.
+        shares: Of the time that workers spent, by operator.
+        cost_us: Time of workers on the first operator, waiting included, a tuple.
+        fullest: The most tuples in the ring of an operator that has the most.
+    """
+
+    rate: float
+    latency_ms: float
+    p99_ms: float
+    end_to_end_ms: float
+    shares: list[float]
+    cost_us: float
+    fullest: int
+
+    @classmethod
+    def of(cls, rows: int, run: WorkersRun) -> "Ran":
+        """What is kept of a run that so many tuples entered."""
+        busy = [tally.busy_ns for tally in run.operators]
+        first = run.operators[0]
+        latency = run.marks.processing_s()
+        return cls(
+            rate=rows / run.elapsed_s,
+            latency_ms=_mean_ms(latency),
+            p99_ms=1e3 * float(np.quantile(latency, 0.99)),
+            end_to_end_ms=_mean_ms(run.marks.end_to_end_s()),
+            shares=[each / sum(busy) for each in busy],
+            cost_us=first.busy_ns / first.inputs / 1e3,
+            fullest=max(tally.fullest for tally in run.operators),
+        )
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Ran":
+        """From JSON."""
+        return cls(**data)
+
+
+def every(rows: int) -> int:
+    """Of how many tuples one is timed."""
+    return max(rows // _MARKS, 1)
+
+
+def _mean_ms(seconds: NDArray[np.float64]) -> float:
+    return 1e3 * float(seconds.mean())
