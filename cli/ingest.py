@@ -1,5 +1,6 @@
 """`adapt ingest`: a raw keyed stream becomes a trace."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ import typer
 from adapt.cli.options import ConfOption, ForceOption, MasterOption, command_line, spark_options
 from adapt.cli.output import Format, narrate, narrate_written, show
 from adapt.cli.stages import stages
+from adapt.core.durations import duration_us
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.traces.generators.names import GeneratorName
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 MAPPING_PANEL = "What is what (each a column, or a Spark SQL expression over columns and _path)"
 SOURCE_PANEL = "How the source is written"
+REPAIR_PANEL = "Repairs"
+SHARE_PANEL = "To share a trace"
 GENERATE_PANEL = "Synthetic traces"
 
 OF_GENERATING = (
@@ -27,7 +31,8 @@ OF_GENERATING = (
 )
 OF_BOTH = ("cost", "bytes_")
 OF_READING = (
-    *("key", "time", "stream", "keep", "time_format", "time_zone"),
+    *("key", "time", "stream", "keep", "unique", "time_format", "time_zone"),
+    *("clock", "most_late", "hash_keys", "sample_keys"),
     *("format", "pattern", "delimiter", "quote", "header", "columns", "max_rejects"),
 )
 
@@ -82,6 +87,15 @@ def ingest(
             "--keep", metavar="COLUMN", help="Carry a column along; repeatable.", rich_help_panel=MAPPING_PANEL
         ),
     ] = None,
+    unique: Annotated[
+        str,
+        typer.Option(
+            "--unique",
+            metavar="EXPR",
+            help="Rows alike in this are one: the first in the source; * for all that the trace keeps of a row.",
+            rich_help_panel=MAPPING_PANEL,
+        ),
+    ] = "",
     time_format: Annotated[
         str,
         typer.Option(
@@ -127,6 +141,41 @@ def ingest(
     columns: Annotated[
         str, typer.Option("--columns", metavar="NAME,NAME", help="Names of the columns.", rich_help_panel=SOURCE_PANEL)
     ] = "",
+    clock: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--clock",
+            metavar="STREAMS=LENGTH",
+            help="Set the clock of streams forward: 'fxcm:*=5h', or back: 'east=-2s'; repeatable.",
+            rich_help_panel=REPAIR_PANEL,
+        ),
+    ] = None,
+    most_late: Annotated[
+        str,
+        typer.Option(
+            "--most-late",
+            metavar="LENGTH",
+            help="Refuse rows whose time is further behind that of a row before them in their file.",
+            rich_help_panel=REPAIR_PANEL,
+        ),
+    ] = "",
+    hash_keys: Annotated[
+        bool,
+        typer.Option(
+            "--hash-keys",
+            help="Replace keys by salted hashes. The salt is new each time, or $ADAPT_SALT, and kept nowhere.",
+            rich_help_panel=SHARE_PANEL,
+        ),
+    ] = False,
+    sample_keys: Annotated[
+        str,
+        typer.Option(
+            "--sample-keys",
+            metavar="P%",
+            help="Keep the rows of this share of the keys: all rows of each, always the same keys.",
+            rich_help_panel=SHARE_PANEL,
+        ),
+    ] = "100%",
     max_rejects: Annotated[
         str, typer.Option("--max-rejects", metavar="N|P%", help="Refuse all if more rows than this are bad.")
     ] = "100%",
@@ -312,16 +361,24 @@ def ingest(
     from adapt.traces.mapping import Mapping
     from adapt.traces.rejects import MaxRejects
     from adapt.traces.sources.sniff import ReadOptions
+    from adapt.traces.treatment import Clock, Treatment, parse_sample
 
     names = tuple(name.strip() for name in columns.split(",")) if columns else ()
     with stages() as progress:
         ingested = ingest_files(
             sources,
             out,
-            Mapping(key, time, cost, bytes_, stream, time_format, tuple(keep or ())),
+            Mapping(key, time, cost, bytes_, stream, time_format, tuple(keep or ()), unique),
             reading=ReadOptions(format, delimiter, quote, header, names, pattern),
             time_zone=time_zone,
             max_rejects=MaxRejects.parse(max_rejects),
+            treatment=Treatment(
+                tuple(Clock.parse(text) for text in clock or ()),
+                duration_us(most_late) if most_late else None,
+                hash_keys,
+                parse_sample(sample_keys),
+            ),
+            salt=os.environ.get("ADAPT_SALT"),
             force=force,
             spark_options=options,
             command=command_line(),

@@ -22,12 +22,13 @@ from adapt.traces.order import take_stock, write_in_order
 from adapt.traces.progress import Progress, silent
 from adapt.traces.rejects import MaxRejects, Rejects, set_aside
 from adapt.traces.session import SparkOptions, session_in_zone, spark_session
-from adapt.traces.settle import settle
+from adapt.traces.settle import KeySample, settle
 from adapt.traces.source_order import order_of_source
 from adapt.traces.sources.files import source_files
 from adapt.traces.sources.sniff import ReadOptions, recognise
 from adapt.traces.sources.source import Source
 from adapt.traces.times import TimeFormat
+from adapt.traces.treatment import Treatment, salt_of, treated
 
 ROWS_A_PART = 1 << 20
 """A part holds about this many rows, unless --conf spark.sql.shuffle.partitions says how many parts there are."""
@@ -63,6 +64,8 @@ def ingest(
     reading: ReadOptions | None = None,
     time_zone: str = "UTC",
     max_rejects: MaxRejects | None = None,
+    treatment: Treatment | None = None,
+    salt: str | None = None,
     force: bool = False,
     spark_options: SparkOptions | None = None,
     command: str = "adapt.traces.ingest",
@@ -78,6 +81,8 @@ def ingest(
         reading: What is known of the source's format.
         time_zone: The zone of times that carry none.
         max_rejects: More refused rows than this refuse the whole.
+        treatment: What to repair, and what to hide or leave out.
+        salt: Of hashed keys, where several traces are to have the same; a new one if not given. It is kept nowhere.
         force: Replace an artefact at `out`.
         command: What the manifest says made the trace.
 
@@ -86,7 +91,8 @@ def ingest(
         BadInput: the source is empty, damaged, or has too many bad rows.
         EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
     """
-    reading = reading or ReadOptions()
+    reading, treatment = reading or ReadOptions(), treatment or Treatment()
+    salted = salt_of(salt)
     options = spark_options or SparkOptions()
     stated = _stated_parts(options.conf)
     with whole_folder(out, force=force) as folder:
@@ -97,11 +103,13 @@ def ingest(
         source = Source(spark, files, recognised.form, staging, progress)
         mapping, form, guesses = _settled(source, mapping)
         rows = mapped(source.frame(mapping.wanted(source.columns)), mapping, form, source.columns)
+        rows = treated(rows, treatment, salted, progress)
         parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
         stock = take_stock(rows, parts, progress)
         order = order_of_source(rows, len(files), progress)
-        rejects = set_aside(spark, rows, stock.refused, source, folder, progress)
-        _check_rows(stock.kept, rejects, max_rejects or MaxRejects(), sources)
+        rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=treatment.hash_keys)
+        left_out = source.rows - stock.kept - rejects.rows
+        _check_rows(stock.kept, left_out, rejects, max_rejects or MaxRejects(), sources)
         write_in_order(rows, stock, folder, progress)
         for passing in (kept, staging):
             if passing.exists():
@@ -115,10 +123,12 @@ def ingest(
                 "time_format": form.name,
                 "time_zone": time_zone,
                 "guesses": guesses,
+                **({"treatment": told} if (told := treatment.as_data()) else {}),
             },
             source.inputs,
         )
-        settle(spark, folder, made, rejects, progress, order)
+        sample = KeySample(float(treatment.sample), left_out) if treatment.sample < 1 else None
+        settle(spark, folder, made, rejects, progress, order, sample)
     return Ingested(open_trace(out), rejects, guesses)
 
 
@@ -135,16 +145,18 @@ def _settled(source: Source, mapping: Mapping) -> tuple[Mapping, TimeFormat, tup
     return mapping, form, tuple(guesses)
 
 
-def _check_rows(rows: int, rejects: Rejects, limit: MaxRejects, sources: Sequence[str]) -> None:
+def _check_rows(rows: int, left_out: int, rejects: Rejects, limit: MaxRejects, sources: Sequence[str]) -> None:
     where = ", ".join(sources)
-    if rows + rejects.rows == 0:
+    if rows + left_out + rejects.rows == 0:
         raise BadInput(f"{where}: the input has no rows")
+    if rows == 0 and left_out:
+        raise BadInput(f"{where}: --sample-keys leaves none of {left_out:,} rows; take a larger share of keys")
     if rows == 0:
         raise BadInput(f"{where}: all {rejects.rows:,} rows are refused: {rejects.sentence()}")
-    if limit.exceeded(rejects.rows, rows + rejects.rows):
+    if limit.exceeded(rejects.rows, rows + left_out + rejects.rows):
         raise BadInput(
-            f"{where}: {rejects.rows:,} of {rows + rejects.rows:,} rows are refused, more than --max-rejects allows: "
-            f"{rejects.sentence()}"
+            f"{where}: {rejects.rows:,} of {rows + left_out + rejects.rows:,} rows are refused, more than"
+            f" --max-rejects allows: {rejects.sentence()}"
         )
 
 

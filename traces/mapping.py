@@ -19,6 +19,7 @@ from adapt.traces.times import (
     stated_format,
     time_column,
 )
+from adapt.traces.treatment import UNIQUE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -28,6 +29,9 @@ AMOUNTS = {"cost": ("cost_us", "double"), "bytes": ("bytes", "bigint")}
 
 RESERVED = ("ts", "key", "stream", "cost_us", "bytes")
 """The trace's own columns."""
+
+ALL_COLUMNS = "*"
+"""In place of what rows are unique by: all that the trace keeps of them."""
 
 NESTED = ("struct", "array", "map", "variant")
 """How Spark's types begin that hold several values."""
@@ -41,6 +45,8 @@ class Mapping:
         key, time, cost, bytes, stream: Columns or expressions; time may be empty (then it is looked for).
         time_format: iso, an epoch unit, or a Spark datetime pattern; empty to guess.
         keep: Source columns that are carried along.
+        unique: Rows alike in this are one, of which the first in the source stays; `*` for all columns of the trace. A
+            row where it is missing is like no other. Empty if rows may repeat.
     """
 
     key: str
@@ -50,11 +56,12 @@ class Mapping:
     stream: str = ""
     time_format: str = ""
     keep: tuple[str, ...] = ()
+    unique: str = ""
 
     def expressions(self) -> dict[str, str]:
         """What was given, by the name of its option."""
-        given = {name: getattr(self, name) for name in ("key", "time", "cost", "bytes", "stream")}
-        return {name: text for name, text in given.items() if text}
+        given = {name: getattr(self, name) for name in ("key", "time", "cost", "bytes", "stream", "unique")}
+        return {name: text for name, text in given.items() if text and (name, text) != ("unique", ALL_COLUMNS)}
 
     def wanted(self, columns: Sequence[str]) -> list[str]:
         """Those of the source's columns that the expressions can name; never too few."""
@@ -133,14 +140,29 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
                 check = _amount_refused(name, kind)
                 result[column] = F.when(check.isNull(), _amount(name, kind))
                 checks.append(check)
-        return read.select(
+        trace = read.select(
             "_file",
             "_line",
             F.coalesce(F.col("_reason"), *checks).alias("_reason"),
             "_text",
             *(column.alias(name) for name, column in result.items()),
             *(quoted(name) for name in kept),
+            *([_text_of("unique", kinds["unique"]).alias(UNIQUE)] if "unique" in values else []),
         )
+        if mapping.unique == ALL_COLUMNS:
+            return trace.withColumn(UNIQUE, F.struct(*result, *(quoted(name) for name in kept)))
+        return trace
+
+
+def _text_of(name: str, kind: str) -> "Column":
+    """A value that rows are told apart by; missing where it is empty."""
+    from pyspark.sql import functions as F
+
+    if kind.startswith(NESTED):
+        raise UsageError(
+            f"--{name} gives {kind}; rows are told apart by text, a number, a time or binary: use concat_ws"
+        )
+    return F.when(~_missing(f"_raw_{name}"), F.col(f"_raw_{name}").cast("string"))
 
 
 def _selected(source: "DataFrame", text: str, option: str, columns: Sequence[str]) -> "DataFrame":

@@ -23,6 +23,7 @@ FOLDER = "_rejects"
 EXAMPLES = 3
 SHOWN_TEXT = 200
 MOST_REASONS = 100
+WITHHELD = "(withheld, since keys are hashed)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +103,15 @@ def set_aside(
     source: Source,
     folder: Path,
     progress: Progress,
+    *,
+    withheld: bool = False,
 ) -> Rejects:
     """Write the refused rows of a source into the trace's folder.
 
     Args:
         rows: All rows, each with the reason against it if there is one.
         counts: How many rows each reason refuses.
+        withheld: Leave out their text, since it may tell what is to be hidden.
     """
     if not counts:
         return Rejects()
@@ -116,8 +120,10 @@ def set_aside(
     refused = rows.where("_reason is not null").select("_file", "_line", "_reason", "_text")
     with spark_failures("setting bad rows aside"), watched(spark, "setting bad rows aside", progress):
         # rows that the mapping refused have no text yet: it is read again, only where such rows are
-        ranges = refused.where("_text is null").groupBy("_file").agg(F.min("_line"), F.max("_line")).collect()
-        if ranges:
+        missing = refused.where("_text is null").groupBy("_file").agg(F.min("_line"), F.max("_line"))
+        if withheld:
+            refused = refused.withColumn("_text", F.lit(WITHHELD))
+        elif ranges := missing.collect():
             texts = source.texts({row[0]: (row[1], row[2]) for row in ranges})
             texts = texts.withColumnRenamed("_text", "_read")
             refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))

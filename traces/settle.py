@@ -1,6 +1,7 @@
 """The last step of making a trace: its parts are hashed, profiled and listed in the manifest."""
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,19 @@ def part_name(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
+@dataclass(frozen=True, slots=True)
+class KeySample:
+    """A trace that has some of the keys of its source.
+
+    Attributes:
+        share: Of the keys, in (0, 1).
+        left_out: Rows of other keys.
+    """
+
+    share: float
+    left_out: int
+
+
 def settle(
     spark: "SparkSession",
     folder: Path,
@@ -31,6 +45,7 @@ def settle(
     rejects: Rejects,
     progress: Progress,
     source_order: Mapping[str, Any] | None = None,
+    sample: KeySample | None = None,
 ) -> None:
     """Give a folder of written parts its manifest; after this it is a trace.
 
@@ -41,6 +56,7 @@ def settle(
         rejects: What was refused.
         progress: Told the tasks done.
         source_order: What is known of the order of the source; see `adapt.core.lint.source_order`.
+        sample: Which part of the keys the trace has; None for all.
     """
     parts = sorted(folder.glob(part_name(0).replace("00000", "*")))
     entries = [part_entry(folder, part) for part in parts]
@@ -49,6 +65,8 @@ def settle(
     profile = profile_trace(spark, blocks_of(folder, entries), schema, (first_us, last_us), progress)
     if source_order is not None:
         profile.data[LINT]["source"] = dict(source_order)
+    if sample is not None:
+        profile.data[LINT]["sample"] = asdict(sample)
     aside = [file_entry(folder, path) for path in sorted((folder / FOLDER).glob("*.parquet"))]
     summary: dict[str, Any] = {
         "rows": sum(entry["rows"] for entry in entries),

@@ -5,7 +5,16 @@ from typing import Any
 
 from adapt.core.lint.evidence import LINT, Evidence
 from adapt.core.lint.finding import Finding, worst_first
-from adapt.core.lint.of_keys import bytes_skew, cost_skew, default_key, drift, few_keys, key_blocks, turnover
+from adapt.core.lint.of_keys import (
+    bytes_skew,
+    cost_skew,
+    default_key,
+    drift,
+    few_keys,
+    key_blocks,
+    key_sample,
+    turnover,
+)
 from adapt.core.lint.of_times import (
     clocks,
     few_rows,
@@ -19,6 +28,7 @@ from adapt.core.lint.of_times import (
 RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
     "few-keys": few_keys,
     "default-key": default_key,
+    "key-sample": key_sample,
     "outlier-dates": outlier_dates,
     "minute-of-hour": minute_of_hour,
     "clocks": clocks,

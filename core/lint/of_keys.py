@@ -39,6 +39,25 @@ _PARTS = re.compile(r"([:|/,;_ ])")
 """Between the parts of a key that is put together."""
 
 
+def key_sample(seen: Evidence) -> Finding | None:
+    """A trace that has some of the keys of its source."""
+    sample = seen.lint.get("sample")
+    if sample is None:
+        return None
+    rows = seen.rows + int(sample["left_out"])
+    kept, times = share(seen.rows / rows), f"{rows / seen.rows:.3g} times"
+    return Finding(
+        "key-sample",
+        Severity.WARNING,
+        f"It has {share(sample['share'])} of the keys of its source, and {count(seen.rows)} of {count(rows)} rows.",
+        "Order, shares among these keys and their life-lines are true."
+        f" Rates are of {kept} of all rows, and of these a key has {times} less than its share here;"
+        " heavy keys that were left out are not seen, so that imbalance and floor are those of the sample.",
+        "To place heavy keys, ingest all keys; to hide them, --hash-keys does.",
+        {"share": sample["share"], "rows": seen.rows, "source_rows": rows},
+    )
+
+
 def few_keys(seen: Evidence) -> Finding | None:
     """Hardly more keys than channels, or fewer."""
     keys = seen.keys

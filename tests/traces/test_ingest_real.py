@@ -14,6 +14,7 @@ from adapt.traces.ingest import ingest
 from adapt.traces.mapping import Mapping
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
+from adapt.traces.treatment import Clock, Treatment
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -22,10 +23,10 @@ SOAK = bool(os.environ.get("ADAPT_SOAK"))
 
 @pytest.fixture
 def taken_in(tmp_path, real_traces):
-    """Ingests a real stream and checks that its times are in order."""
+    """Ingests a real stream, or of a folder what fits a pattern, and checks that its times are in order."""
 
-    def take_in(name, mapping, **options):
-        done = ingest([str(real_traces(name))], tmp_path / "out.trace", mapping, **options)
+    def take_in(name, mapping, pattern="", **options):
+        done = ingest([str(real_traces(name) / pattern)], tmp_path / "out.trace", mapping, force=True, **options)
         times = np.concatenate([batch.column(0).cast(pa.int64()).to_numpy() for batch in done.trace.batches(["ts"])])
         assert (np.diff(times) >= 0).all()
         assert len(times) == done.trace.rows
@@ -60,6 +61,37 @@ def test_wiki_edits_are_all_kept_by_page_and_by_channel(taken_in, key, distinct)
     outliers = findings(done)["outlier-dates"]
     assert (outliers["before"], outliers["after"]) == (4, 8)
     assert "source-order" not in findings(done)  # but for these, it is in order
+
+
+def test_two_clocks_that_disagree_are_set_right(taken_in):
+    """The one-minute changes of the mid-price at both venues, by the times that the trace then has."""
+    day = "20140507" if not SOAK else "2014050*"
+    mapping = Mapping(
+        "split(_path, '/')[0]",
+        "timestamp_millis(bigint(ms) + 86400000 * datediff(to_date(regexp_extract(_path, '([0-9]{8})_quote', 1),"
+        " 'yyyyMMdd'), date'1970-01-01'))",
+        stream="split(_path, '/')[0]",
+        keep=("bid", "ask"),
+    )
+    reading = ReadOptions(FormatName.CSV, ",", header=False, columns=("ms", "bid", "ask"))
+    correlations = []
+    for treatment in (Treatment(), Treatment((Clock.parse("fxcm=5h"),))):
+        done = taken_in(
+            "fx-ticks/forex", mapping, f"*/tick/eurusd/{day}_quote.zip", reading=reading, treatment=treatment
+        )
+        rows = pa.Table.from_batches(done.trace.batches())
+        minutes = rows["ts"].cast(pa.int64()).to_numpy() // 60_000_000
+        middle = (rows["bid"].cast(pa.float64()).to_numpy() + rows["ask"].cast(pa.float64()).to_numpy()) / 2
+        last = {}
+        for venue in ("fxcm", "oanda"):
+            of = pc.equal(rows["stream"], venue).to_numpy()
+            at, first_from_behind = np.unique(minutes[of][::-1], return_index=True)
+            last[venue] = dict(zip(at.tolist(), middle[of][::-1][first_from_behind].tolist(), strict=True))
+        both = [at for at in last["fxcm"] if all(when in last[venue] for venue in last for when in (at, at - 1))]
+        changes = [[last[venue][at] - last[venue][at - 1] for at in both] for venue in last]
+        correlations.append(np.corrcoef(changes)[0, 1])
+    assert correlations[0] < 0.2
+    assert correlations[1] >= 0.98
 
 
 def test_reviews_are_brought_into_time_order(taken_in):

@@ -25,14 +25,15 @@ SALT = "a salt of enough characters"
 
 def made(folder, rows, treatment=None, unique="", salt=None, stream="at"):
     """A trace of (second, key, stream, id) rows, from two files."""
-    folder.mkdir(exist_ok=True)
+    source = folder / "source"
+    source.mkdir(parents=True, exist_ok=True)
     half = len(rows) // 2
     for name, some in (("a", rows[:half]), ("b", rows[half:])):
         lines = "".join(f"{BASE + second},{key},{at},{number}\n" for second, key, at, number in some)
-        (folder / f"{name}.csv").write_text("t,key,at,id\n" + lines)
+        (source / f"{name}.csv").write_text("t,key,at,id\n" + lines)
     mapping = Mapping("key", "t", stream=stream, keep=("id",), unique=unique)
     return ingest(
-        [str(folder)], folder / "x.trace", mapping, reading=HEADED, treatment=treatment, salt=salt, force=True
+        [str(source)], folder / "x.trace", mapping, reading=HEADED, treatment=treatment, salt=salt, force=True
     ).trace
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from adapt.core.frequencies.tables import NULL_KEY
+from adapt.core.lint.evidence import LINT
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts.trace import Trace
 from adapt.traces.rejects import Rejects
@@ -41,7 +42,27 @@ def overview(trace: Trace) -> Table:
         cells.append((Column("cost_us", Kind.NUMBER, "us", "sum of all costs"), profile["totals"]["cost_us"]))
     if "bytes" in profile["totals"]:
         cells.append((Column("bytes", Kind.BYTES, about="sum of all sizes"), int(profile["totals"]["bytes"])))
+    cells += _of_source(trace, span_s)
     return Table.of("Trace", [column for column, _ in cells], [[cell for _, cell in cells]], _note(profile))
+
+
+def _of_source(trace: Trace, span_s: float) -> list[tuple[Column, Any]]:
+    """What a sample of the keys tells of the source; nothing of a trace that has all of them."""
+    sample = trace.profile.get(LINT, {}).get("sample")
+    if sample is None:
+        return []
+    rows = trace.rows + sample["left_out"]
+    top = trace.profile["rank_counts"]
+    return [
+        (
+            Column("sample", Kind.SHARE, about="of the keys of the source; what follows is of all of them"),
+            sample["share"],
+        ),
+        (Column("source_rows", Kind.COUNT), rows),
+        (Column("source_rows_per_s", Kind.NUMBER, "rows/s"), rows / span_s if span_s else None),
+        (Column("source_keys", Kind.NUMBER, about="scaled"), trace.profile["distinct_keys"] / sample["share"]),
+        (Column("source_top_share", Kind.SHARE, about="of the heaviest sampled key"), top[0] / rows if top else None),
+    ]
 
 
 def refused(trace: Trace) -> Table:
