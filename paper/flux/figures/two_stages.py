@@ -14,7 +14,7 @@ from paper.report import Shown, averaged, cells, section
 _KINDS: Mapping[str, tuple[str, FluxPolicy] | tuple[str, FluxPolicy, float]] = {
     "static": ("none", FluxPolicy.NONE),
     "a controller for each": ("each", FluxPolicy.LOAD),
-    "a controller for each, collecting for 0.5 s": ("each", FluxPolicy.LOAD, 0.5),
+    "for each, at 0.5 s": ("each", FluxPolicy.LOAD, 0.5),
     "a joint controller": ("joint", FluxPolicy.LOAD),
     "several moves, for each": ("each", FluxPolicy.LOAD_SEVERAL),
     "several moves, joint": ("joint", FluxPolicy.LOAD_SEVERAL),
