@@ -26,7 +26,7 @@ JoinWindowOption: TypeAlias = Annotated[
     typer.Option(
         "--join-window",
         metavar="10s",
-        help="Rows match if they are at most so far apart, in the time of the trace.",
+        help="Rows match if they are at most so far apart, in the time of the trace; --shed 5000 holds them so long.",
         rich_help_panel=JOIN_PANEL,
     ),
 ]

@@ -66,7 +66,7 @@ class Sheddings:
         filled = np.flatnonzero(refusals)
         if len(filled):
             since_s = float(self._stage.arrays.world["watched_from"])
-            middles_s = np.asarray(since_s + (filled + 0.5) * self._width_s, np.float64)
+            middles_s = np.minimum(since_s + (filled + 0.5) * self._width_s, self._stage.now_s)
             self._shed.append((workers, self._parts(middles_s), refusals[filled]))
             refusals[:] = 0
         self._stage.arrays.world["watched_from"] = self._stage.now_s

@@ -33,7 +33,7 @@ def watched(due_s, groups, period_s, overload=True):
     return simulate(stage(overload), rows, scaling=Scaling(scaler, RangePlacement(8), period_s), journal=10**5)
 
 
-@pytest.mark.parametrize("period_s", [0.03, 0.25, 10.0])
+@pytest.mark.parametrize("period_s", [0.004, 0.03, 0.25, 10.0])
 def test_what_is_shed_is_told_with_what_was_offered_at_that_time(period_s):
     """Two calm seconds with a tenth of a second in between in which 4 times as much comes as two workers hold."""
     chance = np.random.default_rng(1)
