@@ -254,7 +254,7 @@ def ordered_summary(
     bound = bound_of(chain.operators, outcomes[0])
     known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
     row = (
-        _verdict(outcomes, engine, cores, bound, costs, contention),
+        _verdict(chain.operators, outcomes, engine, cores, bound, costs, contention),
         engine.value,
         chain.rows,
         egress.tuples,
@@ -268,6 +268,7 @@ def ordered_summary(
 
 
 def _verdict(
+    operators: Sequence[BoundOperator],
     outcomes: Sequence[WorkersOutcome],
     engine: Engine,
     cores: int,
@@ -282,7 +283,7 @@ def _verdict(
         told.append(_bounded(bound))
     told += _order(outcomes, engine)
     if costs is not None:
-        told += [_where_from(costs), _assumed(contention)]
+        told += [_where_from(costs), *_even_keys(operators), _assumed(contention)]
     return " ".join(told)
 
 
@@ -350,6 +351,20 @@ def _where_from(costs: Costs) -> str:
     measured = " and ".join(source.value for source in sources if source is not CostSource.CHAIN)
     opening = "Costs that the chain does not say" if CostSource.CHAIN in sources else "Costs"
     return f"{opening} were measured on this machine, by {measured}."
+
+
+def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
+    """What a model says of keys that come into being in the chain, which it does not compute."""
+    made = [
+        repr(bound.operator.name)
+        for bound in operators
+        if bound.operator.kind is OperatorKind.PARTITIONED and bound.partition_of is None
+    ]
+    if not made:
+        return []
+    *others, last = made
+    which = f"operators {', '.join(others)} and {last}" if others else f"operator {last}"
+    return [f"The keys of {which} are made in the chain, and their skew is not modelled."]
 
 
 def _assumed(contention: Contention) -> str:

@@ -6,14 +6,16 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.bound import BoundChain
+from adapt.core.ordered.bound import BoundChain, bind
 from adapt.core.ordered.chain import PythonFunction
 from adapt.core.ordered.contention import Contention
 from adapt.core.ordered.names import CostSource, Engine, Heuristic, Reorder, Worklist
 from adapt.core.ordered.outcome import Marks, OperatorTally, WorkersRun
+from adapt.core.ordered.retail import preset_chain
 from adapt.core.ordered.serial import Egress, run_serially
 from adapt.core.ordered.settings import RunSettings
 from adapt.core.replay.ordered import Ordered, OrderedRun, replay_ordered
@@ -181,3 +183,16 @@ def test_latency_is_of_the_timed_rows_between_the_20th_and_the_80th_hundredth() 
     marks = Marks(fed, fed + 10**8, fed + np.arange(100) * 10**9)
     assert Latency.of(marks.end_to_end_s()) == Latency(49.5, 49.0, 76.0, 79.0)
     assert Latency.of(np.zeros(0)) is None
+
+
+def test_the_model_says_whose_skew_it_does_not_know() -> None:
+    clicks = pa.table({"ts": np.arange(200), "key": np.arange(200) % 7, "item": np.arange(200) % 5})
+    pages = pa.array([("view", "view", "checkout")[row % 3] for row in range(200)])
+    columns = {**{name: clicks[name] for name in clicks.column_names}, "page": pages}
+    columns["ts"] = clicks["ts"].cast(pa.timestamp("us", "UTC"))
+    run = replayed(bind(preset_chain("retail-q3"), columns), Ordered((1, 2), Engine.SIM))
+    verdict = str(run.summary().records()[0]["verdict"])
+    assert "The keys of operator 'top' are made in the chain, and their skew is not modelled." in verdict
+    assert "not modelled" not in str(
+        replayed(some_chain(), Ordered((1,), Engine.SIM)).summary().records()[0]["verdict"]
+    )
