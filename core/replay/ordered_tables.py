@@ -22,7 +22,7 @@ _FAR = 4
 """A bound so many times above the most workers is not worth a sentence."""
 
 WORKERS_FIRST = ("workers", "throughput", "speed_up", "latency_p50", "latency_p99", "cores", "ordered")
-OPERATORS_FIRST = ("operator", "kind", "time_share", "cost", "selectivity", "imbalance", "delegated", "ring_max")
+OPERATORS_FIRST = ("operator", "kind", "time_share", "cost", "selectivity", "imbalance", "ring_max")
 """What people want first of these tables; a report has all of them."""
 
 WORKERS = Column("workers", Kind.COUNT)
