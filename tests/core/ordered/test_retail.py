@@ -1,6 +1,7 @@
 """The retail chains: on real threads they give what the serial run gives, and that is the answer to their question."""
 
 import itertools
+import os
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -21,6 +22,8 @@ from adapt.core.ordered.threads import run_by_workers
 from adapt.traces.generators.clicks import ClickStream
 from adapt.traces.generators.sales import SaleStream
 from tests.core.ordered import retail_oracles as oracles
+
+soak = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")
 
 ALL = 1 << 22
 ROWS = 200_000
@@ -64,6 +67,23 @@ def test_the_egress_is_that_of_the_serial_run(name: str, reorder: Reorder) -> No
             assert tuple(tally.inputs for tally in done.operators) == serial.inputs, settings
             assert not any(tally.overlaps or tally.disorders for tally in done.operators), settings
             assert PRESETS[name].answer(done.kept.tolist()) == PRESETS[name].answer(serial.kept)
+
+
+@soak
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_choice_gives_the_egress_of_the_serial_run(name: str) -> None:
+    preset = PRESETS[name]
+    rows = STREAMS[preset.stream].block(0)
+    chain = bind(preset.chain, {column: rows.column(column) for column in columns_of(preset.chain)})
+    serial = run_serially(chain)
+    schemes = itertools.product((Reorder.CLAIM, Reorder.LOCK), (Worklist.HYBRID, Worklist.PARTITIONED))
+    for (reorder, worklist), workers, (size, batch) in itertools.product(
+        schemes, (1, 2, 4, 8), ((16, 1), (64, 16), (4096, 1))
+    ):
+        settings = RunSettings(workers, reorder, worklist, ring=size, queue=size, batch=batch, checked=True)
+        done = run_by_workers(chain, settings, pace=1)
+        assert done.egress == serial.egress, settings
+        assert not any(tally.overlaps or tally.disorders for tally in done.operators), settings
 
 
 @cache
