@@ -107,11 +107,23 @@ class ComparisonRun:
 
     def tables(self) -> dict[str, Table]:
         """`scenarios`, and `sustained` and `demand` if these were asked."""
-        tables = {"scenarios": with_best(self.outcomes)}
+        tables = {"scenarios": with_best(self.outcomes, self._sustainable())}
         if self.sustained.rows:
             rate = self.frame.rows / self.frame.last_s
             tables |= {"sustained": self.sustained, "demand": demand_table(self.sustained, rate)}
         return tables
+
+    def _sustainable(self) -> dict[str, Cell]:
+        """What each sustains with the workers that it has here; nothing where that was not asked."""
+        here = {
+            one.name: self.frame.channels if one.elastic is None else one.pool or self.frame.pool
+            for one in self.scenarios
+        }
+        return {
+            str(row["scenario"]): row["sustainable"]
+            for row in self.sustained.records()
+            if row["channels"] == here[str(row["scenario"])]
+        }
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -171,17 +183,25 @@ def _across(demand: Table) -> Table:
     return Table.of("Workers needed against load", columns, rows, note)
 
 
-def with_best(outcomes: Table) -> Table:
-    """The outcomes with the names of the columns in which each is best, and whether none is better in all."""
+def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) -> Table:
+    """The outcomes with what each sustains, whether none beats it, and the columns in which it is best."""
     best = best_of(outcomes)
     front = pareto(outcomes)
     columns = (
         *outcomes.columns,
+        Column(
+            "sustainable", Kind.NUMBER, "rows/s", "the largest rate at which lag stays bounded; if it was asked for"
+        ),
         Column("pareto", about="whether no other is as good in worker time, p99 and loss, and better in one of them"),
         Column("best", about="columns in which none is better"),
     )
     rows = [
-        (*row, "yes" if at in front else "no", ", ".join(name for name in MARKED if at in best[name]))
+        (
+            *row,
+            (sustainable or {}).get(str(row[0])),
+            "yes" if at in front else "no",
+            ", ".join(name for name in MARKED if at in best[name]),
+        )
         for at, row in enumerate(outcomes.rows)
     ]
     return Table.of("Scenarios", columns, rows)

@@ -62,6 +62,7 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
     document = json.loads(adapt.done("replay", "compare", *line, "--format", "json").out)
     assert [row["channels"] for row in document["sustained"]] == [2, 3, 6]
     assert len(document["demand"]) == 7
+    adapt.done("check", "x.run", "--limit", f"sustainable >= {0.99 * document['sustained'][1]['sustainable']}")
     shown = adapt.done("report", "x.run", "--html", "x.html").out
     assert "Workers needed against load" in shown
     page = (here / "x.html").read_text()

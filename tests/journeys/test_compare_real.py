@@ -14,6 +14,7 @@ import pyspark
 import pytest
 
 from adapt.traces.artefacts.runs import read_run
+from tests.traces.test_comparing import acted
 
 SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
 PROGRAM = "from adapt.cli.main import main; main()"
@@ -33,22 +34,6 @@ STREAMS = {
 CHANNELS = {"fx-ticks": 4}
 
 
-def acted(row):
-    """Whether a mechanism did what it is there for."""
-    name = row["scenario"]
-    did = {
-        "split": row["merge_tuples"] > 0,
-        "flux": row["moves"] > 0,
-        "rebuild": row["restarts"] > 0 and row["moves"] > 0,
-        "elastic": row["restarts"] > 0 and row["workers_max"] > 1,
-        "ds2": row["restarts"] > 0,
-        "lag": row["restarts"] > 0,
-        "shed": row["shed"] > 0,
-        "static": row["load"] > 0,
-    }
-    return all(did[kind] for kind in did if kind in name)
-
-
 def ingested(adapt, real_traces, tmp_path, name):
     source, *options = STREAMS[name]
     trace = tmp_path / f"{name}.trace"
@@ -58,18 +43,6 @@ def ingested(adapt, real_traces, tmp_path, name):
         separated.write_text(real_traces(source).read_text().replace(" ", ","))
     adapt.done("ingest", separated, *options, "-o", trace)
     return trace
-
-
-def test_on_the_weblog_saturated_each_mechanism_acts(adapt, spark, real_traces, tmp_path):
-    trace = ingested(adapt, real_traces, tmp_path, "weblog")
-    named = [f"--scenario={name}" for name in ("static-hybrid", "split-pkg", "flux-load", "rebuild", "elastic-shed")]
-    document = json.loads(
-        adapt.done("replay", "compare", trace, *named, "--jobs", 1, "--partitions", 16, "--format", "json").out
-    )
-    uniform = document["scenarios"][0]
-    assert uniform["late"] > 0.1 * document["summary"]["seconds"]
-    assert all(acted(row) for row in document["scenarios"])
-    assert all(row["processed"] + row["left"] <= 9_999 for row in document["scenarios"])
 
 
 @SOAK
