@@ -275,7 +275,10 @@ def ingest(
     streams: Annotated[
         int,
         typer.Option(
-            "--streams", metavar="N", help="Part the rows into streams s1, s2 and so on.", rich_help_panel=GENERATE_PANEL
+            "--streams",
+            metavar="N",
+            help="Part the rows into streams s1, s2 and so on.",
+            rich_help_panel=GENERATE_PANEL,
         ),
     ] = 1,
     lag: Annotated[
