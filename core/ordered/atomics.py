@@ -199,8 +199,8 @@ def _release(typing: Any, address: Any) -> Any:  # noqa: ARG001
     return types.void(types.int64), generate
 
 
-def _seldom(typing: Any) -> Any:  # noqa: ARG001
-    """Said within a part of a kernel that is seldom come to: it stays a call, and the ways past it stay short."""
+def _apart(typing: Any) -> Any:  # noqa: ARG001
+    """Said within a part of a kernel that stays a call: one that is seldom come to, or too long to be there twice."""
 
     def generate(context: Any, builder: Any, _: Any, __: Any) -> Any:
         builder.function.attributes.add("noinline")
@@ -235,5 +235,5 @@ put: Callable[[int, int, int | np.int64], None] = _intrinsic(_put)
 allocate: Callable[[int], int] = _intrinsic(_allocate)
 reallocate: Callable[[int, int], int] = _intrinsic(_reallocate)
 release: Callable[[int], None] = _intrinsic(_release)
-seldom: Callable[[], None] = _intrinsic(_seldom)
+apart: Callable[[], None] = _intrinsic(_apart)
 short_loops: Callable[[], None] = _intrinsic(_short_loops)

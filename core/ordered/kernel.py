@@ -25,6 +25,7 @@ import numpy as np
 
 from adapt.core.compiled import compiled, flattened, inlined
 from adapt.core.ordered.atomics import (
+    apart,
     clock_ns,
     exchange,
     fetch_add,
@@ -38,7 +39,6 @@ from adapt.core.ordered.atomics import (
     release,
     replace,
     rest_us,
-    seldom,
     short_loops,
     store,
 )
@@ -182,7 +182,7 @@ def _partition_of(operator: int, serial: int, mark: int, fields: int) -> int:
     return int(np.int64(_mixed(np.uint64(word)) % np.uint64(fixed(operator, PARTITIONS))))
 
 
-@inlined
+@flattened
 def _enqueue(operator: int, serial: int, mark: int, fields: int) -> None:
     """Write a tuple into its slot; it has come when the tail is published."""
     slot = serial & fixed(operator, QUEUE_MASK)
@@ -219,7 +219,7 @@ def _enqueue_copies(operator: int, serial: int, mark: int, fields: int) -> int:
 
     What times it goes with the last copy.
     """
-    seldom()
+    apart()
     copied, copies = load(operator, COPIED), load(operator, PARTITIONS)
     written = serial - load(operator, TAIL)
     more = min(copies - copied, _room(operator, copies + written) - written)
@@ -236,7 +236,7 @@ def _now_ns(header: int) -> int:
     return load(header, NOW_NS) if fixed(header, MODELLED) else clock_ns()
 
 
-@inlined
+@flattened
 def _take_in(header: int, operator: int, row: int, serial: int) -> int:
     """A row of the ingress, for which there is room; how many tuples it becomes."""
     fields = fixed(header, INGRESS) + 8 * row * (fixed(operator, IN_WORDS) - 1)
@@ -280,6 +280,8 @@ def _feed_rows(header: int, first: int, rows: int, room: int) -> int:
 
     Where rows of a model come after each other, they are timed from then on; else from when they are taken in.
     """
+    apart()
+    short_loops()
     tail, row = load(first, TAIL), load(header, FED)
     serial, end = tail, row + rows
     while row < end and serial < tail + room:
@@ -298,7 +300,7 @@ def _feed_rows(header: int, first: int, rows: int, room: int) -> int:
 @inlined
 def _time_leaving(header: int, mark: int) -> None:
     """A timed tuple leaves the chain."""
-    seldom()
+    apart()
     number = (mark & (COPY - 1)) - 1
     store(load(header, MARKS), MARK_WORDS * number + MARK_LEFT, _now_ns(header))
 
@@ -306,7 +308,7 @@ def _time_leaving(header: int, mark: int) -> None:
 @inlined
 def _keep(header: int, left: int, fields: int, words: int) -> None:
     """One of the first tuples that leave is kept."""
-    seldom()
+    apart()
     _copy(fields, load(header, KEPT) + 8 * left * words, words)
 
 
@@ -324,9 +326,12 @@ def _leave(header: int, operator: int, outputs: int, count: int) -> None:
             _time_leaving(header, mark)
         if mark >= PUNCTUATION:
             continue
-        for at in range(1, size):
+        at = 1
+        # The end is read anew each round: a loop whose end is known is unrolled, and that takes longer than two words.
+        while at < load_atomic(operator, OUT_WORDS):
             fold = (fold ^ np.uint64(load(place, at))) * np.uint64(_FOLD)
             fold = fold ^ (fold >> np.uint64(32))
+            at += 1
         if left < keep:
             _keep(header, left, place + 8, size - 1)
         left += 1
@@ -334,13 +339,11 @@ def _leave(header: int, operator: int, outputs: int, count: int) -> None:
     store(header, EGRESS_TUPLES, left)
 
 
-@flattened
-def _send_down(header: int, operator: int, outputs: int, count: int) -> int:
-    """Hand outputs on, as many as there is room for; how many those are."""
-    number = fixed(operator, NUMBER)
-    if number == fixed(header, CHAIN) - 1:
-        _leave(header, operator, outputs, count)
-        return count
+@inlined
+def _pass_on(operator: int, outputs: int, count: int) -> int:
+    """Put outputs into the worklist of the next operator, as many as there is room for; how many those are."""
+    apart()
+    short_loops()
     down = operator + 8 * OPERATOR_WORDS
     size = 8 * fixed(operator, OUT_WORDS)
     room = _room(down, count)
@@ -360,6 +363,16 @@ def _send_down(header: int, operator: int, outputs: int, count: int) -> int:
     if serial > tail:
         publish(down, TAIL, serial)
     return sent
+
+
+@flattened
+def _send_down(header: int, operator: int, outputs: int, count: int) -> int:
+    """Hand outputs on, as many as there is room for; how many those are."""
+    number = fixed(operator, NUMBER)
+    if number == fixed(header, CHAIN) - 1:
+        _leave(header, operator, outputs, count)
+        return count
+    return _pass_on(operator, outputs, count)
 
 
 @inlined
@@ -389,7 +402,8 @@ def _send_ready(header: int, tally: int, operator: int) -> bool:
             store(operator, SENT, sent)
             _count(tally, BLOCKED, 1)
             return True
-        store(operator, SENT, 0)
+        if load(operator, SENT):
+            store(operator, SENT, 0)
         if block:
             store(slot, BLOCK, 0)
             release(block)
@@ -413,7 +427,7 @@ def _drain(header: int, tally: int, operator: int) -> None:
 @inlined
 def _drain_apart(header: int, tally: int, operator: int) -> None:
     """The same as a call, for wherever one more is not felt."""
-    seldom()
+    apart()
     _drain(header, tally, operator)
 
 
@@ -460,7 +474,7 @@ def _rest(header: int, moved: int, rounds: int) -> tuple[int, int]:
 @inlined
 def _await_room(header: int, tally: int, operator: int, end: int) -> None:
     """Until the serial numbers before `end` have room in the ring: the paper's blocked worker."""
-    seldom()
+    apart()
     moved, rounds = -1, 0
     while end > load_atomic(operator, NEXT) + load(header, RING) and not load_atomic(header, STOP):
         _count(tally, RETRIES, 1)
@@ -532,7 +546,7 @@ def _run_marked(header: int, tally: int, operator: int, partition: int, given: i
 
     The last copy of a punctuation is an output of its own, behind the others; room for it there always is.
     """
-    seldom()
+    apart()
     mark, words = load(given, MARK), fixed(operator, OUT_WORDS)
     number = mark & (COPY - 1)
     if number and fixed(operator, NUMBER) == 0:
@@ -638,7 +652,7 @@ def _count_ahead(tally: int, operator: int, end: int) -> None:
 @inlined
 def _fail(header: int, operator: int, made: int) -> None:
     """Its function failed, and the run ends."""
-    seldom()
+    apart()
     store(header, AT_FAULT, load(operator, NUMBER))
     store(header, FAULT, made)
     replace(header, STOP, GOES_ON, FAULTY)
@@ -660,7 +674,10 @@ def _process_plain(header: int, tally: int, operator: int, serial: int) -> None:
     if made > fixed(operator, MOST):
         outputs = load(outputs, 1)
         store(slot, BLOCK, outputs)
-    _unmarked(operator, outputs, made)
+    if made == 1:
+        store(outputs, MARK, 0)
+    else:
+        _unmarked(operator, outputs, made)
     _count(tally, DONE, 1)
     _count(tally, MADE, made)
     store(slot, COVERED, 1)
@@ -672,7 +689,7 @@ def _process_plain(header: int, tally: int, operator: int, serial: int) -> None:
 @inlined
 def _process(header: int, tally: int, scratch: int, operator: int, partition: int, serial: int, tuples: int) -> None:
     """Run the operator over a batch that this worker has claimed, and send its outputs."""
-    seldom()
+    apart()
     short_loops()
     _count_ahead(tally, operator, serial + tuples)
     _check_in(header, tally, operator, partition, serial, tuples)
@@ -696,7 +713,7 @@ def _process(header: int, tally: int, scratch: int, operator: int, partition: in
 # Out of a worklist
 
 
-@inlined
+@flattened
 def _may_claim_before(header: int, operator: int) -> int:
     """The first serial number that no worker may take yet: what has not come, or would have no room in the ring.
 
@@ -712,7 +729,7 @@ def _may_claim_before(header: int, operator: int) -> int:
     return end
 
 
-@inlined
+@flattened
 def _until_wrap(operator: int, serial: int) -> int:
     """How many tuples from this one on stand in the ring without a break."""
     mask = fixed(operator, RING_MASK)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from adapt.core.compiled import AtAddress, compiled, inlined
-from adapt.core.ordered.atomics import clock_ns, fixed, load, put, seldom, short_loops, store
+from adapt.core.ordered.atomics import apart, clock_ns, fixed, load, load_atomic, put, store
 from adapt.core.ordered.bound import BoundOperator, Words
 from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Function, Row, Step
 from adapt.core.ordered.functions.mixing import FOLD, MASK, mixed
@@ -52,13 +52,17 @@ class Work(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Number of fields, value's and key's places, whether there is state, seed, outputs, cost's place and cost."""
+        """Number of fields, value's and key's places, whether there is state, seed, outputs, cost's place and cost.
+
+        The last tells whether it costs nothing, has no state, and gives one output for each input.
+        """
         whole, share = _outputs(bound)
         cost = bound.operator.cost
         has_state = bound.operator.kind is not OperatorKind.STATELESS
         cost_ns = 0 if isinstance(cost, str) else round(cost * 1000)
-        fields = len(bound.fields)
-        return fields, bound.value_at, bound.key_at, has_state, _seed(bound), whole, share, bound.cost_at, cost_ns
+        of = len(bound.fields), bound.value_at, bound.key_at, has_state, _seed(bound), whole, share
+        is_empty = not has_state and (whole, share) == (1, 0) and bound.cost_at < 0 and cost_ns == 0
+        return *of, bound.cost_at, cost_ns, is_empty
 
     def state(self, bound: BoundOperator) -> Words:
         """A word a key."""
@@ -107,22 +111,29 @@ def measured_pace() -> int:
     return max(int(_STEPS * 1024 / min(_timed_ns(_STEPS) for _ in range(_TRIES))), 1)
 
 
-@inlined
-def _take(cost: int, words: int, outputs: int) -> None:
-    """Take as many nanoseconds."""
-    seldom()
-    put(outputs, 0, _burnt((cost * fixed(words, PACE)) >> 10))
-
-
 def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
-    short_loops()
+    if not fixed(words, OWN + 9):
+        return _work_fully(words, given, outputs)
+    at, field = fixed(words, OWN + 1), 0
+    # As below, by a short way. The end is read anew each round, or the loop would be unrolled, which takes longer.
+    while field < load_atomic(words, OWN):
+        put(outputs, field, load(given, field))
+        field += 1
+    store(outputs, at, np.int64(_mixed(np.uint64(load(given, at)) + np.uint64(fixed(words, OWN + 4)))))
+    return 1
+
+
+@inlined
+def _work_fully(words: int, given: int, outputs: int) -> int:
+    """What costs, keeps a state, or gives more or fewer outputs than one."""
+    apart()
     fields, at = fixed(words, OWN), fixed(words, OWN + 1)
     seed, whole, share = np.uint64(fixed(words, OWN + 4)), fixed(words, OWN + 5), np.uint64(fixed(words, OWN + 6))
     cost_at, cost = fixed(words, OWN + 7), fixed(words, OWN + 8)
     if cost_at >= 0:
         cost = load(given, cost_at)
     if cost > 0:
-        _take(cost, words, outputs)
+        put(outputs, 0, _burnt((cost * fixed(words, PACE)) >> 10))
     value = np.uint64(load(given, at))
     if fixed(words, OWN + 3):
         state, key, key_at = fixed(words, STATE), 0, fixed(words, OWN + 2)

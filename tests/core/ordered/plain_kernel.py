@@ -82,7 +82,7 @@ _ATOMICS: dict[str, Callable[..., Any]] = {
     "clock_ns": time.monotonic_ns,
     "give_way": lambda: time.sleep(0),
     "rest_us": lambda us: time.sleep(us / 1e6),
-    "seldom": lambda: None,
+    "apart": lambda: None,
     "short_loops": lambda: None,
     "allocate": lambda words: _LIBC.malloc(8 * words),
     "reallocate": lambda address, words: _LIBC.realloc(address, 8 * words),
