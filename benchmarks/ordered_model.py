@@ -18,11 +18,12 @@ from adapt.core.ordered.contention import Contention
 from adapt.core.ordered.functions.work import measured_pace
 from adapt.core.ordered.model import run_model
 from adapt.core.ordered.names import FunctionName, OperatorKind
+from adapt.core.ordered.outcome import WorkersRun
 from adapt.core.ordered.settings import RunSettings
 from adapt.core.ordered.threads import run_by_workers
 
 MOST_APART = 0.25
-TUPLES, KEYS, REPEATS = 100_000, 10_000, 9
+TUPLES, KEYS, REPEATS = 60_000, 10_000, 9
 
 OPERATORS = {
     operator.name: operator
@@ -62,10 +63,17 @@ def chain_of(names: Sequence[str]) -> BoundChain:
 
 
 def measured_us(names: Sequence[str], pace: int) -> dict[str, float]:
-    """What a tuple of each operator costs the engine in a chain, by name: the least of several runs."""
+    """What a tuple of each operator of a chain costs the engine, by name.
+
+    The least time of CPU that a run took, divided as the workers of all runs divided theirs: they know it by the clock,
+    which goes on while others have the core.
+    """
     chain = chain_of(names)
-    runs = [run_by_workers(chain, RunSettings(), pace).operators for _ in range(REPEATS)]
-    return {name: min(run[at].busy_ns / run[at].inputs for run in runs) / 1000 for at, name in enumerate(names)}
+    runs = [timed(chain, pace) for _ in range(REPEATS)]
+    least_us = 1e6 * min(cpu_s for cpu_s, _ in runs)
+    busy = np.array([[tally.busy_ns for tally in run.operators] for _, run in runs]).sum(axis=0)
+    inputs = [tally.inputs for tally in runs[0][1].operators]
+    return {name: least_us * share / count for name, share, count in zip(names, busy / busy.sum(), inputs, strict=True)}
 
 
 def agrees(names: Sequence[str], costs_us: Mapping[str, float], pace: int) -> bool:
@@ -73,7 +81,7 @@ def agrees(names: Sequence[str], costs_us: Mapping[str, float], pace: int) -> bo
     chain = chain_of(names)
     own = [costs_us[name] for name in names]
     model_s = run_model(chain, RunSettings(), Contention(), np.random.default_rng(2), own).run.elapsed_s
-    engine_s = min(cpu_s(chain, pace) for _ in range(REPEATS))
+    engine_s = min(timed(chain, pace)[0] for _ in range(REPEATS))
     ratio = model_s / engine_s
     met = abs(ratio - 1) <= MOST_APART
     print(
@@ -83,11 +91,11 @@ def agrees(names: Sequence[str], costs_us: Mapping[str, float], pace: int) -> bo
     return met
 
 
-def cpu_s(chain: BoundChain, pace: int) -> float:
-    """Seconds of CPU that one worker takes."""
+def timed(chain: BoundChain, pace: int) -> tuple[float, WorkersRun]:
+    """A run by one worker, and the seconds of CPU that it took."""
     start = process_time()
-    run_by_workers(chain, RunSettings(), pace)
-    return process_time() - start
+    run = run_by_workers(chain, RunSettings(), pace)
+    return process_time() - start, run
 
 
 if __name__ == "__main__":
