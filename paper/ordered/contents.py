@@ -21,7 +21,7 @@ _FIGURES = (heuristics, crowding, choices, balance, latency, queues, light, sele
 def ordered(scope: Scope) -> Paper[Scope]:
     """The paper, to be simulated as far as a scope says."""
     return Paper(
-        name="ordered",
+        name="Ordered streams",
         title="Prasaad, Ramalingam, Rajan: Scaling ordered stream processing on shared-memory multicores",
         scope=scope,
         parts=[Part.of(figures) for figures in _FIGURES],

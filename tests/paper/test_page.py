@@ -60,7 +60,7 @@ SECTIONS = (
     "Figure 14 and Table 3: inputs",
     "Figure 15: messages of D-FIT",
     "Past the paper: fairness, links, any network",
-    "ordered: claims and verdicts",
+    "Ordered streams: claims and verdicts",
     "Figure 8: scheduling heuristics",
     "Figure 8 beside kappa",
     "Figure 8: settings that are left open",
