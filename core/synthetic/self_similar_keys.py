@@ -44,7 +44,3 @@ class SelfSimilarKeys:
         power = math.log(self.hot) / math.log1p(-self.hot)
         found = (self.domain * uniforms**power).astype(np.int64)
         return np.minimum(found, self.domain - 1) + 1
-
-    def share(self, keys: int) -> float:
-        """The share of rows of the first so many keys: (k / N)^(ln (1 - h) / ln h)."""
-        return float((keys / self.domain) ** (math.log1p(-self.hot) / math.log(self.hot)))

@@ -1,6 +1,5 @@
 """The `zipf` generator: independent keys with Zipf shares."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +55,6 @@ def generate_zipf(
         UsageError: a parameter is out of its range.
         EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
     """
-    keys = ZipfKeys(domain, exponent)
-    stream = KeyedStream(rows, keys, seed, rate_per_s, start, key_type, variation or Variation())
-    return generate_keyed(stream, out, {"generator": "zipf", **asdict(keys)}, command=command, **writing)
+    stream = zipf_stream(rows, domain, exponent, seed, rate_per_s, start, key_type, variation)
+    told = {"generator": "zipf", "domain": domain, "exponent": exponent}
+    return generate_keyed(stream, out, told, command=command, **writing)
