@@ -1,0 +1,1 @@
+"""What makes the documentation out of the program; no part of the package."""
