@@ -1,4 +1,4 @@
-"""`adapt partition`: count keys, build plans, compare them, route by them."""
+"""`adapt partition`: count keys, build plans, compare them, route by them, export them."""
 
 import sys
 from enum import StrEnum
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapt.cli.evaluate import evaluate
+from adapt.cli.export import export
 from adapt.cli.help import Command, Group
 from adapt.cli.limits import Limits
 from adapt.cli.options import (
@@ -642,6 +643,7 @@ def diff(
 
 
 app.command(cls=Command)(evaluate)
+app.command(cls=Command)(export)
 
 
 def named_scheme(name: str) -> Scheme | Splitting:

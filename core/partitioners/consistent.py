@@ -76,6 +76,11 @@ class ConsistentHash:
         return self._owners
 
     @property
+    def positions(self) -> SortedPositions:
+        """Where the replicas stand, in the order of the ring."""
+        return self._positions
+
+    @property
     def replica_counts(self) -> NDArray[np.int64]:
         """The replicas of each channel, shape (channels,)."""
         return _counts(self.channels, self.replicas)

@@ -50,6 +50,11 @@ class Maglev:
         """The channel of each key of a column."""
         return self._table[HASHES[self.hash].modulo(keys, TABLE)]
 
+    @property
+    def table(self) -> Channels:
+        """The channel of each entry, read-only; shape (M,)."""
+        return self._table
+
     def channel_of(self, key: Key) -> int:
         """The channel of one key."""
         return int(self.channels_of(column_of(key))[0])

@@ -33,6 +33,7 @@ from adapt.core.partitioners.plan_fields import (
     read_replicas,
 )
 from adapt.core.partitioners.registry import make_partitioner
+from adapt.core.partitioners.splitting.names import Splitting
 from adapt.core.stream import KeyType
 
 SCHEMA = "adapt.plan/1"
@@ -137,6 +138,7 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
         BadInput: a field is missing, unknown or out of its range; the sentence names it.
     """
     _check_schema(read_field(data, "schema", str))
+    _refuse_splitting(data)
     scheme = read_name(data, "scheme", Scheme)
     channels = read_positive(data, "channels")
     key_type = read_name(data, "key_type", KeyType)
@@ -185,6 +187,15 @@ def _check_schema(schema: str) -> None:
     family, _, version = schema.partition("/")
     if [family, version.partition(".")[0]] != SCHEMA.split("/"):
         raise BadInput(f"plan field 'schema': {schema!r} cannot be read here, only {SCHEMA!r}")
+
+
+def _refuse_splitting(data: Mapping[str, Any]) -> None:
+    scheme = data.get("scheme")
+    if scheme in list(Splitting):
+        raise BadInput(
+            f"plan field 'scheme': {scheme} splits keys over channels by their load of the moment, so that no plan says"
+            " where a key goes; build one that keeps keys whole, e.g. with --scheme hybrid"
+        )
 
 
 def _hash_to_data(plan: Plan) -> dict[str, Any] | None:

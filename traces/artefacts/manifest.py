@@ -44,7 +44,7 @@ class Manifest:
     """What `_manifest.json` holds.
 
     Attributes:
-        kind: trace, frequencies, comparison, run or drop-plan table.
+        kind: trace, frequencies, comparison, run, drop-plan table or deployment.
         content_hash: Of the content alone: times of making and the cut into files do not enter.
         made: How it was made.
         files: Name, bytes and sha256 of each file, and what else its reader needs.
@@ -168,6 +168,7 @@ _MAKERS = {
     "comparison": "adapt partition compare TRACE -o DIR",
     "run": "adapt replay repartition TRACE -o RUN",
     "drop-plan table": "adapt replay fit TRACE --network N.toml --planner c-fit --plans DIR",
+    "deployment": "adapt partition export PLAN --to spark -o DIR",
 }
 
 

@@ -1,0 +1,37 @@
+"""What an export consists of, before it is written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+Content: TypeAlias = bytes | pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of an export.
+
+    Attributes:
+        content: Bytes, or a table that becomes Parquet.
+        about: What it holds, in a few words.
+    """
+
+    content: Content
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The files of an export and how they are used.
+
+    Attributes:
+        files: By name.
+        use: How to use them: Markdown, with an example to copy; `{folder}` stands for the folder's name.
+        programs: Programs that go with them, by name, with what each does.
+    """
+
+    files: Mapping[str, File]
+    use: str
+    programs: Mapping[str, str] = field(default_factory=dict)

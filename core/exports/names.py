@@ -1,0 +1,10 @@
+"""The names of what a plan is exported for; light enough for `--help`."""
+
+from enum import StrEnum
+
+
+class Target(StrEnum):
+    """What runs an exported plan."""
+
+    KAFKA = "kafka"
+    """Producers of Kafka in Python."""

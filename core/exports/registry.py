@@ -1,0 +1,32 @@
+"""Every target by name: what makes its files of a plan."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from adapt.core.exports.bundle import Bundle
+from adapt.core.exports.kafka import kafka_bundle
+from adapt.core.exports.names import Target
+from adapt.core.partitioners.plan import Plan
+
+
+class Exporter(Protocol):
+    """Makes the files of a plan for one target."""
+
+    def __call__(self, plan: Plan, max_parallelism: int | None) -> Bundle:
+        """The files.
+
+        Args:
+            plan: What is to be deployed.
+            max_parallelism: The key groups of the job, in a target that has them; None, what it takes by default.
+
+        Raises:
+            BadInput: the target cannot place keys so; the sentence says why and what can be built instead.
+        """
+
+
+EXPORTERS: Mapping[Target, Exporter] = MappingProxyType(
+    {
+        Target.KAFKA: kafka_bundle,
+    }
+)

@@ -1,0 +1,93 @@
+"""Records routed by a plan: a real producer and a real consumer over the mock cluster within librdkafka.
+
+    python examples/kafka_router.py
+
+Nothing has to run beside it. It places ten thousand visits on four partitions by a plan in which the heavy keys have
+partitions of their own choosing, reads them back, and holds each record against the plan.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import confluent_kafka
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.frequencies.exact import count_keys, frequencies_of
+from adapt.core.partitioners.build import build_plan
+from adapt.core.partitioners.names import Scheme
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.artefacts.plans import read_plan, write_plan
+from adapt.traces.deploy.kafka import Router
+
+PARTITIONS = 4
+"""The mock cluster makes every topic with so many."""
+TOPIC = "visits"
+
+
+def visits(rows: int = 10_000) -> list[bytes | None]:
+    """Keys of a skewed stream; one visit in a hundred has none."""
+    drawn = np.random.default_rng(1).zipf(1.3, rows)
+    return [None if row % 100 == 99 else f"user{rank % 5_000}".encode() for row, rank in enumerate(drawn)]
+
+
+def make_plan(keys: list[bytes | None], folder: Path) -> Path:
+    """A plan for so many keys, in a file; `adapt partition build` makes such files from a trace."""
+    counted = frequencies_of(count_keys(pa.array(keys, pa.binary())))
+    path = folder / "visits.plan"
+    write_plan(build_plan(counted, Scheme.HYBRID, PARTITIONS), path, Provenance("examples/kafka_router.py"))
+    return path
+
+
+def produce(keys: list[bytes | None], router: Router) -> tuple[confluent_kafka.Producer, str]:
+    """Send a record for each key; the producer, whose mock cluster lives as long as it does, and its address."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": "mock", "log_level": 3, "test.mock.num.brokers": 3})
+    brokers = producer.list_topics(timeout=10).brokers.values()
+    address = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+    router.check_partitions(len(producer.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions))
+    for key in keys:
+        producer.produce(TOPIC, key=key, value=b"visit", partition=router.partition(key))
+        producer.poll(0)
+    producer.flush(30)
+    return producer, address
+
+
+def consume(address: str, records: int) -> list[tuple[bytes | None, int]]:
+    """The key and the partition of so many records."""
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": address, "group.id": "reader", "auto.offset.reset": "earliest"}
+    )
+    consumer.assign([confluent_kafka.TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
+    found: list[tuple[bytes | None, int]] = []
+    while len(found) < records:
+        messages = consumer.consume(1_000, timeout=10)
+        if not messages:
+            raise SystemExit(f"only {len(found)} of {records} records came back")
+        found += [(message.key(), message.partition()) for message in messages]
+    consumer.close()
+    return found
+
+
+def main() -> int:
+    """Produce, consume, compare; 0 if every record lies where the plan says."""
+    keys = visits()
+    with TemporaryDirectory() as folder:
+        plan = make_plan(keys, Path(folder))
+        _producer, address = produce(keys, Router.load(plan))
+        partitioner = read_plan(plan).partitioner()
+    found = consume(address, len(keys))
+    said = partitioner.channels_of(pa.array([key for key, _ in found], pa.binary())).tolist()
+    misplaced = sum(partition != channel for (_, partition), channel in zip(found, said, strict=True))
+    predicted = Counter(partitioner.channels_of(pa.array(keys, pa.binary())).tolist())
+    actual = Counter(partition for _, partition in found)
+    print("partition  predicted  actual")
+    for partition in range(PARTITIONS):
+        print(f"{partition:9}  {predicted[partition]:9,}  {actual[partition]:6,}")
+    print(f"{len(found):,} records came back, {misplaced} of them from another partition than the plan says")
+    return int(misplaced > 0 or predicted != actual)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,273 @@
+"""The partition of a record by a plan: one router for every Kafka client of Python, without Spark and without Java."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import mmh3
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.errors import BadInput, EnvironmentFailure
+from adapt.core.hashing import xxhash64
+from adapt.core.hashing.columns import ARROW_TYPES, KeyBytes, key_bytes
+from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioners.maglev import TABLE, Maglev
+from adapt.core.partitioners.names import RING_SCHEMES, Scheme
+from adapt.core.partitioners.plan import Plan
+from adapt.core.stream import Key, KeyType
+from adapt.traces.artefacts.plans import read_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+MOST_REMEMBERED = 65_536
+"""Keys whose partitions a router keeps in mind, beside the explicit ones."""
+
+
+class Nulls(StrEnum):
+    """Where a record without a key goes."""
+
+    PLAN = "plan"
+    """To the partition of the plan's null key, always the same."""
+
+    SPREAD = "spread"
+    """To each available partition in turn."""
+
+
+class Integers(StrEnum):
+    """How the producer writes a key that is an integer."""
+
+    LONG = "long"
+    """8 bytes big-endian, as Kafka's `LongSerializer`."""
+
+    TEXT = "text"
+    """Decimal text."""
+
+
+class Router:
+    """Says for each key its partition, as the plan has it; every client of Python can be given it.
+
+    - aiokafka, and kafka-python before 3.0: `partitioner=router`;
+    - kafka-python from 3.0 on: `partitioner=router.for_kafka_python()`;
+    - confluent-kafka: `producer.produce(topic, key=key, partition=router.partition(key), ...)`.
+
+    A key that came lately is looked up in a dictionary. Threads may share a router.
+
+    Attributes:
+        plan: What it routes by. Its channels are the partitions.
+    """
+
+    def __init__(self, plan: Plan, *, nulls: str = Nulls.PLAN, integers: str = Integers.LONG) -> None:
+        """Route by a plan.
+
+        Args:
+            plan: The plan.
+            nulls: Where a record without a key goes: `plan` or `spread` (see `Nulls`).
+            integers: How keys of a plan of integers are serialized: `long` or `text` (see `Integers`).
+
+        Raises:
+            ValueError: `nulls` or `integers` is neither.
+        """
+        self.plan = plan
+        self._nulls, self._integers = Nulls(nulls), Integers(integers)
+        self._partitioner = plan.partitioner()
+        self._null_channel = self._partitioner.channel_of(None)
+        self._turn = count()
+        self._explicit = _explicit_by_bytes(plan)
+        self._hashed = _single_key(plan) or self._in_a_column
+        self._remembered: dict[bytes, int] = {}
+
+    @classmethod
+    def load(cls, path: str | Path, *, nulls: str = Nulls.PLAN, integers: str = Integers.LONG) -> "Router":
+        """Route by the plan in a file, as `adapt partition build` or `export` wrote it.
+
+        Raises:
+            BadInput: there is no plan, or it is damaged.
+        """
+        return cls(read_plan(Path(path)), nulls=nulls, integers=integers)
+
+    def partition(self, key: Key) -> int:
+        """The partition of a key: text or a number as the program has it, or bytes as the producer serialized it.
+
+        Raises:
+            BadInput: it is no key of the plan's type.
+        """
+        if isinstance(key, bytes):
+            found = self._remembered.get(key)
+            return self._placed(key) if found is None else found
+        if key is None:
+            return self._null_channel if self._nulls is Nulls.PLAN else next(self._turn) % self.plan.channels
+        try:
+            return self.partition(self._serialized(key))
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise BadInput(f"key {key!r} is no {self.plan.key_type} key of any trace: {error}") from error
+
+    def __call__(self, key: bytes | None, all_partitions: "Collection[int]", available: Sequence[int]) -> int:
+        """The partition of a serialized key, in a topic with these partitions.
+
+        A record with a key goes to its partition whether it is available or not, as with any partitioner by key.
+
+        Raises:
+            BadInput: the topic has not as many partitions as the plan has channels, or the key is not of its type.
+        """
+        if len(all_partitions) != self.plan.channels:
+            self.check_partitions(len(all_partitions))
+        if key is None and self._nulls is Nulls.SPREAD and available:
+            return available[next(self._turn) % len(available)]
+        return self.partition(key)
+
+    def check_partitions(self, partitions: int) -> None:
+        """Do nothing if a topic has as many partitions as the plan has channels.
+
+        Raises:
+            BadInput: it has not.
+        """
+        if partitions != self.plan.channels:
+            raise BadInput(
+                f"the topic has {partitions} partitions, but the plan has {self.plan.channels} channels; build a plan"
+                f" with --channels {partitions}, which may follow this one by --from"
+            )
+
+    def for_kafka_python(self) -> Any:
+        """A partitioner of kafka-python, from its version 3.0 on, that asks this router.
+
+        Raises:
+            EnvironmentFailure: kafka-python 3.0 or later is not installed.
+        """
+        try:
+            from kafka.partitioner import Partitioner
+        except ImportError as error:
+            raise EnvironmentFailure(
+                f"kafka-python 3.0 or later is not there ({error}); pip install 'kafka-python>=3'"
+            ) from error
+        route = self.__call__
+
+        class PlanPartitioner(Partitioner):  # type: ignore[misc]  # kafka-python has no types
+            """Places records as the plan of a router has it."""
+
+            def partition(
+                self, topic: str, key: Any, serialized: bytes | None, value: Any, serialized_value: Any, cluster: Any
+            ) -> int:
+                """The partition of a record."""
+                del key, value, serialized_value
+                partitions = cluster.partitions_for_topic(topic)
+                if not partitions:
+                    raise BadInput(f"topic {topic!r} has no partitions that are known yet; make it first")
+                return route(serialized, partitions, sorted(cluster.available_partitions_for_topic(topic) or ()))
+
+        return PlanPartitioner()
+
+    def _placed(self, serialized: bytes) -> int:
+        """The partition of a key that is not remembered; it is from now on."""
+        key = self._as_hashed(serialized)
+        channel = self._explicit.get(key)
+        if channel is None:
+            channel = self._hashed(key)
+        if len(self._remembered) >= MOST_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[serialized] = channel
+        return channel
+
+    def _serialized(self, key: str | int) -> bytes:
+        """The key as a producer would write it."""
+        match self.plan.key_type, key:
+            case KeyType.STRING, str():
+                return key.encode()
+            case KeyType.INT64, int() if self._integers is Integers.TEXT:
+                return str(key).encode()
+            case KeyType.INT64, int():
+                return key.to_bytes(8, "big", signed=True)
+        raise BadInput(f"key {key!r} is no {self.plan.key_type} key, which this plan has")
+
+    def _as_hashed(self, serialized: bytes) -> bytes:
+        """The bytes that plans hash: of integers, 8 little-endian."""
+        if self.plan.key_type is not KeyType.INT64:
+            return serialized
+        if self._integers is Integers.LONG and len(serialized) == 8:
+            return serialized[::-1]
+        try:
+            if self._integers is Integers.TEXT:
+                return int(serialized).to_bytes(8, "little", signed=True)
+        except (ValueError, OverflowError):
+            pass
+        meant = "an int64 in decimal" if self._integers is Integers.TEXT else "8 bytes big-endian (`LongSerializer`)"
+        raise BadInput(f"key {serialized[:40]!r} is not {meant}, as integer keys are expected; see Router's `integers`")
+
+    def _in_a_column(self, key: bytes) -> int:
+        """The channel of a key in a scheme that has no shorter way."""
+        try:
+            return int(self._partitioner.channels_of(_column(key, self.plan.key_type))[0])
+        except (UnicodeDecodeError, pa.ArrowInvalid) as error:
+            raise BadInput(f"key {key[:40]!r} is not UTF-8, as text keys of the plan are: {error}") from error
+
+
+def _column(key: bytes, key_type: KeyType) -> pa.Array:
+    """A column of one key, from its bytes as they are hashed."""
+    match key_type:
+        case KeyType.STRING:
+            return pa.array([key.decode()], ARROW_TYPES[key_type])
+        case KeyType.INT64:
+            return pa.array([int.from_bytes(key, "little", signed=True)], ARROW_TYPES[key_type])
+        case KeyType.BINARY:
+            return pa.array([key], ARROW_TYPES[key_type])
+
+
+def _explicit_by_bytes(plan: Plan) -> dict[bytes, int]:
+    """The explicit channels by the bytes of the keys; the null key left out."""
+    keys = plan.explicit.column
+    found = key_bytes(keys)
+    data, ends = found.data.tobytes(), found.offsets.tolist()
+    present, channels = keys.is_valid().to_pylist(), plan.explicit.channels.tolist()
+    return {data[ends[row] : ends[row + 1]]: channels[row] for row in range(len(channels)) if present[row]}
+
+
+def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
+    """The channel of one key by its hash, in a scheme whose look-up is short; without the explicit map."""
+    words = _murmur3_words if plan.hash is HashName.MURMUR3 else _xxhash64_words
+    channels, groups = plan.channels, plan.max_parallelism or 0
+    match plan.scheme:
+        case scheme if scheme in RING_SCHEMES:
+            return _on_ring(ConsistentHash(channels, plan.replicas, plan.hash), words)
+        case Scheme.UNIFORM:
+            return lambda key: _number(words(key), plan.hash) % channels
+        case Scheme.KEY_GROUPS:
+            return lambda key: _number(words(key), plan.hash) % groups * channels // groups
+        case Scheme.MAGLEV:
+            table: list[int] = Maglev(channels, plan.hash).table.tolist()
+            return lambda key: table[_number(words(key), plan.hash) % TABLE]
+    return None
+
+
+def _on_ring(ring: ConsistentHash, words: Callable[[bytes], tuple[int, int]]) -> Callable[[bytes], int]:
+    highs, lows = ring.positions.high.tolist(), ring.positions.low.tolist()
+    owners: list[int] = [*ring.owners.tolist(), int(ring.owners[0])]  # after the last comes the first
+
+    def channel_of(key: bytes) -> int:
+        high, low = words(key)
+        at = bisect_left(highs, high)
+        while at < len(highs) and highs[at] == high and lows[at] < low:
+            at += 1
+        return owners[at]
+
+    return channel_of
+
+
+def _number(words: tuple[int, int], hash: HashName) -> int:
+    """What remainders are taken of: the 128-bit number; of xxhash64 the signed one, as Spark's `pmod` takes it."""
+    high, low = words
+    return high << 64 | low if hash is HashName.MURMUR3 else high - (high >> 63 << 64)
+
+
+def _murmur3_words(key: bytes) -> tuple[int, int]:
+    words: tuple[int, int] = mmh3.hash64(key, signed=False)
+    return words
+
+
+def _xxhash64_words(key: bytes) -> tuple[int, int]:
+    found = KeyBytes(np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64))
+    return int(xxhash64.xxhash64(found)[0]), 0
