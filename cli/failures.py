@@ -8,11 +8,22 @@ from typing import Any
 
 from adapt.cli.options import command_line
 from adapt.cli.output import Verbosity, narrate
-from adapt.core.errors import AdaptError, did_you_mean
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, did_you_mean
 
 USAGE = 2
 BUG = 5
 INTERRUPTED = 130
+
+EXIT_CODES = {
+    0: "done",
+    1: "a limit of `adapt check` failed",
+    USAGE: "wrong usage",
+    BadInput.exit_code: "bad input",
+    EnvironmentFailure.exit_code: "environment: no Java, disk full, output exists or in use",
+    BUG: "a bug, whose traceback goes to a file that the message names",
+    INTERRUPTED: "interrupted",
+}
+"""What the program ends with, and why."""
 
 
 def explain(error: Exception, *, debug: bool) -> int:

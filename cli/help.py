@@ -34,14 +34,23 @@ class Group(TyperGroup):
 def help_page(command: Any, ctx: Any) -> str:
     """The help of a command or a group."""
     about, *rest = inspect.cleandoc(command.help or "").split("\n\n")
-    usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
-    parts = [_wrapped(about), f"{_heading('Usage')} {_once(usage)}", *map(_paragraph, rest)]
+    parts = [_wrapped(about), f"{_heading('Usage')} {usage_of(command, ctx)}", *map(_paragraph, rest)]
+    parts += [_section(title, rows) for title, rows in sections_of(command, ctx).items()]
+    return "\n\n".join([*parts, _wrapped(command.epilog)] if command.epilog else parts) + "\n"
+
+
+def sections_of(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+    """What a command takes, or a group has: names and explanations, by the heading that they stand under."""
     commands = [(name, command.get_command(ctx, name)) for name in getattr(command, "list_commands", lambda _: [])(ctx)]
     sections = {"Commands": [(name, _first_paragraph(each.help)) for name, each in commands]}
     for title, parameters in _panels(command.get_params(ctx)).items():
         sections[title] = [(_name(each), _about(each)) for each in parameters]
-    parts += [_section(title, rows) for title, rows in sections.items() if rows]
-    return "\n\n".join([*parts, _wrapped(command.epilog)] if command.epilog else parts) + "\n"
+    return {title: rows for title, rows in sections.items() if rows}
+
+
+def usage_of(command: Any, ctx: Any) -> str:
+    """How a command is typed."""
+    return _once(" ".join([ctx.command_path, *command.collect_usage_pieces(ctx)]))
 
 
 def _paragraph(text: str) -> str:

@@ -72,10 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line in this process; the exit code.
-
-    0 done, 1 a limit failed, 2 wrong usage, 3 bad input, 4 environment, 5 a bug, 130 interrupted.
-    """
+    """Run the command line in this process; the exit code, one of `EXIT_CODES`."""
     try:
         with typed(arguments):
             code = int(app(args=settings_first(arguments), prog_name="adapt", standalone_mode=False) or 0)

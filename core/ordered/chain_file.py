@@ -16,7 +16,11 @@ from adapt.core.ordered.names import FunctionName, OperatorKind, PartitionBy
 from adapt.core.ordered.roles import TIME
 from adapt.core.toml_elements import Element, called, elements, number_of, only
 
-_KNOWN = ("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function")
+FIELDS = {
+    "operator": ("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function"),
+    "punctuations": ("column", "every"),
+}
+"""What each kind of element may say."""
 
 
 Load: TypeAlias = Callable[[str], PythonFunction]
@@ -38,7 +42,7 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"the chain is not written as TOML: {error}") from None
-    only("the chain", document, ("operator", "punctuations"))
+    only("the chain", document, tuple(FIELDS))
     tables, lines = elements(document, "operator"), operator_lines(text)
     operators = []
     for at, fields in enumerate(tables):
@@ -55,7 +59,7 @@ def _punctuations(document: Mapping[str, Any]) -> Punctuations | None:
         return None
     if not isinstance(fields, dict):
         raise BadInput("punctuations is no table; write it as [punctuations] with its fields below")
-    element = Element("[punctuations]", fields, ("column", "every"))
+    element = Element("[punctuations]", fields, FIELDS["punctuations"])
     every = element.text_or_none("every")
     try:
         every_us = None if every is None else duration_us(every)
@@ -72,7 +76,7 @@ def operator_lines(text: str) -> list[int]:
 
 
 def _operator(fields: Mapping[str, Any], load: Load | None) -> Operator:
-    element = Element(called("operator", fields), fields, _KNOWN)
+    element = Element(called("operator", fields), fields, FIELDS["operator"])
     return Operator(
         name=element.text("name"),
         kind=element.choice("kind", OperatorKind),

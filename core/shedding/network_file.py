@@ -25,6 +25,15 @@ from adapt.core.shedding.network import (
 from adapt.core.shedding.settings import SheddingSettings
 from adapt.core.toml_elements import Element, called, elements, number_of, only
 
+FIELDS = {
+    "node": ("name", "capacity"),
+    "input": ("name", "stream", "scale", "rate", "out_bytes", "node"),
+    "operator": ("name", "node", "kind", "inputs", "cost", "selectivity", "window", "out_bytes"),
+    "output": ("name", "from", "weight"),
+    "link": ("from", "to", "bytes_per_s"),
+}
+"""What each kind of element may say."""
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkFile:
@@ -44,7 +53,7 @@ def read_network(text: str) -> NetworkFile:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"the network is not written as TOML: {error}") from None
-    only("the network", document, ("settings", "node", "input", "operator", "output", "link"))
+    only("the network", document, ("settings", *FIELDS))
     network = Network(
         nodes=tuple(_node(element) for element in elements(document, "node")),
         inputs=tuple(_input(element) for element in elements(document, "input")),
@@ -56,13 +65,12 @@ def read_network(text: str) -> NetworkFile:
 
 
 def _node(fields: Mapping[str, Any]) -> Node:
-    element = Element(called("node", fields), fields, ("name", "capacity"))
+    element = Element(called("node", fields), fields, FIELDS["node"])
     return Node(element.text("name"), element.number("capacity", 1.0))
 
 
 def _input(fields: Mapping[str, Any]) -> Input:
-    known = ("name", "stream", "scale", "rate", "out_bytes", "node")
-    element = Element(called("input", fields), fields, known)
+    element = Element(called("input", fields), fields, FIELDS["input"])
     return Input(
         name=element.text("name"),
         stream=_stream(element.where, element.get("stream")),
@@ -91,8 +99,7 @@ def _stream(where: str, binding: Any) -> Stream | None:
 
 
 def _operator(fields: Mapping[str, Any]) -> Operator:
-    known = ("name", "node", "kind", "inputs", "cost", "selectivity", "window", "out_bytes")
-    element = Element(called("operator", fields), fields, known)
+    element = Element(called("operator", fields), fields, FIELDS["operator"])
     inputs = element.get("inputs")
     if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
         raise BadInput(f'{element.where}: inputs is {inputs!r} instead of a list of names, such as ["parse"]')
@@ -136,13 +143,13 @@ def _window(where: str, window: Any) -> Window:
 
 
 def _output(fields: Mapping[str, Any]) -> Output:
-    element = Element(called("output", fields), fields, ("name", "from", "weight"))
+    element = Element(called("output", fields), fields, FIELDS["output"])
     return Output(element.text("name"), element.text("from"), element.number("weight", 1.0))
 
 
 def _link(fields: Mapping[str, Any]) -> Link:
     where = f"link {fields.get('from', '?')!s} to {fields.get('to', '?')!s}"
-    element = Element(where, fields, ("from", "to", "bytes_per_s"))
+    element = Element(where, fields, FIELDS["link"])
     return Link(element.text("from"), element.text("to"), element.number("bytes_per_s"))
 
 

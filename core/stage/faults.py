@@ -130,7 +130,7 @@ def parse_faults(text: str | bytes) -> FaultSchedule:
     return FaultSchedule(faults, detection_s)
 
 
-_KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "crash": (("at_s",), ("back_s",)),
     "slow": (("start_s", "speed"), ("end_s",)),
     "pause": (("start_s", "end_s"), ()),
@@ -143,11 +143,11 @@ def _fault(entry: object, where: str) -> Fault:
     if not isinstance(entry, dict):
         raise BadInput(f"{where} is {_shown(entry)}; give an object with kind and site")
     kind = entry.get("kind")
-    if kind not in list(_KINDS):
-        hint = near_miss(kind, _KINDS) if isinstance(kind, str) else ""
+    if kind not in list(KINDS):
+        hint = near_miss(kind, KINDS) if isinstance(kind, str) else ""
         what = f"{where}.kind is {_shown(kind)}" if "kind" in entry else f"{where} has no kind"
-        raise BadInput(f"{what}; give one of {', '.join(_KINDS)}{hint}")
-    needed, further = _KINDS[str(kind)]
+        raise BadInput(f"{what}; give one of {', '.join(KINDS)}{hint}")
+    needed, further = KINDS[str(kind)]
     fields = _fields(entry, where, ("kind", "site", *needed), ("kind", "site", *needed, *further))
     site = fields["site"]
     if isinstance(site, bool) or not isinstance(site, int) or site < 0:
