@@ -43,7 +43,7 @@ def report(
 ) -> None:
     """Show artefacts as tables, as a self-contained page, or as data.
 
-    The page draws the charts, fetches nothing and needs no script. No Java is started.
+    The page draws the charts, fetches nothing, and is whole without script. No Java is started.
 
     Example: adapt report web.trace web.plans --html web.html
     """

@@ -1,4 +1,4 @@
-"""One self-contained page of tables and charts: nothing fetched, no script, readable on a phone and on paper."""
+"""One self-contained page of tables and charts: nothing fetched, whole without script, also on a phone and on paper."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapt.core.report.chart import Chart
 from adapt.core.report.labels import breakable, count, headed
+from adapt.core.report.live import live
 from adapt.core.report.svg import NARROW, WIDE, render_svg
 from adapt.core.report.upright import upright
 from adapt.core.report.values import elided, is_numeric, shown, visible
@@ -70,6 +71,9 @@ class _Caps:
 
     rows: int
     charts: int
+    has_narrow: bool = True
+    """Whether every chart is drawn for narrow pages too; else the wide drawing shrinks with the page."""
+    is_live: bool = True
     sections: int = 400
     made: int = 2_000
 
@@ -77,9 +81,11 @@ class _Caps:
 def _caps(most_charts: int) -> tuple[_Caps, ...]:
     """What is tried in turn, until the page is small enough."""
     return (
-        *(_Caps(rows, most_charts) for rows in (200, 100, 50, 20, 5)),
-        *(_Caps(5, charts) for charts in (24, 12, 4, 0)),
-        *(_Caps(5, 0, sections, made) for sections, made in ((200, 200), (50, 50), (10, 10), (1, 1))),
+        *(_Caps(rows, most_charts) for rows in (200, 100, 50, 20)),
+        *(_Caps(rows, most_charts, has_narrow=False) for rows in (20, 5)),
+        *(_Caps(5, charts, has_narrow=False) for charts in (24, 12)),
+        *(_Caps(5, charts, has_narrow=False, is_live=False) for charts in (12, 4, 0)),
+        *(_Caps(5, 0, False, False, sections, made) for sections, made in ((200, 200), (50, 50), (10, 10), (1, 1))),
     )
 
 
@@ -90,6 +96,10 @@ def render_page(page: Page, most_bytes: int = MOST_BYTES, most_charts: int = MOS
     written as an escape. A table shows its first 200 rows and says how many more there are, and the first
     `most_charts` charts are drawn; if the page would be too large, tables show fewer rows, then charts are left out
     from the end, then sections, and the page says so.
+
+    Every chart stands in the page as a drawing. Where script is on, Vega draws it anew once it comes into view, with
+    values under the pointer or the keys, zoom, and series that can be switched off. Only the page's own two scripts
+    may run: its policy names them by their hashes.
     """
     drawings = _Drawings()
     template = _template()
@@ -105,16 +115,14 @@ class _Drawings:
     """Charts drawn once, however often the page is tried."""
 
     def __init__(self) -> None:
-        self._drawn: dict[int, tuple[str, str]] = {}
+        self._drawn: dict[tuple[int, int], str] = {}
 
-    def of(self, number: int, chart: Chart) -> tuple[str, str]:
-        """The chart for a wide and for a narrow page."""
-        if number not in self._drawn:
-            wide, narrow = (
-                render_svg(chart.spec, width, f"c{number}{letter}") for width, letter in ((WIDE, "w"), (NARROW, "n"))
-            )
-            self._drawn[number] = wide, narrow
-        return self._drawn[number]
+    def of(self, number: int, chart: Chart, width: int) -> str:
+        """The chart as an SVG of that width."""
+        if (number, width) not in self._drawn:
+            prefix = f"c{number}{'w' if width == WIDE else 'n'}"
+            self._drawn[number, width] = render_svg(chart.spec, width, prefix)
+        return self._drawn[number, width]
 
 
 @cache
@@ -134,12 +142,15 @@ def _template() -> "Template":
 def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
     """What the template shows: texts made safe, tables cut, charts drawn."""
     sections, left_out = [], max(0, len(page.sections) - caps.sections)
+    answering: dict[str, Chart] = {}
     chart_number = 0
     for number, section in enumerate(page.sections[: caps.sections], start=1):
         charts = []
         for chart in section.charts:
             chart_number += 1
             is_kept = chart_number <= caps.charts
+            if is_kept and caps.is_live and not chart.is_empty:
+                answering[f"c{chart_number}"] = chart
             charts.append(_chart_view(chart, chart_number, section.tables, caps, drawings if is_kept else None))
         sections.append(
             {
@@ -152,7 +163,13 @@ def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
             }
         )
     made = [list(_flat(mapping))[: caps.made] for mapping in page.made[: caps.made]]
-    return {"title": _text(page.title), "sections": sections, "sections_left_out": left_out, "made": made}
+    return {
+        "title": _text(page.title),
+        "sections": sections,
+        "sections_left_out": left_out,
+        "made": made,
+        "live": live(answering) if caps.is_live else None,
+    }
 
 
 def _chart_view(
@@ -160,7 +177,10 @@ def _chart_view(
 ) -> dict[str, Any]:
     from markupsafe import Markup
 
-    wide, narrow = drawings.of(number, chart) if drawings and not chart.is_empty else ("", "")
+    wide = narrow = ""
+    if drawings and not chart.is_empty:
+        wide = drawings.of(number, chart, WIDE)
+        narrow = drawings.of(number, chart, NARROW) if caps.has_narrow else ""
     return {
         "id": f"c{number}",
         "title": _text(chart.title),

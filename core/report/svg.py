@@ -40,13 +40,13 @@ def render_svg(spec: Mapping[str, Any], width: int = WIDE, prefix: str | None = 
     """
     import vl_convert
 
-    safe = _safe({**spec, "width": width, "config": config(width)})
+    checked = safe({**spec, "width": width, "config": config(width)})
     if prefix is None:
-        prefix = "v" + sha256(json.dumps(safe, sort_keys=True).encode()).hexdigest()[:10]
-    drawn = vl_convert.vegalite_to_svg(safe, allowed_base_urls=[])
+        prefix = "v" + sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()[:10]
+    drawn = vl_convert.vegalite_to_svg(checked, allowed_base_urls=[])
     root = ElementTree.fromstring(drawn)
     _clean(root, _Ids(prefix))
-    _name(root, str(safe.get("description", "")))
+    _name(root, str(checked.get("description", "")))
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -61,11 +61,12 @@ class _Ids:
         return self._given.setdefault(old, f"{self._prefix}-{len(self._given)}")
 
 
-def _safe(value: Any) -> Any:
+def safe(value: Any) -> Any:
+    """The value with every text in it made visible, and null for numbers that are not finite."""
     if isinstance(value, Mapping):
-        return {visible(str(key)): _safe(item) for key, item in value.items()}
+        return {visible(str(key)): safe(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_safe(item) for item in value]
+        return [safe(item) for item in value]
     return visible(value) if isinstance(value, str) else plain(value)
 
 

@@ -1,7 +1,9 @@
 """The report page in a real browser: drawn, readable at every width, and asking nobody for anything."""
 
 import math
+import re
 import shutil
+from itertools import pairwise
 
 import pytest
 
@@ -122,11 +124,9 @@ def browser():
         opened.close()
 
 
-@pytest.fixture(params=[(400, "light"), (400, "dark"), (1600, "light"), (1600, "dark")], ids=lambda p: f"{p[0]}-{p[1]}")
-def opened(request, browser, page_file):
-    """The page at a width and in a colour scheme, with what it complained of and what it asked for."""
-    width, scheme = request.param
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+def watched(browser, path, **how):
+    """The page, with what it complained of and what it asked for; charts are drawn where script is on."""
+    page = browser.new_page(**how)
     page.complaints, page.asked = [], []
     page.on("console", lambda message: page.complaints.append(message.text))
     page.on("pageerror", lambda error: page.complaints.append(str(error)))
@@ -137,7 +137,36 @@ def opened(request, browser, page_file):
         route.abort()
 
     page.route(lambda url: not url.startswith(("file:", "data:")), refuse)
-    page.goto(page_file.as_uri())
+    page.goto(path.as_uri())
+    if how.get("java_script_enabled", True):
+        for figure in page.locator("figure").all():
+            figure.scroll_into_view_if_needed()
+        assert page.complaints == []
+        page.locator("figure:not([data-drawn]) .still").first.wait_for(state="detached", timeout=60_000)
+    return page
+
+
+WAYS = {
+    "400-light": {"viewport": {"width": 400, "height": 900}, "color_scheme": "light"},
+    "400-dark-no-script": {
+        "viewport": {"width": 400, "height": 900},
+        "color_scheme": "dark",
+        "java_script_enabled": False,
+    },
+    "1600-light-no-script": {
+        "viewport": {"width": 1600, "height": 900},
+        "color_scheme": "light",
+        "java_script_enabled": False,
+    },
+    "1600-dark": {"viewport": {"width": 1600, "height": 900}, "color_scheme": "dark"},
+}
+
+
+@pytest.fixture(params=WAYS, scope="module")
+def opened(request, browser, page_file):
+    """The page at a width, in a colour scheme, with script and without."""
+    page = watched(browser, page_file, **WAYS[request.param])
+    page.has_script = WAYS[request.param].get("java_script_enabled", True)
     yield page
     page.close()
 
@@ -151,17 +180,18 @@ def test_it_complains_of_nothing_and_asks_nobody(opened):
 
 
 def test_every_chart_is_drawn_with_marks(opened):
+    """Once: anew where script is on, and for the page's width where it is not."""
     assert opened.locator("figure").count() == 15
     sizes = opened.evaluate(
         """[...document.querySelectorAll('figure')].map(figure =>
             [...figure.querySelectorAll('svg')].filter(svg => svg.getBoundingClientRect().width > 0).map(svg => {
-                const marks = [...svg.querySelectorAll('.marks path, .marks line, .marks rect')];
+                const marks = [...svg.querySelectorAll('.marks path, .marks line, .marks rect, .role-mark path')];
                 const boxes = marks.map(mark => mark.getBoundingClientRect());
                 return [svg.getBoundingClientRect().width, boxes.filter(b => b.width + b.height > 1).length];
             }))"""
     )
     for drawn in sizes:
-        assert len(drawn) == 1, "each figure shows one of its two drawings"
+        assert len(drawn) == 1
         width, marks = drawn[0]
         assert width > 250
         assert marks > 0
@@ -211,7 +241,8 @@ def test_text_stands_out_from_its_ground(opened):
 
 
 def test_hostile_keys_are_read_as_they_are(opened):
-    assert opened.locator("script, img, iframe").count() == 0
+    assert opened.locator("img, iframe").count() == 0
+    assert opened.locator("script").count() == (4 if opened.has_script else 3)
     assert opened.get_by_text("</script><script>alert(1)</script>", exact=True).count() > 0
 
 
@@ -219,3 +250,167 @@ def test_contents_lead_to_every_section(opened):
     opened.get_by_role("link", name="How this was made").click()
     assert opened.evaluate("document.querySelector('#made').getBoundingClientRect().top < window.innerHeight")
     assert opened.locator("nav li").count() == opened.locator("main > section").count()
+
+
+def bars_table(keys):
+    columns = [Column("key"), Column("share", Kind.SHARE)]
+    return Table.of("Heaviest keys", columns, [(key, 0.4 / (at + 1)) for at, key in enumerate(keys)])
+
+
+@pytest.fixture(scope="module")
+def small_page(browser, tmp_path_factory):
+    """Two series over time, and bars of keys, with script."""
+    path = tmp_path_factory.mktemp("small") / "small.html"
+    charts = [stage_charts(*stage_tables(seconds=100, moves=5))[0], top_keys(bars_table(["first", *HOSTILE[:3]]))]
+    path.write_text(render_page(Page("small", [Section("Charts", [], charts)])), encoding="utf-8")
+    page = watched(browser, path, viewport={"width": 1000, "height": 1200})
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def small(small_page):
+    """The small page as it was when it was opened."""
+    small_page.mouse.move(0, 0)
+    for area in small_page.locator(".area").all():
+        area.press("0")
+    for switch in small_page.locator(".legend [aria-pressed=false]").all():
+        switch.click()
+    yield small_page
+    assert small_page.complaints == []
+    assert small_page.asked == []
+
+
+def settled(page):
+    """After the drawing that the last act asked for."""
+    page.locator(".live[aria-busy]").first.wait_for(state="detached")
+    return page
+
+
+def ticks_of(page, figure):
+    """What stands along the horizontal axis."""
+    return settled(page).locator(f"#{figure} .live .role-axis-label text").all_text_contents()
+
+
+def test_what_is_nearest_to_the_pointer_is_told(small):
+    area = small.locator("#c1 .area").bounding_box()
+    small.mouse.move(area["x"] + area["width"] / 2, area["y"] + area["height"] / 2)
+    told = small.locator("#c1 .tip").inner_text()
+    assert re.fullmatch(r"(static|load), \d+ s: throughput \d+", told)
+    second = int(re.search(r", (\d+) s", told)[1])
+    assert 30 < second < 70
+    height = int(re.search(r"\d+$", told)[0])
+    assert height == 100 + second - 1 + told.startswith("load")
+    small.mouse.move(0, 0)
+    assert small.locator("#c1 .tip").is_hidden()
+
+
+def test_bars_tell_keys_as_text(small):
+    bar = small.locator("#c2 .area").bounding_box()
+    small.mouse.move(bar["x"] + bar["width"] / 3, bar["y"] + 0.4 * bar["height"])
+    assert small.locator("#c2 .tip").inner_text().startswith("</script><script>alert(1)</scri")
+    assert small.locator("#c2 .tip *").count() == 0
+
+
+def test_arrows_walk_along_a_series_and_from_one_to_another(small):
+    area, told = small.locator("#c1 .area"), small.locator("#c1 .tip")
+    area.focus()
+    small.keyboard.press("Home")
+    assert told.inner_text() == "static, 1 s: throughput 100"
+    small.keyboard.press("ArrowRight")
+    assert told.inner_text() == "static, 2 s: throughput 101"
+    small.keyboard.press("ArrowDown")
+    assert told.inner_text() == "load, 2 s: throughput 102"
+    assert small.locator("#c1 [aria-live]").inner_text() == "load, 2 s: throughput 102"
+    small.keyboard.press("ArrowUp")
+    small.keyboard.press("ArrowLeft")
+    assert told.inner_text() == "static, 1 s: throughput 100"
+
+
+def test_series_are_switched_off_and_on(small):
+    lines = small.locator("#c1 .live .role-mark path[fill=none], #c1 .live .mark-line path")
+    before = lines.count()
+    switch = small.locator("#c1").get_by_role("button", name="load")
+    switch.click()
+    assert switch.get_attribute("aria-pressed") == "false"
+    assert settled(small).locator("#c1 .live .mark-line path").count() < before
+    small.locator("#c1").get_by_role("button", name="static").click()
+    assert small.locator("#c1").get_by_role("button", name="static").get_attribute("aria-pressed") == "true", "the last"
+    switch.click()
+    settled(small)
+    assert lines.count() == before
+
+
+def test_a_stretch_is_dragged_open_and_all_shown_again(small):
+    whole = ticks_of(small, "c1")
+    area = small.locator("#c1 .area").bounding_box()
+    middle = area["y"] + area["height"] / 2
+    small.mouse.move(area["x"] + 0.4 * area["width"], middle)
+    small.mouse.down()
+    small.mouse.move(area["x"] + 0.6 * area["width"], middle, steps=3)
+    small.mouse.up()
+    part = ticks_of(small, "c1")
+    assert part != whole
+    small.locator("#c1 .area").press("Home")
+    assert int(re.search(r", (\d+) s", small.locator("#c1 .tip").inner_text())[1]) > 25
+    small.locator("#c1").get_by_role("button", name="Show all again").click()
+    assert ticks_of(small, "c1") == whole
+
+
+def test_zoom_by_keys_and_buttons_and_not_where_there_is_no_axis(small):
+    whole = ticks_of(small, "c1")
+    small.locator("#c1").get_by_role("button", name="Zoom in").click()
+    once = ticks_of(small, "c1")
+    assert once != whole
+    small.locator("#c1 .area").press("-")
+    assert ticks_of(small, "c1") == whole
+    assert small.locator("#c2").get_by_role("button", name="Zoom in").count() == 0
+
+
+def test_the_theme_is_the_readers(small):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = small.evaluate(ground)
+    small.get_by_role("button", name="Use the dark theme").click()
+    assert small.evaluate(ground) != before
+    small.get_by_role("button", name="Use the light theme").click()
+    assert small.evaluate(ground) == before
+
+
+def test_a_reader_that_hears_the_page_is_told_what_is_where(small):
+    tree = small.locator("body").aria_snapshot()
+    assert tree.index('link "Skip to the content"') < tree.index("banner") < tree.index('navigation "Contents"')
+    assert 'heading "small" [level=1]' in tree
+    assert 'heading "Throughput" [level=3]' in tree
+    assert 'group "Throughput"' in tree
+    assert 'button "load" [pressed]' in tree
+    levels = [int(level) for level in re.findall(r"\[level=(\d)\]", tree)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_everything_is_reached_by_tab_and_seen_to_be(small):
+    small.locator(".skip").focus()
+    reached = []
+    for _ in range(12):
+        small.keyboard.press("Tab")
+        reached.append(
+            small.evaluate(
+                "(e => [e.className || e.tagName, getComputedStyle(e).outlineStyle != 'none'])(document.activeElement)"
+            )
+        )
+    assert small.locator(".skip").evaluate("e => e.tabIndex") == 0
+    assert "area" in [name for name, _ in reached]
+    assert [name for name, is_seen in reached if not is_seen and name != "BODY"] == []
+
+
+def test_on_paper_drawings_stand_whole_and_buttons_are_gone(small):
+    small.emulate_media(media="print")
+    try:
+        assert small.locator("button:visible").count() == 0
+        wide = small.evaluate(
+            """[...document.querySelectorAll('figure')].map(figure => [figure.getBoundingClientRect().right,
+                ...[...figure.querySelectorAll('svg')].map(s => s.getBoundingClientRect()).filter(b => b.width > 0)
+                    .map(b => b.right)])"""
+        )
+        assert all(len(edges) == 2 and edges[1] <= edges[0] for edges in wide)
+    finally:
+        small.emulate_media(media="screen")
