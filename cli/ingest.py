@@ -33,7 +33,7 @@ OF_BOTH = ("cost", "bytes_")
 OF_READING = (
     *("key", "time", "stream", "keep", "unique", "time_format", "time_zone"),
     *("clock", "most_late", "hash_keys", "sample_keys"),
-    *("format", "pattern", "delimiter", "quote", "header", "columns", "max_rejects"),
+    *("format", "pattern", "kcat_format", "delimiter", "quote", "header", "columns", "max_rejects"),
 )
 
 
@@ -120,6 +120,15 @@ def ingest(
             "--pattern",
             metavar="REGEX",
             help="For text: a regular expression with named groups.",
+            rich_help_panel=SOURCE_PANEL,
+        ),
+    ] = "",
+    kcat_format: Annotated[
+        str,
+        typer.Option(
+            "--kcat-format",
+            metavar="FORMAT",
+            help=r"For kcat: what kcat -f was given, as '%T %p %o %k %s\n'; its -J needs none.",
             rich_help_panel=SOURCE_PANEL,
         ),
     ] = "",
@@ -372,7 +381,7 @@ def ingest(
             sources,
             out,
             Mapping(key, time, cost, bytes_, stream, time_format, tuple(keep or ()), unique),
-            reading=ReadOptions(format, delimiter, quote, header, names, pattern),
+            reading=ReadOptions(format, delimiter, quote, header, names, pattern, kcat_format),
             time_zone=time_zone,
             max_rejects=MaxRejects.parse(max_rejects),
             treatment=Treatment(

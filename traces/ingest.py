@@ -139,6 +139,8 @@ def _settled(source: Source, mapping: Mapping) -> tuple[Mapping, TimeFormat, tup
     if not mapping.time:
         mapping = replace(mapping, time=chosen_time(sample, source.columns))
         guesses.append(f"time from {mapping.time}")
+    if not mapping.time_format and mapping.time in source.times:
+        mapping = replace(mapping, time_format=source.times[mapping.time])
     form = settled_format(mapping, sample, source.columns)
     if form.guessed:
         guesses.append(f"time format {form.name}")

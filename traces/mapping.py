@@ -66,7 +66,14 @@ class Mapping:
     def wanted(self, columns: Sequence[str]) -> list[str]:
         """Those of the source's columns that the expressions can name; never too few."""
         texts = " ".join([*self.expressions().values(), *self.keep])
-        return [name for name in (*columns, PATH) if name in texts or name.replace("`", "``") in texts]
+        return [name for name in (*columns, PATH) if _may_name(texts, name)]
+
+
+def _may_name(texts: str, column: str) -> bool:
+    """Whether a column may be named in expressions: a plain name stands for itself, another anywhere."""
+    if re.fullmatch(r"\w+", column):
+        return re.search(rf"(?<!\w){column}(?!\w)", texts) is not None
+    return column in texts or column.replace("`", "``") in texts
 
 
 def chosen_time(sample: "DataFrame", columns: Sequence[str]) -> str:

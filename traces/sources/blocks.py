@@ -3,7 +3,7 @@
 The cut depends on the bytes alone, so the same files give the same blocks on any cluster.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -50,10 +50,14 @@ class Block:
     line: int = 1
 
 
-def reader_schema(wanted: Sequence[str]) -> pa.Schema:
-    """What `read_block` yields: where a record stands, why it is refused, its text if asked for, and what is wanted."""
+def reader_schema(wanted: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Schema:
+    """What `read_block` yields: where a record stands, why it is refused, its text if asked for, and what is wanted.
+
+    Args:
+        types: Of those that are not text.
+    """
     fixed = [("_file", pa.int32()), ("_line", pa.int64()), ("_reason", pa.string()), ("_text", pa.string())]
-    return pa.schema([*fixed, *((name, pa.string()) for name in wanted)])
+    return pa.schema([*fixed, *((name, types.get(name, pa.string())) for name in wanted)])
 
 
 def cut(file: int, source: SourceFile, form: RecordFormat) -> list[Block]:
@@ -87,7 +91,7 @@ def read_block(
     Raises:
         BadInput: the file is truncated, not text, has another header than `form`, or a record is too long.
     """
-    schema = reader_schema(wanted)
+    schema = reader_schema(wanted, form.types)
     with unpacked(block.source) as stream:
         if block.offset:
             stream.seek(block.offset)
@@ -118,8 +122,9 @@ def _settled(stream: IO[bytes], block: Block, form: RecordFormat) -> Iterator[tu
         skipped = 0
         if at_start:
             at_start = False
-            refuse_utf16(chunk, block.source.label)
-            skipped = len(chunk) - len(chunk.removeprefix(BOM))
+            if not form.any_bytes:
+                refuse_utf16(chunk, block.source.label)
+                skipped = len(chunk) - len(chunk.removeprefix(BOM))
         data = np.frombuffer(rest + chunk[skipped:] if rest or skipped else chunk, np.uint8)
         records = form.records(data, at_end=at_end)
         if not at_end and len(data) - records.used > LONGEST_RECORD:
@@ -154,7 +159,7 @@ def _as_batch(
     shifted = Records(
         records.starts - low, records.ends - low, records.lines, records.fields, len(span), records.used_lines
     )
-    good = is_utf8(span, shifted)
+    good = None if form.any_bytes else is_utf8(span, shifted)
     parsed_names = [name for name in wanted if name != PATH]
     if good is None:
         parsed = form.parse(span, shifted, parsed_names)
@@ -181,7 +186,7 @@ def _as_batch(
             pa.array(records.lines + line),
             pa.array(reasons, pa.string()) if refused.any() else nothing,
             texts,
-            *(columns.get(name, nothing) for name in wanted),
+            *(columns[name] if name in columns else pa.nulls(count, schema.field(name).type) for name in wanted),
         ],
         schema=schema,
     )

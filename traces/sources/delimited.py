@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,9 @@ class Delimited:
     delimiter: str = ","
     quote: str = '"'
     header: tuple[str, ...] | None = None
+    types: ClassVar[dict[str, pa.DataType]] = {}
+    times: ClassVar[dict[str, str]] = {}
+    any_bytes: ClassVar[bool] = False
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records end with a line end outside quotes."""

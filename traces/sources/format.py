@@ -1,6 +1,6 @@
 """What every text format can do: find records in bytes, and turn them into columns of text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,7 +28,8 @@ class Parsed:
     """The columns of some records, as text.
 
     Attributes:
-        columns: One text column each, aligned with the records; null in refused records.
+        columns: One column each, of text unless the format's `types` say otherwise, aligned with the records; null in
+            refused records.
         reasons: Why a record is refused, null where it is not; None if none is.
     """
 
@@ -47,11 +48,23 @@ class RecordFormat(Protocol):
     def header(self) -> tuple[str, ...] | None:
         """What the first record of every file holds, or None if that is a record like the others."""
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """The types of those columns that are not text."""
+
+    @property
+    def times(self) -> Mapping[str, str]:
+        """Columns whose time format is known, by name."""
+
+    @property
+    def any_bytes(self) -> bool:
+        """Whether a record may hold what is not UTF-8; `parse` sees to it then."""
+
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """The records of a buffer."""
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
-        """The wanted columns of the records; all bytes in them are UTF-8."""
+        """The wanted columns of the records; all bytes in them are UTF-8 unless they may be any."""
 
 
 def refuse_utf16(head: bytes, name: str) -> None:

@@ -1,8 +1,8 @@
 """JSON lines: one object a line; Spark takes the lines apart, since it finds one schema for all of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import pyarrow as pa
 
@@ -18,10 +18,17 @@ _CORRUPT = "_not_json"
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """One JSON object a line."""
+    """One JSON object a line.
 
-    columns: tuple[str, ...] = (WHOLE_LINE,)
-    header: None = None
+    Attributes:
+        times: Fields whose time format is known, by name.
+    """
+
+    times: dict[str, str] = field(default_factory=dict)
+    columns: ClassVar[tuple[str, ...]] = (WHOLE_LINE,)
+    header: ClassVar[None] = None
+    types: ClassVar[dict[str, pa.DataType]] = {}
+    any_bytes: ClassVar[bool] = False
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records are lines."""

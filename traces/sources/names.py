@@ -12,4 +12,5 @@ class FormatName(StrEnum):
     JSONL = "jsonl"
     PARQUET = "parquet"
     CLF = "clf"
+    KCAT = "kcat"
     TEXT = "text"

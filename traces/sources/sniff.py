@@ -17,6 +17,7 @@ from adapt.traces.sources.delimited import Delimited
 from adapt.traces.sources.files import Container, SourceFile
 from adapt.traces.sources.format import BOM, RecordFormat, refuse_utf16
 from adapt.traces.sources.json_lines import JsonLines
+from adapt.traces.sources.kcat import ENVELOPE, envelopes, printed
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.text import log_format, pattern_format
 
@@ -36,6 +37,7 @@ class ReadOptions:
         header: Whether the first record names the columns; auto if None.
         columns: Names of the columns, in order, instead of those of the header.
         pattern: For text: a regular expression with named groups.
+        kcat_format: For kcat: what `kcat -f` was given; empty for the envelopes of `kcat -J`.
     """
 
     format: FormatName = FormatName.AUTO
@@ -44,6 +46,7 @@ class ReadOptions:
     header: bool | None = None
     columns: tuple[str, ...] = ()
     pattern: str = ""
+    kcat_format: str = ""
 
     def __post_init__(self) -> None:
         for option, text in (("--delimiter", self.delimiter), ("--quote", self.quote)):
@@ -55,6 +58,9 @@ class ReadOptions:
             raise UsageError(f"--delimiter and --quote are both {self.quote!r}; --quote '' switches quotes off")
         if self.pattern and self.format not in (FormatName.AUTO, FormatName.TEXT):
             raise UsageError(f"--pattern goes with --format text, not with {self.format}")
+        if self.kcat_format and (self.format not in (FormatName.AUTO, FormatName.KCAT) or self.pattern):
+            other = "--pattern" if self.pattern else str(self.format)
+            raise UsageError(f"--kcat-format goes with --format kcat, not with {other}")
         if self.format is FormatName.TEXT and not self.pattern:
             raise UsageError("--format text needs --pattern, a regular expression with named groups")
 
@@ -85,6 +91,8 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
             break
     if not head.strip():
         raise BadInput(f"{name}: the input is empty")
+    if options.kcat_format:
+        return Recognised(printed(options.kcat_format))
     refuse_utf16(head, name)
     guesses: list[str] = []
     kind = options.format
@@ -98,6 +106,12 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
     match kind:
         case FormatName.JSONL:
             return Recognised(JsonLines(), guesses)
+        case FormatName.KCAT:
+            if not head.lstrip().startswith(b"{"):
+                raise BadInput(
+                    f"{name} does not hold the envelopes of kcat -J; say with --kcat-format what kcat -f was given"
+                )
+            return Recognised(envelopes(), guesses)
         case FormatName.CLF:
             return Recognised(log_format(), guesses)
         case FormatName.TEXT:
@@ -121,7 +135,7 @@ def _guess_format(head: bytes, name: str) -> FormatName:
         raise BadInput(f"{name} is not text and not Parquet; name its format with --format")
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
-        return FormatName.JSONL
+        return FormatName.KCAT if ENVELOPE.match(lines[0]) else FormatName.JSONL
     matches = log_format()
     sample = pa.array(lines)
     if 2 * pc.sum(pc.match_substring_regex(sample, matches.pattern).cast(pa.int64())).as_py() > len(lines):

@@ -38,6 +38,7 @@ class Source:
         files: In the order that breaks ties.
         inputs: Name, bytes and sha256 of each file, for the manifest.
         columns: The columns that expressions can name, beside `_path`; none of the names in `OWN`.
+        times: Columns whose time format is known, by name.
         rows: How many rows there are, refused ones included; known once `frame` was called.
     """
 
@@ -60,6 +61,7 @@ class Source:
         """
         self.files = tuple(files)
         self.rows = 0
+        self.times = {} if form is None else dict(form.times)
         self._spark = spark
         self._form = form
         self._staging = staging
@@ -112,7 +114,7 @@ class Source:
             return read_block(blocks[at], form, [], with_text=True)
 
         tasks = self._tasks(holding)
-        rows = in_tasks(self._spark, tasks, read, from_arrow_schema(reader_schema([])))
+        rows = in_tasks(self._spark, tasks, read, from_arrow_schema(reader_schema([], {})))
         return rows.select("_file", "_line", "_text")
 
     def _columns(self) -> tuple[str, ...]:
@@ -165,9 +167,9 @@ class Source:
         assert form is not None, "Parquet is not staged"
         if form.columns == (WHOLE_LINE,):
             wanted = [*wanted, PATH]
-        schema = reader_schema(wanted)
+        schema = reader_schema(wanted, form.types)
         numbers = [f"c{at}" for at in range(len(wanted))]
-        numbered = pa.schema([*list(schema)[: len(PLACE)], *(pa.field(name, pa.string()) for name in numbers)])
+        numbered = pa.schema([*list(schema)[: len(PLACE)], *map(pa.field, numbers, schema.types[len(PLACE) :])])
 
         def stage(at: int) -> Iterator[pa.RecordBatch]:
             rows = 0
@@ -204,4 +206,4 @@ class Source:
                 batches.append(good.slice(0, rows - sum(map(len, batches))))
                 if sum(map(len, batches)) >= rows:
                     return pa.Table.from_batches(batches)
-        return pa.Table.from_batches(batches, reader_schema(wanted))
+        return pa.Table.from_batches(batches, reader_schema(wanted, form.types))

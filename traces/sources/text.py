@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,7 +38,10 @@ class Pattern:
     columns: tuple[str, ...]
     missing: tuple[str, ...] = ()
     what: str = "does not match the pattern"
-    header: None = None
+    header: ClassVar[None] = None
+    types: ClassVar[dict[str, pa.DataType]] = {}
+    times: ClassVar[dict[str, str]] = {}
+    any_bytes: ClassVar[bool] = False
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records are lines."""

@@ -210,3 +210,24 @@ def test_a_quote_that_swallows_a_long_first_line_is_refused(sniffed, ends):
 def test_a_byte_order_mark_alone_is_empty_input(sniffed):
     with pytest.raises(BadInput, match="the input is empty"):
         sniffed(b"\xef\xbb\xbf")
+
+
+def test_envelopes_of_kcat_are_known_and_their_time_is_in_milliseconds(sniffed):
+    recognised = sniffed('{"topic":"t","partition":0,"offset":1,"tstype":"create","ts":5,"key":null,"payload":"x"}\n')
+    assert recognised.form == JsonLines(times={"ts": "epoch_ms"})
+    assert recognised.guesses == ["format kcat"]
+
+
+def test_kcats_own_pattern_makes_it_kcat(sniffed):
+    assert sniffed("1 a\n", kcat_format=r"%T %k\n").form.columns == ("ts", "key")
+
+
+@pytest.mark.parametrize("options", [{"pattern": "(?P<x>.)"}, {"format": FormatName.CSV}])
+def test_the_pattern_of_kcat_goes_with_kcat_alone(options):
+    with pytest.raises(UsageError, match="--kcat-format goes with --format kcat, not with"):
+        ReadOptions(kcat_format=r"%k\n", **options)
+
+
+def test_what_is_no_envelope_needs_the_pattern_of_kcat(sniffed):
+    with pytest.raises(BadInput, match="does not hold the envelopes of kcat -J; say with --kcat-format"):
+        sniffed("1 a\n", format=FormatName.KCAT)

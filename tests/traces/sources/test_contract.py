@@ -1,0 +1,245 @@
+"""The contract of every source: what the tool of its kind wrote is what the trace holds, in the order of the source.
+
+One small table with nasty values goes through each; a source that cannot hold some of them says so in its case.
+"""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import os
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adapt.traces.ingest import ingest
+from adapt.traces.mapping import Mapping
+from adapt.traces.session import SparkOptions
+from adapt.traces.sources.files import Container
+from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.sniff import ReadOptions
+from tests.traces.sources.kcat_printing import Message, envelope, printed
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+DAY = 1_431_857_103_000_000
+TEXTS = (
+    *("plain", "", "é ключ 日本 \N{GRINNING FACE}", 'say "hi"', "''", "a,b;c|d", "tab\tin", "line\nbreak", "cr\r\nlf"),
+    *(
+        " spaces ",
+        "NULL",
+        "-1",
+        "back\\slash",
+        "\\N",
+        "{}",
+        "%41",
+        "\N{ZERO WIDTH NO-BREAK SPACE}mark",
+        None,
+        "x" * 5000,
+    ),
+)
+NUMBERS = (0, 2**63 - 1, -(2**63), -1)
+ROWS = tuple(
+    # times of three values, so that the order of the source decides
+    (DAY + (at * 7 % 3) * 1_000_001, text, NUMBERS[at % len(NUMBERS)], TEXTS[at * 5 % len(TEXTS)])
+    for at, text in enumerate([*TEXTS, *TEXTS])
+)
+"""Time in microseconds, key, number, text."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """How a source is written and read.
+
+    Attributes:
+        write: Makes the bytes of a file of rows.
+        reading: Its options.
+        time: The expression of the time in microseconds.
+        fits: What of a row can be written at all.
+        holds: What is read of it: the row itself where the source knows types and nulls.
+    """
+
+    write: Callable[[list], bytes]
+    reading: ReadOptions
+    time: str = "timestamp_micros(bigint(t))"
+    key: str = "k"
+    keep: tuple[str, ...] = ("n", "s")
+    fits: Callable[[tuple], tuple] = field(default=lambda row: row)
+    holds: Callable[[tuple], tuple] = field(default=lambda row: row)
+
+
+def delimited(delimiter):
+    def write(rows):
+        text = io.StringIO()
+        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows([("t", "k", "n", "s"), *rows])
+        return text.getvalue().encode()
+
+    return write
+
+
+def objects(rows):
+    return "".join(json.dumps(dict(zip("tkns", row, strict=True)), ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def parquet(rows):
+    sink = io.BytesIO()
+    columns = dict(zip("tkns", zip(*rows, strict=True), strict=True))
+    pq.write_table(pa.table(columns), sink, row_group_size=5)
+    return sink.getvalue()
+
+
+def log(rows):
+    def line(t, k, n, s):
+        when = datetime.fromtimestamp(t // 10**6, UTC)
+        return f'{k} - - [{when:%d/%b/%Y:%H:%M:%S %z}] "GET {s} HTTP/1.1" {n} -\n'
+
+    return "".join(line(*row) for row in rows).encode()
+
+
+def lines(rows):
+    return "".join(f"{t} <{k}> {n} {s}\n" for t, k, n, s in rows).encode()
+
+
+def payload(row):
+    return json.dumps(dict(zip("tns", (row[0], row[2], row[3]), strict=True)))
+
+
+def messages(rows):
+    for at, row in enumerate(rows):
+        key = None if row[1] is None else row[1].encode()
+        yield Message(key, payload(row).encode(), at % 3, at, row[0] // 1000)
+
+
+def of_topic(print_one):
+    return lambda rows: b"".join(print_one(message) for message in messages(rows))
+
+
+def in_one_word(text):
+    return "".join(text.split()).replace('"', "") if text else ""
+
+
+def as_text(row):
+    return (row[0], row[1] or "", str(row[2]), row[3] or "")
+
+
+def as_words(row):
+    return (row[0], in_one_word(row[1]) or "h", 200 + (row[2] & 63), f"/{in_one_word(row[3])}")
+
+
+def as_line(row):
+    return (row[0], *(" ".join((text or "").splitlines()) for text in (row[1], str(row[2]), row[3])))
+
+
+def as_logged(row):
+    return (row[0] // 10**6 * 10**6, row[1], str(row[2]), row[3])
+
+
+def as_sent(row):
+    return (row[0] // 1000 * 1000, row[1], payload(row))
+
+
+KCAT_FORMAT = r"%T %p %o %K %k%R%s;"
+
+CASES = {
+    "csv": Case(delimited(","), ReadOptions(FormatName.CSV), holds=as_text),
+    "csv guessed": Case(delimited(";"), ReadOptions(), holds=as_text),
+    "tsv": Case(delimited("\t"), ReadOptions(FormatName.TSV), holds=as_text),
+    "jsonl": Case(objects, ReadOptions(FormatName.JSONL)),
+    "parquet": Case(parquet, ReadOptions(FormatName.PARQUET)),
+    "clf": Case(log, ReadOptions(FormatName.CLF), "time", "host", ("status", "path"), as_words, as_logged),
+    "text": Case(
+        lines,
+        ReadOptions(FormatName.TEXT, pattern=r"^(?P<t>\d+) <(?P<k>.*)> (?P<n>-?\d+) (?P<s>.*)$"),
+        fits=as_line,
+    ),
+    "kcat -J": Case(
+        of_topic(lambda message: envelope(message).encode()), ReadOptions(), "", "key", ("payload",), holds=as_sent
+    ),
+    "kcat -f": Case(
+        of_topic(lambda message: printed(message, KCAT_FORMAT)),
+        ReadOptions(kcat_format=KCAT_FORMAT),
+        "",
+        "key",
+        ("payload",),
+        holds=as_sent,
+    ),
+}
+"""By the format, and more than one way to write some."""
+
+TASKS = (1, 2, 7) if os.environ.get("ADAPT_SOAK") else (7,)
+"""The content hash is the same for each of these numbers of parts."""
+
+PACKED = {
+    Container.PLAIN: bytes,
+    Container.GZIP: gzip.compress,
+    Container.BZIP2: bz2.compress,
+    Container.ZSTD: lambda data: pa.compress(data, "zstd", asbytes=True),
+    Container.XZ: lzma.compress,
+    Container.ZIP: lambda data: zipped(data),
+}
+
+
+def zipped(data):
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("rows", data)
+    return sink.getvalue()
+
+
+def made(sources, folder, case, parts=1):
+    """The trace of the sources, cut into that many parts."""
+    conf = {"spark.sql.shuffle.partitions": str(parts)}
+    mapping = Mapping(case.key, case.time, keep=case.keep)
+    options = SparkOptions(conf=conf)
+    return ingest(list(map(str, sources)), folder, mapping, reading=case.reading, spark_options=options).trace
+
+
+def rows_of(trace, case):
+    table = pa.Table.from_batches(trace.batches())
+    times = table["ts"].cast(pa.int64()).to_pylist()
+    return list(zip(times, *(table[name].to_pylist() for name in ("key", *case.keep)), strict=True))
+
+
+def in_order(rows, case):
+    return sorted((case.holds(row) for row in rows), key=lambda row: row[0])
+
+
+@pytest.fixture(autouse=True)
+def usual_settings(spark):
+    parts = spark.conf.get("spark.sql.shuffle.partitions")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", parts)
+
+
+def test_every_format_and_container_has_its_case():
+    formats = {case.reading.format for case in CASES.values()}
+    assert formats | {FormatName.KCAT} == set(FormatName)  # kcat is found out, and by its option
+    assert PACKED.keys() == set(Container)
+
+
+@pytest.mark.parametrize("container", Container)
+def test_what_was_packed_is_read_as_what_is_plain(opened, tmp_path, container):
+    case = CASES["kcat -f"]
+    (tmp_path / "rows").write_bytes(PACKED[container](case.write(ROWS)))
+    rows = opened(tmp_path / "rows", kcat_format=KCAT_FORMAT).frame(["key"]).collect()
+    assert [row["key"] for row in rows] == [row[1] for row in ROWS]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_its_tool_wrote_is_what_the_trace_holds_on_any_number_of_tasks(tmp_path, name):
+    case = CASES[name]
+    rows = [case.fits(row) for row in ROWS]
+    cut = len(rows) // 3
+    for number, some in enumerate((rows[:cut], rows[cut:])):
+        (tmp_path / f"{number}.rows").write_bytes(case.write(some))
+    sources = sorted(tmp_path.glob("*.rows"))
+    traces = [made(sources, tmp_path / f"{parts}.trace", case, parts) for parts in TASKS]
+    assert rows_of(traces[0], case) == in_order(rows, case)
+    assert len({trace.manifest.content_hash for trace in traces}) == 1
