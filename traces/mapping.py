@@ -144,7 +144,7 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
             result["stream"] = F.col("_raw_stream").cast("string")
         for name, (column, kind) in AMOUNTS.items():
             if name in values:
-                check = _amount_refused(name, kind)
+                check = _amount_refused(name, kind, kinds[name])
                 result[column] = F.when(check.isNull(), _amount(name, kind))
                 checks.append(check)
         trace = read.select(
@@ -221,17 +221,30 @@ def _amount(name: str, kind: str) -> "Column":
     return number if kind == "double" else F.coalesce(F.col(f"_raw_{name}").cast(kind), number.cast(kind))
 
 
-def _amount_refused(name: str, kind: str) -> "Column":
-    """Why a row's quantity is refused: it must be a finite number, not negative; it may be missing."""
+def _amount_refused(name: str, kind: str, given: str) -> "Column":
+    """Why a row's quantity is refused: it must be a finite number, not negative; it may be missing.
+
+    Args:
+        kind: The trace's type of it.
+        given: The type of what the expression gives.
+    """
     from pyspark.sql import functions as F
 
-    number = F.col(f"_{name}")
+    number, raw = F.col(f"_{name}"), F.col(f"_raw_{name}")
+    infinite = F.isnan(number) | (F.abs(number) == float("inf"))
+    # Spark reads "5d" and "0x1p3" as Java does
+    coded = raw.rlike("[A-DF-Za-df-z]") if given == "string" else F.lit(False)
     bad = (
         F.when(number.isNull() & ~_missing(f"_raw_{name}"), f"{name} is not a number")
-        .when(F.isnan(number) | (F.abs(number) == float("inf")), f"{name} is not finite")
+        .when(infinite, f"{name} is not finite")
+        .when(coded, f"{name} is not a number")
         .when(number < 0, f"{name} is negative")
     )
-    return bad.when(number >= float(1 << 63), f"{name} is too large") if kind == "bigint" else bad
+    if kind != "bigint" or given in WHOLE:
+        return bad
+    # the largest whole number is as a double one that no longer fits
+    fits = raw.cast(kind).isNotNull() if given == "string" else F.lit(False)
+    return bad.when((number >= float(1 << 63)) & ~fits, f"{name} is too large")
 
 
 def _missing(name: str) -> "Column":

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
+from urllib.parse import unquote
 
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
 from adapt.traces.java import find_java_home
@@ -36,6 +37,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.hadoop.parquet.page.write-checksum.enabled": "true",
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
 """What every session has, unless `--conf` says otherwise."""
 
@@ -212,6 +214,10 @@ def translated(error: Exception, doing: str) -> AdaptError:
             f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
             "temporary files); free some there or where the output goes, or point --conf spark.local.dir elsewhere"
         )
+    damaged = _DAMAGED.search(text)
+    if damaged and "FileNotFoundException" not in text:
+        path = unquote(re.sub("^file:/+", "/", damaged[1]))
+        return BadInput(f"{path} is damaged ({first_sentence(_root_cause(text))}); get the file again")
     if any(sign in text for sign in ("OutOfMemoryError", "MEMORY_LIMIT", "SparkContext was shut down")):
         return EnvironmentFailure(f"{doing}: Spark ran out of memory; raise it with --conf spark.driver.memory=4g")
     return EnvironmentFailure(f"{doing}: Spark failed: {first_sentence(_root_cause(text))}")
@@ -231,6 +237,10 @@ _CARRIED_KINDS: dict[str, type[AdaptError]] = {
     kind.__name__: kind for kind in (BadInput, EnvironmentFailure, UsageError, AdaptError)
 }
 _CARRIED = re.compile(rf"adapt<({'|'.join(_CARRIED_KINDS)}):((?:[0-9a-f]{{2}})*)>")
+
+
+_DAMAGED = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while reading file (\S+?)\.(?:\s|$)")
+"""What Spark says of a file whose bytes it cannot make sense of."""
 
 
 def _is_bug(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import stat
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -135,6 +136,8 @@ def _fixed_part(pattern: str) -> str:
 
 def _opened(path: Path, label: str) -> Iterator[SourceFile]:
     _check_name(path, label)
+    if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would wait for its other end
+        raise BadInput(f"{path} is no file but a pipe or a device, and a source is read more than once; pipe it into -")
     with path.open("rb") as file:
         start = file.read(8)
     for magic, (name, tool) in _UNREADABLE.items():

@@ -17,7 +17,16 @@ NOT_UTF8 = "not UTF-8 text"
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that UTF-8 text may begin with; no part of it."""
 
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_WIDE = {
+    b"\xff\xfe\0\0": "utf-32",
+    b"\0\0\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
+"""What texts of two or four bytes a character begin with."""
+
+_LOOKED_AT = 1024
+"""Bytes in which a text without such a mark is told by its NULs."""
 
 WHOLE_LINE = "_line_text"
 """The one column of a format whose lines Spark takes apart."""
@@ -68,13 +77,23 @@ class RecordFormat(Protocol):
 
 
 def refuse_utf16(head: bytes, name: str) -> None:
-    """Do nothing unless a text begins as UTF-16 does.
+    """Do nothing unless a text begins as UTF-16 or UTF-32 does.
 
     Raises:
         BadInput: it does.
     """
-    if head.startswith(_UTF16):
-        raise BadInput(f"{name} is UTF-16 text; convert it with `iconv -f utf-16 -t utf-8`")
+    encoding = next((encoding for mark, encoding in _WIDE.items() if head.startswith(mark)), _unmarked(head))
+    if encoding:
+        raise BadInput(f"{name} is {encoding[:6].upper()} text; convert it with `iconv -f {encoding} -t utf-8`")
+
+
+def _unmarked(head: bytes) -> str:
+    """UTF-16 that no mark tells: every other byte is NUL, or most are; empty if it is none."""
+    even, odd = head[:_LOOKED_AT:2], head[1:_LOOKED_AT:2]
+    for nuls, letters, encoding in ((odd, even, "utf-16le"), (even, odd, "utf-16be")):
+        if len(nuls) > 3 and 2 * nuls.count(0) > len(nuls) and not letters.count(0):
+            return encoding
+    return ""
 
 
 def text_of(data: Bytes, records: Records) -> pa.Array:

@@ -11,6 +11,7 @@ from adapt.traces.sources.records import Bytes, Records, line_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 NOT_JSON = "not a JSON object"
 _CORRUPT = "_not_json"
@@ -42,14 +43,33 @@ class JsonLines:
 def json_schema(spark: "SparkSession", lines: "DataFrame") -> str:
     """The one schema, as DDL, that holds every object of a stream; a field of several types is text.
 
-    Whole numbers stay whole numbers, and text that looks like a time stays text.
+    Whole numbers stay whole numbers, and text that looks like a time stays text. Of a field that an object has twice
+    the last one counts.
     """
+    from pyspark.sql.types import StructType
+
     jvm = spark._jvm
     assert jvm is not None
     encoder = jvm.org.apache.spark.sql.Encoders.STRING()
     texts = getattr(lines.select(WHOLE_LINE).where(f"{WHOLE_LINE} is not null")._jdf, "as")(encoder)
     reader = spark._jsparkSession.read().option("columnNameOfCorruptRecord", _CORRUPT)
-    return str(reader.json(texts).drop(_CORRUPT).schema().toDDL())
+    ddl = str(reader.json(texts).drop(_CORRUPT).schema().toDDL())
+    return cast(StructType, _named_once(StructType.fromDDL(ddl))).toDDL() if ddl else ""
+
+
+def _named_once(kind: "DataType") -> "DataType":
+    """The type with one field of each name in every struct of it; text, where those of a name differ in type."""
+    from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+
+    if isinstance(kind, ArrayType):
+        return ArrayType(_named_once(kind.elementType), kind.containsNull)
+    if not isinstance(kind, StructType):
+        return kind
+    kinds: dict[str, DataType] = {}
+    for each in kind.fields:
+        own = _named_once(each.dataType)
+        kinds[each.name] = own if kinds.get(each.name, own) == own else StringType()
+    return StructType([StructField(name, own) for name, own in kinds.items()])
 
 
 def with_json_fields(lines: "DataFrame", ddl: str, wanted: Sequence[str]) -> "DataFrame":

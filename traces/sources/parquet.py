@@ -15,6 +15,12 @@ from adapt.traces.sources.files import SourceFile
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+_UNKNOWN = ("TIME", "FLOAT16", "UUID")
+"""Logical types of Parquet that Spark has none for."""
+
+_MOST_DIGITS = 38
+"""Of Spark's decimal numbers."""
+
 
 def parquet_columns(spark: "SparkSession", files: Sequence[SourceFile]) -> tuple[str, ...]:
     """The columns of the files.
@@ -26,6 +32,7 @@ def parquet_columns(spark: "SparkSession", files: Sequence[SourceFile]) -> tuple
     for file in files:
         try:
             schema = pq.read_schema(file.path).remove_metadata()
+            _check_types(file)
         except (OSError, pa.ArrowException) as error:
             raise BadInput(f"{file.label} is truncated or no Parquet file ({str(error).splitlines()[0]})") from error
         if first is None:
@@ -38,6 +45,23 @@ def parquet_columns(spark: "SparkSession", files: Sequence[SourceFile]) -> tuple
             raise BadInput(f"{file.path}: Spark reads no Parquet file with a colon in its path; rename it")
     with spark_failures("reading the source"):
         return tuple(_read(spark, files).columns)
+
+
+def _check_types(file: SourceFile) -> None:
+    """Do nothing unless a file has a column that Spark cannot so much as pass over.
+
+    Raises:
+        BadInput: it has one.
+    """
+    schema = pq.read_metadata(file.path).schema
+    for column in map(schema.column, range(len(schema))):
+        kind = column.logical_type.type
+        if kind in _UNKNOWN or (kind == "DECIMAL" and column.precision > _MOST_DIGITS):
+            shown = f"{kind} of {column.precision} digits" if kind == "DECIMAL" else kind
+            raise BadInput(
+                f"{file.label}: column {column.path!r} is a {shown}, which Spark does not read; write the file without"
+                " it, or make it text or a number"
+            )
 
 
 def parquet_rows(files: Sequence[SourceFile]) -> int:

@@ -94,6 +94,7 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
     if options.kcat_format:
         return Recognised(printed(options.kcat_format))
     refuse_utf16(head, name)
+    _refuse_other(head, name)
     guesses: list[str] = []
     kind = options.format
     if kind is FormatName.AUTO:
@@ -118,6 +119,20 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
             return Recognised(pattern_format(options.pattern), guesses)
         case _:
             return Recognised(_delimited(_lines(head, "surrogateescape"), kind, options, guesses, name), guesses)
+
+
+def _refuse_other(head: bytes, name: str) -> None:
+    """Do nothing unless bytes are those of what another tool makes readable.
+
+    Raises:
+        BadInput: they are.
+    """
+    if head[257:262] == b"ustar":
+        raise BadInput(f"{name} is a tar archive; unpack it with `tar -xf`")
+    if head.startswith(b"PARE"):
+        raise BadInput(f"{name} is a Parquet file with an encrypted footer; decrypt it first")
+    if re.match(rb"\s*\[\s*\{\s*\"", head):
+        raise BadInput(f"{name} is one JSON array; write one object a line, e.g. with `jq -c '.[]'`")
 
 
 def _lines(head: bytes, errors: Literal["replace", "surrogateescape"] = "replace") -> list[str]:

@@ -74,7 +74,10 @@ class Source:
             with spark_failures("reading the source"), watched(spark, "finding the fields", progress):
                 self._ddl = json_schema(spark, self._lines)
             if not self._ddl:
-                raise BadInput(f"{self.files[0].label}: no line is a JSON object with a field")
+                raise BadInput(
+                    f"{self.files[0].label}: no line is a JSON object with a field; write one object a line, e.g. with"
+                    " `jq -c .`"
+                )
         self.columns = self._columns()
 
     def frame(self, wanted: Sequence[str]) -> "DataFrame":
