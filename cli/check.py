@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli import completion
 from adapt.cli.options import ConfOption, ForceOption, MasterOption, check_channels, spark_options
 from adapt.cli.output import Format, narrate_written, show, written_out
 from adapt.core.errors import UsageError
@@ -56,6 +57,7 @@ def check(
             "--limit",
             "-l",
             metavar="EXPR",
+            autocompletion=completion.limits,
             help='What is to hold: "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
             show_default=False,
         ),
@@ -83,6 +85,7 @@ def check(
         typer.Option(
             "--engine",
             metavar="NAME|PLAN",
+            autocompletion=completion.engines,
             help="What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
             " if left out.",
             show_default=False,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli import completion
 from adapt.cli.options import SPARK_PANEL, ConfOption, ForceOption, HashOption, TracePath, command_line, spark_options
 from adapt.cli.output import Format, FormatOption, is_for_programs, narrate, narrate_written, show
 from adapt.cli.stage_options import (
@@ -59,6 +60,7 @@ def compare(
         typer.Option(
             "--scenario",
             metavar="NAME",
+            autocompletion=completion.scenarios,
             help="What to compare with static-uniform; repeatable; all if left out.",
             rich_help_panel=WHICH_PANEL,
         ),

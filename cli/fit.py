@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from adapt.cli import completion
 from adapt.cli.options import ForceOption, TracePath, command_line
 from adapt.cli.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.cli.stage_options import SHED_PANEL, LeastShedOption, ShedFormOption
@@ -33,6 +34,7 @@ def fit(
         typer.Option(
             "--planner",
             metavar="exact,c-fit",
+            autocompletion=completion.planners,
             help=f"What plans drops, one case each: {', '.join(DropPlanner)}; that of the network if left out.",
         ),
     ] = None,

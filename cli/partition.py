@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli import completion
 from adapt.cli.evaluate import evaluate
 from adapt.cli.export import export
 from adapt.cli.help import Command, Group
@@ -379,6 +380,7 @@ def compare(
             help="Only this scheme: one of those of build, or pkg, d-choices, w-choices, which split keys; repeatable."
             " If left out, uniform, consistent, hybrid, and pkg and w-choices where whole keys cannot be even.",
             metavar="SCHEME",
+            autocompletion=completion.schemes,
             show_default=False,
         ),
     ] = None,

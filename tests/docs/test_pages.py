@@ -20,8 +20,9 @@ def code_lines(text):
 
 
 def command_lines():
+    """Command lines of all pages, but for one that would write to the start-up file of the shell."""
     lines = [line for page in PAGES for line in code_lines(text_of(page))]
-    return sorted({line for line in lines if line.startswith("adapt ")})
+    return sorted({line for line in lines if line.startswith("adapt ") and "-completion" not in line})
 
 
 def parsed(arguments):

@@ -13,7 +13,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "contract.md"
 
 def blocks():
     """The file of limits, and the commands that go with it."""
-    limits, commands, *_ = re.findall(r"^```[a-z]+\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    limits, _, commands, *_ = re.findall(r"^```[a-z]+\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     return limits, [shlex.split(line)[1:] for line in commands.splitlines()]
 
 
