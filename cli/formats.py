@@ -13,6 +13,9 @@ from adapt.core.table import Cell, Table
 _LONGEST_MARKDOWN_CELL = 400
 _UNQUOTABLE = re.compile(r"[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]|^[#\s]|\s$')
+_FORMULA = re.compile(r"[=+\-@\t\r\uff0b\uff0d\uff1d\uff20]")
+"""What a text begins with that a spreadsheet would run as a formula, in its wide forms too."""
+_NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _MARKDOWN_ACTIVE = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
 
 
@@ -31,7 +34,9 @@ def json_text(tables: Sequence[Table], document: Mapping[str, Any] | None = None
 def csv_text(tables: Sequence[Table]) -> str:
     """A table as CSV with a header row; several as blocks under `# title` lines, a blank line between them.
 
-    A null is an empty cell, an empty text is `""`. A lone surrogate, which no encoding holds, becomes its escape.
+    A null is an empty cell, an empty text is `""`. A lone surrogate, which no encoding holds, becomes its escape. A
+    text that a spreadsheet would take for a formula (it begins with one of ``= + - @``, a tab or a carriage return, and
+    is no plain number) has an apostrophe before it, as OWASP advises; JSON gives every text as it is.
     """
     blocks = [_csv_block(table) for table in tables]
     if len(blocks) == 1:
@@ -91,6 +96,8 @@ def _csv_cell(cell: Cell) -> str:
     if not isinstance(cell, str):
         return repr(cell)
     text = _UNQUOTABLE.sub(lambda found: visible(found[0]), cell)
+    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+        text = f"'{text}"
     return '"' + text.replace('"', '""') + '"' if not text or _NEEDS_QUOTES.search(text) else text
 
 

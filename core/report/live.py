@@ -43,7 +43,8 @@ def live(charts: Mapping[str, Chart]) -> Live:
     if not charts:
         return Live(script, "", "", f"'sha256-{_digest(script)}'")
     library, library_hash = _library()
-    looks = {"wide": config(WIDE), "narrow": config(NARROW)}
+    # What is said of each mark stands in the drawing, and is said again by the page's script.
+    looks = {name: {**config(width), "aria": False} for name, width in (("wide", WIDE), ("narrow", NARROW))}
     held = {"looks": looks, "charts": {name: _compact(chart) for name, chart in charts.items()}}
     text = json.dumps(safe(held), separators=(",", ":"), allow_nan=False).replace(INK, "currentColor")
     allowed = f"'sha256-{_digest(script)}' 'sha256-{library_hash}'"

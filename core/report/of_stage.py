@@ -210,14 +210,19 @@ def _points(intervals: Table, names: Sequence[str], cases: Sequence[str] | None 
     """Points of some columns for each case, each the highest of its neighbours where there are too many."""
     points: Records = []
     longest = 1
-    for case in _cases(intervals) if cases is None else cases:
-        rows = [row for row in intervals.records() if row["case"] == case]
+    rows_of: dict[str, list[int]] = {}
+    for row, case in enumerate(intervals.values("case")):
+        rows_of.setdefault(str(case), []).append(row)
+    ends, heights = intervals.values("end"), {name: intervals.values(name) for name in names}
+    for case in rows_of if cases is None else cases:
+        rows = rows_of.get(case, [])
         size = bin_size(len(rows), MOST_POINTS)
         longest = max(longest, size)
-        ends = [row["end"] for row in rows][::size]
         for name in names:
             column = column_of(intervals, name)
-            for end, height in zip(ends, highest_of_neighbours([row[name] for row in rows], size), strict=True):
+            highest = highest_of_neighbours([heights[name][row] for row in rows], size)
+            for row, height in zip(rows[::size], highest, strict=True):
+                end = ends[row]
                 if is_real(end):
                     said = f"{case}, {number(end)} s: {name} {human(height, column)}"
                     points.append({"x": end, "y": height, "series": case, "name": name, "moved": False, "d": said})

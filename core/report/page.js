@@ -49,7 +49,9 @@
   const packed = document.getElementById("charts");
   if (!packed || typeof DecompressionStream === "undefined") return;
   const unpacked = element => {
-    const bytes = Uint8Array.from(atob(element.textContent.trim()), character => character.charCodeAt(0));
+    const text = atob(element.textContent.trim());
+    const bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
   let library = null;

@@ -203,16 +203,19 @@ def _table_view(table: Table, caps: _Caps, open_rows: int = _OPEN_ROWS) -> dict[
     rows = [
         [shown(cell, column, _LONGEST_CELL) for cell, column in zip(row, table.columns, strict=True)] for row in kept
     ]
-    columns = [
-        {
-            "pieces": breakable(_text(headed(column))),
-            "about": _text(column.about),
-            "name": _text(column.name),
-            "side": "n" if is_numeric(column.kind) else "t",
-            "least": min(_WIDEST_WORD, max((len(word) for cells in rows for word in cells[at].split()), default=0)),
-        }
-        for at, column in enumerate(table.columns)
-    ]
+    columns = []
+    for at, column in enumerate(table.columns):
+        cells = [row[at] for row in rows]
+        side = "n" if is_numeric(column.kind) else "s" if _is_short(cells) and at else "t"
+        columns.append(
+            {
+                "pieces": breakable(_text(headed(column))),
+                "about": _text(column.about),
+                "name": _text(column.name),
+                "side": side,
+                "least": _least(cells) if side == "t" else 0,
+            }
+        )
     return {
         "title": _text(table.title),
         "note": _text(table.note),
@@ -225,6 +228,16 @@ def _table_view(table: Table, caps: _Caps, open_rows: int = _OPEN_ROWS) -> dict[
         "is_broad": len(columns) > _MOST_STILL,
         "is_long": len(table.rows) > open_rows,
     }
+
+
+def _is_short(cells: Sequence[str]) -> bool:
+    """Whether all of a column fits on one line, as amounts with their units do."""
+    return max(map(len, cells), default=0) <= _WIDEST_WORD
+
+
+def _least(cells: Sequence[str]) -> int:
+    """The characters that a column needs for its longest word, to a limit; a unit stays with its amount."""
+    return min(_WIDEST_WORD, max((len(word) for cell in cells for word in cell.split(" ")), default=0))
 
 
 def _flat(made: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:

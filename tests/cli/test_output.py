@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 import unicodedata
@@ -27,6 +28,8 @@ hostile = st.text(st.characters()) | st.sampled_from(
         "`|`",
         "\r\n",
         "# x",
+        "=1+1",
+        "-5",
         "",
         "\x00",
     ]
@@ -111,8 +114,20 @@ def as_csv(cell):
     if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
         return ""
     if isinstance(cell, str):
-        return "".join(f"\\u{ord(c):04x}" if 0xD800 <= ord(c) < 0xE000 else c for c in cell)
+        text = "".join(f"\\u{ord(c):04x}" if 0xD800 <= ord(c) < 0xE000 else c for c in cell)
+        return f"'{text}" if text[:1] in set("=+-@\t\r＋－＝＠") and not is_number(text) else text
     return str(cell).lower() if isinstance(cell, bool) else repr(cell)
+
+
+def is_number(text):
+    return text.isascii() and re.fullmatch(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?", text) is not None
+
+
+def test_a_spreadsheet_finds_no_formula():
+    keys = ["=cmd|'/c calc'!A1", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "＝1+1", "-5", "+4.5e3", "a=b"]
+    read = csv.reader(io.StringIO(printed(Table.of("T", [Column("key")], [(key,) for key in keys]), Format.CSV)))
+    found = [row[0] for row in read][1:]
+    assert found == [*(f"'{key}" for key in keys[:6]), *keys[6:]]
 
 
 @given(tables())

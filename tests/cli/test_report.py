@@ -1,6 +1,10 @@
 """`adapt report`, nearly all of it over artefacts made without Spark."""
 
+import csv
+import io
 import json
+import unicodedata
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +55,74 @@ def test_a_page_is_written_whole_and_not_over_another(adapt, plans):
     assert (plans / "page.html").read_text() == page
     adapt.done("report", "60.plan", "--html", "page.html", "--force")
     assert (plans / "page.html").read_text() != page
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "\u202egnp.exe\u200f",
+    "\x1b[31mred\x1b]0;title\x07",
+    "=cmd|'/c calc'!A1",
+    "@SUM(A1)",
+    "a" * 65_536,
+    "{{ 7 * 7 }}",
+    "[red]x[/red]",
+]
+
+
+@pytest.fixture
+def hostile_plan(adapt, tmp_path, monkeypatch):
+    """A plan in the current folder whose keys are each up to no good."""
+    monkeypatch.chdir(tmp_path)
+    with open("counts.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("key", "count"), *((key, 900 - at) for at, key in enumerate(HOSTILE))])
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--track", len(HOSTILE), "-o", "h.plan")
+    return tmp_path / "h.plan"
+
+
+@pytest.mark.usefixtures("hostile_plan")
+def test_hostile_keys_are_given_back_by_json_as_they_are(adapt):
+    said = adapt.done("report", "h.plan", "--format", "json").out
+    keys = tables_of(json.loads(said)["artefacts"][0])["Keys mapped one by one"]
+    assert {row["key"] for row in keys} == set(HOSTILE)
+    assert not any(acts(character) for character in said)
+
+
+@pytest.mark.usefixtures("hostile_plan")
+def test_hostile_keys_do_nothing_in_a_terminal(adapt):
+    said = adapt.done("report", "h.plan", "--all").out
+    assert not any(acts(character) for character in said)
+    assert "\\x1b[31mred" in said
+    assert "\\u202egnp.exe\\u200f" in said
+    assert "[red]x[/red]" in said
+
+
+@pytest.mark.usefixtures("hostile_plan")
+def test_hostile_keys_are_text_to_a_spreadsheet(adapt):
+    said = adapt.done("report", "h.plan", "--format", "csv").out
+    block = said.split("# Keys mapped one by one\n")[1]
+    keys = {row[0] for row in csv.reader(io.StringIO(block, newline=""), strict=True) if row}
+    assert {"'=cmd|'/c calc'!A1", "'@SUM(A1)", "a" * 65_536} <= keys
+    assert not any(key[:1] in "=+-@" for key in keys)
+
+
+@pytest.mark.usefixtures("hostile_plan")
+def test_hostile_keys_are_text_in_a_page(adapt):
+    adapt.done("report", "h.plan", "--html", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in page
+    assert "<img" not in page
+    assert "{{ 7 * 7 }}" in page
+    assert not any(acts(character) for character in page)
+
+
+def acts(character):
+    """Whether a terminal or a browser acts upon it instead of showing it."""
+    return character != "\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def tables_of(artefact):
+    return {table["title"]: table["rows"] for table in artefact["tables"]}
 
 
 @pytest.mark.parametrize(

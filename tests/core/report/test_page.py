@@ -188,3 +188,11 @@ def test_a_section_may_fold_its_tables_later():
     folded, shown = (render_page(Page("p", [Section("Keys", (), (), [table], *rows)])) for rows in ((), (20,)))
     assert '<details class="long">' in folded
     assert '<details class="long">' not in shown
+
+
+def test_an_amount_is_not_parted_from_its_unit():
+    marked = [("load", "12.3\u202fms *"), ("static", "4\u202fs")]
+    html = render_page(Page("p", [Section("s", (), (), [Table.of("Cases", [Column("case"), Column("p99")], marked)])]))
+    assert '<td class="s">12.3\u202fms *</td>' in html
+    assert '<th scope="row" class="t">load</th>' in html
+    assert '<caption class="unseen">Cases</caption>' in html
