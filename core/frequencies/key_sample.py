@@ -30,7 +30,13 @@ class KeySample:
     @classmethod
     def of(cls, keys: pa.Array, first: NDArray[np.int64], second: NDArray[np.int64], limit: int = 2048) -> "KeySample":
         """The sample of distinct keys (one may be null) and their counts."""
-        return cls._smallest(hashes_of(keys), first, second, limit)
+        hashes = hashes_of(keys)
+        if len(hashes) > 2 * limit:
+            near = hashes <= np.partition(hashes, limit)[limit]
+            sample = cls._smallest(hashes[near], first[near], second[near], limit)
+            if len(sample.hashes) == limit:  # fewer only if hashes collide
+                return sample
+        return cls._smallest(hashes, first, second, limit)
 
     @classmethod
     def _smallest(cls, hashes: Hashes, first: NDArray[np.int64], second: NDArray[np.int64], limit: int) -> "KeySample":

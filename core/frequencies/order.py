@@ -22,6 +22,15 @@ def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:
     return np.asarray(order.to_numpy(), dtype=np.int64)
 
 
+def heaviest(keys: pa.Array, counts: Counts, most: int) -> NDArray[np.int64]:
+    """The first `most` positions of `key_order`, without putting the others in order; shape (up to most,)."""
+    if len(counts) <= most:
+        return key_order(keys, counts)
+    least = np.partition(counts, -most)[-most]
+    chosen = np.flatnonzero(counts >= least)
+    return chosen[key_order(keys.take(pa.array(chosen)), counts[chosen])[:most]]
+
+
 def _in_byte_order(keys: pa.Array) -> pa.Array:
     """A column that sorts as the key bytes do: Arrow compares strings bytewise, integers must be turned round."""
     if key_type_of(keys.type) is not KeyType.INT64:

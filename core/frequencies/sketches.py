@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.frequencies.order import key_order
+from adapt.core.frequencies.order import heaviest
 from adapt.core.hashing.hashes import HASHES
 from adapt.core.hashing.names import HashName
 
@@ -38,7 +38,7 @@ class HeavyKeys:
 
     def cut(self, most: int) -> "HeavyKeys":
         """The heaviest `most` of these; equal counts go by key bytes, so that no cut of the rows decides."""
-        order = key_order(self.keys, self.counts)
+        order = heaviest(self.keys, self.counts, most + 1)
         kept, dropped = order[:most], order[most:]
         missed = self.missed + (int(self.counts[dropped[0]]) if len(dropped) else 0)
         return HeavyKeys(self.keys.take(pa.array(kept)), self.counts[kept], missed)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from adapt.core.frequencies.coded import Coded, Coder
 from adapt.core.frequencies.key_sample import KeySample
-from adapt.core.frequencies.order import key_order
+from adapt.core.frequencies.order import heaviest, key_order
 from adapt.core.frequencies.packed import packed_keys, unpacked_keys
 from adapt.core.frequencies.sketches import HeavyKeys, merge_heavy
 from adapt.core.lint.clocks import ClockGrid, agreed
@@ -143,7 +143,7 @@ def _whole(column: pa.Array) -> NDArray[np.int64]:
 def _packed_halves(keys: pa.Array, first: NDArray[np.int64], second: NDArray[np.int64]) -> list[Any]:
     """The heaviest keys with their rows in each half, and the most that another may have."""
     counts = first + second
-    order = key_order(keys, counts)
+    order = heaviest(keys, counts, HEAVY_A_BLOCK + 1)
     kept, dropped = order[:HEAVY_A_BLOCK], order[HEAVY_A_BLOCK:]
     missed = int(counts[dropped[0]]) if len(dropped) else 0
     return [packed_keys(keys.take(pa.array(kept))), first[kept].tolist(), second[kept].tolist(), missed]
@@ -185,7 +185,7 @@ def _unpacked_sample(packed: Sequence[Any]) -> KeySample:
 def _packed_amounts(keys: Coded, amounts: NDArray[np.int64]) -> list[Any]:
     """The heaviest keys by an amount, with their rows."""
     sums = keys.sums(amounts)
-    order = key_order(keys.keys, sums)
+    order = heaviest(keys.keys, sums, HEAVY_A_BLOCK + 1)
     kept, dropped = order[:HEAVY_A_BLOCK], order[HEAVY_A_BLOCK:]
     missed = int(sums[dropped[0]]) if len(dropped) else 0
     rows = keys.counts()[kept]

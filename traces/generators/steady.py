@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.traces.generators.write import check_rows
@@ -59,9 +59,38 @@ def random_of(seed: int, number: int | np.uint64) -> np.random.Generator:
 
 
 def keys_of(numbers: NDArray[np.int64], letter: str, key_type: KeyType) -> pa.Array:
-    """Keys by their numbers: "k17" or 17."""
-    keys = pa.array(numbers)
-    return pc.binary_join_element_wise(letter, keys.cast(pa.string()), "") if key_type is KeyType.STRING else keys
+    """Keys by their numbers, 0 or more: "k17" or 17."""
+    if key_type is not KeyType.STRING:
+        return pa.array(numbers)
+    offsets = np.zeros(len(numbers) + 1, np.int32)
+    _ends(numbers, offsets)
+    text = np.empty(int(offsets[-1]), np.uint8)
+    _spell(numbers, ord(letter), offsets, text)
+    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+@compiled
+def _ends(numbers: NDArray[np.int64], offsets: NDArray[np.int32]) -> None:
+    """Where each key ends: a letter and as many digits as its number has."""
+    end = 0
+    for at in range(len(numbers)):
+        end += 2
+        number = numbers[at]
+        while number >= 10:
+            number //= 10
+            end += 1
+        offsets[at + 1] = end
+
+
+@compiled
+def _spell(numbers: NDArray[np.int64], letter: int, offsets: NDArray[np.int32], text: NDArray[np.uint8]) -> None:
+    """The keys one after another, each from its last digit back."""
+    for at in range(len(numbers)):
+        text[offsets[at]] = letter
+        number = numbers[at]
+        for place in range(offsets[at + 1] - 1, offsets[at], -1):
+            text[place] = 48 + number % 10
+            number //= 10
 
 
 def instant(text: str) -> datetime:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.frequencies.order import key_order
+from adapt.core.frequencies.order import heaviest, key_order
 
 KINDS = {
     "string": (pa.string(), st.text(max_size=3), lambda key: key.encode()),
@@ -28,6 +28,13 @@ def test_order_is_falling_count_then_null_then_key_bytes(kind, data):
         key=lambda at: (-counts[at], listed[at] is not None, b"" if listed[at] is None else to_bytes(listed[at])),
     )
     assert order.tolist() == plain
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 12))
+def test_the_heaviest_are_the_first_in_order(counts, most):
+    keys = pa.array([f"k{at * 7 % 31}" for at in range(len(counts))], pa.string())
+    found = heaviest(keys, np.array(counts, np.int64), most)
+    assert found.tolist() == key_order(keys, np.array(counts, np.int64))[:most].tolist()
 
 
 def test_integers_sort_by_their_little_endian_bytes():
