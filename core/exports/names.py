@@ -6,5 +6,8 @@ from enum import StrEnum
 class Target(StrEnum):
     """What runs an exported plan."""
 
+    SPARK = "spark"
+    """Spark, batch and streaming, by columns of its own."""
+
     KAFKA = "kafka"
     """Producers of Kafka in Python."""

@@ -1,13 +1,53 @@
 """The examples of deployed plans, run as they stand: what they place lies where the plan says."""
 
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
+import pyspark
+import pytest
+
+from adapt.traces.artefacts.disk import remove_tree
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+FOLLOWED = "predicted equals actual on every partition"
+CLUSTER = "local-cluster[2,1,1024]"
 
 
-def test_every_record_lies_on_the_partition_that_the_plan_says(capsys):
-    example = runpy.run_path(str(EXAMPLES / "kafka_router.py"))
-    assert example["main"]() == 0
+def example(name, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))  # as where a script is started
+    return runpy.run_path(str(EXAMPLES / name))
+
+
+def test_every_record_lies_on_the_partition_that_the_plan_says(capsys, monkeypatch):
+    assert example("kafka_router.py", monkeypatch)["main"]() == 0
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == "10,000 records came back, 0 of them from another partition than the plan says"
+
+
+def test_rows_of_a_batch_job_lie_where_the_plan_foresaw(spark, tmp_path, capsys, monkeypatch):
+    assert example("spark_batch.py", monkeypatch)["job"](spark.newSession(), tmp_path)
+    assert capsys.readouterr().out.splitlines()[-1] == FOLLOWED
+
+
+def test_state_of_a_stream_lies_where_the_plan_foresaw_before_and_after_a_restart(spark, tmp_path, capsys, monkeypatch):
+    assert example("spark_streaming.py", monkeypatch)["job"](spark.newSession(), tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "2 batches; counts of all users right: True"
+    assert said[-1] == FOLLOWED
+
+
+@pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="a cluster of processes: ADAPT_SOAK=1 starts it")
+@pytest.mark.parametrize("name", ["spark_batch.py", "spark_streaming.py"])
+def test_on_a_cluster_too(name):
+    work = Path(pyspark.__file__).parent / "work"  # where the cluster's workers write
+    before = set(work.iterdir()) if work.exists() else None
+    told = subprocess.run([sys.executable, str(EXAMPLES / name), CLUSTER], capture_output=True, text=True, check=False)
+    for left in set(work.iterdir()) - (before or set()) if work.exists() else ():
+        remove_tree(left)
+    if before is None and work.exists():
+        work.rmdir()
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines()[-1] == FOLLOWED

@@ -1,0 +1,168 @@
+"""Exported plans on a live Spark: every scheme, kind of key and way of shuffling."""
+
+import os
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+from adapt.core.errors import BadInput
+from adapt.core.exports.names import Target
+from adapt.core.hashing.names import HashName
+from adapt.core.partitioners.names import MAPPED_SCHEMES, Scheme
+from adapt.core.partitioners.plan import Plan
+from adapt.core.stream import KeyType
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.deploy.spark import SparkPlan
+from adapt.traces.deploying import export_plan
+
+MADE = Provenance("a test")
+NASTY = {
+    KeyType.STRING: [None, "", "hot", "a\0b", "é", "ключ", "日本語", "\N{GRINNING FACE}", "'\"`", "x" * 70_000],
+    KeyType.INT64: [None, 0, -1, 1, 2**31, -(2**31), 2**63 - 1, -(2**63)],
+    KeyType.BINARY: [None, b"", b"\0", b"\xff\xfe", b"hot", b"x" * 5_000],
+}
+MORE = {
+    KeyType.STRING: [f"user{number}" for number in range(3_000)],
+    KeyType.INT64: [number * 1_000_003 - 10**9 for number in range(3_000)],
+    KeyType.BINARY: [b"\x80%d" % number for number in range(3_000)],
+}
+TYPES = {KeyType.STRING: "string", KeyType.INT64: "bigint", KeyType.BINARY: "binary"}
+CHANNELS = 6
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
+FEW = {
+    KeyType.STRING: {Scheme.UNIFORM, Scheme.SPARK, Scheme.MAGLEV, Scheme.KEY_GROUPS, Scheme.HYBRID},
+    KeyType.INT64: {Scheme.SPARK, Scheme.WEIGHTED},
+    KeyType.BINARY: {Scheme.CONSISTENT, Scheme.BOUNDED},
+}
+"""Of each type of keys, outside a soak: every plan is two joins that Spark compiles."""
+
+
+def keys_of(key_type):
+    return NASTY[key_type] + MORE[key_type]
+
+
+def every_plan(key_type):
+    """A plan of every scheme that Spark can place by; explicit maps with and without the null key."""
+    keys = NASTY[key_type]
+    for scheme in (Scheme.UNIFORM, Scheme.SPARK, Scheme.MAGLEV, Scheme.CONSISTENT):
+        yield Plan(scheme=scheme, channels=CHANNELS, key_type=key_type, hash=HashName.XXHASH64)
+    for groups in (CHANNELS, 2**31 - 1) if SOAK else (2**31 - 1,):
+        yield Plan(Scheme.KEY_GROUPS, CHANNELS, key_type, hash=HashName.XXHASH64, max_parallelism=groups)
+    for scheme in sorted(MAPPED_SCHEMES):
+        explicit = {key: row % CHANNELS for row, key in enumerate(keys) if key is not None or scheme == "hybrid"}
+        replicas = (5, 9, 1, 30, 2, 8) if scheme is Scheme.WEIGHTED else 100
+        yield Plan(scheme, CHANNELS, key_type, hash=HashName.XXHASH64, explicit=explicit, replicas=replicas)
+
+
+def plans(key_type):
+    return [plan for plan in every_plan(key_type) if SOAK or plan.scheme in FEW[key_type]]
+
+
+def exported(plan, folder):
+    export_plan(plan, Target.SPARK, folder, MADE)
+    return folder
+
+
+def rows_of(spark, key_type):
+    return spark.createDataFrame([(key,) for key in keys_of(key_type)], f"`the key` {TYPES[key_type]}")
+
+
+@pytest.mark.parametrize("key_type", KeyType)
+def test_every_scheme_places_every_key_as_the_plan_says(spark, tmp_path, key_type):
+    placed, made = rows_of(spark, key_type), plans(key_type)
+    for number, plan in enumerate(made):  # one after the other, in a single query
+        folder = exported(plan, tmp_path / f"plan [{number}]")
+        placed = SparkPlan.load(spark, str(folder)).with_channel(placed, "the key", f"c{number}")
+    columns = placed.toArrow()
+    assert columns.column_names == ["the key", *(f"c{number}" for number in range(len(made)))]
+    assert columns.num_rows == len(keys_of(key_type))
+    keys = columns["the key"]
+    for number, plan in enumerate(made):
+        assert columns[f"c{number}"].to_pylist() == plan.partitioner().channels_of(keys).tolist(), plan
+        assert columns.schema.field(f"c{number}").type == pa.int32()
+
+
+@pytest.fixture
+def plan():
+    return Plan(Scheme.HYBRID, CHANNELS, KeyType.STRING, hash=HashName.XXHASH64, explicit={"hot": 5, None: 2})
+
+
+def per_partition(rows, counted):
+    found = rows.groupBy(F.spark_partition_id().alias("partition")).agg(counted.alias("rows")).collect()
+    return {row["partition"]: row["rows"] for row in found}
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"] if SOAK else ["true"])
+def test_placed_rows_lie_on_the_partitions_of_their_channels(spark, tmp_path, plan, adaptive):
+    session = spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", adaptive)
+    session.conf.set("spark.sql.ansi.enabled", "true")  # as Spark has it if nothing is said
+    session.conf.set("spark.sql.shuffle.partitions", "3")  # of no account here
+    rows = rows_of(session, KeyType.STRING)
+    placed = SparkPlan.load(session, str(exported(plan, tmp_path / "one"))).place(rows, "the key")
+    assert placed.where(F.col("channel") != F.spark_partition_id()).count() == 0
+    counted = placed.groupBy("channel", "the key").count()
+    assert counted._jdf.queryExecution().executedPlan().toString().count("Exchange REPARTITION_BY_NUM") <= 1
+    assert counted.where(F.col("channel") != F.spark_partition_id()).count() == 0
+    predicted = plan.partitioner().channels_of(pa.array(keys_of(KeyType.STRING))).tolist()
+    assert per_partition(placed, F.count("*")) == {channel: predicted.count(channel) for channel in set(predicted)}
+
+
+def test_rows_grouped_by_their_route_lie_on_the_partitions_of_their_channels(spark, tmp_path, plan):
+    session = spark.newSession()
+    loaded = SparkPlan.load(session, str(exported(plan, tmp_path / "one")))
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.conf.set("spark.sql.shuffle.partitions", str(CHANNELS))
+    loaded.check_shuffle(session)
+    routed = loaded.with_route(rows_of(session, KeyType.STRING), "the key")
+    predicted = plan.partitioner().channels_of(pa.array(keys_of(KeyType.STRING))).tolist()
+    counted = routed.groupBy("route").count()
+    assert per_partition(counted, F.sum("count")) == {channel: predicted.count(channel) for channel in set(predicted)}
+
+
+def test_settings_that_would_undo_the_plan_are_named(spark, tmp_path, plan):
+    session = spark.newSession()
+    loaded = SparkPlan.load(session, str(exported(plan, tmp_path / "one")))
+    session.conf.set("spark.sql.shuffle.partitions", "200")
+    with pytest.raises(ValueError, match=r"shuffle\.partitions is 200, but the plan has 6 channels"):
+        loaded.check_shuffle(session)
+    session.conf.set("spark.sql.shuffle.partitions", str(CHANNELS))
+    session.conf.set("spark.sql.adaptive.enabled", "true")
+    with pytest.raises(ValueError, match=r"adaptive\.enabled is true"):
+        loaded.check_shuffle(session)
+
+
+def test_columns_that_cannot_be_routed_are_named(spark, tmp_path, plan):
+    loaded = SparkPlan.load(spark, str(exported(plan, tmp_path / "one")))
+    rows = spark.createDataFrame([("a", 1)], "user string, channel int")
+    for column, said in (("usr", "no column 'usr', only user, channel"), ("channel", "'channel' is int, but the plan")):
+        with pytest.raises(ValueError, match=said):
+            loaded.with_channel(rows, column, "c")
+    with pytest.raises(ValueError, match="a column 'channel' already"):
+        loaded.place(rows, "user")
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "smallint", "int"] if SOAK else ["int"])
+def test_a_smaller_integer_is_the_same_key(spark, tmp_path, kind):
+    plan = Plan(Scheme.HYBRID, CHANNELS, KeyType.INT64, hash=HashName.XXHASH64, explicit={7: 3})
+    loaded = SparkPlan.load(spark, str(exported(plan, tmp_path / "one")))
+    rows = spark.createDataFrame([(number,) for number in range(-9, 9)], f"k {kind}")
+    found = {row["k"]: row["channel"] for row in loaded.with_channel(rows, "k").collect()}
+    assert found == {key: plan.partitioner().channel_of(key) for key in range(-9, 9)}
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (Plan(Scheme.HYBRID, 4, KeyType.STRING), "build it again with --hash xxhash64"),
+        (Plan(Scheme.JUMP, 4, KeyType.STRING, hash=HashName.XXHASH64), "scheme jump cannot run on Spark"),
+        (Plan(Scheme.RENDEZVOUS, 4, KeyType.STRING, hash=HashName.XXHASH64), "--scheme hybrid --hash xxhash64"),
+        (Plan(Scheme.KAFKA, 4, KeyType.STRING), "Kafka's murmur2"),
+        (Plan(Scheme.FLINK, 4, KeyType.STRING), "hash codes of Java"),
+    ],
+)
+def test_what_spark_cannot_compute_is_refused_with_what_to_build(tmp_path, plan, said):
+    with pytest.raises(BadInput, match=said):
+        export_plan(plan, Target.SPARK, tmp_path / "one", MADE)
+    assert list(tmp_path.iterdir()) == []
