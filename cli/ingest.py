@@ -419,7 +419,7 @@ def _columns_of(sources: list[str]) -> str:
     if STDIN in sources:
         return ""
     form = recognise(source_files(sources), ReadOptions()).form
-    columns = form.columns if form is not None else ()
+    columns = getattr(form, "columns", ())
     return f" (columns: {', '.join(columns)})" if columns and not columns[0].startswith("_line") else ""
 
 

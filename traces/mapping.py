@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.traces.session import spark_failures
 from adapt.traces.sources.blocks import PATH, PLACE
-from adapt.traces.sources.parquet import quoted
+from adapt.traces.sources.tables import quoted
 from adapt.traces.times import (
     USUAL_NAMES,
     WHOLE,

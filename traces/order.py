@@ -14,7 +14,7 @@ from adapt.traces.progress import Progress, watched
 from adapt.traces.session import spark_failures
 from adapt.traces.settle import part_name
 from adapt.traces.sources.blocks import PLACE
-from adapt.traces.sources.parquet import quoted
+from adapt.traces.sources.tables import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

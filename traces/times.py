@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.sources.parquet import quoted
+from adapt.traces.sources.tables import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,7 @@ class Parsed:
     reasons: pa.Array | None = None
 
 
+@runtime_checkable
 class RecordFormat(Protocol):
     """A text format with its settings; sent to Spark tasks, so plain data."""
 

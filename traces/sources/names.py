@@ -11,6 +11,8 @@ class FormatName(StrEnum):
     TSV = "tsv"
     JSONL = "jsonl"
     PARQUET = "parquet"
+    ORC = "orc"
+    AVRO = "avro"
     CLF = "clf"
     KCAT = "kcat"
     TEXT = "text"

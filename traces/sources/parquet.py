@@ -1,19 +1,16 @@
-"""Parquet sources, through Spark's own reader: columns keep their types, rows are numbered within their file."""
+"""Parquet sources: columns keep their types, rows are numbered within their file."""
 
-import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
-from adapt.traces.session import literal_path, spark_failures
-from adapt.traces.sources.blocks import PATH
 from adapt.traces.sources.files import SourceFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _UNKNOWN = ("TIME", "FLOAT16", "UUID")
 """Logical types of Parquet that Spark has none for."""
@@ -22,29 +19,27 @@ _MOST_DIGITS = 38
 """Of Spark's decimal numbers."""
 
 
-def parquet_columns(spark: "SparkSession", files: Sequence[SourceFile]) -> tuple[str, ...]:
-    """The columns of the files.
+@dataclass(frozen=True, slots=True)
+class ParquetFiles:
+    """Parquet, whose rows Spark numbers itself."""
 
-    Raises:
-        BadInput: one of them is no Parquet file, or has columns of another name or type than the first.
-    """
-    first: pa.Schema | None = None
-    for file in files:
-        try:
-            schema = pq.read_schema(file.path).remove_metadata()
-            _check_types(file)
-        except (OSError, pa.ArrowException) as error:
-            raise BadInput(f"{file.label} is truncated or no Parquet file ({str(error).splitlines()[0]})") from error
-        if first is None:
-            first = schema
-        elif not schema.equals(first):
-            raise BadInput(
-                f"{file.label} has other columns than {files[0].label}; ingest files of different columns apart"
-            )
-        if ":" in file.path:
-            raise BadInput(f"{file.path}: Spark reads no Parquet file with a colon in its path; rename it")
-    with spark_failures("reading the source"):
-        return tuple(_read(spark, files).columns)
+    name: ClassVar[str] = "Parquet"
+
+    def schema_of(self, file: SourceFile) -> pa.Schema:
+        """The columns of a file."""
+        schema = pq.read_schema(file.path)
+        _check_types(file)
+        return schema
+
+    def rows_of(self, file: SourceFile) -> int:
+        """How many rows a file has."""
+        return int(pq.read_metadata(file.path).num_rows)
+
+    def numbered(self, rows: "DataFrame") -> "DataFrame":
+        """The rows with their number in their file."""
+        from pyspark.sql import functions as F
+
+        return rows.withColumn("_row", F.col("_metadata.row_index") + 1)
 
 
 def _check_types(file: SourceFile) -> None:
@@ -62,63 +57,3 @@ def _check_types(file: SourceFile) -> None:
                 f"{file.label}: column {column.path!r} is a {shown}, which Spark does not read; write the file without"
                 " it, or make it text or a number"
             )
-
-
-def parquet_rows(files: Sequence[SourceFile]) -> int:
-    """How many rows the files have, by their footers."""
-    return sum(pq.read_metadata(file.path).num_rows for file in files)
-
-
-def read_parquet(
-    spark: "SparkSession", files: Sequence[SourceFile], wanted: Sequence[str], *, with_text: bool = False
-) -> "DataFrame":
-    """All rows with their place, what is wanted, and `_path`; `_text` holds a row as JSON if asked for."""
-    from pyspark.sql import functions as F
-
-    rows = _read(spark, files)
-    columns = [quoted(name) for name in wanted if name != PATH]
-    names = spark.createDataFrame(
-        [(at, _absolute(file), file.label) for at, file in enumerate(files)], "_file int, _where string, _path string"
-    )
-    # the path of a file URI, %XX taken back; a plus sign is itself
-    where = F.url_decode(F.replace(F.regexp_replace("_metadata.file_path", "^file:/+", "/"), F.lit("+"), F.lit("%2B")))
-    text = F.to_json(F.struct("*")) if with_text else F.lit(None).cast("string")
-    return (
-        rows.select(
-            where.alias("_where"),
-            (F.col("_metadata.row_index") + 1).alias("_line"),
-            F.lit(None).cast("string").alias("_reason"),
-            text.alias("_text"),
-            *columns,
-        )
-        .join(F.broadcast(names), "_where", "left")
-        .select(
-            # no row may get lost because its file is not found by name
-            F.coalesce("_file", F.raise_error(F.concat(F.lit("no source file is "), "_where")).cast("int")).alias(
-                "_file"
-            ),
-            "_line",
-            "_reason",
-            "_text",
-            *columns,
-            PATH,
-        )
-    )
-
-
-def quoted(name: str) -> "Column":
-    """The column of exactly that name, whatever characters it has."""
-    from pyspark.sql import functions as F
-
-    return F.col("`" + name.replace("`", "``") + "`")
-
-
-def _read(spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
-    """The files as Spark reads them; their paths are names, not patterns."""
-    # times in nanoseconds, which Spark has no type for, become whole numbers
-    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    return spark.read.parquet(*(literal_path(file.path) for file in files))
-
-
-def _absolute(file: SourceFile) -> str:
-    return os.path.abspath(file.path)

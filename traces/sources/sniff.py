@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.traces.sources.avro import AvroFiles, avro_files
 from adapt.traces.sources.containers import head_of
 from adapt.traces.sources.delimited import Delimited
 from adapt.traces.sources.files import Container, SourceFile
@@ -19,11 +20,20 @@ from adapt.traces.sources.format import BOM, RecordFormat, refuse_utf16
 from adapt.traces.sources.json_lines import JsonLines
 from adapt.traces.sources.kcat import ENVELOPE, envelopes, printed
 from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.orc import OrcFiles
+from adapt.traces.sources.parquet import ParquetFiles
+from adapt.traces.sources.tables import TableFormat
 from adapt.traces.sources.text import log_format, pattern_format
 
 HEAD_BYTES = 1 << 18
 LOOKED_AT = 200
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
+
+
+_BEGINS = {b"PAR1": FormatName.PARQUET, b"ORC": FormatName.ORC, b"Obj\x01": FormatName.AVRO}
+"""What files that are not text begin with."""
+
+_NOT_TEXT = tuple(_BEGINS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +80,11 @@ class Recognised:
     """How a source is to be read, and what was guessed of that.
 
     Attributes:
-        form: The text format, or None for Parquet.
+        form: The format, with its settings.
         guesses: What was not said and had to be guessed, in words.
     """
 
-    form: RecordFormat | None
+    form: RecordFormat | AvroFiles | TableFormat
     guesses: list[str] = field(default_factory=list)
 
 
@@ -100,11 +110,16 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
     if kind is FormatName.AUTO:
         kind = FormatName.TEXT if options.pattern else _guess_format(head, name)
         guesses.append(f"format {kind}")
-    if kind is FormatName.PARQUET:
-        if any(file.container is not Container.PLAIN for file in files):
-            raise BadInput(f"{name}: Parquet files inside archives are not read; unpack them")
-        return Recognised(None, guesses)
+    if kind in _NOT_TEXT and any(file.container is not Container.PLAIN for file in files):
+        called = kind.upper() if kind is FormatName.ORC else kind.title()
+        raise BadInput(f"{name}: {called} files inside archives are not read; unpack them")
     match kind:
+        case FormatName.PARQUET:
+            return Recognised(ParquetFiles(), guesses)
+        case FormatName.ORC:
+            return Recognised(OrcFiles(), guesses)
+        case FormatName.AVRO:
+            return Recognised(avro_files(files), guesses)
         case FormatName.JSONL:
             return Recognised(JsonLines(), guesses)
         case FormatName.KCAT:
@@ -144,10 +159,11 @@ def _lines(head: bytes, errors: Literal["replace", "surrogateescape"] = "replace
 
 
 def _guess_format(head: bytes, name: str) -> FormatName:
-    if head.startswith(b"PAR1"):
-        return FormatName.PARQUET
+    for begins, kind in _BEGINS.items():
+        if head.startswith(begins):
+            return kind
     if b"\0" in head[:4096]:
-        raise BadInput(f"{name} is not text and not Parquet; name its format with --format")
+        raise BadInput(f"{name} is not text and not Parquet, ORC or Avro; name its format with --format")
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
         return FormatName.KCAT if ENVELOPE.match(lines[0]) else FormatName.JSONL

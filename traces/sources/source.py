@@ -14,11 +14,12 @@ from adapt.traces.artefacts.manifest import file_sha256
 from adapt.traces.progress import Progress, watched
 from adapt.traces.readable import readable
 from adapt.traces.session import literal_path, spark_failures
+from adapt.traces.sources.avro import AvroFiles
 from adapt.traces.sources.blocks import PATH, PLACE, Block, cut, read_block, reader_schema
 from adapt.traces.sources.files import SourceFile
 from adapt.traces.sources.format import WHOLE_LINE, RecordFormat
 from adapt.traces.sources.json_lines import JsonLines, json_schema, with_json_fields
-from adapt.traces.sources.parquet import parquet_columns, parquet_rows, quoted, read_parquet
+from adapt.traces.sources.tables import TableFormat, quoted, read_table, table_columns
 from adapt.traces.tasks import grouped, in_tasks
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Source:
     """The source files, looked through once: hashed, cut into blocks, their columns known.
 
     Text is taken apart once, by our readers in Spark tasks, and staged as Parquet that Spark then reads as often as it
-    needs; Parquet is read where it lies.
+    needs, and so is Avro; Parquet and ORC are read where they lie.
 
     Attributes:
         files: In the order that breaks ties.
@@ -46,14 +47,14 @@ class Source:
         self,
         spark: "SparkSession",
         files: Sequence[SourceFile],
-        form: RecordFormat | None,
+        form: RecordFormat | AvroFiles | TableFormat,
         staging: Path,
         progress: Progress,
     ) -> None:
         """Look through the files.
 
         Args:
-            form: Their text format, or None for Parquet.
+            form: How they are written.
             staging: An empty folder, for what is taken apart.
 
         Raises:
@@ -61,9 +62,10 @@ class Source:
         """
         self.files = tuple(files)
         self.rows = 0
-        self.times = {} if form is None else dict(form.times)
         self._spark = spark
-        self._form = form
+        self._table = None if isinstance(form, RecordFormat | AvroFiles) else form
+        self._form = form if isinstance(form, RecordFormat | AvroFiles) else None
+        self.times = {} if self._form is None else dict(self._form.times)
         self._staging = staging
         self._progress = progress
         with spark_failures("reading the source"), watched(spark, "looking through the files", progress):
@@ -82,26 +84,27 @@ class Source:
 
     def frame(self, wanted: Sequence[str]) -> "DataFrame":
         """All rows: `_file`, `_line`, `_reason`, `_text` (null unless a record is refused), and what is wanted."""
-        if self._form is None:
-            self.rows = parquet_rows(self.files)
+        if self._table is not None:
+            self.rows = sum(map(self._table.rows_of, self.files))
             with spark_failures("reading the source"):
-                return read_parquet(self._spark, self.files, wanted)
+                return read_table(self._table, self._spark, self.files, wanted)
         return self._objects(wanted) if self._ddl else self._staged(wanted)
 
     def sample(self, rows: int) -> "DataFrame":
         """The first good rows of the source, with all its columns."""
         wanted = [*self.columns, PATH]
         with spark_failures("reading the source"):
-            if self._form is None:
-                return read_parquet(self._spark, self.files, wanted).limit(rows)
+            if self._table is not None:
+                return read_table(self._table, self._spark, self.files, wanted).limit(rows)
             if self._ddl:
                 return self._objects(wanted).where("_reason is null").limit(rows)
             return self._spark.createDataFrame(self._first_rows(wanted, rows))
 
     def texts(self, lines: dict[int, tuple[int, int]]) -> "DataFrame":
         """The text of rows: `_file`, `_line`, `_text`, of at least the lines from first to last of each file named."""
-        if self._form is None:
-            return read_parquet(self._spark, self.files, [], with_text=True).select("_file", "_line", "_text")
+        if self._table is not None:
+            texts = read_table(self._table, self._spark, self.files, [], with_text=True)
+            return texts.select("_file", "_line", "_text")
         holding = []
         for at, block in enumerate(self._blocks):
             first, last = lines.get(block.file, (1, 0))
@@ -111,24 +114,25 @@ class Source:
                 holding.append(at)
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        form, blocks = self._form, self._blocks
+        form, blocks = self._text_form(), self._blocks
 
         def read(at: int) -> Iterator[pa.RecordBatch]:
-            return read_block(blocks[at], form, [], with_text=True)
+            return _read_block(blocks[at], form, [], with_text=True)
 
         tasks = self._tasks(holding)
         rows = in_tasks(self._spark, tasks, read, from_arrow_schema(reader_schema([], {})))
         return rows.select("_file", "_line", "_text")
 
     def _columns(self) -> tuple[str, ...]:
-        if self._form is None:
-            names = parquet_columns(self._spark, self.files)
+        names: tuple[str, ...]
+        if self._table is not None:
+            names = table_columns(self._table, self._spark, self.files)
         elif self._ddl:
             from pyspark.sql.types import StructType
 
             names = tuple(cast(StructType, StructType.fromDDL(self._ddl)).names)
         else:
-            names = self._form.columns
+            names = self._text_form().columns
         return tuple(name for name in names if name not in OWN)
 
     def _survey(self) -> tuple[list[Block], list[dict[str, Any]]]:
@@ -136,7 +140,7 @@ class Source:
         files, form = self.files, self._form
 
         def look(at: int) -> Iterator[pa.RecordBatch]:
-            blocks = [] if form is None else cut(at, files[at], form)
+            blocks = [] if form is None else _cut(at, files[at], form)
             with readable(files[at].path):
                 sha256 = file_sha256(Path(files[at].path))
             told = [at, sha256, [[block.offset, block.size, block.line] for block in blocks]]
@@ -166,8 +170,7 @@ class Source:
 
         Staged columns go by number: a source may have names that no Parquet file should.
         """
-        form, blocks, folder = self._form, self._blocks, self._staging
-        assert form is not None, "Parquet is not staged"
+        form, blocks, folder = self._text_form(), self._blocks, self._staging
         if form.columns == (WHOLE_LINE,):
             wanted = [*wanted, PATH]
         schema = reader_schema(wanted, form.types)
@@ -179,7 +182,7 @@ class Source:
             path = folder / f"block-{at:06d}.parquet"
             settings = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
             with pq.ParquetWriter(path, numbered, **settings) as writer:
-                for batch in read_block(blocks[at], form, wanted):
+                for batch in _read_block(blocks[at], form, wanted):
                     writer.write_batch(batch.rename_columns(numbered.names))
                     rows += batch.num_rows
             yield pa.RecordBatch.from_pydict({"rows": [rows]})
@@ -194,19 +197,35 @@ class Source:
         names = zip(wanted, numbers, strict=True)
         return staged.select(*PLACE, *(quoted(number).alias(name) for name, number in names))
 
+    def _text_form(self) -> RecordFormat | AvroFiles:
+        """The format of files that are taken apart in blocks."""
+        assert self._form is not None, "tables have no blocks"
+        return self._form
+
     def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
         """Blocks in groups, one a task."""
         return grouped(chosen, [self._blocks[at].size or self._blocks[at].source.size for at in chosen])
 
     def _first_rows(self, wanted: Sequence[str], rows: int) -> pa.Table:
         """Good rows from the beginning of the source, read here and now."""
-        form = self._form
-        assert form is not None, "Parquet has no blocks"
+        form = self._text_form()
         batches: list[pa.RecordBatch] = []
         for block in self._blocks:
-            for batch in read_block(block, form, wanted):
+            for batch in _read_block(block, form, wanted):
                 good = batch.filter(batch.column("_reason").is_null())
                 batches.append(good.slice(0, rows - sum(map(len, batches))))
                 if sum(map(len, batches)) >= rows:
                     return pa.Table.from_batches(batches)
         return pa.Table.from_batches(batches, reader_schema(wanted, form.types))
+
+
+def _cut(at: int, file: SourceFile, form: RecordFormat | AvroFiles) -> list[Block]:
+    return form.cut(at, file) if isinstance(form, AvroFiles) else cut(at, file, form)
+
+
+def _read_block(
+    block: Block, form: RecordFormat | AvroFiles, wanted: Sequence[str], *, with_text: bool = False
+) -> Iterator[pa.RecordBatch]:
+    if isinstance(form, AvroFiles):
+        return form.read(block, wanted, with_text=with_text)
+    return read_block(block, form, wanted, with_text=with_text)

@@ -10,14 +10,18 @@ import io
 import json
 import lzma
 import os
+import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from adapt.traces.ingest import ingest
 from adapt.traces.mapping import Mapping
@@ -95,6 +99,24 @@ def parquet(rows):
     return sink.getvalue()
 
 
+def orc(rows):
+    spark = SparkSession.getActiveSession()
+    with tempfile.TemporaryDirectory() as folder:
+        frame = spark.createDataFrame(rows, "t bigint, k string, n bigint, s string")
+        frame.coalesce(1).write.mode("overwrite").orc(folder)
+        (part,) = Path(folder).glob("part-*.orc")
+        return part.read_bytes()
+
+
+def avro(rows):
+    sink = io.BytesIO()
+    kinds = (("t", {"type": "long", "logicalType": "timestamp-micros"}), ("k", ["null", "string"]), ("n", "long"))
+    fields = [{"name": name, "type": kind} for name, kind in (*kinds, ("s", ["null", "string"]))]
+    objects = [dict(zip("tkns", row, strict=True)) for row in rows]
+    fastavro.writer(sink, {"type": "record", "name": "Row", "fields": fields}, objects, "deflate", sync_interval=300)
+    return sink.getvalue()
+
+
 def log(rows):
     def line(t, k, n, s):
         when = datetime.fromtimestamp(t // 10**6, UTC)
@@ -153,6 +175,8 @@ CASES = {
     "tsv": Case(delimited("\t"), ReadOptions(FormatName.TSV), holds=as_text),
     "jsonl": Case(objects, ReadOptions(FormatName.JSONL)),
     "parquet": Case(parquet, ReadOptions(FormatName.PARQUET)),
+    "orc": Case(orc, ReadOptions(FormatName.ORC)),
+    "avro": Case(avro, ReadOptions(FormatName.AVRO), "t"),
     "clf": Case(log, ReadOptions(FormatName.CLF), "time", "host", ("status", "path"), as_words, as_logged),
     "text": Case(
         lines,

@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.traces.sources.parquet import read_parquet
+from adapt.traces.sources.parquet import ParquetFiles
+from adapt.traces.sources.tables import read_table
 
 ODD_NAMES = ["a b", "a%20b", "a+b", "ä ö", "日本", "a#b", "a[1]", "a{b,c}", "a?b*", "a\\b", "a&b=c"]
 
@@ -97,10 +98,44 @@ def test_a_file_without_rows_has_none(opened, tmp_path):
     assert rows_of(opened(write(tmp_path / "a.parquet", {"k": pa.array([], pa.int64())})), "k") == []
 
 
-def test_files_of_other_columns_are_refused(opened, tmp_path):
+def test_a_column_of_two_types_is_refused_by_both_files(opened, tmp_path):
     paths = [write(tmp_path / "a.parquet", {"k": [1]}), write(tmp_path / "b.parquet", {"k": ["x"]})]
-    with pytest.raises(BadInput, match=r"b\.parquet has other columns than a\.parquet; ingest files of different"):
+    with pytest.raises(BadInput, match=r"b\.parquet has k as string, a\.parquet as int64; write both as one type"):
         opened(*paths)
+
+
+def test_files_of_other_columns_are_one_table_by_name(opened, tmp_path):
+    paths = [
+        write(tmp_path / "a.parquet", {"k": [1], "x": ["a"]}),
+        write(tmp_path / "b.parquet", {"y": [0.5], "k": [2]}),
+    ]
+    source = opened(*paths)
+    assert source.columns == ("k", "x", "y")
+    assert [(row["k"], row["x"], row["y"]) for row in rows_of(source, "k", "x", "y")] == [
+        (1, "a", None),
+        (2, None, 0.5),
+    ]
+
+
+def test_folders_of_a_hive_table_are_columns_with_types(opened, tmp_path):
+    folders = ["day=2024-01-01/hour=3/at=a%2Fb%20c", "day=2024-01-02/hour=07/at=__HIVE_DEFAULT_PARTITION__"]
+    for at, folder in enumerate(folders):
+        write(tmp_path / folder / "part-0.parquet", {"k": [at]})
+    source = opened(tmp_path)
+    assert source.columns == ("k", "day", "hour", "at")
+    wanted = ["k", "day", "hour", "at"]
+    assert dict(source.frame(wanted).dtypes) | {"day": "date", "hour": "bigint", "at": "string"} == dict(
+        source.frame(wanted).dtypes
+    )
+    assert [(row["k"], str(row["day"]), row["hour"], row["at"]) for row in rows_of(source, *wanted)] == [
+        (0, "2024-01-01", 3, "a/b c"),
+        (1, "2024-01-02", 7, None),
+    ]
+
+
+def test_a_folder_that_only_looks_like_a_date_is_text(opened, tmp_path):
+    write(tmp_path / "day=2024-02-30" / "a.parquet", {"k": [1]})
+    assert rows_of(opened(tmp_path), "day")[0]["day"] == "2024-02-30"
 
 
 def test_a_truncated_file_is_refused_by_name(opened, tmp_path):
@@ -112,6 +147,6 @@ def test_a_truncated_file_is_refused_by_name(opened, tmp_path):
 
 def test_a_row_of_a_file_that_was_not_named_fails_rather_than_vanish(opened, tmp_path, spark, monkeypatch):
     source = opened(write(tmp_path / "a.parquet", {"k": [1]}))
-    monkeypatch.setattr("adapt.traces.sources.parquet._absolute", lambda _file: "/elsewhere")
+    monkeypatch.setattr("adapt.traces.sources.tables._absolute", lambda _file: "/elsewhere")
     with pytest.raises(Exception, match="no source file is"):
-        read_parquet(spark, source.files, ["k"]).collect()
+        read_table(ParquetFiles(), spark, source.files, ["k"]).collect()

@@ -10,6 +10,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.files import source_files
 from adapt.traces.sources.json_lines import JsonLines
 from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.parquet import ParquetFiles
 from adapt.traces.sources.sniff import ReadOptions, recognise
 from adapt.traces.sources.text import log_format
 
@@ -63,7 +64,7 @@ def test_lines_of_a_web_server_are_a_log_even_if_some_are_not(sniffed):
 
 def test_parquet_is_told_by_its_first_bytes(sniffed, tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.dat")
-    assert sniffed().form is None
+    assert sniffed().form == ParquetFiles()
 
 
 def test_parquet_inside_an_archive_is_refused(sniffed, tmp_path):
