@@ -516,8 +516,10 @@ REFUSED = {
     "Parquet without the key": Refused(
         parquet({"ts": TIMES, "user": ["a", "b", "c"]}), "there is no column 'key'", code=2
     ),
-    "Parquet of other columns in the second file": Refused(
-        lambda folder: put(folder, a=parquet(TYPED), b=parquet({"ts": TIMES})), "b has other columns than a", name=""
+    "Parquet of another type in the second file": Refused(
+        lambda folder: put(folder, a=parquet(TYPED), b=parquet({**TYPED, "ts": [1, 2, 3]})),
+        "b has ts as int64, a as timestamp[us]",
+        name="",
     ),
     "Parquet and text in one folder": Refused(
         lambda folder: put(folder, a=parquet(TYPED), b=PLAIN), "b is truncated or no Parquet file", name=""

@@ -161,7 +161,7 @@ def test_an_empty_input_is_refused(sniffed, content):
 
 
 def test_bytes_that_are_no_text_are_refused(sniffed):
-    with pytest.raises(BadInput, match="is not text and not Parquet; name its format with --format"):
+    with pytest.raises(BadInput, match="is not text and not Parquet, ORC or Avro; name its format"):
         sniffed(b"\x00\x01\x02")
 
 
