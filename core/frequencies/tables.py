@@ -146,12 +146,18 @@ def _interval_rows(frequencies: Frequencies, keys: pa.Array, low: Counts, high: 
 
 
 def rank_share_table(frequencies: Frequencies, most: int = 1000) -> Table:
-    """Share of the total by rank of the key, heaviest first; no rank that a key which is not listed might take."""
+    """Share of the total by rank of the key, heaviest first; no rank that a key which is not listed might take.
+
+    The first `most` ranks are all there; of those beyond, about 50 in each decade.
+    """
     columns = (Column("rank", Kind.COUNT), Column("share", Kind.SHARE))
-    certain = frequencies.count_low[:most]
-    certain = certain[certain >= frequencies.complete_above]
-    shares = (certain / frequencies.total).tolist() if frequencies.total else []
-    return Table.of("Share by rank", columns, list(enumerate(shares, start=1)))
+    certain = int(np.sum(frequencies.count_low >= frequencies.complete_above)) if frequencies.total else 0
+    ranks = np.arange(1, min(certain, most) + 1)
+    if certain > most:
+        beyond = np.geomspace(most, certain, 2 + int(50 * np.log10(certain / most)))
+        ranks = np.union1d(ranks, np.rint(beyond).astype(np.int64))
+    shares = frequencies.count_low[ranks - 1] / (frequencies.total or 1)
+    return Table.of("Share by rank", columns, zip(ranks.tolist(), shares.tolist(), strict=True))
 
 
 def kind_of(weight: Weight) -> Kind:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Any
 
-from adapt.core.report.points import Real, is_real
+from adapt.core.report.points import MAGNITUDES, Real, is_real
 from adapt.core.report.theme import INK, PALETTE, SHAPES
 from adapt.core.table import Column, Kind, Table
 
@@ -96,7 +96,7 @@ def shapes(names: Sequence[str]) -> dict[str, Any]:
 
 def spans_magnitudes(heights: Sequence[Real]) -> bool:
     """Whether a linear scale would press most points onto its foot."""
-    return bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > 1.3
+    return bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
 
 
 def has(table: Table, name: str) -> bool:

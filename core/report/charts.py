@@ -4,7 +4,12 @@ A chart says in its sentence what it shows, and says there too when points were 
 numbers leave a gap.
 """
 
-from adapt.core.report.by_channels import comparison, imbalance_by_channels, migration_by_channels
+from adapt.core.report.by_channels import (
+    comparison,
+    imbalance_by_channels,
+    migration_by_channels,
+    three_way_trade,
+)
 from adapt.core.report.chart import Chart
 from adapt.core.report.of_compared import comparison_charts
 from adapt.core.report.of_keys import channel_loads, rank_frequency, top_keys
@@ -32,5 +37,6 @@ __all__ = [
     "shedding_charts",
     "skew_over_time",
     "stage_charts",
+    "three_way_trade",
     "top_keys",
 ]

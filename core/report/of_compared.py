@@ -1,23 +1,19 @@
 """Charts of mechanisms compared on one stream: what they cost against what they give, and what they sustain."""
 
 from collections.abc import Mapping
-from math import log10
 from typing import Any
 
 from adapt.core.report.axes import colours, column_of, powers, shapes, spans_magnitudes, ticks
 from adapt.core.report.bars import written_bars
 from adapt.core.report.chart import Chart, Records, chart
 from adapt.core.report.labels import label
-from adapt.core.report.points import is_real
+from adapt.core.report.points import is_real, set_apart
 from adapt.core.report.theme import INK, PALETTE
 from adapt.core.report.values import human
 from adapt.core.table import Table
 
 LOSS = 0.01
 """From this share on, dropping rows is told in the chart."""
-
-_LINE = 0.055
-"""Of the height of the chart, a line of text."""
 
 _KINDS = ("not beaten", "beaten", "drops rows")
 
@@ -45,7 +41,7 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
             kind = _KINDS[2] if loses else _KINDS[0] if is_front else _KINDS[1]
             named = name if is_front or not points else ""
             points.append({"x": x, "y": y, "series": kind, "t": named, "d": told})
-    _set_apart(points)
+    set_apart(points)
     names = [kind for kind in _KINDS if any(point["series"] == kind for point in points)]
     at = {_KINDS[0]: PALETTE[0], _KINDS[1]: PALETTE[-1], _KINDS[2]: PALETTE[1]}
     colour = {**colours(names), "scale": {"domain": names, "range": [at[name] for name in names]}}
@@ -77,23 +73,6 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
     return chart(
         "Cost against latency", {"height": 340, "encoding": encoding, "layer": layers}, points, sentence, scenarios
     )
-
-
-def _set_apart(points: Records) -> None:
-    """Give each name a height `at` at which no other name is written."""
-    heights = [point["y"] for point in points]
-    is_log = spans_magnitudes(heights)
-    low, high = (
-        (log10(min(heights)), log10(max(heights))) if is_log else (min(heights, default=0), max(heights, default=1))
-    )
-    taken: list[float] = []
-    for point in sorted(points, key=lambda point: -float(point["y"])):
-        at = ((log10(point["y"]) if is_log else point["y"]) - low) / ((high - low) or 1)
-        if point["t"]:
-            at = min([at, *(other - _LINE for other in taken[-1:])])
-            taken.append(at)
-        there = low + at * (high - low)
-        point["at"] = 10**there if is_log else there
 
 
 def sustained_by_scenario(sustained: Table) -> Chart:

@@ -1,13 +1,17 @@
 """Charts of how weight is spread: over ranks, over the heaviest keys, over channels."""
 
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
 from adapt.core.report.axes import DASHED, column_of, named, powers, ticks, up
 from adapt.core.report.bars import written_bars
 from adapt.core.report.chart import Chart, Records, chart
 from adapt.core.report.labels import count, distinct, label
 from adapt.core.report.points import Real, is_real, log_spaced
-from adapt.core.report.theme import PALETTE
+from adapt.core.report.theme import INK, PALETTE
 from adapt.core.report.values import human
-from adapt.core.table import Cell, Table
+from adapt.core.table import Cell, Column, Table
 
 MOST_RANKS = 300
 MOST_BARS = 20
@@ -15,14 +19,33 @@ MOST_CHANNELS = 64
 _MOST_DOTS = 30
 
 
-def rank_frequency(table: Table, rank: str = "rank", share: str = "share") -> Chart:
-    """How heavy the key at each rank is, both on logarithmic scales: a straight line is a power law."""
+def rank_frequency(
+    table: Table,
+    rank: str = "rank",
+    share: str = "share",
+    law: Table | None = None,
+    thresholds: Mapping[str, Real] | None = None,
+) -> Chart:
+    """How heavy the key at each rank is, both on logarithmic scales: a straight line is a power law.
+
+    Args:
+        table: A row a rank.
+        rank: The column of ranks.
+        share: The column of shares.
+        law: The Zipf law of these keys in one row (`zipf_table`), drawn where it holds.
+        thresholds: Shares with what they mean, drawn across where keys come to them.
+    """
     pairs = [(at, weight) for at, weight in _weighed(table, rank, share) if is_real(at) and at > 0 and weight > 0]
     pairs.sort()
     kept = [pairs[at] for at in log_spaced([at for at, _ in pairs], MOST_RANKS)]
     column = column_of(table, share)
     points: Records = [
-        {"x": at, "y": weight, "dot": number < _MOST_DOTS, "d": f"{rank} {at}: {human(weight, column)}"}
+        {
+            "x": at,
+            "y": weight,
+            "part": "dot" if number < _MOST_DOTS else "",
+            "d": f"{rank} {at}: {human(weight, column)}",
+        }
         for number, (at, weight) in enumerate(kept)
     ]
     sentence = (
@@ -30,18 +53,66 @@ def rank_frequency(table: Table, rank: str = "rank", share: str = "share") -> Ch
     )
     if len(kept) < len(pairs):
         sentence += f" {count(len(kept))} of {count(len(pairs))} ranks are drawn, evenly spread over the scale."
+    if kept:
+        fitted, said = _fitted(law)
+        crossed, told = _crossed(thresholds or {}, kept, column)
+        points += [*fitted, *crossed]
+        sentence += said + told
     log = {"scale": {"type": "log"}}
+    heights = [point["y"] for point in points]
     encoding = {
         "x": {"field": "x", "type": "quantitative", **log, "axis": ticks(table, rank) | powers(at for at, _ in kept)},
-        "y": {**up(table, share), **log, "axis": ticks(table, share) | powers(weight for _, weight in kept)},
+        "y": {**up(table, share), **log, "axis": ticks(table, share) | powers(heights)},
     }
     dots = {
         "mark": {"type": "circle", "size": 26, "opacity": 1, "color": PALETTE[0]},
-        "transform": [{"filter": "datum.dot"}],
+        "transform": [{"filter": "datum.part == 'dot'"}],
         "encoding": {"description": {"field": "d"}},
     }
-    layers = [{"mark": {"type": "line", "color": PALETTE[0]}}, dots]
-    return chart("Rank and frequency", {"encoding": encoding, "layer": layers}, points, sentence, table)
+    line = {
+        "mark": {"type": "line", "color": PALETTE[0]},
+        "transform": [{"filter": "datum.part == 'dot' || datum.part == ''"}],
+    }
+    fit = {"mark": DASHED, "transform": [{"filter": "datum.part == 'fit'"}]}
+    rules = {
+        "mark": {"type": "rule", "color": PALETTE[1], "strokeWidth": 1.2, "aria": False},
+        "transform": [{"filter": "datum.part == 'rule'"}],
+        "encoding": {"x": None},
+    }
+    names = {
+        "mark": {"type": "text", "align": "right", "dy": -6, "color": INK, "fontSize": 10.5, "aria": False},
+        "transform": [{"filter": "datum.part == 'rule'"}],
+        "encoding": {"x": {"value": "width"}, "text": {"field": "t"}},
+    }
+    return chart(
+        "Rank and frequency", {"encoding": encoding, "layer": [line, fit, rules, names, dots]}, points, sentence, table
+    )
+
+
+def _fitted(law: Table | None) -> tuple[Records, str]:
+    """The ends of the law's line, and what is said of it: its weights come to what the ranks of its range carry."""
+    row = law.records()[0] if law is not None and law.rows else {}
+    exponent, first, last, carried = (
+        row.get(name) for name in ("zipf_exponent", "zipf_first_rank", "zipf_last_rank", "zipf_share")
+    )
+    if not (is_real(exponent) and is_real(first) and is_real(last) and is_real(carried)):
+        return [], ""
+    scale = carried / float(np.sum(np.arange(first, last + 1, dtype=float) ** -exponent))
+    points: Records = [{"x": at, "y": scale * float(at) ** -exponent, "part": "fit"} for at in (first, last)]
+    told = f" The dashed line is rank^-{exponent:.2f}, the law that holds from rank {count(int(first))}"
+    return points, f"{told} to {count(int(last))}."
+
+
+def _crossed(thresholds: Mapping[str, Real], kept: Sequence[tuple[Real, Real]], column: Column) -> tuple[Records, str]:
+    """Lines across at shares, and what they mean; only near what there is to see."""
+    low, high = min(weight for _, weight in kept) / 2, max(weight for _, weight in kept) * 4
+    points: Records = []
+    told = ""
+    for name, level in thresholds.items():
+        if low <= level <= high:
+            points.append({"y": level, "part": "rule", "t": name, "d": f"{name}: {human(level, column)}"})
+            told += f" The line at {human(level, column)} is {name}."
+    return points, told
 
 
 def top_keys(table: Table, key: str = "key", share: str = "share", most: int = MOST_BARS) -> Chart:

@@ -1,6 +1,7 @@
 """Charts of a stage over time: its cases beside each other, and what moved meanwhile."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -48,9 +49,14 @@ def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, .
     return (*charts, *(utilization_of_sites(sites, case) for case in _cases(sites)))
 
 
-def elastic_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, ...]:
-    """The charts of a run whose workers come and go: how many there are, what they shed, and those of any stage."""
-    charts = [lines_of_cases(intervals, "Workers", ["workers"], "Workers that there were in each interval")]
+def elastic_charts(intervals: Table, sites: Table, moves: Table, steps: Table | None = None) -> tuple[Chart, ...]:
+    """The charts of a run whose workers come and go: how many there are, what they shed, and those of any stage.
+
+    Args:
+        intervals, sites, moves: The series of the run.
+        steps: When it scaled, and why; marked on the line of workers.
+    """
+    charts = [workers_over_time(intervals, steps)]
     if _any(intervals, "shed"):
         charts.append(lines_of_cases(intervals, "Rows shed", ["shed"], "Rows that workers dropped as they filled up"))
     if "answers" in [column.name for column in intervals.columns]:
@@ -58,6 +64,44 @@ def elastic_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart,
     uneven = "Rows of the busiest worker over the mean of all workers"
     charts.append(lines_of_cases(intervals, "Imbalance", ["imbalance"], uneven))
     return (*charts, *stage_charts(intervals, sites, moves))
+
+
+def workers_over_time(intervals: Table, steps: Table | None = None) -> Chart:
+    """How many workers there were, and a mark for each step: up, down, or a plan built anew."""
+    lines = lines_of_cases(intervals, "Workers", ["workers"], "Workers that there were in each interval")
+    marks = [] if steps is None or lines.is_empty else _steps(steps)
+    if not marks:
+        return lines
+    shape = {"domain": list(_STEP_SHAPES), "range": list(_STEP_SHAPES.values())}
+    layer = {
+        "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1, "aria": False},
+        **_where("datum.why"),
+        "encoding": {
+            **_coloured(intervals)["encoding"],
+            "shape": {"field": "why", "type": "nominal", "scale": shape, "legend": None},
+        },
+    }
+    spec = dict(lines.spec)
+    spec["layer"] = [*spec["layer"], layer]
+    spec["data"] = {"values": [*spec["data"]["values"], *marks]}
+    told = " Triangles are steps up and down, squares plans built anew, where they were decided."
+    return replace(lines, spec=spec, sentence=lines.sentence + told)
+
+
+_STEP_SHAPES = {"up": "triangle-up", "down": "triangle-down", "rebuild": "square"}
+
+
+def _steps(steps: Table) -> Records:
+    """When each case scaled, neighbours as one where there are too many."""
+    points: Records = []
+    for case in _cases(steps):
+        rows = [row for row in steps.records() if row["case"] == case and is_real(row["decided"])]
+        points += [
+            {"x": row["decided"], "y": row["after"], "series": case, "name": "", "moved": False, "why": row["why"]}
+            | {"d": f"{case}, {number(float(row['decided'] or 0))} s: {row['why']}, {row['before']} to {row['after']}"}
+            for row in rows[:: bin_size(len(rows), MOST_MARKS)]
+        ]
+    return points
 
 
 def trade_off_of_tau1(trade_off: Table) -> Chart:
@@ -179,6 +223,7 @@ def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spa
         cuts = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
         points += [
             {"x": starts[begin], "until": starts[end], "k": first, "y": float(line[begin])}
+            | {"d": f"site {first}, {number(starts[begin])} s to {number(starts[end])} s: {line[begin]:.1%}"}
             for begin, end in pairwise(cuts)
             if line[begin] > 0
         ]
@@ -237,7 +282,10 @@ def _moves(moves: Table) -> Records:
     points: Records = []
     for case in _cases(moves):
         at = sorted({round(float(row["decided"] or 0), 3) for row in moves.records() if row["case"] == case})
-        points += [{"x": time, "y": 0, "series": case, "moved": True} for time in at[:: bin_size(len(at), MOST_MARKS)]]
+        points += [
+            {"x": time, "y": 0, "series": case, "moved": True, "d": f"{case}, {number(time)} s: partitions moved"}
+            for time in at[:: bin_size(len(at), MOST_MARKS)]
+        ]
     return points
 
 

@@ -93,7 +93,7 @@
         if (encoding[channel]?.field === "series") encoding[channel] = { ...encoding[channel], legend: null };
       for (const [channel, domain] of Object.entries(domains)) {
         const given = encoding[channel];
-        if (!given || !domain) continue;
+        if (!given?.field || !domain) continue;
         const { zero, padding, ...scale } = given.scale ?? {};
         const { values, tickCount, ...axis } = given.axis ?? {};
         encoding[channel] = { ...given, scale: { ...scale, domain, nice: false }, ...(given.axis ? { axis } : {}) };

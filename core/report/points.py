@@ -2,11 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from math import isfinite, log10
-from typing import TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from adapt.core.table import Cell
 
 Real: TypeAlias = int | float
+
+MAGNITUDES = 1.3
+"""From so many decades on, a linear scale would press most points onto its foot."""
+
+_LINE = 0.055
+"""Of the height of a chart, a line of text."""
 
 
 def is_real(cell: Cell) -> TypeGuard[Real]:
@@ -39,3 +45,20 @@ def log_spaced(xs: Iterable[Real], most: int) -> list[int]:
             kept.append(at)
             last_cell = cell
     return kept
+
+
+def set_apart(points: list[dict[str, Any]]) -> None:
+    """Give each named point a height `at` at which no other name, text `t`, is written."""
+    heights = [point["y"] for point in points]
+    is_log = bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
+    low, high = (
+        (log10(min(heights)), log10(max(heights))) if is_log else (min(heights, default=0), max(heights, default=1))
+    )
+    taken: list[float] = []
+    for point in sorted(points, key=lambda point: -float(point["y"])):
+        at = ((log10(point["y"]) if is_log else point["y"]) - low) / ((high - low) or 1)
+        if point["t"]:
+            at = min([at, *(other - _LINE for other in taken[-1:])])
+            taken.append(at)
+        there = low + at * (high - low)
+        point["at"] = 10**there if is_log else there

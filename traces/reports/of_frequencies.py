@@ -23,11 +23,23 @@ def told(path: Path, manifest: Manifest) -> Reported:
     exact = "exactly" if frequencies.exact else f"to within {frequencies.epsilon:.3g} of the total"
     about = "" if frequencies.exact or not frequencies.complete_above else "About "
     sentences = [f"{about}{frequencies.distinct:,} keys, weighed by {frequencies.weight}, counted {exact}.", law.note]
-    charts = (rank_frequency(rank_share_table(frequencies)), top_keys(heaviest))
     answer = found_in(manifest.summary, str(path)) or _answer_on(frequencies)
+    ranks = rank_frequency(rank_share_table(frequencies), law=law, thresholds=_thresholds(frequencies, answer))
+    charts = (ranks, top_keys(heaviest))
     hot = answer.hot_keys.table()
     said = reported_of(path, manifest, sentences, [hot, counts, law, heaviest], charts)
     return replace(said, lead=tuple(answer.lead), first=(hot,), answer=answer)
+
+
+def _thresholds(frequencies: Frequencies, answer: Answer) -> dict[str, float]:
+    """Shares above which a key is too heavy for a channel, and above which every key is listed."""
+    held = {}
+    if answer.verdict is not None:
+        channels = answer.verdict.channels
+        held[f"the fair share of one of {channels:,} channels"] = 1 / channels
+    if frequencies.complete_above and frequencies.total:
+        held["the share above which every key is listed"] = frequencies.complete_above / frequencies.total
+    return held
 
 
 def _answer_on(frequencies: Frequencies) -> Answer:

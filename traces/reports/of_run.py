@@ -75,14 +75,14 @@ def _elastic(run: StoredRun) -> Told:
     told = [replace(cases, note=""), summary, *series]
     if "trade_off" in tables:
         return sentences, [tables["trade_off"], *told], [trade_off_of_tau1(tables["trade_off"])]
-    return sentences, told, elastic_charts(tables["intervals"], tables["sites"], tables["moves"])
+    return sentences, told, elastic_charts(tables["intervals"], tables["sites"], tables["moves"], tables.get("steps"))
 
 
 def _scenario(run: StoredRun) -> Told:
     tables = run.tables
     name = str(run.summary.records()[0]["scenario"])
     series = [tables[at] for at in ("sustained", "steps", "intervals", "sites", "moves") if at in tables]
-    charts = elastic_charts(tables["intervals"], tables["sites"], tables["moves"])
+    charts = elastic_charts(tables["intervals"], tables["sites"], tables["moves"], tables.get("steps"))
     return [f"Scenario {name} of a comparison."], [run.summary, *(each for each in series if each.rows)], charts
 
 

@@ -10,6 +10,7 @@ from adapt.core.report.charts import (
     migration_per_period,
     rank_frequency,
     rate_over_time,
+    three_way_trade,
     top_keys,
 )
 from adapt.core.report.labels import breakable, distinct, label
@@ -83,7 +84,41 @@ def test_a_comparison_names_construction_and_floor_and_leaves_out_what_is_infini
     charts = comparison(compared([("hybrid", "scan", 2, 1.1, 1.0, 0.5), ("uniform", None, 4, inf, 1.0, 0.75)]))
     assert [point["series"] for point in drawn(charts[0])] == ["hybrid scan"]
     assert "imbalance_floor" in charts[0].sentence
-    assert len(charts) == 2
+    assert len(charts) == 3
+
+
+def test_the_trade_is_drawn_at_the_most_channels_with_what_it_takes():
+    columns = (*compared([]).columns, Column("explicit_keys", Kind.COUNT))
+    rows = [
+        ("hybrid", "scan", 4, 1.1, 1.0, 0.5, 90),
+        ("uniform", None, 4, 1.9, 1.0, 0.75, 0),
+        ("x", None, 2, 1, 1, 1, 1),
+    ]
+    chart = three_way_trade(Table.of("Comparison", columns, rows))
+    assert [(point["t"], point["x"], point["y"], point["size"]) for point in drawn(chart)] == [
+        ("hybrid scan", 1.1, 0.5, 90),
+        ("uniform", 1.9, 0.75, 0),
+    ]
+    assert drawn(chart)[0]["d"] == "hybrid scan: imbalance 1.100, m 0.500, explicit_keys 90"
+    assert "at 4 channels" in chart.sentence
+
+
+def test_a_law_is_drawn_where_it_holds_and_a_threshold_where_keys_come_to_it():
+    ranks = Table.of(
+        "Ranks", (Column("rank", Kind.COUNT), Column("share", Kind.SHARE)), [(at, 0.2 / at) for at in range(1, 200)]
+    )
+    names = ("zipf_exponent", "zipf_first_rank", "zipf_last_rank", "zipf_share")
+    held = sum(0.2 / at for at in range(2, 101))
+    law = Table.of("Zipf law", [Column(name, Kind.NUMBER) for name in names], [(1.0, 2, 100, held)])
+    chart = rank_frequency(ranks, law=law, thresholds={"fair": 0.05, "far away": 1e-9})
+    fit = [point for point in drawn(chart) if point["part"] == "fit"]
+    assert [point["x"] for point in fit] == [2, 100]
+    assert [point["y"] for point in fit] == pytest.approx([0.1, 0.002])
+    assert [point["t"] for point in drawn(chart) if point["part"] == "rule"] == ["fair"]
+    assert "rank^-1.00, the law that holds from rank 2 to 100" in chart.sentence
+    assert "The line at 5.00% is fair." in chart.sentence
+    none = Table.of("Zipf law", law.columns, [(None,) * 4])
+    assert {point["part"] for point in drawn(rank_frequency(ranks, law=none))} == {"dot", ""}
 
 
 def test_without_migration_there_is_no_migration_chart():

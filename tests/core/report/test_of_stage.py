@@ -12,6 +12,7 @@ from adapt.core.report.of_stage import (
     stage_charts,
     trade_off_of_tau1,
     utilization_of_sites,
+    workers_over_time,
 )
 from adapt.core.table import Column, Kind, Table
 from tests.core.report.stage_series import stage_tables
@@ -101,3 +102,19 @@ def test_tables_without_rows_give_empty_charts():
     for chart in stage_charts(*(Table(table.title, table.columns, ()) for table in stage_tables())):
         assert chart.is_empty
         json.dumps(chart.spec, allow_nan=False)
+
+
+def test_steps_are_marked_where_they_were_decided():
+    intervals, _, _ = stage_tables()
+    columns = (*intervals.columns, Column("workers", Kind.COUNT))
+    with_workers = Table(intervals.title, columns, tuple((*row, 3) for row in intervals.rows))
+    names = (Column("case"), Column("decided", Kind.SECONDS), Column("why"), Column("before"), Column("after"))
+    steps = Table.of("Steps", names, [("load", 4.5, "up", 3, 5), ("load", 9.0, "rebuild", 5, 5)])
+    chart = workers_over_time(with_workers, steps)
+    marks = [point for point in drawn(chart) if point.get("why")]
+    assert [(point["x"], point["y"], point["d"]) for point in marks] == [
+        (4.5, 5, "load, 4.5 s: up, 3 to 5"),
+        (9.0, 5, "load, 9 s: rebuild, 5 to 5"),
+    ]
+    assert "Triangles" in chart.sentence
+    assert "Triangles" not in workers_over_time(with_workers).sentence
