@@ -73,6 +73,7 @@ def _life_line(title: str, line: Records, table: Table) -> Chart:
     peak = max(line, key=lambda row: float(row["share"]))
     since = human(peak["start"] // 1_000_000 * 1_000_000, start)
     sentence = f"Its share of each pane; the most, {human(peak['share'], share)}, from {since} on."
-    encoding = {"x": across(table, "pane"), "y": up(table, "share", zero=True), "description": {"field": "d"}}
+    # One area: a description of each point would part it into as many, stacked.
+    encoding = {"x": across(table, "pane"), "y": {**up(table, "share", zero=True), "stack": None}}
     mark = {"type": "area", "interpolate": "step", "color": PALETTE[0], "opacity": 0.75}
     return chart(title, {"height": _LOW, "mark": mark, "encoding": encoding}, points, sentence, table)

@@ -1,4 +1,6 @@
 import json
+import re
+from itertools import pairwise
 from math import inf
 
 import pytest
@@ -7,6 +9,7 @@ from adapt.core.report.charts import (
     channel_loads,
     comparison,
     imbalance_per_period,
+    life_lines,
     migration_per_period,
     rank_frequency,
     rate_over_time,
@@ -15,6 +18,7 @@ from adapt.core.report.charts import (
 )
 from adapt.core.report.labels import breakable, distinct, label
 from adapt.core.report.points import bin_size, highest_of_neighbours, log_spaced
+from adapt.core.report.svg import render_svg
 from adapt.core.table import Column, Kind, Table
 
 
@@ -171,3 +175,12 @@ def test_bars_of_periods_that_start_together_stand_side_by_side():
     assert all(bar["x"] < bar["until"] <= bar["x"] + 1 for bar in bars)
     unnumbered = Table.of("Periods", columns[1:], [row[1:] for row in rows])
     assert all(bar["until"] > bar["x"] for bar in migration_per_period(unnumbered).spec["data"]["values"])
+
+
+def test_a_life_line_is_one_area():
+    columns = (Column("key"), Column("pane", Kind.COUNT), Column("start", Kind.TIME), Column("share", Kind.SHARE))
+    (chart,) = life_lines(Table.of("Life-lines", columns, [("a", pane, pane, 0.05) for pane in range(1, 6)]))
+    (area,) = re.findall(r'<path d="([^"]*)" fill="#3b7dd8"', render_svg(chart.spec))
+    heights = re.findall(r"[MLV](?:-?[0-9.]+,)?(-?[0-9.]+)", area)
+    assert len(set(heights)) <= 2
+    assert sum(before != after for before, after in pairwise(heights)) <= 2
