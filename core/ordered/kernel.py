@@ -78,6 +78,8 @@ HEAD, TAIL, SEEN_NEXT, COPIED, NEXT, SENT, FLAG, WORKING = 24, 32, 33, 34, 40, 4
 """Tuples claimed; tuples that came, what their sender last knew of `NEXT`, and the copies of a punctuation that came if
 not all did; tuples sent on, and outputs sent of the batch that is half sent; whether somebody sends; workers inside."""
 INPUTS, GIVEN, TIME_NS, WINDOW_TIME_NS = 64, 65, 66, 72
+"""What its cost and selectivity are estimated from: tuples that carry something, their outputs, and the time of
+workers; the same time in this window."""
 COST_NS, COST_AT, WHOLE, SHARE, LOCK_QUEUE, LOCK_HEAD, LOCK_TAIL = 80, 81, 82, 83, 84, 85, 86
 """Of the model: what a tuple costs, or the field that says it; its outputs; workers that wait for the lock."""
 OPERATOR_WORDS = 88
@@ -99,9 +101,10 @@ DONE, MADE, BUSY_NS, DELEGATED, RETRIES, BLOCKED, OVERLAPS, DISORDERS, FULLEST, 
 BARE_DONE, BARE_MADE = 10, 11
 """What a worker counts of an operator; tuples without fields, among those done and made, once more by themselves."""
 DUE, STATE, PLACE, PARTITION, SERIAL, TUPLES, LEFT, START_NS = 0, 1, 2, 3, 4, 5, 6, 7
-SLICE_DONE, SLICE_MADE, HAS = 8, 9, 10
+WORKED_BEFORE, GAVE_BEFORE, HAS = 8, 9, 10
 """Of a worker of the model: where it is said when its next event is, and what that is; the operator and
-partition it is in; its batch; the quota left; when the slice began, what it did since; whether it is in a partition."""
+partition it is in; its batch; the quota left; when the slice began, and what it had done of the operator before;
+whether it is in a partition."""
 MODELLED_WORDS = 16
 
 IDLE_STATE, ASKS, SERVED, SENT_ON, DRAINED, LOCKED, LOCKED_OUT = 0, 1, 2, 3, 4, 5, 6
@@ -116,6 +119,8 @@ _FEED = 1024
 _REST_AFTER, _REST_US = 50, 50
 _FOLD = 0x9E3779B97F4A7C15
 _LEAST = 1e-9
+_REMEMBERED = 64
+"""Inputs that estimates are made from at least: of fewer, none is forgotten."""
 
 
 @inlined
@@ -899,6 +904,18 @@ def _take(header: int, tally: int, scratch: int, operator: int, quota: int) -> i
 
 
 @inlined
+def _worked(tally: int) -> int:
+    """Tuples that a worker has done of an operator. Those that carry nothing take no time and are not among them."""
+    return load(tally, DONE) - load(tally, BARE_DONE)
+
+
+@inlined
+def _gave(tally: int) -> int:
+    """Their outputs."""
+    return load(tally, MADE) - load(tally, BARE_MADE)
+
+
+@inlined
 def _cost_ns(operator: int) -> float:
     """Of a tuple: as measured, or as given while nothing is."""
     inputs = load_atomic(operator, INPUTS)
@@ -913,6 +930,14 @@ def _selectivity(operator: int) -> float:
     if inputs > 0:
         return load_atomic(operator, GIVEN) / inputs
     return load(operator, GUESSED_OUTPUTS) / 1048576.0
+
+
+@inlined
+def _quota(header: int, operator: int) -> int:
+    """Tuples of a slice; a batch of an operator that was not measured yet, whose slices could last for any time."""
+    if not load_atomic(operator, INPUTS):
+        return load(header, BATCH)
+    return max(int(load(header, SLICE_NS) / _cost_ns(operator)), load(header, BATCH))
 
 
 @inlined
@@ -983,11 +1008,18 @@ def _enter(operator: int) -> bool:
 
 @inlined
 def _new_window(header: int, now: int) -> None:
-    """Forget the worker time of the last window when it is over."""
+    """When a window is over, forget its worker time, and half of what costs and selectivities are estimated from.
+
+    A tuple costs more, the more workers are on its operator, and streams change: estimates are of the last windows.
+    """
     start = load_atomic(header, WINDOW_START)
     if now - start > load(header, WINDOW_NS) and replace(header, WINDOW_START, start, now):
         for number in range(load(header, CHAIN)):
-            exchange(_operator(header, number), WINDOW_TIME_NS, 0)
+            operator = _operator(header, number)
+            exchange(operator, WINDOW_TIME_NS, 0)
+            if load_atomic(operator, INPUTS) >= 2 * _REMEMBERED:
+                for what in (TIME_NS, GIVEN, INPUTS):
+                    fetch_add(operator, what, -(load_atomic(operator, what) // 2))
 
 
 @inlined
@@ -995,16 +1027,16 @@ def _spend(header: int, tally: int, scratch: int, operator: int) -> bool:
     """A slice of time on an operator that this worker has entered; whether any tuple was done."""
     start = clock_ns()
     _new_window(header, start)
-    quota = max(int(load(header, SLICE_NS) / _cost_ns(operator)), load(header, BATCH))
-    before, made = load(tally, DONE), load(tally, MADE)
+    quota = _quota(header, operator)
+    worked, gave = _worked(tally), _gave(tally)
     done = _take(header, tally, scratch, operator, quota)
     took = clock_ns() - start
     _count(tally, BUSY_NS, took)
     if done:
         fetch_add(operator, TIME_NS, took)
         fetch_add(operator, WINDOW_TIME_NS, took)
-        fetch_add(operator, GIVEN, load(tally, MADE) - made)
-        fetch_add(operator, INPUTS, load(tally, DONE) - before)
+        fetch_add(operator, GIVEN, _gave(tally) - gave)
+        fetch_add(operator, INPUTS, _worked(tally) - worked)
     return done > 0
 
 
@@ -1307,11 +1339,12 @@ def _model_leave(header: int, tally: int, me: int, operator: int) -> None:
     """The slice is over: report it, and let go of the partition."""
     took = load(header, NOW_NS) - load(me, START_NS)
     _count(tally, BUSY_NS, took)
-    if load(me, SLICE_DONE):
+    worked = _worked(tally) - load(me, WORKED_BEFORE)
+    if worked:
         _count(operator, TIME_NS, took)
         _count(operator, WINDOW_TIME_NS, took)
-        _count(operator, GIVEN, load(me, SLICE_MADE))
-        _count(operator, INPUTS, load(me, SLICE_DONE))
+        _count(operator, GIVEN, _gave(tally) - load(me, GAVE_BEFORE))
+        _count(operator, INPUTS, worked)
     if load(me, HAS) and load(operator, WORKLIST) == PARTITIONED:
         store(_part(operator, load(tally, CURSOR)), OWNER, 0)
     store(me, HAS, 0)
@@ -1408,9 +1441,9 @@ def _ask(header: int, tallies: int, me: int, worker: int) -> None:
         _count(operator, WORKING, 1)
         store(me, PLACE, number)
         store(me, START_NS, load(header, NOW_NS))
-        store(me, SLICE_DONE, 0)
-        store(me, SLICE_MADE, 0)
-        store(me, LEFT, max(int(load(header, SLICE_NS) / _cost_ns(operator)), load(header, BATCH)))
+        store(me, WORKED_BEFORE, _worked(tally))
+        store(me, GAVE_BEFORE, _gave(tally))
+        store(me, LEFT, _quota(header, operator))
         if _obtain(header, tally, me, operator):
             return
         _model_leave(header, tally, me, operator)
@@ -1446,8 +1479,6 @@ def _happen(header: int, tallies: int, me: int, worker: int) -> None:
         made = _model_outputs(header, tally, operator, load(me, PARTITION), serial, tuples)
         _count(tally, DONE, tuples)
         _count(tally, MADE, made)
-        store(me, SLICE_DONE, load(me, SLICE_DONE) + tuples)
-        store(me, SLICE_MADE, load(me, SLICE_MADE) + made)
         if load(operator, FLAG):
             if load(header, REORDER) == LOCK:
                 tail = load(operator, LOCK_TAIL)

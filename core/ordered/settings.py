@@ -24,7 +24,8 @@ class RunSettings:
         batch: Most tuples that share a serial number, 1 to 64: neighbours in the stream, and in a partitioned operator
             of one partition.
         slice_us: How long a worker stays with an operator, about.
-        window_ms: Over how long `ct` counts worker time.
+        window_ms: Over how long `ct` counts worker time; after it, half of what costs and selectivities are estimated
+            from is forgotten.
         queue_size: The common size of `qst`, C.
         mark_every: Each tuple of this number is timed from the ingress to the egress; 0, none is.
         checked: Whether operators check that nobody else is inside a partition and that its tuples come in order.

@@ -5,9 +5,10 @@ assumptions, given with each claim; what they do to it is seen where two sets st
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -23,17 +24,10 @@ from paper.ordered.pipelines import one_partitioned, one_stateless, query
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 JITTER = 0.3
 WORKERS = 16
-ROWS = 300_000 if SOAK else 150_000
+ROWS = 1_000_000 if SOAK else 300_000
 SEEDS = range(3) if SOAK else range(1)
-KAPPAS_US = (0.02, 0.05, 0.1, 0.2, 0.3) if SOAK else (0.3,)
+KAPPAS_US = (0.02, 0.05, 0.1, 0.2, 0.3) if SOAK else (0.02, 0.3)
 PIPELINED = ("Q1", "Q2", "Q3", "Q4")
-LITTLE_US = 0.05
-"""With a kappa of no more than this nobody is far ahead: on Q2, ET passes up to 1 % more than CT."""
-
-OF_CT = {"Q1": 10, "Q2": 5, "Q3": 10, "Q4": 10}
-"""The latency of ET over that of CT, at least, at kappa 0.3. We aimed at 10, which Q2 has not (9 with 300,000 tuples):
-what CT leaves undone in a window it does not catch up with in the next, and no queue is short enough to stop it. At a
-kappa of 0.02 ET takes but 1.3 (Q2) and 2.3 (Q3) times as long as CT, and 47 and 324 times on Q1 and Q4."""
 HEURISTICS = (Heuristic.CT, Heuristic.LP, Heuristic.ET, Heuristic.QST)
 
 
@@ -61,25 +55,26 @@ def by_heuristic(name: str, kappa_us: float, seed: int) -> Mapping[Heuristic, Ra
     }
 
 
+def mean_of(measure: Callable[[Ran], float], name: str, kappa_us: float) -> dict[Heuristic, float]:
+    """Of each heuristic, over the seeds, as the paper takes the mean of three runs."""
+    runs = [by_heuristic(name, kappa_us, seed) for seed in SEEDS]
+    return {heuristic: fmean(measure(run[heuristic]) for run in runs) for heuristic in HEURISTICS}
+
+
 @pytest.mark.parametrize("name", PIPELINED)
 @pytest.mark.parametrize("kappa_us", KAPPAS_US)
 def test_figure_8a_ct_passes_most_tuples_wherever_crowding_costs_anything(name: str, kappa_us: float) -> None:
-    for seed in SEEDS:
-        rates = {heuristic: ran.rate for heuristic, ran in by_heuristic(name, kappa_us, seed).items()}
-        if kappa_us > LITTLE_US:
-            assert max(rates, key=lambda heuristic: rates[heuristic]) is Heuristic.CT, rates
-        else:
-            assert rates[Heuristic.CT] >= 0.98 * max(rates.values()), rates
+    rates = mean_of(lambda ran: ran.rate, name, kappa_us)
+    assert max(rates, key=lambda heuristic: rates[heuristic]) is Heuristic.CT, rates
 
 
 @pytest.mark.parametrize("name", PIPELINED)
 @pytest.mark.parametrize("kappa_us", KAPPAS_US)
-def test_figure_8b_lp_has_the_lowest_latency_and_et_more_than_ct(name: str, kappa_us: float) -> None:
-    for seed in SEEDS:
-        latency_ms = {heuristic: ran.latency_ms for heuristic, ran in by_heuristic(name, kappa_us, seed).items()}
-        assert min(latency_ms, key=lambda heuristic: latency_ms[heuristic]) is Heuristic.LP, latency_ms
-        least = OF_CT[name] if kappa_us == max(KAPPAS_US) else 1
-        assert latency_ms[Heuristic.ET] >= least * latency_ms[Heuristic.CT], latency_ms
+def test_figure_8b_lp_has_the_lowest_latency_and_et_ten_times_that_of_ct(name: str, kappa_us: float) -> None:
+    latency_ms = mean_of(lambda ran: ran.latency_ms, name, kappa_us)
+    level = 1.25 if kappa_us == min(KAPPAS_US) else 1  # with so little crowding CT is level with LP, and may pass it
+    assert latency_ms[Heuristic.LP] <= level * min(latency_ms.values()), latency_ms
+    assert latency_ms[Heuristic.ET] >= 10 * latency_ms[Heuristic.CT], latency_ms
 
 
 @pytest.mark.parametrize(("sigma", "least", "most"), [(0.1, 4.0, 16.0), (3.0, 1.0, 1.1)])

@@ -186,3 +186,20 @@ def test_rows_that_are_all_there_at_the_start_are_timed_from_when_they_are_taken
     marks = model(chain, RunSettings(queue=16, ring=16, mark_every=1)).run.marks
     assert marks.end_to_end_s().max() * 1e6 == pytest.approx(17, abs=1.0)
     assert marks.processing_s() * 1e6 == pytest.approx(1.0)
+
+
+def mean_ms(run: ModelRun) -> float:
+    """Latency of the timed tuples."""
+    return 1e3 * float(run.run.marks.processing_s().mean())
+
+
+def test_neither_tuples_that_carry_nothing_nor_a_wrong_guess_keep_workers_from_an_operator() -> None:
+    chain = bound([stateless("a", 0.05), partitioned("b", 64)], 100_000, skew=0.0)
+    few, many = (
+        model(chain, RunSettings(8, mark_every=every, queue=1 << 16), Contention(0.3), costs_us=(1.0, 40.0))
+        for every in (1000, 4)
+    )
+    # What the second costs is told nowhere; 5 of 6 tuples that it takes in carry nothing but a mark, and cost nothing.
+    assert many.run.elapsed_s == pytest.approx(few.run.elapsed_s, rel=0.05)
+    assert mean_ms(many) == pytest.approx(mean_ms(few), rel=0.5)
+    assert mean_ms(few) < 1
