@@ -47,7 +47,7 @@ class Scope:
     """
 
     seeds: int = 5
-    rows: int = 600_000
+    rows: int = 300_000
     few_rows: int = 60_000
     queries: tuple[str, ...] = tuple(QUERIES)
     workers: tuple[int, ...] = (1, 2, 4, 8, 12, 16, 20)
