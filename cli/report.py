@@ -43,25 +43,30 @@ def report(
 ) -> None:
     """Show artefacts as tables, as a self-contained page, or as data.
 
+    Several of a kind are told with what differs: each against the first, metric by metric, and whether for better.
+    Between plans, with counted keys among the artefacts, the page shows what moves from channel to channel.
     The page draws the charts, fetches nothing, and is whole without script. No Java is started.
 
     Example: adapt report web.trace web.plans --html web.html
     """
     from adapt.traces.reporting import as_document, as_page, reported
+    from adapt.traces.reports.differences import differences
 
     read = [reported(path, check_all=verify) for path in artefacts]
+    compared = differences(artefacts, read) if len(read) > 1 else []
     if html is not None:
         from adapt.core.report.page import render_page
         from adapt.traces.artefacts.whole import write_whole
 
-        page = render_page(as_page(title or ", ".join(artefact.name for artefact in read), read))
+        page = render_page(as_page(title or ", ".join(artefact.name for artefact in read), read, compared))
         write_whole(html, page.encode(), force=force)
         narrate_written(html)
     for artefact in read:
         if artefact.sentences:
             narrate(f"{artefact.name}: {' '.join(artefact.sentences)}")
     shown = list(_shown(read, format, whole=all or is_for_programs(format)))
-    show(shown, format, as_document(read), lead=[_lead(artefact, read) for artefact in read if artefact.lead])
+    shown += [replace(table, note=table.note or each.sentences[0]) for each in compared for table in each.tables[:1]]
+    show(shown, format, as_document(read, compared), lead=[_lead(artefact, read) for artefact in read if artefact.lead])
 
 
 def _lead(artefact: "Reported", read: "Sequence[Reported]") -> list[str]:

@@ -12,6 +12,7 @@ from adapt.core.report.page import Page, Section
 from adapt.core.table import Table
 from adapt.traces.artefacts.manifest import read_manifest, verify
 from adapt.traces.readable import readable
+from adapt.traces.reports.differences import Differences
 from adapt.traces.reports.reported import Reported
 
 SCHEMA = "adapt.report/1"
@@ -64,14 +65,15 @@ def _teller(module: str) -> Callable[..., Reported]:
     return tell
 
 
-def as_page(title: str, artefacts: Sequence[Reported]) -> Page:
-    """The page of some artefacts: the verdicts first, then a section each."""
+def as_page(title: str, artefacts: Sequence[Reported], compared: Sequence[Differences] = ()) -> Page:
+    """The page of some artefacts: the verdicts first, then what differs, then a section each."""
     sections = [
         Section(f"{_HEADINGS[artefact.kind]}: {artefact.name}", artefact.sentences, artefact.charts, artefact.tables)
         for artefact in artefacts
     ]
     verdicts = [_answered(artefact) for artefact in artefacts if artefact.lead]
-    return Page(title, [*verdicts, *sections], [artefact.made for artefact in artefacts])
+    differing = [Section(each.heading, each.sentences, each.charts, each.tables) for each in compared]
+    return Page(title, [*verdicts, *differing, *sections], [artefact.made for artefact in artefacts])
 
 
 def _answered(artefact: Reported) -> Section:
@@ -93,6 +95,7 @@ def _answered(artefact: Reported) -> Section:
     return Section(f"Verdict on {artefact.name}: {headline}", sentences, charts, tables)
 
 
-def as_document(artefacts: Sequence[Reported]) -> dict[str, Any]:
+def as_document(artefacts: Sequence[Reported], compared: Sequence[Differences] = ()) -> dict[str, Any]:
     """The same as one JSON document."""
-    return {"schema": SCHEMA, "artefacts": [artefact.as_data() for artefact in artefacts]}
+    told = {"differences": [each.data for each in compared]} if compared else {}
+    return {"schema": SCHEMA, "artefacts": [artefact.as_data() for artefact in artefacts], **told}

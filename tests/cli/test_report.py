@@ -42,6 +42,23 @@ def test_several_artefacts_are_told_apart(adapt, plans):
     assert adapt.done("-q", "report", "2.plan", "60.plan").err == ""
 
 
+def test_two_plans_are_told_with_what_differs(adapt, plans):
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--scheme", "uniform", "-o", "plain.plan")
+    said = adapt.done("report", "plain.plan", "2.plan").out
+    assert "2.plan against plain.plan" in said
+    assert "2.plan is better than plain.plan in" in " ".join(said.split())
+    read = json.loads(adapt.done("report", "plain.plan", "2.plan", "--format", "json").out)
+    (told,) = read["differences"]
+    assert (told["before"], told["after"]) == ("plain.plan", "2.plan")
+    sides = {change["metric"]: change["side"] for change in told["changes"]}
+    assert sides["imbalance"] == "better"
+    assert sides["explicit_keys"] == "worse"
+    adapt.done("report", "plain.plan", "2.plan", "--html", "two.html")
+    assert "<h2>2.plan against plain.plan</h2>" in (plans / "two.html").read_text()
+    alone = json.loads(adapt.done("report", "2.plan", "--format", "json").out)
+    assert "differences" not in alone
+
+
 def test_long_tables_are_cut_for_people_and_whole_for_programs(adapt, plans):
     assert f"and {60 - DETAIL_ROWS} more rows" in adapt.done("report", "60.plan", "--all").out
     assert "more rows" not in adapt.done("report", "60.plan", "--format", "csv").out

@@ -1,0 +1,152 @@
+"""What differs between artefacts that measured the same things: each metric, how it changed, and whether for better."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from adapt.core.check.facts import Facts, Interval, Value
+from adapt.core.check.metrics import METRICS, ROWS, Better, Metric
+from adapt.core.report.values import human, visible
+from adapt.core.table import Column, Table
+
+MOST_ROWS = 40
+"""Artefacts of more rows (periods of a long run) differ by what is told of the whole of them only."""
+
+_SAME = 1e-9
+
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One metric in two artefacts.
+
+    Attributes:
+        metric: What is compared.
+        where: What tells its row from others of the artefact; empty where there is but one.
+        before: In the first artefact.
+        after: In the second.
+    """
+
+    metric: Metric
+    where: Mapping[str, str]
+    before: Interval
+    after: Interval
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the two differ, however the values lie in their intervals."""
+        return self.after.low > self.before.high or self.after.high < self.before.low
+
+    @property
+    def side(self) -> str:
+        """Better or worse; neither where the metric has no better side, unsure where intervals overlap."""
+        if self.metric.better is Better.NEITHER:
+            return ""
+        if not self.is_sure:
+            return "unsure"
+        return "better" if (self.after.low > self.before.low) == (self.metric.better is Better.HIGHER) else "worse"
+
+    def as_data(self) -> dict[str, Any]:
+        """The same as JSON data."""
+        ends = {"before": self.before, "after": self.after}
+        told = {name: [end.low, end.high] if end.low != end.high else end.low for name, end in ends.items()}
+        return {"metric": self.metric.name, "where": dict(self.where), **told, "side": self.side or None}
+
+
+def changes(before: Facts, after: Facts) -> list[Change]:
+    """The metrics in which two artefacts of a kind differ, in the order of the registry.
+
+    Rows are compared that have the same labels; where each artefact has a single row, it is compared whatever its
+    labels.
+    """
+    found = []
+    for metric in METRICS.values():
+        olds, news = _rows(before, metric), _rows(after, metric)
+        if len(olds) == len(news) == 1:
+            news = {next(iter(olds)): next(iter(news.values()))}
+        of_many = len(olds) > 1
+        found += [
+            Change(metric, dict(labels) if of_many else {}, old, news[labels])  # type: ignore[arg-type]
+            for labels, old in olds.items()
+            if _differ(old, news.get(labels))
+        ]
+    return found
+
+
+def difference_table(before: Facts, after: Facts, names: tuple[str, str]) -> Table:
+    """What differs between two artefacts, one row a metric (and row of theirs).
+
+    Args:
+        before: The first artefact.
+        after: The second.
+        names: What they are called, not the same.
+    """
+    found = changes(before, after)
+    columns = [
+        Column("metric"),
+        *([Column("of")] if any(change.where for change in found) else []),
+        *(Column(name) for name in names),
+        Column("change", about=f"from {names[0]} to {names[1]}, as a part of the first"),
+        Column("side", about="whether that is better or worse; unsure where the intervals of both overlap"),
+    ]
+    has_labels = len(columns) > 5
+    rows = [
+        (
+            change.metric.name,
+            *([", ".join(f"{name} {value}" for name, value in change.where.items())] if has_labels else []),
+            *(_text(change.metric, end) for end in (change.before, change.after)),
+            _relative(change),
+            change.side,
+        )
+        for change in found
+    ]
+    return Table.of(f"{visible(names[1])} against {visible(names[0])}", columns, rows)
+
+
+def difference_sentence(before: Facts, after: Facts, names: tuple[str, str]) -> str:
+    """In how many metrics the second is better, and worse, than the first."""
+    found = changes(before, after)
+    if not found:
+        return f"{names[1]} and {names[0]} measured the same."
+    sides = [change.side for change in found]
+    told = f"Of {len(found)} numbers that differ, {names[1]} is better than {names[0]} in {sides.count('better')}"
+    first = next((change for change in found if change.side in ("better", "worse")), None)
+    sentence = f"{told} and worse in {sides.count('worse')}"
+    if first is None:
+        return f"{sentence}."
+    of = f" of {', '.join(first.where.values())}" if first.where else ""
+    ends = f"{_text(first.metric, first.before)} to {_text(first.metric, first.after)}"
+    return f"{sentence}; {first.metric.name}{of} goes from {ends}."
+
+
+def _rows(facts: Facts, metric: Metric) -> dict[Labels, Value]:
+    """The values of a metric by the labels of their rows; nothing of very many rows."""
+    table = metric.places.get(facts.kind, ("", ""))[0]
+    if table == ROWS and len(facts.tables.get(ROWS, ())) > MOST_ROWS:
+        return {}
+    return {
+        tuple((name, value) for name, value in where.items() if name != "artefact"): value
+        for where, value in facts.of(metric)
+    }
+
+
+def _differ(old: Value, new: Value) -> bool:
+    """Whether both are known and not the same, but for rounding."""
+    if old is None or new is None:
+        return False
+    return any(abs(a - b) > _SAME * max(abs(a), abs(b)) for a, b in ((old.low, new.low), (old.high, new.high)))
+
+
+def _text(metric: Metric, value: Interval) -> str:
+    ends = [human(end, metric.shown_as()) for end in (value.low, value.high)]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _relative(change: Change) -> str:
+    """The change as a part of what was before, with its sign; as it is where that was nothing."""
+    old, new = ((end.low + end.high) / 2 for end in (change.before, change.after))
+    if old == 0:
+        return f"{'+' if new > 0 else '−'}{human(abs(new), change.metric.shown_as())}"
+    part = (new - old) / abs(old)
+    return f"{'+' if part > 0 else '−'}{abs(part):.1%}" if abs(part) < 10 else f"{new / old:,.1f} times"

@@ -1,0 +1,100 @@
+"""Several artefacts of a kind beside each other: what differs, and between plans, what moves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from adapt.core.check.differences import changes, difference_sentence, difference_table
+from adapt.core.check.facts import Facts
+from adapt.core.errors import BadInput
+from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.report.chart import Chart
+from adapt.core.report.labels import distinct
+from adapt.core.table import Table
+from adapt.traces.artefacts.frequencies import read_frequencies
+from adapt.traces.artefacts.plans import read_plan
+from adapt.traces.checking import facts_of
+from adapt.traces.reports.reported import Reported
+
+_COMPARED = ("trace", "frequencies", "plan", "comparison", "run")
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What one artefact is against the first of its kind.
+
+    Attributes:
+        heading: Which two.
+        sentences: How they differ, in words.
+        tables: Metric by metric; between plans, what moves.
+        charts: Between plans, what moves.
+        data: The same as JSON data.
+    """
+
+    heading: str
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    charts: tuple[Chart, ...]
+    data: dict[str, Any]
+
+
+def differences(paths: Sequence[Path], read: Sequence[Reported]) -> list[Differences]:
+    """Every artefact against the first of its kind, in the order given; what cannot be compared is left out.
+
+    Args:
+        paths: Where the artefacts are.
+        read: What is told of each. Counted keys among them tell what moves from plan to plan.
+    """
+    names = distinct([artefact.name for artefact in read])
+    known = [
+        (facts, path, name)
+        for path, artefact, name in zip(paths, read, names, strict=True)
+        if artefact.kind in _COMPARED and (facts := _facts(path)) is not None
+    ]
+    counted = [path for path, artefact in zip(paths, read, strict=True) if artefact.kind == "frequencies"]
+    frequencies = read_frequencies(counted[0])[0] if counted else None
+    found = []
+    for _, held in groupby(sorted(known, key=lambda each: each[0].kind), key=lambda each: each[0].kind):
+        (first, its_path, its_name), *others = held
+        for facts, path, name in others:
+            found.append(_between(first, facts, (its_name, name)))
+            if frequencies is not None and str(facts.kind) == "plan":
+                found[-1] = _with_moves(found[-1], its_path, path, frequencies)
+    return found
+
+
+def _facts(path: Path) -> Facts | None:
+    """What an artefact measured; None where nothing that has a metric."""
+    try:
+        return facts_of(path, [])
+    except BadInput:
+        return None
+
+
+def _between(before: Facts, after: Facts, names: tuple[str, str]) -> Differences:
+    table = difference_table(before, after, names)
+    sentence = difference_sentence(before, after, names)
+    told = [change.as_data() for change in changes(before, after)]
+    data = {"before": names[0], "after": names[1], "kind": str(before.kind), "changes": told}
+    return Differences(table.title, (sentence,), (table,) if table.rows else (), (), data)
+
+
+def _with_moves(found: Differences, before: Path, after: Path, frequencies: Frequencies) -> Differences:
+    """The difference of two plans with what moves between them, where they are for keys such as were counted."""
+    from adapt.core.partitioners.difference import plan_difference
+    from adapt.core.report.of_moves import migration_matrix
+    from adapt.core.report.of_verdict import channels_before_after
+    from adapt.core.resources.functions import Resources
+
+    old, new = read_plan(before), read_plan(after)
+    try:
+        bill = plan_difference(old, new, frequencies, Resources())
+    except BadInput:
+        return found
+    moves, channels = bill.moves(), bill.channels()
+    moved = f"{bill.migration.keys:,} keys move, with {bill.migration.relative:.3g} of an average channel's state."
+    charts = (channels_before_after(channels), *([migration_matrix(moves)] if moves.rows else []))
+    data = {**found.data, "moves": moves.records()}
+    return Differences(found.heading, (*found.sentences, moved), (*found.tables, channels, moves), charts, data)
