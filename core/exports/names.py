@@ -11,3 +11,6 @@ class Target(StrEnum):
 
     KAFKA = "kafka"
     """Producers of Kafka in Python."""
+
+    PLAN = "plan"
+    """A program in any language: the plan as text, and a reader of it in Java."""

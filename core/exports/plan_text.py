@@ -19,7 +19,7 @@ def plan_text(plan: Plan) -> bytes:
     """The plan as ASCII text, a field a line: its name, a blank, its value.
 
     Fields without meaning in the scheme are left out. An explicit key is a line `key CHANNEL HEX` with its bytes as
-    they are hashed (UTF-8 of strings, 8 bytes little-endian of integers), the null key a line `null CHANNEL`.
+    they are hashed (UTF-8 of strings, 8 bytes little-endian of integers); the null key has `null` in their place.
 
     Source: docs/plan-format.md.
     """
@@ -32,10 +32,9 @@ def plan_text(plan: Plan) -> bytes:
     if plan.scheme in GROUP_SCHEMES:
         fields["max_parallelism"] = plan.max_parallelism
     fields["content_hash"] = plan.content_hash()
-    if plan.explicit.of_null is not None:
-        fields["null"] = plan.explicit.of_null
+    null = "" if plan.explicit.of_null is None else f"key {plan.explicit.of_null} null\n"
     head = "".join(f"{name} {value}\n" for name, value in fields.items())
-    return f"{HEADER}\n{head}".encode() + _explicit_lines(plan) + f"{END}\n".encode()
+    return f"{HEADER}\n{head}{null}".encode() + _explicit_lines(plan) + f"{END}\n".encode()
 
 
 def _explicit_lines(plan: Plan) -> bytes:

@@ -7,6 +7,7 @@ from typing import Protocol
 from adapt.core.exports.bundle import Bundle
 from adapt.core.exports.kafka import kafka_bundle
 from adapt.core.exports.names import Target
+from adapt.core.exports.plan import plan_bundle
 from adapt.core.exports.spark import spark_bundle
 from adapt.core.partitioners.plan import Plan
 
@@ -30,5 +31,6 @@ EXPORTERS: Mapping[Target, Exporter] = MappingProxyType(
     {
         Target.SPARK: spark_bundle,
         Target.KAFKA: kafka_bundle,
+        Target.PLAN: plan_bundle,
     }
 )

@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,16 @@ def test_state_of_a_stream_lies_where_the_plan_foresaw_before_and_after_a_restar
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "2 batches; counts of all users right: True"
     assert said[-1] == FOLLOWED
+
+
+def test_java_and_adapt_route_alike():
+    if shutil.which("javac") is None:
+        pytest.skip("no JDK on PATH: the reader needs its compiler")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    script = [str(EXAMPLES / "java" / "route.sh")]
+    told = subprocess.run(script, capture_output=True, text=True, check=False, env=os.environ | {"PATH": path})
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines()[-1] == "Java and adapt agree"
 
 
 @pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="a cluster of processes: ADAPT_SOAK=1 starts it")

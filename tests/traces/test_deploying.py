@@ -86,8 +86,11 @@ def test_keys_of_the_text_are_the_bytes_that_are_hashed(tmp_path):
     lines = (tmp_path / "one" / TEXT).read_text().splitlines()
     assert lines[0] == "adapt.plan.text/1"
     assert lines[-1] == "end"
-    assert {"scheme hybrid", "channels 4", "key_type string", "hash xxhash64", "replicas 10", "null 3"} <= set(lines)
+    assert {"scheme hybrid", "channels 4", "key_type string", "hash xxhash64", "replicas 10", "key 3 null"} <= set(
+        lines
+    )
     keys = {line.split(" ")[2]: int(line.split(" ")[1]) for line in lines if line.startswith("key ")}
+    assert keys.pop("null") == 3
     assert keys == {b"hot".hex(): 2, "": 1, "é\n".encode().hex(): 0}
     integers = Plan(scheme=Scheme.HYBRID, channels=4, key_type=KeyType.INT64, explicit={-2: 1})
     export_plan(integers, Target.KAFKA, tmp_path / "two", MADE)

@@ -1,0 +1,119 @@
+import static java.lang.Long.rotateLeft;
+import java.io.*;
+import java.math.BigInteger;
+import java.nio.*;
+import java.nio.file.*;
+import java.util.*;
+import java.util.stream.IntStream;
+/** Reads plans (docs/plan-format.md): `java PlanReader.java PLAN... < KEYS`, a line each, in hex or the word null. */
+public class PlanReader {
+  private static final long C1 = 0x87C37B91114253D5L, C2 = 0x4CF5AD432745937FL; // of murmur3
+  private static final long P1 = 0x9E3779B185EBCA87L, P2 = 0xC2B2AE3D27D4EB4FL, P3 = 0x165667B19E3779F9L; // of xxhash64
+  private static final long P4 = 0x85EBCA77C2B2AE63L, P5 = 0x27D4EB2F165667C5L;
+  private final Map<String, String> fields = new HashMap<>();
+  private final Map<String, Integer> explicit = new HashMap<>();
+  private final TreeMap<BigInteger, Integer> ring = new TreeMap<>();
+  private final int channels;
+  private final int[] maglev;
+
+  public PlanReader(Path plan) throws IOException {
+    List<String> lines = Files.readAllLines(plan);
+    if (!lines.get(0).equals("adapt.plan.text/1") || !lines.contains("end")) throw new IOException("no plan: " + plan);
+    for (String line : lines.subList(1, lines.size() - 1)) {
+      String[] words = line.split(" ", -1);
+      if (words[0].equals("key")) explicit.put(words[2], Integer.valueOf(words[1])); // in hex, or null
+      else fields.put(words[0], line.substring(words[0].length() + 1));
+    }
+    channels = Integer.parseInt(fields.get("channels"));
+    String[] replicas = fields.getOrDefault("replicas", "0").split(" "); // one number, or one a channel
+    for (int c = 0; c < channels; c++) // of replicas at one place the lowest channel's counts
+      for (int r = 0; r < Integer.parseInt(replicas[c % replicas.length]); r++)
+        ring.putIfAbsent(number((c + "#" + r).getBytes()), c);
+    maglev = fields.get("scheme").equals("maglev") ? maglev() : null;
+  }
+
+  /** The channel of a key: text in UTF-8, an integer as 8 bytes little-endian; null is a key of its own. */
+  public int channel(byte[] given) {
+    int groups = Integer.parseInt(fields.getOrDefault("max_parallelism", "0"));
+    Integer known = explicit.get(given == null ? "null" : HexFormat.of().formatHex(given));
+    byte[] key = given == null ? new byte[0] : given;
+    return known != null ? known : switch (fields.get("scheme")) {
+      case "uniform" -> modulo(key, channels);
+      case "key-groups" -> (int) ((long) modulo(key, groups) * channels / groups);
+      case "maglev" -> maglev[modulo(key, maglev.length)];
+      case "jump" -> jump(hash(key)[0]);
+      case "rendezvous" -> rendezvous(hash(key)[0]);
+      case "spark", "kafka", "flink" -> throw new UnsupportedOperationException("the engine itself places keys so");
+      default -> Optional.ofNullable(ring.ceilingEntry(number(key))).orElseGet(ring::firstEntry).getValue();
+    };
+  }
+  private BigInteger number(byte[] key) { // on a ring: the first word of the hash times 2^64, and the second
+    return new BigInteger(1, ByteBuffer.allocate(16).putLong(hash(key)[0]).putLong(hash(key)[1]).array());
+  }
+  private int modulo(byte[] key, int n) { // xxhash64 counts as a signed number
+    if (fields.get("hash").equals("xxhash64")) return (int) Math.floorMod(hash(key)[0], (long) n);
+    return number(key).mod(BigInteger.valueOf(n)).intValue();
+  }
+  private int[] maglev() {
+    int[] table = new int[65537], next = new int[channels];
+    Arrays.fill(table, -1);
+    for (int c = 0; c < channels; c++) next[c] = modulo((c + "#0").getBytes(), table.length);
+    for (int turn = 0, c = 0; turn < table.length; turn++, c = turn % channels) {
+      int skip = modulo((c + "#1").getBytes(), table.length - 1) + 1;
+      while (table[next[c]] >= 0) next[c] = (next[c] + skip) % table.length;
+      table[next[c]] = c;
+    }
+    return table;
+  }
+  private int jump(long state) {
+    long here = 0, next = 0;
+    for (; next < channels; next = (long) ((here + 1) * (0x1p31 / ((state >>> 33) + 1)))) {
+      here = next; state = state * 2862933555777941757L + 1;
+    }
+    return (int) here;
+  }
+  private int rendezvous(long key) { // of equal bids the lowest channel's wins
+    var bids = Comparator.comparing((Integer c) -> mixed(key ^ hash(("" + c).getBytes())[0]), Long::compareUnsigned);
+    return IntStream.range(0, channels).boxed().max(bids.thenComparing(c -> -c)).get();
+  }
+  private long[] hash(byte[] key) { return fields.get("hash").equals("murmur3") ? murmur3(key) : xxhash64(key); }
+  private static long[] murmur3(byte[] key) {
+    ByteBuffer rest = little(Arrays.copyOf(key, (key.length + 15) / 16 * 16)); // zeros at the end mix to nothing
+    long h1 = 0, h2 = 0;
+    for (int at = 16; rest.hasRemaining(); at += 16) {
+      h1 ^= rotateLeft(rest.getLong() * C1, 31) * C2;
+      if (at <= key.length) h1 = (rotateLeft(h1, 27) + h2) * 5 + 0x52DCE729;
+      h2 ^= rotateLeft(rest.getLong() * C2, 33) * C1;
+      if (at <= key.length) h2 = (rotateLeft(h2, 31) + h1) * 5 + 0x38495AB5;
+    }
+    long sum = (h1 ^ key.length) + (h2 ^ key.length), first = mixed(sum), second = mixed(sum + (h2 ^ key.length));
+    return new long[] {first + second, first + second + second};
+  }
+  private static long[] xxhash64(byte[] key) {
+    ByteBuffer rest = little(key);
+    long[] lanes = {42 + P1 + P2, 42 + P2, 42, 42 - P1};
+    while (rest.remaining() >= 32) for (int i = 0; i < 4; i++) lanes[i] = round(lanes[i], rest.getLong());
+    long h = rotateLeft(lanes[0], 1) + rotateLeft(lanes[1], 7) + rotateLeft(lanes[2], 12) + rotateLeft(lanes[3], 18);
+    for (long lane : lanes) h = (h ^ round(0, lane)) * P1 + P4;
+    h = (key.length < 32 ? 42 + P5 : h) + key.length;
+    while (rest.remaining() >= 8) h = rotateLeft(h ^ round(0, rest.getLong()), 27) * P1 + P4;
+    if (rest.remaining() >= 4) h = rotateLeft(h ^ (rest.getInt() & 0xFFFFFFFFL) * P1, 23) * P2 + P3;
+    while (rest.hasRemaining()) h = rotateLeft(h ^ (rest.get() & 0xFF) * P5, 11) * P1;
+    h = (h ^ h >>> 33) * P2;
+    h = (h ^ h >>> 29) * P3;
+    return new long[] {h ^ h >>> 32, 0};
+  }
+  private static long round(long lane, long word) { return rotateLeft(lane + word * P2, 31) * P1; }
+  private static long mixed(long h) {
+    h = (h ^ h >>> 33) * 0xFF51AFD7ED558CCDL;
+    return (h = (h ^ h >>> 33) * 0xC4CEB9FE1A85EC53L) ^ h >>> 33;
+  }
+  private static ByteBuffer little(byte[] bytes) { return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN); }
+  private static byte[] bytes(String hex) { return hex.equals("null") ? null : HexFormat.of().parseHex(hex); }
+  public static void main(String[] plans) throws IOException {
+    List<PlanReader> readers = new ArrayList<>();
+    for (String plan : plans) readers.add(new PlanReader(Path.of(plan)));
+    new BufferedReader(new InputStreamReader(System.in)).lines().map(PlanReader::bytes).forEach(key ->
+        System.out.println(String.join("\t", readers.stream().map(each -> "" + each.channel(key)).toList())));
+  }
+}
