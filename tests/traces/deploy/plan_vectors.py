@@ -22,6 +22,8 @@ from adapt.core.stream import KeyType
 PAGE = Path(__file__).parents[3] / "docs" / "plan-vectors.json"
 SCHEMA = "adapt.plan-vectors/1"
 CHANNELS = 7
+TOLD = {"trace", "parent", "predicted_loads", "metrics", "parameters"}
+"""Fields of a plan that place no key."""
 KEYS = {
     KeyType.STRING: [
         *(None, "", "a", "user", "a\0b", "\n", " ", "é", "e\u0301", "ключ", "日本語", "\N{GRINNING FACE}", "\u202eabc"),
@@ -64,7 +66,7 @@ def vector(plan: Plan) -> dict[str, object]:
     """A plan in both its forms, and its keys with their hashes and channels."""
     keys = pa.array(KEYS[plan.key_type], ARROW_TYPES[plan.key_type])
     return {
-        "plan": {name: value for name, value in plan_to_data(plan).items() if name == "explicit" or value},
+        "plan": {name: value for name, value in plan_to_data(plan).items() if name not in TOLD},
         "text": plan_text(plan).decode(),
         "hashes": hashes(plan, keys),
         "channels": plan.partitioner().channels_of(keys).tolist(),
