@@ -73,11 +73,13 @@ def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
 
 
 def powers(numbers: Iterable[Real]) -> dict[str, Any]:
-    """Ticks at powers of ten for a logarithmic axis over positive numbers; nothing to say of less than two decades."""
+    """Ticks of a logarithmic axis over positive numbers: powers of ten, and over few of them their 2 and 5 fold."""
     held = list(numbers)
-    if not held or log10(max(held) / min(held)) < 2:
+    if not held or min(held) <= 0:
         return {}
-    values = [10.0**at for at in range(floor(log10(min(held))), ceil(log10(max(held))) + 1)]
+    within = (1,) if log10(max(held) / min(held)) >= 2 else (1, 2, 5)
+    decades = range(floor(log10(min(held))), ceil(log10(max(held))) + 1)
+    values = [step * 10.0**at for at in decades for step in within]
     return {"values": values, "tickCount": len(values)}
 
 

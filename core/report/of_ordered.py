@@ -7,21 +7,96 @@ from adapt.core.report.axes import DASHED, colours, column_of, named, powers, sp
 from adapt.core.report.chart import Chart, Records, chart
 from adapt.core.report.labels import label
 from adapt.core.report.points import is_real
+from adapt.core.report.theme import INK
 from adapt.core.report.values import human
 from adapt.core.table import Table
 
 _LATENCIES = ("latency_p99", "latency_p50", "processing_p99", "processing_p50")
 REST = "no operator"
 
+_ACROSS = 4
+"""Operators side by side in the diagram."""
+
+_WIDE, _TALL = 0.84, 0.8
+"""What a box takes of its place."""
+
 
 def ordered_charts(workers: Table, operators: Table, occupancy: Table) -> tuple[Chart, ...]:
     """All charts of a run."""
     return (
+        pipeline(operators),
         throughput_by_workers(workers),
         latency_by_workers(workers),
         time_by_workers(operators),
         rings_in_use(occupancy),
     )
+
+
+def pipeline(operators: Table) -> Chart:
+    """The operators as boxes in their order, coloured by kind, each with its share of the time as a bar."""
+    most = max(filter(is_real, operators.values("workers")), default=0)
+    column = column_of(operators, "time_share")
+    rows = [row for row in operators.records() if row["workers"] == most]
+    points: Records = []
+    for at, row in enumerate(rows):
+        line, place = divmod(at, _ACROSS)
+        share = row["time_share"] if is_real(row["time_share"]) else 0.0
+        name, told = label(row["operator"]), human(row["time_share"], column)
+        box = {"x": place, "x2": place + _WIDE, "y": line, "y2": line + _TALL, "series": str(row["kind"])}
+        said = f"{name}, {row['kind']}: {told} of the time"
+        points.append({"part": "box", **box, "name": name, "t": told, "middle": place + _WIDE / 2, "d": said})
+        points.append({"part": "share", **box, "x2": place + _WIDE * min(share, 1.0), "y": line + _TALL - 0.1})
+        if at + 1 < len(rows) and place + 1 < _ACROSS:
+            arrow = {"x": place + _WIDE, "x2": place + 1, "y": line + _TALL / 2, "y2": line + _TALL / 2}
+            points.append({"part": "arrow", **arrow})
+    kinds = list(dict.fromkeys(str(row["kind"]) for row in rows))
+    lines = max(1, -(-len(rows) // _ACROSS))
+    sentence = (
+        "Rows go through the operators from left to right, and on in the line below; the bar in each box is what it"
+        f" took of the time of {human(most, column_of(operators, 'workers'))} worker{'' if most == 1 else 's'}."
+    )
+    body = {"height": 84 * lines, "layer": _boxes(kinds, lines)}
+    return chart("The chain", body, points, sentence, operators)
+
+
+def _boxes(kinds: Sequence[str], lines: int) -> list[dict[str, Any]]:
+    """Boxes, the bars in them, arrows between them, and what is written in them."""
+    x: dict[str, Any] = {
+        "field": "x",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, _ACROSS], "nice": False},
+    }
+    y: dict[str, Any] = {
+        "field": "y",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, lines], "nice": False, "reverse": True},
+    }
+    ends = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
+    text = {
+        "type": "text",
+        "color": INK,
+        "baseline": "middle",
+        "aria": False,
+        "limit": {"expr": f"width / {_ACROSS} - 26"},
+    }
+    middle = {"x": {**x, "field": "middle"}, "y": y}
+
+    def layer(part: str, mark: dict[str, Any], encoding: dict[str, Any]) -> dict[str, Any]:
+        return {"transform": [{"filter": f"datum.part == '{part}'"}], "mark": mark, "encoding": encoding}
+
+    return [
+        layer("arrow", {"type": "rule", "color": INK, "opacity": 0.55, "aria": False}, ends),
+        layer(
+            "box",
+            {"type": "rect", "fillOpacity": 0.2, "cornerRadius": 3},
+            {**ends, "color": colours(kinds), "description": {"field": "d"}},
+        ),
+        layer("share", {"type": "rect", "aria": False}, {**ends, "color": colours(kinds)}),
+        layer("box", {**text, "dy": 20, "fontSize": 11}, {**middle, "text": {"field": "name"}}),
+        layer("box", {**text, "dy": 38, "fontSize": 10.5, "opacity": 0.8}, {**middle, "text": {"field": "t"}}),
+    ]
 
 
 def throughput_by_workers(workers: Table) -> Chart:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapt.core.report.chart import Chart
 from adapt.core.report.labels import breakable, count, headed
-from adapt.core.report.live import live
+from adapt.core.report.live import Live, live
 from adapt.core.report.svg import NARROW, WIDE, render_svg
 from adapt.core.report.upright import upright
 from adapt.core.report.values import elided, is_numeric, shown, visible
@@ -116,6 +116,14 @@ class _Drawings:
 
     def __init__(self) -> None:
         self._drawn: dict[tuple[int, int], str] = {}
+        self._live: dict[tuple[str, ...], Live] = {}
+
+    def live(self, charts: Mapping[str, Chart]) -> Live:
+        """What makes these charts answer."""
+        named = tuple(charts)
+        if named not in self._live:
+            self._live[named] = live(charts)
+        return self._live[named]
 
     def of(self, number: int, chart: Chart, width: int) -> str:
         """The chart as an SVG of that width."""
@@ -168,7 +176,7 @@ def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
         "sections": sections,
         "sections_left_out": left_out,
         "made": made,
-        "live": live(answering) if caps.is_live else None,
+        "live": drawings.live(answering) if caps.is_live else None,
     }
 
 
