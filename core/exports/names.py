@@ -12,5 +12,8 @@ class Target(StrEnum):
     KAFKA = "kafka"
     """Producers of Kafka in Python."""
 
+    FLINK = "flink"
+    """Flink's keyed state, by key groups."""
+
     PLAN = "plan"
     """A program in any language: the plan as text, and a reader of it in Java."""

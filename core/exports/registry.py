@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from adapt.core.exports.bundle import Bundle
+from adapt.core.exports.flink import flink_bundle
 from adapt.core.exports.kafka import kafka_bundle
 from adapt.core.exports.names import Target
 from adapt.core.exports.plan import plan_bundle
@@ -31,6 +32,7 @@ EXPORTERS: Mapping[Target, Exporter] = MappingProxyType(
     {
         Target.SPARK: spark_bundle,
         Target.KAFKA: kafka_bundle,
+        Target.FLINK: flink_bundle,
         Target.PLAN: plan_bundle,
     }
 )

@@ -23,6 +23,7 @@ ORDER = (
     ["partition", "route"],
     ["partition", "diff"],
     ["partition", "evaluate"],
+    ["partition", "export"],
     ["partition", "tolerance"],
     ["replay", "repartition"],
     ["replay", "flux"],

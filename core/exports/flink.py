@@ -1,0 +1,84 @@
+"""A plan for Flink: a key group for each key, and a number for each key group that Flink's own hash sends there."""
+
+import pyarrow as pa
+import pyarrow.csv as pc
+
+from adapt.core.errors import BadInput
+from adapt.core.exports.bundle import Bundle, File
+from adapt.core.exports.hexadecimal import hex_of
+from adapt.core.exports.key_groups import GroupPlan, group_plan
+from adapt.core.exports.routes import flink_routes
+from adapt.core.partitioners.key_groups import channels_of_groups
+from adapt.core.partitioners.names import ENGINE_SCHEMES
+from adapt.core.partitioners.plan import Plan
+
+HEADER = "adapt.flink/1"
+GROUPS, TABLE = "groups.txt", "groups.csv"
+
+_USE = """\
+Set the max parallelism of the job to {groups} before its first start; it can never be changed. At a parallelism of
+{channels} each subtask has the keys of its channel. At any other, subtasks have contiguous ranges of the same key
+groups, and a rescaled job moves whole groups, as Flink does without a plan.
+
+Put the three Java files into the job, and key the stream by a `PlacedKey`: its hash code is the route, which Flink's
+own hash takes to the planned key group, and two are equal where their keys are, so that state is kept by key.
+
+```java
+public class ByPlan implements KeySelector<Visit, PlacedKey> {
+  private transient FlinkGroups groups;
+
+  public PlacedKey getKey(Visit visit) throws Exception {
+    if (groups == null) groups = new FlinkGroups(Path.of("{folder}")); // on every worker
+    return groups.place(visit.user);
+  }
+}
+env.setMaxParallelism({groups});
+visits.keyBy(new ByPlan()).process(...);
+```
+
+Keys are `String` or `Long`, as the plan has them. Try it: keys in hex in, key group and route out.
+
+    javac -d classes {folder}/*.java
+    printf '%s\\n' 616263 | java -cp classes FlinkGroups {folder}
+"""
+
+
+def flink_bundle(plan: Plan, max_parallelism: int | None) -> Bundle:
+    """The groups of the explicit keys and the route of each group, and the program that reads them.
+
+    Raises:
+        BadInput: the plan is how an engine places keys by itself.
+        UsageError: the max parallelism does not go with the plan.
+    """
+    grouped = group_plan(plan, max_parallelism)
+    if plan.scheme in ENGINE_SCHEMES:
+        raise BadInput(f"scheme {plan.scheme} is what that engine does by itself; build a plan of another, e.g. hybrid")
+    routes = flink_routes(grouped.groups).tolist()
+    numbers = pa.array(range(grouped.groups), pa.int32())
+    subtasks = channels_of_groups(numbers.to_numpy(), plan.channels, grouped.groups)
+    table = pa.table({"group": numbers, "subtask": pa.array(subtasks), "route": pa.array(routes, pa.int32())})
+    packed = pa.BufferOutputStream()
+    pc.write_csv(table, packed)
+    files = {
+        GROUPS: File(_text(grouped, routes), "the key groups of explicit keys, and the routes, as Java reads them"),
+        TABLE: File(packed.getvalue().to_pybytes(), "each key group with its subtask and its route"),
+    }
+    programs = {
+        "PlanReader.java": "reads plan.txt",
+        "FlinkGroups.java": "says the key group and the route of a key",
+        "PlacedKey.java": "a key that Flink puts into its group",
+    }
+    use = _USE.replace("{groups}", str(grouped.groups)).replace("{channels}", str(plan.channels))
+    return Bundle(files, use, programs)
+
+
+def _text(grouped: GroupPlan, routes: list[int]) -> bytes:
+    """Lines of ASCII text: a name, a blank, a value; an explicit key as `key GROUP HEX`, or null for the hex."""
+    plan = grouped.plan
+    head = [HEADER, f"max_parallelism {grouped.groups}", f"channels {plan.channels}", f"key_type {plan.key_type}"]
+    present = plan.explicit.column.is_valid().to_pylist()
+    texts = [
+        text if known else "null" for text, known in zip(hex_of(plan.explicit.column).to_pylist(), present, strict=True)
+    ]
+    keys = [f"key {group} {text}" for group, text in zip(grouped.explicit.tolist(), texts, strict=True)]
+    return ("\n".join([*head, f"routes {' '.join(map(str, routes))}", *keys, "end"]) + "\n").encode()

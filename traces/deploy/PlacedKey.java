@@ -1,0 +1,20 @@
+/** A key that Flink puts into the key group of the plan: its hash code is the route, and it equals its key's equals. */
+public class PlacedKey {
+  public String key; // text, or an integer in decimal; null is a key of its own
+  public int route;
+
+  public PlacedKey() {} // Flink makes keys so
+
+  public PlacedKey(String key, int route) {
+    this.key = key;
+    this.route = route;
+  }
+
+  @Override public int hashCode() { return route; }
+
+  @Override public boolean equals(Object other) {
+    return other instanceof PlacedKey placed && java.util.Objects.equals(key, placed.key);
+  }
+
+  @Override public String toString() { return key; }
+}
