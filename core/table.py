@@ -87,3 +87,9 @@ class Table:
             for row in self.rows
         )
         return f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>{body}</table>"
+
+
+def told_html(heading: str, sentences: Sequence[str], tables: Iterable[Table] = ()) -> str:
+    """What a notebook shows of a result that begins with words: a heading, a paragraph a sentence, and tables."""
+    words = "".join(f"<p>{escape(each)}</p>" for each in sentences)
+    return f"<p><b>{escape(heading)}</b></p>{words}{''.join(table._repr_html_() for table in tables)}"

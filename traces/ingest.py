@@ -55,6 +55,10 @@ class Ingested:
     rejects: Rejects
     guesses: tuple[str, ...]
 
+    def _repr_html_(self) -> str:
+        """The trace, for a notebook."""
+        return self.trace._repr_html_()
+
 
 def ingest(
     sources: Sequence[str],

@@ -53,6 +53,12 @@ class Verdict:
 
     judged: tuple[Judged, ...]
 
+    def _repr_html_(self) -> str:
+        """Every limit with its outcome, for a notebook."""
+        from adapt.core.check.outcome import verdict_table  # it is the table of this
+
+        return verdict_table(self)._repr_html_()
+
     @property
     def passed(self) -> bool:
         """Whether all hold."""

@@ -75,6 +75,10 @@ class Difference:
         """Each channel's load over the average in both plans, the fullest before first."""
         return BeforeAfter.of("the first plan", self.loads_before, "the second", self.loads_after).table()
 
+    def _repr_html_(self) -> str:
+        """Before and after, from where to where, and the heaviest keys that move, for a notebook."""
+        return "".join(table._repr_html_() for table in (self.table(), self.moves(), self.heaviest))
+
     def as_data(self) -> dict[str, object]:
         """The difference as JSON data."""
         return {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapt.core.table import Table
+from adapt.core.table import Table, told_html
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.per_channel import BeforeAfter
 from adapt.core.verdict.verdict import Verdict
@@ -46,6 +46,11 @@ class Answer:
         """Hot keys, and the verdict over time."""
         over_time = None if self.verdict is None else self.verdict.over_time
         return [self.hot_keys.table(), *([] if over_time is None else [over_time.table()])]
+
+    def _repr_html_(self) -> str:
+        """The verdict in words, and its tables, for a notebook."""
+        headline, *sentences = self.lead
+        return told_html(headline, sentences, self.tables())
 
     def as_data(self) -> dict[str, Any]:
         """The same as JSON data; of very many channels, the worst."""

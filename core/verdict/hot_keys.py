@@ -112,6 +112,10 @@ class HotKeys:
         ]
         return Table.of("Life-lines", columns, rows)
 
+    def _repr_html_(self) -> str:
+        """The keys, for a notebook."""
+        return self.table()._repr_html_()
+
     def as_data(self) -> dict[str, Any]:
         """The same as JSON data."""
         return asdict(self) | {"weight": self.weight.value}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from adapt.core.table import told_html
 from adapt.core.verdict.cure import Cure
 from adapt.core.verdict.over_time import OverTime
 from adapt.core.verdict.words import headline, sentences
@@ -94,6 +95,10 @@ class Verdict:
     def sentences(self) -> list[str]:
         """The evidence, what to do, how sure it is, and how it varies."""
         return sentences(self)
+
+    def _repr_html_(self) -> str:
+        """In words, for a notebook."""
+        return told_html(self.headline, self.sentences)
 
     def as_data(self) -> dict[str, Any]:
         """The verdict as JSON data; the names of its numbers are those of metrics and do not change."""

@@ -1,0 +1,58 @@
+"""Every typed result of a public function shows itself in a notebook, its keys escaped."""
+
+import pyarrow as pa
+import pytest
+
+from adapt.core.check.judge import Verdict as Held
+from adapt.core.frequencies.exact import count_keys, frequencies_of
+from adapt.core.partitioners.build import build_plan
+from adapt.core.partitioners.compare import Comparison, compare_schemes
+from adapt.core.partitioners.difference import Difference, plan_difference
+from adapt.core.partitioners.evaluation import Evaluation
+from adapt.core.partitioners.model_error import ModelError
+from adapt.core.partitioners.names import Engine, Scheme
+from adapt.core.partitioners.registry import placement_of
+from adapt.core.replay.comparison import ComparisonRun
+from adapt.core.replay.elastic import ElasticRun
+from adapt.core.replay.fit import FitRun
+from adapt.core.replay.flux import FluxRun
+from adapt.core.replay.ordered import OrderedRun
+from adapt.core.replay.repartition import RepartitionRun
+from adapt.core.resources.functions import Resources
+from adapt.core.table import Table
+from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.answering import answer_on
+from adapt.core.verdict.hot_keys import HotKeys
+from adapt.core.verdict.judge import judge
+from adapt.traces.advising import Advice
+from adapt.traces.artefacts.comparisons import StoredComparison
+from adapt.traces.artefacts.runs import StoredRun
+from adapt.traces.artefacts.trace import Trace
+from adapt.traces.counting.survey import Surveyed
+from adapt.traces.deploying import Deployment
+from adapt.traces.ingest import Ingested
+from adapt.traces.lint import Linted
+
+RESULTS = [
+    *(Advice, Answer, Comparison, Deployment, Difference, ElasticRun, Evaluation, FitRun, FluxRun, Held, HotKeys),
+    *(Ingested, Linted, ComparisonRun, ModelError, OrderedRun, RepartitionRun, StoredComparison, StoredRun, Surveyed),
+    *(Table, Trace),
+]
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
+def test_a_result_shows_itself(kind):
+    assert callable(kind._repr_html_)
+
+
+def test_hostile_keys_are_escaped_wherever_they_are_shown():
+    counted = frequencies_of(count_keys(pa.array([HOSTILE] * 50 + list("abcdefgh") * 5)))
+    plan, wider = build_plan(counted, Scheme.HYBRID, 2), build_plan(counted, Scheme.HYBRID, 3)
+    verdict = judge(counted, placement_of(Engine.SPARK, 3), "spark")
+    answer = answer_on(counted, Engine.SPARK, 3, Resources())
+    shown = [counted, plan, verdict, answer, answer.hot_keys, compare_schemes(counted, [1, 2])]
+    shown.append(plan_difference(plan, wider, counted, Resources()))
+    pages = [each._repr_html_() for each in shown]
+    assert all("<script" not in page for page in pages)
+    assert sum("&lt;script&gt;" in page for page in pages) >= 3
