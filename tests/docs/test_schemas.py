@@ -1,0 +1,180 @@
+"""Every JSON that the program gives is as docs/schemas says, with no field that is not named there."""
+
+import copy
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from jsonschema import Draft202012Validator
+
+from adapt.cli.formats import json_text
+from adapt.cli.main import run
+from adapt.core.check.metrics import metrics_tables
+from tests.docs.pages import ROOT, blocks, text_of
+from tests.traces.small_traces import write_trace
+
+FOLDER = ROOT / "docs" / "schemas"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+JSON = "--format json"
+MOST = 20
+NETWORK = """
+[settings]
+tick = "1s"
+[[node]]
+name = "edge"
+[[input]]
+name = "some"
+stream = { bucket = 0, of = 2 }
+[[input]]
+name = "others"
+stream = { bucket = 1, of = 2 }
+[[operator]]
+name = "both"
+node = "edge"
+kind = "union"
+inputs = ["some", "others"]
+cost = 0.002
+[[output]]
+name = "out"
+from = "both"
+"""
+CHAIN = """
+[[operator]]
+name = "visits"
+kind = "partitioned"
+key = "key"
+partitions = 4
+function = "count"
+"""
+STAGE = "--speedup 10 -o"
+COMMANDS = {
+    "ingest": "ingest --generate zipf --rows 3000 --domain 200 --streams 2 --bytes uniform(1,9) -o g.trace --json",
+    "lint": f"lint g.trace {JSON}",
+    "advise": f"advise --parallelism 12 --partitions 60 {JSON}",
+    "advise on keys": f"advise keys.csv --parallelism 4 {JSON}",
+    "count": f"partition count g.trace --over time --all --measure bytes --key k1 -o g.freq {JSON}",
+    "count streams": f"partition count g.trace --over stream {JSON}",
+    "build": f"partition build keys.csv --channels 3 -o 3.plan {JSON}",
+    "build by measure": f"partition build g.freq --channels 3 --measure state=bytes --capacity 1,1,2 --pin k1=2 {JSON}",
+    "build an engine's": f"partition build keys.csv --channels 3 --scheme kafka -o kafka.plan {JSON}",
+    "build on": f"partition build keys.csv --channels 4 --from 3.plan --optimum 1 -o 4.plan {JSON}",
+    "compare": f"partition compare keys.csv --channels 1:4 -o keys.plans {JSON}",
+    "tolerance": f"partition tolerance --channels 4 --total 10 --capacity 3 {JSON}",
+    "diff": f"partition diff 3.plan 4.plan keys.csv {JSON}",
+    "evaluate": f"partition evaluate 3.plan 4.plan keys.csv {JSON}",
+    "export": f"partition export kafka.plan --to kafka -o kafka {JSON}",
+    "repartition": f"replay repartition t.trace --channels 3 --period 2s -o t.run {JSON}",
+    "flux": f"replay flux t.trace --sites 4 --policy load {STAGE} t.flux {JSON}",
+    "elastic": f"replay elastic t.trace --pool 4 --workers 2 --join stream --join-window 50ms {STAGE} t.elastic {JSON}",
+    "elastic sweep": "replay elastic t.trace --pool 4 --workers 2 --shed 200@1s --sweep tau1=0.2,0.4"
+    f" {STAGE} sweep.elastic {JSON}",
+    "fit": f"replay fit t.trace --network net.toml --planner none,c-fit,d-fit --plans net.plans -o t.fit {JSON}",
+    "ordered": f"replay ordered t.trace --chain chain.toml --workers 1,2 --engine sim -o t.ordered {JSON}",
+    "compare mechanisms": f"replay compare t.trace --channels 4 --scenario shed --jobs 1 -o t.compared {JSON}",
+    "report": "report g.trace g.freq 3.plan keys.plans t.run t.flux t.elastic sweep.elastic t.fit net.plans t.ordered"
+    f" t.compared net.toml {JSON}",
+    "check": f"check 3.plan --limit imbalance<=9 --limit gap --baseline 4.plan {JSON}",
+}
+
+
+def schema(name):
+    return json.loads((FOLDER / f"{name}.json").read_text())
+
+
+def closed(part):
+    """A schema that allows rows of tables no column that it does not name."""
+    part = copy.deepcopy(part)
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        if isinstance(each, dict) and each.get("properties") and each.get("additionalProperties"):
+            each["additionalProperties"] = False
+    if isinstance(part, dict):
+        return {name: closed(each) for name, each in part.items()}
+    return [closed(each) for each in part] if isinstance(part, list) else part
+
+
+def check(document, name=None):
+    named, number = re.fullmatch(r"adapt\.([a-z-]+)/(\d+)", document["schema"]).groups()
+    assert (named, number) == (name or named, "1")
+    found = schema(named)
+    if "mechanism" in document:  # one branch says more of what is wrong than all together
+        found = {**found["$defs"][document["mechanism"]], "$schema": found["$schema"]}
+    Draft202012Validator(closed(found)).validate(cut(document))
+
+
+def cut(part):
+    """A document whose lists end after `MOST` items: rows of a table are alike, and to look at each takes long."""
+    if isinstance(part, dict):
+        return {name: cut(each) for name, each in part.items()}
+    return [cut(each) for each in part[:MOST]] if isinstance(part, list) else part
+
+
+@pytest.fixture(scope="module")
+def made(spark, tmp_path_factory):
+    """What each command printed, and the folder in which they ran."""
+    folder = tmp_path_factory.mktemp("documents")
+    (folder / "net.toml").write_text(NETWORK)
+    (folder / "chain.toml").write_text(CHAIN)
+    (folder / "keys.csv").write_text("a,30\nb,20\nc,10\nd,5\ne,5\nf,4\n")
+    rows = np.arange(1000)
+    stream = pa.array(["east" if row % 2 else "west" for row in rows])
+    columns = {"ts": rows * 5000, "key": pa.array([f"k{min(row % 13, row % 7)}" for row in rows])}
+    write_trace(folder / "t.trace", {**columns, "stream": stream, "bytes": rows % 900})
+    printed = {}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        for name, line in COMMANDS.items():
+            out = folder / "printed.json"
+            with out.open("w") as file:
+                patched.setattr("sys.stdout", file)
+                code = run(line.split())
+            assert code in (0, 1), name
+            printed[name] = json.loads(out.read_text())
+    return printed, folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_schema_is_one(name):
+    Draft202012Validator.check_schema(schema(name))
+    assert f"[{name}]({name}.json)" in text_of("docs/schemas/README.md")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_a_command_prints_is_as_its_schema_says(made, name):
+    check(made[0][name])
+
+
+def test_every_schema_has_an_output(made):
+    seen = {document["schema"] for document in made[0].values()}
+    assert {f"adapt.{name}/1" for name in NAMES} - seen == {"adapt.manifest/1", "adapt.faults/1", "adapt.tables/1"}
+
+
+def test_manifests_and_plans_are_as_their_schemas_say(made):
+    kinds = set()
+    for path in made[1].rglob("_manifest.json"):
+        document = json.loads(path.read_text())
+        check(document, "manifest")
+        kinds.add(document["kind"])
+    assert kinds == set(schema("manifest")["properties"]["kind"]["enum"])
+    plans = [path for path in made[1].rglob("*.plan") if path.is_file()]
+    assert len(plans) > 5
+    for path in plans:
+        check(json.loads(path.read_text()), "plan")
+
+
+def test_faults_and_tables_are_as_their_schemas_say():
+    (faults,) = [block.text for block in blocks("docs/flux.md") if block.file == "faults.json"]
+    check(json.loads(faults), "faults")
+    check(json.loads(json_text(metrics_tables())), "tables")
+
+
+def test_a_field_that_is_new_or_gone_would_be_noticed(made):
+    document = made[0]["flux"]
+    for wrong in (
+        document | {"new": 1},
+        {name: value for name, value in document.items() if name != "cases"},
+        document | {"cases": [row | {"new": 1} for row in document["cases"]]},
+    ):
+        with pytest.raises(Exception, match=r"new|cases"):
+            check(wrong)
