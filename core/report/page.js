@@ -126,7 +126,7 @@
         const wide = isBox ? item.width ?? 0 : 0, high = isBox ? item.height ?? 0 : 0;
         if (Number.isFinite(x) && Number.isFinite(y))
           yield { x, y, wide, high, isBox, said: item.datum.d, series: item.datum.series ?? "",
-            line: `${item.datum.series ?? ""}\n${item.datum.name ?? ""}` };
+            line: `${item.datum.series ?? ""}\n${item.datum.name || "\uffff"}` };
       }
     }
   }

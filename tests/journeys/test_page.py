@@ -181,7 +181,7 @@ def test_it_complains_of_nothing_and_asks_nobody(opened):
 
 def test_every_chart_is_drawn_with_marks(opened):
     """Once: anew where script is on, and for the page's width where it is not."""
-    assert opened.locator("figure").count() == 15
+    assert opened.locator("figure").count() == 16
     sizes = opened.evaluate(
         """[...document.querySelectorAll('figure')].map(figure =>
             [...figure.querySelectorAll('svg')].filter(svg => svg.getBoundingClientRect().width > 0).map(svg => {
