@@ -24,6 +24,14 @@ PLAN = "plan.json"
 TEXT = "plan.txt"
 README = "README.md"
 
+_FOR = {
+    Target.SPARK: "for Spark",
+    Target.KAFKA: "for Kafka",
+    Target.FLINK: "for Flink",
+    Target.PLAN: "for any language",
+}
+"""Whom the README is for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
@@ -112,7 +120,7 @@ def _readme(plan: Plan, target: Target, bundle: Bundle, about: dict[str, str], f
     files = "\n".join(f"- `{name}`: {what}" for name, what in sorted(about.items()))
     keys = f"{len(plan.explicit):,} explicit keys" if plan.explicit else "no explicit keys"
     return (
-        f"# A plan for {target}\n\nScheme {plan.scheme}, {plan.channels} channels, {plan.key_type} keys, {keys}.\n"
+        f"# A plan {_FOR[target]}\n\nScheme {plan.scheme}, {plan.channels} channels, {plan.key_type} keys, {keys}.\n"
         f"Content hash {plan.content_hash()}.\nHow it was made is in `_manifest.json`.\n\n"
         f"{bundle.use.replace('{folder}', folder)}\n## Files\n\n{files}\n"
     )
