@@ -29,7 +29,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         source = folder / "rows.csv"
-        write_csv(source)
+        write_csv(source, ROWS)
         spark = spark_session(SparkOptions("local[2]", {"spark.driver.memory": "4g"}))
 
         def ours() -> None:
@@ -49,14 +49,14 @@ def main() -> int:
     return 0 if met else 1
 
 
-def write_csv(path: Path) -> None:
+def write_csv(path: Path, rows: int) -> None:
     """Rows of Zipf keys whose times are out of order within some minutes."""
     chance = np.random.default_rng(0)
     written = 0
     schema = pa.schema([("time", pa.string()), ("key", pa.string()), ("cost", pa.float64()), ("bytes", pa.int64())])
     with pyarrow.csv.CSVWriter(path, schema, write_options=pyarrow.csv.WriteOptions(quoting_style="none")) as writer:
-        while written < ROWS:
-            count = min(1_000_000, ROWS - written)
+        while written < rows:
+            count = min(1_000_000, rows - written)
             at = np.arange(written, written + count) * 1_000 + chance.integers(0, 300_000_000, count)
             times = pa.array(1_700_000_000_000_000 + at, pa.timestamp("us")).cast(pa.string())
             ranks = (1_000_000 ** chance.random(count)).astype(np.int64)

@@ -37,6 +37,15 @@ def java_of(spark: SparkSession) -> int:
     return int(spark.sparkContext._gateway.proc.pid)
 
 
+def descendants(process: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    parents = _parents()
+    found = [process]
+    for parent in found:
+        found += [each for each, above in parents.items() if above == parent]
+    return found[1:]
+
+
 def _watch(java: int, peaks: dict[int, float], over: threading.Event) -> None:
     while not over.wait(0.05):
         for worker in _workers(java):
@@ -47,10 +56,14 @@ def _watch(java: int, peaks: dict[int, float], over: threading.Event) -> None:
 
 def _workers(java: int) -> list[int]:
     """Spark's Python workers: the children of the daemons that Java has started."""
-    processes = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    parents = {process: int(_field_of(process, "PPid") or 0) for process in processes}
+    parents = _parents()
     daemons = {each for each, parent in parents.items() if parent == java and "pyspark.daemon" in _command_of(each)}
     return [each for each, parent in parents.items() if parent in daemons]
+
+
+def _parents() -> dict[int, int]:
+    processes = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return {process: int(_field_of(process, "PPid") or 0) for process in processes}
 
 
 def _field_of(process: int, name: str) -> str | None:

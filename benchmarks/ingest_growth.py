@@ -1,0 +1,53 @@
+"""Claim: ingest of 5, 20 and 80 M CSV rows takes time in proportion, and each process at most 1.5 times the memory.
+
+A row of the largest costs at most 1.3 times what one of the smallest does, by the time of all cores. Java keeps what it
+has room for (2 GiB at most), so its peak tells its limit, not its need. ADAPT_BENCH_ROWS sets the largest (80 million).
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from footprint import SPARK, Footprint, apart, footprint, told
+from ingest_csv import write_csv
+
+from adapt.traces.ingest import ingest
+from adapt.traces.mapping import Mapping
+
+ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 80_000_000))
+MOST_TIME, MOST_MEMORY = 1.3, 1.5
+
+
+def main() -> int:
+    """Ingest three sizes, each by itself; 0 if the claim is met."""
+    if sys.argv[1:2] == ["read"]:
+        return told(read(int(sys.argv[2])))
+    sizes = [apart(__file__, "read", rows) for rows in (ROWS // 16, ROWS // 4, ROWS)]
+    first, last = sizes[0], sizes[-1]
+    time = (last.cpu_s / last.rows) / (first.cpu_s / first.rows)
+    memory = max(last.driver_mib / first.driver_mib, last.worker_mib / first.worker_mib)
+    met = time <= MOST_TIME and memory <= MOST_MEMORY
+    print(
+        f"16 times the rows: {time:.2f}x the time a row, claimed at most {MOST_TIME}x; {memory:.2f}x the memory of a"
+        f" Python process, claimed at most {MOST_MEMORY}x: {'met' if met else 'NOT MET'}"
+    )
+    return 0 if met else 1
+
+
+def read(rows: int) -> Footprint:
+    """An ingest of so many rows."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_csv(folder / "few.csv", 1000)
+        write_csv(folder / "rows.csv", rows)
+        mapping = Mapping("key", "time", "cost", "bytes")
+
+        def take(name: str) -> None:
+            ingest([str(folder / f"{name}.csv")], folder / f"{name}.trace", mapping, spark_options=SPARK)
+
+        return footprint(rows, lambda: take("few"), lambda: take("rows"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
