@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli.mapping_options import Told
 from adapt.cli.options import ConfOption, ForceOption, MasterOption, command_line, spark_options
 from adapt.cli.output import Format, narrate, narrate_written, show
 from adapt.cli.stages import stages
@@ -32,7 +33,7 @@ OF_GENERATING = (
 OF_BOTH = ("cost", "bytes_")
 OF_READING = (
     *("key", "time", "stream", "keep", "unique", "time_format", "time_zone"),
-    *("clock", "most_late", "hash_keys", "sample_keys"),
+    *("mapping", "clock", "most_late", "hash_keys", "sample_keys"),
     *("format", "pattern", "kcat_format", "delimiter", "quote", "header", "columns", "max_rejects"),
 )
 
@@ -96,6 +97,15 @@ def ingest(
             rich_help_panel=MAPPING_PANEL,
         ),
     ] = "",
+    mapping: Annotated[
+        Path | None,
+        typer.Option(
+            "--mapping",
+            metavar="FILE.toml",
+            help="These options in a file, and several streams each in its own way; what is typed wins.",
+            rich_help_panel=MAPPING_PANEL,
+        ),
+    ] = None,
     time_format: Annotated[
         str,
         typer.Option(
@@ -367,28 +377,28 @@ def ingest(
         raise UsageError("give SOURCE, what to read (files, folders, globs), or --generate NAME")
     if foreign := [*_typed_of(context, OF_GENERATING).values()]:
         raise UsageError(f"{foreign[0]} goes with --generate; leave it out where {sources[0]!r} is read")
-    if not key:
+    told = Told.of(given, _typed_of(context, (*OF_READING, *OF_BOTH)), mapping)
+    chosen, parted = told.values, told.streams_of_file
+    if not (parted or chosen["key"]):
         raise UsageError(f"--key is needed: the column or expression that parts the stream{_columns_of(sources)}")
     from adapt.traces.ingest import ingest as ingest_files
-    from adapt.traces.mapping import Mapping
     from adapt.traces.rejects import MaxRejects
-    from adapt.traces.sources.sniff import ReadOptions
     from adapt.traces.treatment import Clock, Treatment, parse_sample
 
-    names = tuple(name.strip() for name in columns.split(",")) if columns else ()
     with stages() as progress:
         ingested = ingest_files(
             sources,
             out,
-            Mapping(key, time, cost, bytes_, stream, time_format, tuple(keep or ()), unique),
-            reading=ReadOptions(format, delimiter, quote, header, names, pattern, kcat_format),
-            time_zone=time_zone,
-            max_rejects=MaxRejects.parse(max_rejects),
+            told.mapping,
+            reading=told.reading,
+            time_zone=chosen["time_zone"],
+            streams=parted,
+            max_rejects=MaxRejects.parse(chosen["max_rejects"]),
             treatment=Treatment(
-                tuple(Clock.parse(text) for text in clock or ()),
-                duration_us(most_late) if most_late else None,
-                hash_keys,
-                parse_sample(sample_keys),
+                tuple(Clock.parse(text) for text in told.clocks),
+                duration_us(chosen["most_late"]) if chosen["most_late"] else None,
+                chosen["hash_keys"],
+                parse_sample(chosen["sample_keys"]),
             ),
             salt=os.environ.get("ADAPT_SALT"),
             force=force,

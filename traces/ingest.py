@@ -9,7 +9,7 @@ the order (time, file, line), which is total, so that the result does not depend
 
 from collections.abc import Mapping as Conf
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from adapt.core.errors import BadInput, UsageError
@@ -17,17 +17,16 @@ from adapt.traces.artefacts import disk
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import Trace, open_trace
 from adapt.traces.artefacts.whole import whole_folder
-from adapt.traces.mapping import Mapping, chosen_time, mapped, settled_format
+from adapt.traces.mapping import Mapping
 from adapt.traces.order import take_stock, write_in_order
 from adapt.traces.progress import Progress, silent
 from adapt.traces.rejects import MaxRejects, Rejects, set_aside
 from adapt.traces.session import SparkOptions, session_in_zone, spark_session
 from adapt.traces.settle import KeySample, settle
+from adapt.traces.several import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.source_order import order_of_source
 from adapt.traces.sources.files import source_files
-from adapt.traces.sources.sniff import ReadOptions, recognise
-from adapt.traces.sources.source import Source
-from adapt.traces.times import TimeFormat
+from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.treatment import Treatment, salt_of, treated
 
 ROWS_A_PART = 1 << 20
@@ -37,8 +36,6 @@ MOST_PARTS = 256
 """A longer trace has larger parts: where a row belongs is an expression that grows with their number."""
 
 PARTS_SETTING = "spark.sql.shuffle.partitions"
-
-SAMPLE_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +66,7 @@ def ingest(
     time_zone: str = "UTC",
     max_rejects: MaxRejects | None = None,
     treatment: Treatment | None = None,
+    streams: Sequence[Stream] = (),
     salt: str | None = None,
     force: bool = False,
     spark_options: SparkOptions | None = None,
@@ -85,6 +83,7 @@ def ingest(
         reading: What is known of the source's format.
         time_zone: The zone of times that carry none.
         max_rejects: More refused rows than this refuse the whole.
+        streams: In place of mapping, reading and time zone: several streams, each with its own.
         treatment: What to repair, and what to hide or leave out.
         salt: Of hashed keys, where several traces are to have the same; a new one if not given. It is kept nowhere.
         force: Replace an artefact at `out`.
@@ -102,18 +101,17 @@ def ingest(
     with whole_folder(out, force=force) as folder:
         kept, staging = folder / "_stdin", folder / "_staging"
         files = source_files(sources, kept)
-        recognised = recognise(files, reading)
+        groups = grouped(files, streams or only_stream(mapping, reading, time_zone))
         spark = session_in_zone(spark_session(options), time_zone)
-        source = Source(spark, files, recognised.form, staging, progress)
-        mapping, form, guesses = _settled(source, mapping)
-        rows = mapped(source.frame(mapping.wanted(source.columns)), mapping, form, source.columns)
-        rows = treated(rows, treatment, salted, progress)
+        disk.make_folder(staging)
+        source = Several(spark, groups, staging, progress)
+        rows = treated(source.mapped(), treatment, salted, progress)
         parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
         stock = take_stock(rows, parts, progress)
         order = order_of_source(rows, len(files), progress)
         rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=treatment.hash_keys)
         left_out = source.rows - stock.kept - rejects.rows
-        if left_out and treatment.sample == 1 and recognised.form is None:
+        if left_out and treatment.sample == 1:
             raise BadInput(
                 f"{', '.join(sources)}: {source.rows:,} rows are announced and {stock.kept + rejects.rows:,} were"
                 " read: the source is damaged, or changes while it is read"
@@ -123,37 +121,31 @@ def ingest(
         for passing in (kept, staging):
             if passing.exists():
                 disk.remove_tree(passing)
-        guesses = (*recognised.guesses, *guesses)
         made = Provenance(
             command,
             {
-                "mapping": asdict(mapping),
-                "reading": asdict(reading),
-                "time_format": form.name,
-                "time_zone": time_zone,
-                "guesses": guesses,
+                **_as_used(source.settled),
+                "guesses": source.guesses,
                 **({"treatment": told} if (told := treatment.as_data()) else {}),
             },
             source.inputs,
         )
         sample = KeySample(float(treatment.sample), left_out) if treatment.sample < 1 else None
         settle(spark, folder, made, rejects, progress, order, sample)
-    return Ingested(open_trace(out), rejects, guesses)
+    return Ingested(open_trace(out), rejects, source.guesses)
 
 
-def _settled(source: Source, mapping: Mapping) -> tuple[Mapping, TimeFormat, tuple[str, ...]]:
-    """The mapping with its time column and format settled, and what of that was guessed."""
-    guesses = []
-    sample = source.sample(SAMPLE_ROWS)
-    if not mapping.time:
-        mapping = replace(mapping, time=chosen_time(sample, source.columns))
-        guesses.append(f"time from {mapping.time}")
-    if not mapping.time_format and mapping.time in source.times:
-        mapping = replace(mapping, time_format=source.times[mapping.time])
-    form = settled_format(mapping, sample, source.columns)
-    if form.guessed:
-        guesses.append(f"time format {form.name}")
-    return mapping, form, tuple(guesses)
+def _as_used(settled: Sequence[Settled]) -> dict[str, object]:
+    """How the streams were read, as the manifest tells it."""
+    if len(settled) == 1 and not settled[0].stream.name:
+        stream, form = settled[0].stream, settled[0].form
+        return {
+            "mapping": asdict(stream.mapping),
+            "reading": asdict(stream.reading),
+            "time_format": form.name,
+            "time_zone": stream.time_zone,
+        }
+    return {"streams": [each.as_data() for each in settled]}
 
 
 def _check_rows(rows: int, left_out: int, rejects: Rejects, limit: MaxRejects, sources: Sequence[str]) -> None:

@@ -97,7 +97,7 @@ def settled_format(mapping: Mapping, sample: "DataFrame", columns: Sequence[str]
     """The format of the mapping's time: the one stated, or the one that most rows of a sample fit."""
     if mapping.time_format:
         return stated_format(sample.sparkSession, mapping.time_format)
-    times = _selected(sample, mapping.time, "time", columns)
+    times = selected(sample, mapping.time, "time", columns)
     with spark_failures(f"--time {mapping.time!r}"):
         return guess_format(times, mapping.time, times.schema["time"].dataType.simpleString())
 
@@ -114,8 +114,8 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
     kinds: dict[str, str] = {}
     for name, text in mapping.expressions().items():
         # analysed one by one, so that a failure names its option
-        kinds[name] = _selected(source, text, name, columns).schema[name].dataType.simpleString()
-        values[name] = _column(text, columns)
+        kinds[name] = selected(source, text, name, columns).schema[name].dataType.simpleString()
+        values[name] = as_column(text, columns)
     kept = tuple(dict.fromkeys(mapping.keep))
     for name in kept:
         if name not in columns:
@@ -172,12 +172,12 @@ def _text_of(name: str, kind: str) -> "Column":
     return F.when(~_missing(f"_raw_{name}"), F.col(f"_raw_{name}").cast("string"))
 
 
-def _selected(source: "DataFrame", text: str, option: str, columns: Sequence[str]) -> "DataFrame":
+def selected(source: "DataFrame", text: str, option: str, columns: Sequence[str]) -> "DataFrame":
     """The expression as a column named for its option."""
     from pyspark.errors import AnalysisException, ParseException
 
     try:
-        return source.select(_column(text, columns).alias(option))
+        return source.select(as_column(text, columns).alias(option))
     except (AnalysisException, ParseException) as error:
         unknown = re.search(r"with name `?(.+?)`? cannot be resolved", str(error))
         if unknown:
@@ -190,7 +190,7 @@ def _selected(source: "DataFrame", text: str, option: str, columns: Sequence[str
         raise
 
 
-def _column(text: str, columns: Sequence[str]) -> "Column":
+def as_column(text: str, columns: Sequence[str]) -> "Column":
     """A column where the text is the name of one, else a Spark SQL expression."""
     from pyspark.sql import functions as F
 

@@ -14,7 +14,7 @@ from adapt.core.table import Column, Kind, Table
 from adapt.traces.artefacts import disk
 from adapt.traces.progress import Progress, watched
 from adapt.traces.session import spark_failures
-from adapt.traces.sources.source import Source
+from adapt.traces.several import Several
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,7 +100,7 @@ def set_aside(
     spark: "SparkSession",
     rows: "DataFrame",
     counts: Mapping[str, int],
-    source: Source,
+    source: Several,
     folder: Path,
     progress: Progress,
     *,

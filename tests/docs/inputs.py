@@ -16,6 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
+import fastavro
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import orc
+
 from tests.docs.pages import ROOT
 
 Find = Callable[[str], Path]
@@ -136,6 +142,28 @@ def example(path: Path, find: Find, most: Most) -> None:
     shutil.copy(ROOT / "examples" / path.name, path)
 
 
+def rides(path: Path, find: Find, most: Most) -> None:
+    """Messages as rides, their senders as riders: a container of Avro, a file of ORC, or Parquet in a folder a day."""
+    rows = [(at, f"r{sender}") for sender, _, at in messages(find, most)]
+    if path.suffix == ".avro":
+        time = {"type": "long", "logicalType": "timestamp-micros"}
+        fields = [{"name": "at", "type": time}, {"name": "rider", "type": "string"}]
+        with path.open("wb") as out:
+            records = (dict(zip(("at", "rider"), row, strict=True)) for row in rows)
+            fastavro.writer(out, {"type": "record", "name": "Ride", "fields": fields}, records)
+        return
+    times, riders = zip(*rows, strict=True)
+    table = pa.table({"at": pa.array(times, pa.timestamp("us", "UTC")), "rider": riders})
+    if path.suffix == ".orc":
+        orc.write_table(table, path)
+        return
+    days = pc.strftime(table["at"], "%Y-%m-%d")
+    for day in days.unique().to_pylist():
+        part = path / f"day={day}" / "part-0.parquet"
+        part.parent.mkdir(parents=True)
+        pq.write_table(table.filter(pc.equal(days, day)), part)
+
+
 MAKERS: dict[str, Callable[[Path, Find, Most], None]] = {
     "access.log": access_log,
     "keys.txt": hosts,
@@ -147,5 +175,8 @@ MAKERS: dict[str, Callable[[Path, Find, Most], None]] = {
     "clicks.csv": clicks,
     "departures.csv": departures,
     "examples/fx-ticks.toml": example,
+    "rides": rides,
+    "rides.orc": rides,
+    "rides.avro": rides,
 }
 """What makes each input."""

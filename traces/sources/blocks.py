@@ -160,7 +160,7 @@ def _as_batch(
         records.starts - low, records.ends - low, records.lines, records.fields, len(span), records.used_lines
     )
     good = None if form.any_bytes else is_utf8(span, shifted)
-    parsed_names = [name for name in wanted if name != PATH]
+    parsed_names = [name for name in wanted if name in form.columns]
     if good is None:
         parsed = form.parse(span, shifted, parsed_names)
         columns = parsed.columns
@@ -237,5 +237,5 @@ def _check_header(data: Bytes, records: Records, form: RecordFormat, source: Sou
     found = line.tobytes().decode("utf-8", "backslashreplace")[:200]
     raise BadInput(
         f"{source.label} begins with {found!r}, not with the header of the first file "
-        f"({', '.join(form.header or ())}); ingest files of different columns apart"
+        f"({', '.join(form.header or ())}), and with none of its own"
     )

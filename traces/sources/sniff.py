@@ -4,7 +4,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal
 
@@ -82,10 +82,12 @@ class Recognised:
     Attributes:
         form: The format, with its settings.
         guesses: What was not said and had to be guessed, in words.
+        by_file: The formats of files with a header of their own, by their place.
     """
 
     form: RecordFormat | AvroFiles | TableFormat
     guesses: list[str] = field(default_factory=list)
+    by_file: dict[int, Delimited] = field(default_factory=dict)
 
 
 def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
@@ -133,7 +135,28 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
         case FormatName.TEXT:
             return Recognised(pattern_format(options.pattern), guesses)
         case _:
-            return Recognised(_delimited(_lines(head, "surrogateescape"), kind, options, guesses, name), guesses)
+            form = _delimited(_lines(head, "surrogateescape"), kind, options, guesses, name)
+            return Recognised(form, guesses, _with_other_headers(files, form, kind, options))
+
+
+def _with_other_headers(
+    files: Sequence[SourceFile], form: Delimited, kind: FormatName, options: ReadOptions
+) -> dict[int, Delimited]:
+    """The formats of files with a header, but another than the first's; what is none is left to be refused."""
+    found: dict[int, Delimited] = {}
+    if form.header is None or options.columns:
+        return found
+    for at, file in enumerate(files):
+        head = head_of(file, HEAD_BYTES).removeprefix(BOM)
+        lines = _lines(head, "surrogateescape") if head.strip() else []
+        first = next(_rows(lines, form.delimiter, form.quote), None)
+        if first is None or tuple(first) == form.header:
+            continue
+        other = _delimited(lines, kind, replace(options, header=True), [], file.label)
+        same = set(other.columns) & set(form.columns)
+        if same or options.header or _looks_like_header(list(_rows(lines, other.delimiter, other.quote))):
+            found[at] = other
+    return found
 
 
 def _refuse_other(head: bytes, name: str) -> None:

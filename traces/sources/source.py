@@ -1,7 +1,7 @@
 """The source files as one Spark table: where each row stands, why it is refused, and its columns."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -50,12 +50,14 @@ class Source:
         form: RecordFormat | AvroFiles | TableFormat,
         staging: Path,
         progress: Progress,
+        by_file: Mapping[int, RecordFormat] | None = None,
     ) -> None:
         """Look through the files.
 
         Args:
             form: How they are written.
             staging: An empty folder, for what is taken apart.
+            by_file: The formats of files whose columns are others than those of the first, by place.
 
         Raises:
             BadInput: a file is truncated, damaged or cannot be read.
@@ -66,6 +68,7 @@ class Source:
         self._table = None if isinstance(form, RecordFormat | AvroFiles) else form
         self._form = form if isinstance(form, RecordFormat | AvroFiles) else None
         self.times = {} if self._form is None else dict(self._form.times)
+        self._by_file = dict(by_file or {})
         self._staging = staging
         self._progress = progress
         with spark_failures("reading the source"), watched(spark, "looking through the files", progress):
@@ -114,10 +117,10 @@ class Source:
                 holding.append(at)
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        form, blocks = self._text_form(), self._blocks
+        form, blocks, by_file = self._text_form(), self._blocks, self._by_file
 
         def read(at: int) -> Iterator[pa.RecordBatch]:
-            return _read_block(blocks[at], form, [], with_text=True)
+            return _read_block(blocks[at], by_file.get(blocks[at].file, form), [], with_text=True)
 
         tasks = self._tasks(holding)
         rows = in_tasks(self._spark, tasks, read, from_arrow_schema(reader_schema([], {})))
@@ -132,15 +135,16 @@ class Source:
 
             names = tuple(cast(StructType, StructType.fromDDL(self._ddl)).names)
         else:
-            names = self._text_form().columns
+            forms = (self._text_form(), *self._by_file.values())
+            names = tuple(dict.fromkeys(name for form in forms for name in form.columns))
         return tuple(name for name in names if name not in OWN)
 
     def _survey(self) -> tuple[list[Block], list[dict[str, Any]]]:
         """Cut every file into blocks and hash it, in Spark tasks."""
-        files, form = self.files, self._form
+        files, form, by_file = self.files, self._form, self._by_file
 
         def look(at: int) -> Iterator[pa.RecordBatch]:
-            blocks = [] if form is None else _cut(at, files[at], form)
+            blocks = [] if form is None else _cut(at, files[at], by_file.get(at, form))
             with readable(files[at].path):
                 sha256 = file_sha256(Path(files[at].path))
             told = [at, sha256, [[block.offset, block.size, block.line] for block in blocks]]
@@ -170,7 +174,7 @@ class Source:
 
         Staged columns go by number: a source may have names that no Parquet file should.
         """
-        form, blocks, folder = self._text_form(), self._blocks, self._staging
+        form, blocks, folder, by_file = self._text_form(), self._blocks, self._staging, self._by_file
         if form.columns == (WHOLE_LINE,):
             wanted = [*wanted, PATH]
         schema = reader_schema(wanted, form.types)
@@ -182,7 +186,7 @@ class Source:
             path = folder / f"block-{at:06d}.parquet"
             settings = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
             with pq.ParquetWriter(path, numbered, **settings) as writer:
-                for batch in _read_block(blocks[at], form, wanted):
+                for batch in _read_block(blocks[at], by_file.get(blocks[at].file, form), wanted):
                     writer.write_batch(batch.rename_columns(numbered.names))
                     rows += batch.num_rows
             yield pa.RecordBatch.from_pydict({"rows": [rows]})
@@ -211,7 +215,7 @@ class Source:
         form = self._text_form()
         batches: list[pa.RecordBatch] = []
         for block in self._blocks:
-            for batch in _read_block(block, form, wanted):
+            for batch in _read_block(block, self._by_file.get(block.file, form), wanted):
                 good = batch.filter(batch.column("_reason").is_null())
                 batches.append(good.slice(0, rows - sum(map(len, batches))))
                 if sum(map(len, batches)) >= rows:

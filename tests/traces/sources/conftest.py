@@ -17,7 +17,7 @@ def opened(spark, tmp_path):
 
     def open_source(*paths: Path, **reading) -> Source:
         files = source_files([str(path) for path in paths])
-        form = recognise(files, ReadOptions(**reading)).form
-        return Source(session_in_zone(spark, "UTC"), files, form, tmp_path / "staging", silent)
+        found = recognise(files, ReadOptions(**reading))
+        return Source(session_in_zone(spark, "UTC"), files, found.form, tmp_path / "staging", silent, found.by_file)
 
     return open_source

@@ -126,7 +126,7 @@ def test_every_text_is_given_if_asked_for(tmp_path):
 @pytest.mark.parametrize("first", [b"x,z\n", b"x\n", b"1,2\n", b"y,x\n"])
 def test_a_file_with_another_header_is_refused(tmp_path, first):
     file = file_of(tmp_path, first + b"1,2\n")
-    with pytest.raises(BadInput, match=r"not with the header of the first file \(x, y\); ingest files of different"):
+    with pytest.raises(BadInput, match=r"not with the header of the first file \(x, y\), and with none of its own"):
         rows_of(file, HEADED)
 
 

@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 from adapt.traces.ingest import ingest
 from adapt.traces.mapping import Mapping
 from adapt.traces.session import SparkOptions
+from adapt.traces.several import Stream
 from adapt.traces.sources.files import Container
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
@@ -197,7 +198,7 @@ CASES = {
 }
 """By the format, and more than one way to write some."""
 
-TASKS = (1, 2, 7) if os.environ.get("ADAPT_SOAK") else (7,)
+TASKS = (1, 2, 7)
 """The content hash is the same for each of these numbers of parts."""
 
 PACKED = {
@@ -256,14 +257,38 @@ def test_what_was_packed_is_read_as_what_is_plain(opened, tmp_path, container):
     assert [row["key"] for row in rows] == [row[1] for row in ROWS]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_what_its_tool_wrote_is_what_the_trace_holds_on_any_number_of_tasks(tmp_path, name):
-    case = CASES[name]
+def put(folder, case, name="rows"):
+    """The rows in two files, and what of them is written."""
     rows = [case.fits(row) for row in ROWS]
     cut = len(rows) // 3
     for number, some in enumerate((rows[:cut], rows[cut:])):
-        (tmp_path / f"{number}.rows").write_bytes(case.write(some))
-    sources = sorted(tmp_path.glob("*.rows"))
+        (folder / f"{name}-{number}").write_bytes(case.write(some))
+    return rows
+
+
+def test_what_each_tool_wrote_is_what_one_trace_of_all_of_them_holds(tmp_path):
+    written = {name: put(tmp_path, case, name) for name, case in CASES.items()}
+    streams = []
+    for name, case in CASES.items():
+        values = ", ".join(f"'{column}', string({column})" for column in (case.key, *case.keep))
+        mapping = Mapping(f"to_json(named_struct({values}))", case.time)
+        streams.append(Stream(name, mapping, case.reading, paths=(f"{name}-?",)))
+    trace = ingest([str(tmp_path)], tmp_path / "all.trace", Mapping(""), streams=streams).trace
+    table = pa.Table.from_batches(trace.batches())
+    times = table["ts"].cast(pa.int64()).to_pylist()
+    read = list(zip(table["stream"].to_pylist(), times, map(json.loads, table["key"].to_pylist()), strict=True))
+    for name, case in CASES.items():
+        of_case = [(time, *map(values.get, (case.key, *case.keep))) for stream, time, values in read if stream == name]
+        expected = in_order(written[name], case)
+        assert of_case == [(row[0], *(None if cell is None else str(cell) for cell in row[1:])) for row in expected]
+
+
+@pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="one trace of all sources stands for these")
+@pytest.mark.parametrize("name", CASES)
+def test_what_its_tool_wrote_is_what_the_trace_holds_on_any_number_of_tasks(tmp_path, name):
+    case = CASES[name]
+    rows = put(tmp_path, case)
+    sources = sorted(tmp_path.glob("rows-*"))
     traces = [made(sources, tmp_path / f"{parts}.trace", case, parts) for parts in TASKS]
     assert rows_of(traces[0], case) == in_order(rows, case)
     assert len({trace.manifest.content_hash for trace in traces}) == 1
