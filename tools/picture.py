@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-WIDTH, HEIGHT = 1000, 860
+WIDTH, HEIGHT = 1000, 980
 """Of the picture, in pixels: what a reader sees of the page before scrolling."""
 
 MOST_BYTES = 150_000

@@ -1,7 +1,7 @@
-"""Every command of the README and of docs/ is run as it stands, in a folder that holds nothing but what it reads.
+"""Commands of the README and of docs/ are run as they stand, in a folder that holds nothing but what they read.
 
-Inputs are real and cut to some thousand rows; under the soak profile they are whole. What a command has made for one
-page is taken for the next one that says the same.
+Of some pages always, on real inputs cut to some thousand rows; of all pages under the soak profile, on whole inputs, or
+with ADAPT_DOCS=1 on cut ones. What a command has made for one page is taken for the next one that says the same.
 """
 
 import json
@@ -17,12 +17,18 @@ from tests.docs.inputs import MAKERS, put
 from tests.docs.pages import GUIDES, Command, blocks, commands, text_of
 
 WHOLE = bool(os.environ.get("ADAPT_SOAK"))
+CUT = bool(os.environ.get("ADAPT_DOCS"))
+"""Run all pages, but on cut inputs: a rehearsal of what the soak does."""
+
 MOST = None if WHOLE else 3_000
 GENERATED = 20_000
 """Rows that are generated at most, but for the soak profile."""
 
 TOLD_ELSEWHERE = {"docs/reference.md"}
 """The examples of the help pages: tests/journeys/test_examples.py."""
+
+ALWAYS = {"README.md", "docs/contract.md", "docs/deploy.md", "docs/which-partitioner.md"}
+"""Run in every test run; the commands of other pages are parsed there (test_pages), and run in the soak."""
 
 PAGES = [page for page in ("README.md", *GUIDES) if page not in TOLD_ELSEWHERE and "```sh" in text_of(page)]
 
@@ -95,7 +101,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page in PAGES if WHOLE or CUT or page in ALWAYS])
 def test_every_command_of_the_page_runs(adapt, real_traces, shelf, tmp_path, monkeypatch, page):
     monkeypatch.chdir(tmp_path)
     found = blocks(page)
