@@ -25,6 +25,7 @@ MOST_CHARTS = 40
 _OPEN_ROWS = 16
 _MOST_STILL = 6
 _WIDEST_WORD = 18
+_MOST_UPRIGHT = 40
 _LONGEST_CELL = 240
 _LONGEST_SENTENCE = 2_000
 
@@ -81,9 +82,9 @@ class _Caps:
 def _caps(most_charts: int) -> tuple[_Caps, ...]:
     """What is tried in turn, until the page is small enough."""
     return (
-        *(_Caps(rows, most_charts) for rows in (200, 100, 50, 20)),
-        *(_Caps(rows, most_charts, has_narrow=False) for rows in (20, 5)),
-        *(_Caps(5, charts, has_narrow=False) for charts in (24, 12)),
+        *(_Caps(rows, most_charts) for rows in (200, 100, 50)),
+        *(_Caps(rows, most_charts, has_narrow=False) for rows in (50, 20)),
+        *(_Caps(20, charts, has_narrow=False) for charts in (24, 12)),
         *(_Caps(5, charts, has_narrow=False, is_live=False) for charts in (12, 4, 0)),
         *(_Caps(5, 0, False, False, sections, made) for sections, made in ((200, 200), (50, 50), (10, 10), (1, 1))),
     )
@@ -206,8 +207,8 @@ def _chart_view(
 
 
 def _table_view(table: Table, caps: _Caps, open_rows: int = _OPEN_ROWS) -> dict[str, Any]:
-    table = upright(table)
-    kept = table.rows[: caps.rows]
+    lying, table = table, upright(table)
+    kept = table.rows[: caps.rows if table is lying else max(caps.rows, _MOST_UPRIGHT)]
     rows = [
         [shown(cell, column, _LONGEST_CELL) for cell, column in zip(row, table.columns, strict=True)] for row in kept
     ]
