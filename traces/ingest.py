@@ -111,7 +111,7 @@ def ingest(
         order = order_of_source(rows, len(files), progress)
         rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=treatment.hash_keys)
         left_out = source.rows - stock.kept - rejects.rows
-        if left_out and treatment.sample == 1:
+        if left_out and treatment.sample == 1 and source.announced:
             raise BadInput(
                 f"{', '.join(sources)}: {source.rows:,} rows are announced and {stock.kept + rejects.rows:,} were"
                 " read: the source is damaged, or changes while it is read"

@@ -142,6 +142,11 @@ class Several:
         guesses = [guess for group in groups for guess in group.recognised.guesses]
         self.guesses = tuple(dict.fromkeys(guesses))
 
+    @property
+    def announced(self) -> bool:
+        """Whether some rows were not counted as they were read, but as their files announce them."""
+        return any(source.announced for source, _, _ in self._parts)
+
     def mapped(self) -> "DataFrame":
         """The trace's columns of all rows beside the reader's; `_reason` is set in refused rows.
 

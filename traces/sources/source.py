@@ -85,6 +85,11 @@ class Source:
                 )
         self.columns = self._columns()
 
+    @property
+    def announced(self) -> bool:
+        """Whether `rows` is what the files announce, so that fewer may be read."""
+        return self._table is not None
+
     def frame(self, wanted: Sequence[str]) -> "DataFrame":
         """All rows: `_file`, `_line`, `_reason`, `_text` (null unless a record is refused), and what is wanted."""
         if self._table is not None:
