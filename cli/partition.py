@@ -492,7 +492,7 @@ def compare(
         panes=panes,
         capacities=constraints.unequal,
         max_parallelism=max_parallelism,
-        plan=best_plan(comparison.plans, max(counts)),
+        plan=best_plan(comparison.plans, max(counts), weighed.tolerance[2]),
     )
     narrate(counted_sentence(keys.frequencies, weighed, max(counts)))
     if constraints.given and not schemes:

@@ -46,10 +46,13 @@ def told_of(compared: Table, verdict: Verdict | None) -> list[str]:
     return [told] if told else []
 
 
-def best_plan(plans: Sequence[Plan], channels: int) -> Plan | None:
-    """Of the plans for a channel count, the one of least imbalance; the first of several; None if there is none."""
+def best_plan(plans: Sequence[Plan], channels: int, limit: float) -> Plan | None:
+    """Of the plans for a channel count, the one that `best_sentence` names; None if there is none."""
     known = [plan for plan in plans if plan.channels == channels and plan.metrics.get("imbalance") is not None]
-    return min(known, key=lambda plan: float(plan.metrics["imbalance"]), default=None)
+    even = [plan for plan in known if _imbalance(plan.metrics) <= limit]
+    if even:
+        return min(even, key=lambda plan: _least_migration(plan.metrics))
+    return min(known, key=lambda plan: _imbalance(plan.metrics), default=None)
 
 
 def best_sentence(compared: Table, channels: int, limit: float) -> str:
@@ -63,7 +66,7 @@ def best_sentence(compared: Table, channels: int, limit: float) -> str:
     whole, split = ([row for row in rows if row["scheme"] in names] for names in (_WHOLE, _SPLIT))
     even = [row for row in whole if _imbalance(row) <= limit]
     if even:
-        chosen = min(even, key=lambda row: (float(row["m"] or 0.0), _imbalance(row)))
+        chosen = min(even, key=_least_migration)
         mapped = f" with {chosen['explicit_keys']:,} keys mapped one by one" if chosen["explicit_keys"] else ""
         least = ", migrating least of those within the limit" if chosen["m"] and len(even) > 1 else ""
         return f"Of the schemes compared, {named(chosen)} reaches {chosen['imbalance']:.3f}{mapped}{least}."
@@ -83,6 +86,11 @@ def named(row: Row) -> str:
 
 def _imbalance(row: Row) -> float:
     return float(row["imbalance"])
+
+
+def _least_migration(row: Row) -> tuple[float, float]:
+    """By which those within the limit are chosen: migration, and of equals imbalance."""
+    return float(row.get("m") or 0.0), _imbalance(row)
 
 
 def _gap(row: Row) -> Cell:

@@ -39,7 +39,14 @@ def test_the_best_of_whole_keys_is_named_or_the_best_that_splits_them(comparison
     assert best_sentence(comparisons[0].table(), 3, 1.2) == ""
 
 
-def test_the_most_even_plan_for_the_channels_stands_for_the_comparison(comparisons):
-    plan = best_plan(comparisons[0].plans, 4)
-    assert plan.metrics["imbalance"] == min(each.metrics["imbalance"] for each in comparisons[0].plans)
-    assert best_plan(comparisons[0].plans, 2) is None
+def test_the_plan_that_stands_for_the_comparison_is_the_one_that_the_sentence_names(comparisons):
+    plans = comparisons[0].plans
+    for limit in (1.0, 1.2, 2.0):
+        plan = best_plan(plans, 4, limit)
+        name = f"{plan.scheme} ({plan.construction})" if plan.construction else plan.scheme
+        told = best_sentence(comparisons[0].table(), 4, limit)
+        assert told.startswith(f"Of the schemes compared, {name} reaches {plan.metrics['imbalance']:.3f}")
+    most_even = min(each.metrics["imbalance"] for each in plans)
+    assert best_plan(plans, 4, 1.0).metrics["imbalance"] == most_even
+    assert best_plan(plans, 4, 100.0).metrics["m"] == min(each.metrics["m"] for each in plans)
+    assert best_plan(plans, 2, 1.2) is None
