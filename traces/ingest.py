@@ -131,7 +131,7 @@ def ingest(
             source.inputs,
         )
         sample = KeySample(float(treatment.sample), left_out) if treatment.sample < 1 else None
-        settle(spark, folder, made, rejects, progress, order, sample)
+        settle(folder, made, rejects, lambda written: written.profiled(spark, progress), order, sample)
     return Ingested(open_trace(out), rejects, source.guesses)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -72,39 +72,86 @@ def profile_trace(
     progress: Progress,
 ) -> Profile:
     """Hash and profile a written trace, block by block on Spark; the same result for any cut into files and tasks."""
-    grid, clock = Grid.over(*span_us), ClockGrid.over(*span_us)
-    middle = sum(block.rows for block in blocks) // 2
-    names = schema.names
+    profiler = Profiler.over(span_us, sum(block.rows for block in blocks), schema)
 
     def work(index: int) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pydict(
-            {"told": [json.dumps(block_profile(blocks[index], names, grid, clock, middle))]}
-        )
+        block = blocks[index]
+        told = profiler.of_block(block.index, block.first_row, read_pieces(block.pieces, schema.names))
+        yield pa.RecordBatch.from_pydict({"told": [told]})
 
     with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
         tasks = [[block.index] for block in blocks]
-        told = [json.loads(row[0]) for row in in_tasks(spark, tasks, work, "told string").collect()]
-    return merged_profile(sorted(told, key=lambda block: int(block["index"])), schema, grid, clock)
+        return profiler.merged(row[0] for row in in_tasks(spark, tasks, work, "told string").collect())
 
 
-def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid, clock: ClockGrid, middle: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Profiler:
+    """Profiles a trace block by block, wherever its blocks are; sent to Spark tasks, so plain data.
+
+    Attributes:
+        schema: Of the trace.
+        grid: Bins for rates.
+        clock: Bins for the activity of streams.
+        middle: The rank of the first row of the trace's second half.
+    """
+
+    schema: pa.Schema
+    grid: Grid
+    clock: ClockGrid
+    middle: int
+
+    @classmethod
+    def over(cls, span_us: tuple[int, int], rows: int, schema: pa.Schema) -> "Profiler":
+        """For a trace of so many rows from the first time to the last."""
+        return cls(schema, Grid.over(*span_us), ClockGrid.over(*span_us), rows // 2)
+
+    def of_block(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> str:
+        """The part that a block gives, as text for `merged`.
+
+        Args:
+            index: Of the block.
+            first_row: The rank of its first row.
+            batches: Its rows, in order.
+        """
+        names = self.schema.names
+        return json.dumps(_block_profile(index, first_row, batches, names, self.grid, self.clock, self.middle))
+
+    def merged(self, told: Iterable[str]) -> Profile:
+        """The profile of the whole, from what the blocks told, in any order."""
+        blocks = sorted((json.loads(text) for text in told), key=lambda block: int(block["index"]))
+        return _merged_profile(blocks, self.schema, self.grid, self.clock)
+
+
+def _block_profile(
+    index: int,
+    first_row: int,
+    batches: Iterable[pa.RecordBatch],
+    names: Sequence[str],
+    grid: Grid,
+    clock: ClockGrid,
+    middle: int,
+) -> dict[str, Any]:
     """The part of the profile that one block gives, as plain data that merges.
 
     Args:
-        block: The rows.
+        index: Of the block.
+        first_row: The rank of its first row.
+        batches: Its rows, in order.
         names: The columns of the trace.
         grid: Bins for rates.
         clock: Bins for the activity of streams.
         middle: The rank of the first row of the trace's second half.
     """
+    rows = 0
     hasher = ColumnHasher(names)
     bins = np.zeros(grid.bins, np.int64)
     facts = {"null_keys": 0, "empty_keys": 0, "longest_key": 0, "whole_seconds": 0, "whole_minutes": 0}
     amounts: dict[str, list[Amounts]] = {name: [] for name in ("cost_us", "bytes") if name in names}
     missing = dict.fromkeys(amounts, 0)
     streams: list[HeavyKeys] = []
-    observer = BlockObserver(names, block.first_row, middle, clock)
-    for batch in read_pieces(block.pieces, names):
+    observer = BlockObserver(names, first_row, middle, clock)
+    for batch in batches:
+        rows += len(batch)
         hasher.update(batch)
         times = batch.column("ts").cast(pa.int64()).to_numpy()
         bins += np.bincount((times - grid.start_us) // grid.width_us, minlength=grid.bins)
@@ -125,8 +172,8 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid, clock: Cl
             streams.append(HeavyKeys.of(batch.column("stream"), len(batch)))
     used = np.flatnonzero(bins)
     return {
-        "index": block.index,
-        "rows": block.rows,
+        "index": index,
+        "rows": rows,
         "digest": hasher.digest(),
         "bins": [used.tolist(), bins[used].tolist()],
         "facts": facts,
@@ -138,7 +185,7 @@ def block_profile(block: TraceBlock, names: Sequence[str], grid: Grid, clock: Cl
     }
 
 
-def merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid, clock: ClockGrid) -> Profile:
+def _merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid, clock: ClockGrid) -> Profile:
     """The profile of the whole from those of its blocks, in order."""
     columns = [[name, str(schema.field(name).type)] for name in schema.names]
     rows = sum(block["rows"] for block in told)

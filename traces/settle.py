@@ -1,6 +1,6 @@
 """The last step of making a trace: its parts are hashed, profiled and listed in the manifest."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from adapt.core.hashing.columns import key_type_of
 from adapt.core.lint.evidence import LINT
 from adapt.traces.artefacts.manifest import Manifest, Provenance, file_entry, write_manifest
-from adapt.traces.artefacts.trace import blocks_of, part_entry
-from adapt.traces.profile import profile_trace
+from adapt.traces.artefacts.trace import TraceBlock, blocks_of, part_entry
+from adapt.traces.profile import Profile, profile_trace
 from adapt.traces.progress import Progress
 from adapt.traces.rejects import FOLDER, Rejects
 
@@ -38,23 +38,40 @@ class KeySample:
     left_out: int
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The rows of a trace that has no manifest yet.
+
+    Attributes:
+        blocks: Where they are.
+        schema: Of all parts.
+        span_us: The first time and the last.
+    """
+
+    blocks: Sequence[TraceBlock]
+    schema: pa.Schema
+    span_us: tuple[int, int]
+
+    def profiled(self, spark: "SparkSession", progress: Progress) -> Profile:
+        """Hashed and profiled on Spark, which reads all of it."""
+        return profile_trace(spark, self.blocks, self.schema, self.span_us, progress)
+
+
 def settle(
-    spark: "SparkSession",
     folder: Path,
     made: Provenance,
     rejects: Rejects,
-    progress: Progress,
+    profiled: Callable[["Written"], Profile],
     source_order: Mapping[str, Any] | None = None,
     sample: KeySample | None = None,
 ) -> None:
     """Give a folder of written parts its manifest; after this it is a trace.
 
     Args:
-        spark: Hashes and profiles the parts.
-        folder: Where they lie.
+        folder: Where the parts lie.
         made: How they were made.
         rejects: What was refused.
-        progress: Told the tasks done.
+        profiled: Gives the profile of what was written.
         source_order: What is known of the order of the source; see `adapt.core.lint.source_order`.
         sample: Which part of the keys the trace has; None for all.
     """
@@ -62,7 +79,7 @@ def settle(
     entries = [part_entry(folder, part) for part in parts]
     schema = pq.read_schema(parts[0]).remove_metadata()
     first_us, last_us = _span_us(parts)
-    profile = profile_trace(spark, blocks_of(folder, entries), schema, (first_us, last_us), progress)
+    profile = profiled(Written(blocks_of(folder, entries), schema, (first_us, last_us)))
     if source_order is not None:
         profile.data[LINT]["source"] = dict(source_order)
     if sample is not None:

@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
-from adapt.core.lint.clocks import ClockGrid
-from adapt.traces import profile as profiles
-from adapt.traces.artefacts import trace as traces
+from adapt.traces.artefacts.trace import Trace
 from adapt.traces.ingest import ingest
 from adapt.traces.mapping import Mapping
-from adapt.traces.profile import MOST_BINS, Grid, block_profile, merged_profile
+from adapt.traces.profile import MOST_BINS, Grid, Profiler
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -61,7 +59,7 @@ def rows() -> list[dict]:
 
 
 @pytest.fixture(scope="module")
-def trace(rows, tmp_path_factory) -> traces.Trace:
+def trace(rows, tmp_path_factory) -> Trace:
     """Those rows ingested."""
     folder: Path = tmp_path_factory.mktemp("profile")
     pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
@@ -105,41 +103,38 @@ def test_rates_are_rows_by_bin_and_the_peak_is_the_fullest(trace, rows):
     }
 
 
-def profile_of(batch: pa.Table, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
+def profile_of(batch: pa.Table) -> dict:
     """The profile of rows that are held in memory, as one block."""
-    monkeypatch.setattr(profiles, "read_pieces", lambda _pieces, names: batch.select(names).to_batches())
     times = batch["ts"].cast(pa.int64()).to_pylist()
-    grid, clock = Grid.over(min(times), max(times)), ClockGrid.over(min(times), max(times))
-    block = traces.TraceBlock(0, (traces.Piece(str(folder), "", 0, 0, len(batch)),), 0)
-    told = [block_profile(block, batch.column_names, grid, clock, len(batch) // 2)]
-    return merged_profile(told, batch.schema, grid, clock).data
+    profiler = Profiler.over((min(times), max(times)), len(batch), batch.schema)
+    return profiler.merged([profiler.of_block(0, 0, batch.to_batches())]).data
 
 
 def stamps(count: int) -> pa.Array:
     return pa.array(range(count), pa.timestamp("us", "UTC"))
 
 
-def test_long_keys_are_cut_short_and_say_so(tmp_path, monkeypatch):
+def test_long_keys_are_cut_short_and_say_so():
     batch = pa.table({"ts": stamps(1), "key": ["x" * 5000]})
-    assert profile_of(batch, tmp_path, monkeypatch)["top_keys"] == [["x" * 200 + "… (5000 characters)", 1]]
+    assert profile_of(batch)["top_keys"] == [["x" * 200 + "… (5000 characters)", 1]]
 
 
-def test_many_streams_are_counted_before_the_most_frequent_are_kept(tmp_path, monkeypatch):
+def test_many_streams_are_counted_before_the_most_frequent_are_kept():
     names = [f"s{at}" for at in range(300)] + ["s299"] * 3 + [None] * 2
-    told = profile_of(pa.table({"ts": stamps(305), "key": ["k"] * 305, "stream": names}), tmp_path, monkeypatch)
+    told = profile_of(pa.table({"ts": stamps(305), "key": ["k"] * 305, "stream": names}))
     assert list(told["streams"].items())[:3] == [("s299", 4), ("(null)", 2), ("s0", 1)]
     assert len(told["streams"]) == 100
 
 
 @pytest.mark.parametrize("keys", [pa.array([3, None, 3, -1], pa.int64()), pa.array([b"\xff", None, b"\xff", b""])])
-def test_keys_that_are_no_text_are_shown_as_text(tmp_path, monkeypatch, keys):
+def test_keys_that_are_no_text_are_shown_as_text(keys):
     shown = {"int64": ["3", "-1"], "binary": ["ff", ""]}[str(keys.type)]
-    told = profile_of(pa.table({"ts": stamps(4), "key": keys}), tmp_path, monkeypatch)
+    told = profile_of(pa.table({"ts": stamps(4), "key": keys}))
     assert told["top_keys"] == [[shown[0], 2], [None, 1], [shown[1], 1]]
     assert told["facts"]["null_keys"] == 1
 
 
-def test_amounts_beyond_all_numbers_are_refused(tmp_path, monkeypatch):
+def test_amounts_beyond_all_numbers_are_refused():
     batch = pa.table({"ts": stamps(2), "key": ["a", "b"], "cost_us": [1e308, 1e308]})
     with pytest.raises(BadInput, match="the cost_us of all rows add up to more than"):
-        profile_of(batch, tmp_path, monkeypatch)
+        profile_of(batch)

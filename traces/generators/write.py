@@ -11,6 +11,7 @@ from adapt.core.errors import UsageError
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
 from adapt.traces.artefacts.whole import check_folder_free, whole_folder
+from adapt.traces.profile import Profiler
 from adapt.traces.progress import Progress, watched
 from adapt.traces.rejects import Rejects
 from adapt.traces.session import SparkOptions, spark_failures, spark_session
@@ -60,20 +61,30 @@ def write_generated(
     """
     check_folder_free(out, force=force)
     spark = spark_session(spark_options)
+    first, last = stream.block(0), stream.block(-(-stream.rows // BLOCK_ROWS) - 1)
+    span_us = (_time_us(first, 0), _time_us(last, len(last) - 1))
+    profiler = Profiler.over(span_us, stream.rows, first.schema)
     with whole_folder(out, force=force) as folder:
 
         def write(index: int) -> Iterator[pa.RecordBatch]:
-            written = write_part(stream.block(index), folder / part_name(index))
-            yield pa.RecordBatch.from_pydict({"rows": pa.array([written], pa.int64())})
+            rows = stream.block(index)
+            write_part(rows, folder / part_name(index))
+            # seen as it would be read again, a row group at a time
+            groups = (rows.slice(start, ROW_GROUP_ROWS) for start in range(0, len(rows), ROW_GROUP_ROWS))
+            yield pa.RecordBatch.from_pydict({"told": [profiler.of_block(index, index * BLOCK_ROWS, groups)]})
 
         with spark_failures("generating"), watched(spark, "generating", progress):
-            in_tasks(spark, tasks or block_tasks(stream.rows), write, "rows bigint").collect()
-        settle(spark, folder, made, Rejects(), progress)
+            told = in_tasks(spark, tasks or block_tasks(stream.rows), write, "told string").collect()
+        settle(folder, made, Rejects(), lambda _: profiler.merged(row[0] for row in told))
     return open_trace(out)
 
 
-def write_part(rows: pa.RecordBatch, path: Path) -> int:
-    """Write a part of a trace, laid out as those that Spark writes; how many rows it got."""
+def _time_us(rows: pa.RecordBatch, at: int) -> int:
+    return int(rows.column("ts").cast(pa.int64())[at].as_py())
+
+
+def write_part(rows: pa.RecordBatch, path: Path) -> None:
+    """Write a part of a trace, laid out as those that Spark writes."""
     pq.write_table(
         pa.Table.from_batches([rows]),
         path,
@@ -83,7 +94,6 @@ def write_part(rows: pa.RecordBatch, path: Path) -> int:
         use_dictionary=["key"],
         column_encoding={"ts": "DELTA_BINARY_PACKED"},  # rising times cost little so
     )
-    return int(rows.num_rows)
 
 
 def check_rows(rows: int) -> None:

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
-from adapt.core.lint.clocks import ClockGrid
 from adapt.core.stream import KeyType
 from adapt.traces.artefacts import trace as traces
 from adapt.traces.artefacts.manifest import (
@@ -27,7 +26,7 @@ from adapt.traces.artefacts.manifest import (
     write_manifest,
 )
 from adapt.traces.artefacts.trace import blocks_of, open_trace, part_entry, read_pieces
-from adapt.traces.profile import Grid, block_profile, merged_profile
+from adapt.traces.profile import Profiler
 
 ROWS = 300
 FLIPS = 300
@@ -70,11 +69,12 @@ def write_trace(folder: Path, rows: pa.Table | None = None, part_rows: int = 120
 
 def profile_of(folder: Path, rows: pa.Table, entries: list[dict]):
     times = rows["ts"].cast(pa.int64()).to_pylist()
-    grid = Grid.over(times[0], times[-1])
-    clock = ClockGrid.over(times[0], times[-1])
+    profiler = Profiler.over((times[0], times[-1]), len(rows), rows.schema)
     blocks = blocks_of(folder, entries)
-    told = [block_profile(block, rows.column_names, grid, clock, len(rows) // 2) for block in blocks]
-    return merged_profile(json.loads(json.dumps(told)), rows.schema, grid, clock)
+    return profiler.merged(
+        profiler.of_block(block.index, block.first_row, read_pieces(block.pieces, rows.column_names))
+        for block in blocks
+    )
 
 
 @given(st.integers(1, 60), st.integers(1, 40), st.integers(1, 40), st.integers(1, 25))

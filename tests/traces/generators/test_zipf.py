@@ -20,6 +20,7 @@ from adapt.traces.generators.names import GeneratorName
 from adapt.traces.generators.registry import GENERATORS
 from adapt.traces.generators.write import block_tasks, write_generated
 from adapt.traces.generators.zipf import generate_zipf, zipf_stream
+from adapt.traces.profile import profile_trace
 from adapt.traces.progress import silent
 
 SMALL = zipf_stream(rows=1000, domain=50, key_type=KeyType.INT64)
@@ -134,8 +135,7 @@ def test_the_rows_do_not_depend_on_the_tasks_that_make_them(tmp_path):
     assert len(hashes) == 1
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_generated_trace_is_like_any_other(tmp_path):
+def test_a_generated_trace_is_like_any_other(tmp_path, spark):
     out = tmp_path / "zipf.trace"
     trace = generate_zipf(out, rows=BLOCK_ROWS + 10, domain=20, exponent=1.0, seed=5, rate_per_s=1e5).trace
     stream = zipf_stream(BLOCK_ROWS + 10, 20, 1.0, 5, 1e5)
@@ -144,6 +144,9 @@ def test_a_generated_trace_is_like_any_other(tmp_path):
     made = pa.Table.from_batches([stream.block(0), stream.block(1)])
     assert rows.combine_chunks().equals(made.combine_chunks())
     assert (np.diff(times_us(rows)) >= 0).all()
+    read_again = profile_trace(spark, trace.blocks(), rows.schema, tuple(times_us(rows)[[0, -1]].tolist()), silent)
+    assert read_again.data == trace.profile
+    assert read_again.content_hash == trace.manifest.content_hash
     assert trace.profile["distinct_keys"] == 20
     assert trace.profile["top_keys"][0] == ["k1", pc.sum(pc.equal(made["key"], "k1")).as_py()]
     assert trace.manifest.made.seed == 5
