@@ -206,6 +206,13 @@ class Several:
     def _timed(self, source: Source, stream: Stream) -> Stream:
         """The stream with its time column, and the format of that where the source knows it."""
         mapping = stream.mapping
+        lacking = None if stream.where else source.without(mapping.key)
+        if lacking is not None:
+            raise BadInput(
+                f"{lacking.label} has no column {mapping.key!r}, which is the key and which other files have; give"
+                " --key an expression over the columns of both, such as coalesce(a, b), or that file a [[stream]] of"
+                " its own in a --mapping"
+            )
         if not mapping.time:
             mapping = replace(mapping, time=chosen_time(source.sample(SAMPLE_ROWS), source.columns))
             self.guesses = (*self.guesses, f"time{_named(stream)} from {mapping.time}")

@@ -468,7 +468,7 @@ REFUSED = {
     # text
     "another header in the second file": Refused(
         lambda folder: put(folder, a=PLAIN, b=lines("ts,user", "1,2")),
-        "b begins with 'ts,user', not with the header",
+        "b has no column 'key', which is the key",
         name="",
     ),
     "Latin-1 in the second header": Refused(

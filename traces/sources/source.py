@@ -19,7 +19,7 @@ from adapt.traces.sources.blocks import PATH, PLACE, Block, cut, read_block, rea
 from adapt.traces.sources.files import SourceFile
 from adapt.traces.sources.format import WHOLE_LINE, RecordFormat
 from adapt.traces.sources.json_lines import JsonLines, json_schema, with_json_fields
-from adapt.traces.sources.tables import TableFormat, quoted, read_table, table_columns
+from adapt.traces.sources.tables import TableFormat, folder_columns, quoted, read_table, table_columns
 from adapt.traces.tasks import grouped, in_tasks
 
 if TYPE_CHECKING:
@@ -89,6 +89,21 @@ class Source:
     def announced(self) -> bool:
         """Whether `rows` is what the files announce, so that fewer may be read."""
         return self._table is not None
+
+    def without(self, name: str) -> SourceFile | None:
+        """The first file that lacks a column which others have; None too where rows say what they have."""
+        if name not in self.columns or self._ddl:
+            return None
+        table, form = self._table, self._form
+        if table is not None:
+            folders = folder_columns(self.files)
+            lacks = (file for file in self.files if name not in (*table.schema_of(file).names, *folders))
+        elif isinstance(form, RecordFormat):
+            forms = (self._by_file.get(at, form) for at in range(len(self.files)))
+            lacks = (file for file, each in zip(self.files, forms, strict=True) if name not in each.columns)
+        else:
+            return None
+        return next(lacks, None)
 
     def frame(self, wanted: Sequence[str]) -> "DataFrame":
         """All rows: `_file`, `_line`, `_reason`, `_text` (null unless a record is refused), and what is wanted."""
