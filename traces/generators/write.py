@@ -61,10 +61,15 @@ def write_generated(
     """
     check_folder_free(out, force=force)
     spark = spark_session(spark_options)
-    first, last = stream.block(0), stream.block(-(-stream.rows // BLOCK_ROWS) - 1)
-    span_us = (_time_us(first, 0), _time_us(last, len(last) - 1))
-    profiler = Profiler.over(span_us, stream.rows, first.schema)
+    each = block_tasks(stream.rows)
     with whole_folder(out, force=force) as folder:
+
+        def ends_of(index: int) -> Iterator[pa.RecordBatch]:
+            # in a task too, since what a stream draws by may be large
+            rows = stream.block(index)
+            times = rows.column("ts").cast(pa.int64())
+            schema = pa.array([rows.schema.serialize().to_pybytes()])
+            yield pa.RecordBatch.from_pydict({"schema": schema, "first": times[:1], "last": times[-1:]})
 
         def write(index: int) -> Iterator[pa.RecordBatch]:
             rows = stream.block(index)
@@ -74,13 +79,14 @@ def write_generated(
             yield pa.RecordBatch.from_pydict({"told": [profiler.of_block(index, index * BLOCK_ROWS, groups)]})
 
         with spark_failures("generating"), watched(spark, "generating", progress):
-            told = in_tasks(spark, tasks or block_tasks(stream.rows), write, "told string").collect()
+            ends = in_tasks(
+                spark, [each[0], *each[1:][-1:]], ends_of, "schema binary, first bigint, last bigint"
+            ).collect()
+            span_us = (min(row["first"] for row in ends), max(row["last"] for row in ends))
+            profiler = Profiler.over(span_us, stream.rows, pa.ipc.read_schema(pa.py_buffer(ends[0]["schema"])))
+            told = in_tasks(spark, tasks or each, write, "told string").collect()
         settle(folder, made, Rejects(), lambda _: profiler.merged(row[0] for row in told))
     return open_trace(out)
-
-
-def _time_us(rows: pa.RecordBatch, at: int) -> int:
-    return int(rows.column("ts").cast(pa.int64())[at].as_py())
 
 
 def write_part(rows: pa.RecordBatch, path: Path) -> None:
