@@ -67,9 +67,9 @@ def changes(before: Facts, after: Facts) -> list[Change]:
             news = {next(iter(olds)): next(iter(news.values()))}
         of_many = len(olds) > 1
         found += [
-            Change(metric, dict(labels) if of_many else {}, old, news[labels])  # type: ignore[arg-type]
+            Change(metric, dict(labels) if of_many else {}, old, new)
             for labels, old in olds.items()
-            if _differ(old, news.get(labels))
+            if old is not None and (new := news.get(labels)) is not None and _differ(old, new)
         ]
     return found
 
@@ -131,10 +131,8 @@ def _rows(facts: Facts, metric: Metric) -> dict[Labels, Value]:
     }
 
 
-def _differ(old: Value, new: Value) -> bool:
-    """Whether both are known and not the same, but for rounding."""
-    if old is None or new is None:
-        return False
+def _differ(old: Interval, new: Interval) -> bool:
+    """Whether both are not the same, but for rounding."""
     return any(abs(a - b) > _SAME * max(abs(a), abs(b)) for a, b in ((old.low, new.low), (old.high, new.high)))
 
 
