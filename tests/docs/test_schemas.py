@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from adapt.cli.formats import json_text
 from adapt.cli.main import run
 from adapt.core.check.metrics import metrics_tables
+from tests.any_trace import VISITS, two_halves
 from tests.docs.pages import ROOT, blocks, text_of
 from tests.traces.small_traces import write_trace
 
@@ -19,35 +20,6 @@ FOLDER = ROOT / "docs" / "schemas"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 JSON = "--format json"
 MOST = 20
-NETWORK = """
-[settings]
-tick = "1s"
-[[node]]
-name = "edge"
-[[input]]
-name = "some"
-stream = { bucket = 0, of = 2 }
-[[input]]
-name = "others"
-stream = { bucket = 1, of = 2 }
-[[operator]]
-name = "both"
-node = "edge"
-kind = "union"
-inputs = ["some", "others"]
-cost = 0.002
-[[output]]
-name = "out"
-from = "both"
-"""
-CHAIN = """
-[[operator]]
-name = "visits"
-kind = "partitioned"
-key = "key"
-partitions = 4
-function = "count"
-"""
 STAGE = "--speedup 10 -o"
 COMMANDS = {
     "ingest": "ingest --generate zipf --rows 3000 --domain 200 --streams 2 --bytes uniform(1,9) -o g.trace --json",
@@ -114,8 +86,8 @@ def cut(part):
 def made(spark, tmp_path_factory):
     """What each command printed, and the folder in which they ran."""
     folder = tmp_path_factory.mktemp("documents")
-    (folder / "net.toml").write_text(NETWORK)
-    (folder / "chain.toml").write_text(CHAIN)
+    (folder / "net.toml").write_text(two_halves("1s", 0.002))
+    (folder / "chain.toml").write_text(VISITS)
     (folder / "keys.csv").write_text("a,30\nb,20\nc,10\nd,5\ne,5\nf,4\n")
     rows = np.arange(1000)
     stream = pa.array(["east" if row % 2 else "west" for row in rows])

@@ -14,6 +14,7 @@ from adapt.traces.artefacts.runs import read_run
 from adapt.traces.artefacts.trace import open_trace
 from adapt.traces.counted import CACHE
 from adapt.traces.demonstration import PACKAGE
+from tests.any_trace import VISITS, two_halves
 
 ORDER = (
     ["ingest"],
@@ -33,42 +34,6 @@ ORDER = (
     ["check"],
 )
 LINES = 2_000
-SHOP = """
-[settings]
-tick = "10min"
-
-[[node]]
-name = "edge"
-
-[[input]]
-name = "some"
-stream = { bucket = 0, of = 2 }
-
-[[input]]
-name = "others"
-stream = { bucket = 1, of = 2 }
-
-[[operator]]
-name = "both"
-node = "edge"
-kind = "union"
-inputs = ["some", "others"]
-cost = 120.0
-
-[[output]]
-name = "out"
-from = "both"
-"""
-"""A query network for any trace."""
-VISITS = """
-[[operator]]
-name = "visits"
-kind = "partitioned"
-key = "key"
-partitions = 4
-function = "count"
-"""
-"""A chain for any trace."""
 
 
 def log_line(number):
@@ -87,7 +52,7 @@ def test_every_example_runs_as_it_stands_and_makes_what_it_names(adapt, tmp_path
     monkeypatch.chdir(tmp_path)
     (tmp_path / "access.log").write_text("".join(map(log_line, range(LINES))))
     (tmp_path / "keys.txt").write_text("10.0.0.1\n10.0.0.2\n")
-    (tmp_path / "shop.toml").write_text(SHOP)
+    (tmp_path / "shop.toml").write_text(two_halves("10min", 120.0))
     (tmp_path / "visits.toml").write_text(VISITS)
     for channels, plan in ((8, "old.plan"), (9, "new.plan")):  # what the example of `diff` is about
         (tmp_path / "hosts.csv").write_text("10.0.0.0,3\n10.0.0.1,2\n10.0.0.2,1\n")
