@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from footprint import SPARK, Footprint, apart, footprint, told
 
 from adapt.core.frequencies.zipf import zipf_shares
+from adapt.traces.artefacts.trace import BLOCK_ROWS
 from adapt.traces.generators.zipf import generate_zipf
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 100_000_000))
@@ -52,7 +53,7 @@ def made(rows: int) -> Footprint:
         def make(name: str, count: int) -> None:
             generate_zipf(folder / name, rows=count, domain=DOMAIN, exponent=EXPONENT, spark_options=SPARK)
 
-        return footprint(rows, lambda: make("warm", 1000), lambda: make("rows", rows))
+        return footprint(rows, lambda: make("warm", 2 * BLOCK_ROWS), lambda: make("rows", rows))
 
 
 def reference_cpu_s() -> float:

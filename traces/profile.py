@@ -55,6 +55,11 @@ class Grid:
         start = first_us // width * width
         return cls(start, width, int((last_us - start) // width + 1))
 
+    @property
+    def edges_us(self) -> NDArray[np.int64]:
+        """Where bins begin and the last one ends; shape (bins + 1,)."""
+        return self.start_us + np.arange(self.bins + 1) * self.width_us
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -145,7 +150,6 @@ def _block_profile(
     rows = 0
     hasher = ColumnHasher(names)
     bins = np.zeros(grid.bins, np.int64)
-    facts = {"null_keys": 0, "empty_keys": 0, "longest_key": 0, "whole_seconds": 0, "whole_minutes": 0}
     amounts: dict[str, list[Amounts]] = {name: [] for name in ("cost_us", "bytes") if name in names}
     missing = dict.fromkeys(amounts, 0)
     streams: list[HeavyKeys] = []
@@ -154,15 +158,7 @@ def _block_profile(
         rows += len(batch)
         hasher.update(batch)
         times = batch.column("ts").cast(pa.int64()).to_numpy()
-        bins += np.bincount((times - grid.start_us) // grid.width_us, minlength=grid.bins)
-        facts["whole_seconds"] += int(np.count_nonzero(times % 1_000_000 == 0))
-        facts["whole_minutes"] += int(np.count_nonzero(times % 60_000_000 == 0))
-        keys = batch.column("key")
-        facts["null_keys"] += keys.null_count
-        if not pa.types.is_integer(keys.type):
-            lengths = pc.binary_length(keys)
-            facts["empty_keys"] += pc.sum(pc.equal(lengths, 0)).as_py() or 0
-            facts["longest_key"] = max(facts["longest_key"], pc.max(lengths).as_py() or 0)
+        bins += np.diff(np.searchsorted(times, grid.edges_us))
         observer.see(batch)
         for name, held in amounts.items():
             column = batch.column(name)
@@ -176,7 +172,6 @@ def _block_profile(
         "rows": rows,
         "digest": hasher.digest(),
         "bins": [used.tolist(), bins[used].tolist()],
-        "facts": facts,
         # over the whole block at once, since a sum of floats depends on how they are grouped
         "totals": {name: _total(held) for name, held in amounts.items()},
         "missing": missing,
@@ -191,14 +186,11 @@ def _merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Gri
     rows = sum(block["rows"] for block in told)
     whole = hashlib.sha256(json.dumps([columns, rows]).encode())
     bins = np.zeros(grid.bins, np.int64)
-    facts: dict[str, int] = {}
     totals: dict[str, float] = {}
     missing: dict[str, int] = {}
     for block in told:
         whole.update(bytes.fromhex(block["digest"]))
         bins[block["bins"][0]] += block["bins"][1]
-        for name, value in block["facts"].items():
-            facts[name] = max(facts.get(name, 0), value) if name == "longest_key" else facts.get(name, 0) + value
         for name, value in block["totals"].items():
             totals[name] = totals.get(name, 0.0) + value
         for name, value in block["missing"].items():
@@ -223,13 +215,25 @@ def _merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Gri
             ],
             "rank_counts": heavy.counts[:RANKS_KEPT].tolist(),
             "top_missed": heavy.missed,
-            "facts": facts,
+            "facts": _facts(seen),
             "totals": totals,
             "missing": missing,
             "streams": _streams(told, schema),
             LINT: merged_evidence(seen, clock, key_type, of_streams="stream" in schema.names),
         },
     )
+
+
+def _facts(seen: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Oddities of keys and times, from what the lint saw of each block."""
+    keys, whole = [block["keys"] for block in seen], [block["instants"]["whole"] for block in seen]
+    return {
+        "null_keys": sum(of["null"] for of in keys),
+        "empty_keys": sum(of["empty"] for of in keys),
+        "longest_key": max(of["longest"] for of in keys),
+        "whole_seconds": sum(of["second"] for of in whole),
+        "whole_minutes": sum(of["minute"] for of in whole),
+    }
 
 
 def _streams(told: Sequence[dict[str, Any]], schema: pa.Schema) -> dict[str, int]:

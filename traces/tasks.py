@@ -33,9 +33,11 @@ def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
 def shared_out(spark: "SparkSession", items: int) -> list[list[int]]:
     """Items 0, 1, ... shared out among the cores, neighbours together; at most `TASK_ITEMS` a task.
 
-    A task costs Spark as much as counting two million rows, so there are no more than these.
+    A task costs Spark as much as counting two million rows, so there are no more than these; as many for each core,
+    so that none waits for another.
     """
-    tasks = min(items, max(-(-items // TASK_ITEMS), spark.sparkContext.defaultParallelism))
+    cores = spark.sparkContext.defaultParallelism
+    tasks = min(items, -(-items // (TASK_ITEMS * cores)) * cores)
     return [list(range(items * at // tasks, items * (at + 1) // tasks)) for at in range(tasks)]
 
 

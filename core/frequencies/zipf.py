@@ -17,6 +17,9 @@ MOST_BUCKETS = 1 << 20
 
 _RUN = 1 << 16
 
+_NEAR = 8
+"""Ranks that are tried one by one before they are searched, since few buckets have more."""
+
 
 def zipf_shares(domain: int, exponent: float) -> Floats:
     """P(rank k) = k^-z / sum of j^-z over j = 1..domain; shape (domain,), rank 1 first.
@@ -42,14 +45,14 @@ class RankTable:
     """
 
     cumulative: Floats
-    guide: NDArray[np.int64]
+    guide: NDArray[np.int32]
 
     @classmethod
     def of(cls, cumulative: Floats) -> "RankTable":
         """Index a cumulative distribution."""
         buckets = min(MOST_BUCKETS, 1 << (len(cumulative) - 1).bit_length())
         starts = np.arange(buckets + 1) / buckets
-        return cls(cumulative, np.searchsorted(cumulative, starts, side="right").astype(np.int64))
+        return cls(cumulative, np.searchsorted(cumulative, starts, side="right").astype(np.int32))
 
     def ranks(self, uniforms: Floats) -> NDArray[np.int64]:
         """The rank, from 1, of each number in [0, 1): the first whose cumulative share is above it. Shape (rows,)."""
@@ -79,16 +82,21 @@ def _weights(domain: int, exponent: float) -> Floats:
 
 
 @compiled
-def _ranks(cumulative: Floats, guide: NDArray[np.int64], uniforms: Floats, found: NDArray[np.int64]) -> None:
+def _ranks(cumulative: Floats, guide: NDArray[np.int32], uniforms: Floats, found: NDArray[np.int64]) -> None:
     buckets = len(guide) - 1
+    for row in range(len(uniforms)):  # by itself, so that the processor fetches the places of many rows at once
+        found[row] = guide[int(uniforms[row] * buckets)]
     for row in range(len(uniforms)):
-        uniform = uniforms[row]
-        bucket = int(uniform * buckets)
-        low, high = guide[bucket], guide[bucket + 1]
-        while low < high:
-            middle = (low + high) >> 1
-            if cumulative[middle] > uniform:
-                high = middle
-            else:
-                low = middle + 1
+        uniform, low = uniforms[row], found[row]
+        near = low + _NEAR
+        while low < near and cumulative[low] <= uniform:
+            low += 1
+        if low == near:
+            high = np.int64(guide[int(uniform * buckets) + 1])
+            while low < high:
+                middle = (low + high) >> 1
+                if cumulative[middle] > uniform:
+                    high = middle
+                else:
+                    low = middle + 1
         found[row] = low + 1

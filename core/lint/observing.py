@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adapt.core.compiled import compiled
 from adapt.core.frequencies.coded import Coded, Coder
 from adapt.core.frequencies.key_sample import KeySample
 from adapt.core.frequencies.order import heaviest, key_order
@@ -18,6 +19,7 @@ from adapt.core.lint.clocks import ClockGrid, agreed
 from adapt.core.lint.limits import CLOCKS, OUTLIERS
 from adapt.core.partitioners.key_text import key_to_text
 
+SECOND_US = 1_000_000
 HOUR_US = 3_600_000_000
 MINUTE_US = 60_000_000
 DAY_US = 86_400_000_000
@@ -77,6 +79,7 @@ class BlockObserver:
         return {
             "rows": len(times),
             "type": str(keys.keys.type),
+            "keys": _oddities(keys.keys, first + second),
             "heavy": _packed_halves(keys.keys, first, second),
             "sample": _packed_sample(KeySample.of(keys.keys, first, second)),
             "weights": {
@@ -227,9 +230,18 @@ def shown_key(key: pa.Scalar) -> str | None:
     return text if len(text) <= SHOWN_KEY else f"{text[:SHOWN_KEY]}… ({len(text)} characters)"
 
 
+def _oddities(keys: pa.Array, counts: NDArray[np.int64]) -> dict[str, int]:
+    """Rows without a key, rows whose key is empty, and the bytes of the longest text."""
+    odd = {"null": int(counts[keys.is_null().to_numpy(zero_copy_only=False)].sum()), "empty": 0, "longest": 0}
+    if pa.types.is_integer(keys.type):
+        return odd
+    lengths = pc.fill_null(pc.binary_length(keys), -1).to_numpy(zero_copy_only=False)
+    return odd | {"empty": int(counts[lengths == 0].sum()), "longest": max(int(lengths.max(initial=0)), 0)}
+
+
 def _instants(times: NDArray[np.int64]) -> dict[str, Any]:
     """Rows by instant, and the first and last times; `times` rise."""
-    starts = np.flatnonzero(np.diff(times, prepend=times[0] - 1))
+    starts = _run_starts(times, 1)
     lengths = np.diff(starts, append=len(times))
     return {
         "head": times[: OUTLIERS + 1].tolist(),
@@ -238,11 +250,17 @@ def _instants(times: NDArray[np.int64]) -> dict[str, Any]:
         "most": int(lengths.max()),
         "first_run": int(lengths[0]),
         "last_run": int(lengths[-1]),
-        "whole": {
-            name: int(np.count_nonzero(times % unit == 0))
-            for name, unit in (("second", 1_000_000), ("minute", MINUTE_US), ("hour", HOUR_US), ("day", DAY_US))
-        },
+        "whole": _whole_rows(times),
     }
+
+
+def _whole_rows(times: NDArray[np.int64]) -> dict[str, int]:
+    """Rows at whole seconds, minutes, hours and days."""
+    rows = {}
+    for name, unit in (("second", SECOND_US), ("minute", MINUTE_US), ("hour", HOUR_US), ("day", DAY_US)):
+        times = times[times % unit == 0]  # each is whole in the units before
+        rows[name] = len(times)
+    return rows
 
 
 def _merged_instants(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -264,10 +282,9 @@ def _merged_instants(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _minutes(times: NDArray[np.int64]) -> dict[str, Any]:
     """Rows by minute of the hour, over all rows and in the average hour."""
-    minutes = times // MINUTE_US
-    starts = np.flatnonzero(np.diff(minutes, prepend=minutes[0] - 1))
+    starts = _run_starts(times, MINUTE_US)
     rows = np.diff(starts, append=len(times))
-    met = minutes[starts]
+    met = times[starts] // MINUTE_US
     hours = met // 60
     firsts = np.flatnonzero(np.diff(hours, prepend=hours[0] - 1))
     in_hour = np.add.reduceat(rows, firsts)
@@ -277,6 +294,24 @@ def _minutes(times: NDArray[np.int64]) -> dict[str, Any]:
         "shares": np.bincount(met % 60, shares, 60).tolist(),
         "hours": len(firsts),
     }
+
+
+def _run_starts(times: NDArray[np.int64], unit_us: int) -> NDArray[np.int64]:
+    """Where a new unit begins in times that rise; shape (units that come,)."""
+    starts = np.empty(len(times), np.int64)
+    return starts[: _find_starts(times, unit_us, starts)].copy()
+
+
+@compiled
+def _find_starts(times: NDArray[np.int64], unit_us: int, starts: NDArray[np.int64]) -> int:
+    """The starts of runs, and how many there are."""
+    found, end = 0, np.iinfo(np.int64).min
+    for row in range(len(times)):
+        if row == 0 or times[row] >= end:
+            starts[found] = row
+            found += 1
+            end = (times[row] // unit_us + 1) * unit_us
+    return found
 
 
 def _merged_minutes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

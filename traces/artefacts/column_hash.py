@@ -44,8 +44,10 @@ def value_streams(column: pa.Array) -> tuple[memoryview, memoryview]:
 
     Fixed-width values: one validity byte each, and the values little-endian with null as zero. Text and binary: their
     lengths (-1 for null), and their bytes. Other values are hashed as their text; lists, structs and maps as JSON. The
-    streams of two columns end to end are those of the joined column.
+    streams of two columns end to end are those of the joined column. A dictionary's values are hashed as themselves.
     """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     kind = column.type
     if pa.types.is_timestamp(kind):
         column, kind = column.cast(pa.int64()), pa.int64()

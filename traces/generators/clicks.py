@@ -10,7 +10,7 @@ from adapt.core.synthetic.clicks import PAGES, draw_clicks
 from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import BLOCK_ROWS
-from adapt.traces.generators.steady import check_end, check_steady, keys_of, random_of, start_us, steady_us
+from adapt.traces.generators.steady import check_end, check_steady, coded_keys, random_of, start_us, steady_us
 from adapt.traces.generators.write import write_generated
 from adapt.traces.ingest import Ingested
 from adapt.traces.progress import Progress, silent
@@ -67,7 +67,7 @@ class ClickStream:
         return pa.RecordBatch.from_pydict(
             {
                 "ts": times,
-                "key": keys_of(clicks.users, "u", self.key_type),
+                "key": coded_keys(clicks.users, "u", self.key_type),
                 "item": pa.array(clicks.items),
                 "page": pages.cast(pa.string()),
                 "session": pa.array(first + clicks.sessions),

@@ -19,7 +19,7 @@ from adapt.core.synthetic.rates import RatePath, rate_path
 from adapt.core.synthetic.variation import Variation
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import BLOCK_ROWS
-from adapt.traces.generators.steady import check_end, check_steady, keys_of, random_of, start_us, steady_us
+from adapt.traces.generators.steady import check_end, check_steady, coded_keys, random_of, start_us, steady_us
 from adapt.traces.generators.write import write_generated
 from adapt.traces.ingest import Ingested
 from adapt.traces.progress import Progress, silent
@@ -105,7 +105,7 @@ class KeyedStream:
             ranks = drifted(ranks, times_s, self.keys.domain, variation.drift, self.seed)
         if variation.life:
             ranks = lived(ranks, times_s, self.keys.domain, variation.life, self.seed)
-        return keys_of(ranks, "k", self.key_type)
+        return coded_keys(ranks, "k", self.key_type)
 
     def _carried(self, index: int, times_s: NDArray[np.float64]) -> dict[str, pa.Array]:
         """What rows carry beside key and time."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
+from adapt.core.frequencies.coded import coded_numbers
 from adapt.core.stream import KeyType
 from adapt.traces.generators.write import check_rows
 
@@ -67,6 +68,12 @@ def keys_of(numbers: NDArray[np.int64], letter: str, key_type: KeyType) -> pa.Ar
     text = np.empty(int(offsets[-1]), np.uint8)
     _spell(numbers, ord(letter), offsets, text)
     return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+def coded_keys(numbers: NDArray[np.int64], letter: str, key_type: KeyType) -> pa.DictionaryArray:
+    """As `keys_of`, as a dictionary of the keys that come: each is spelled once."""
+    distinct, codes = coded_numbers(numbers)
+    return pa.DictionaryArray.from_arrays(pa.array(codes), keys_of(distinct, letter, key_type))
 
 
 @compiled

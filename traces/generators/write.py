@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.errors import UsageError
+from adapt.core.frequencies.coded import coded_numbers
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
 from adapt.traces.artefacts.whole import check_folder_free, whole_folder
@@ -16,10 +18,13 @@ from adapt.traces.progress import Progress, watched
 from adapt.traces.rejects import Rejects
 from adapt.traces.session import SparkOptions, spark_failures, spark_session
 from adapt.traces.settle import part_name, settle
-from adapt.traces.tasks import in_tasks
+from adapt.traces.tasks import in_tasks, shared_out
 
 MOST_ROWS = 100_000 * BLOCK_ROWS
 """A part holds one block, and part names have five digits."""
+
+LARGEST_DICTIONARY = 64 << 20
+"""Bytes of a dictionary of keys, above which a row group's further keys are written one by one."""
 
 
 class GeneratedStream(Protocol):
@@ -32,7 +37,8 @@ class GeneratedStream(Protocol):
     def block(self, index: int) -> pa.RecordBatch:
         """Rows index * BLOCK_ROWS and on, `BLOCK_ROWS` of them or what is left, in time order.
 
-        The same rows whichever blocks are made before it, and where; no time is before any of an earlier block.
+        The same rows whichever blocks are made before it, and where; no time is before any of an earlier block. Keys
+        may be a dictionary of those that come in the block: that saves spelling and hashing each row's.
         """
 
 
@@ -68,7 +74,7 @@ def write_generated(
             # in a task too, since what a stream draws by may be large
             rows = stream.block(index)
             times = rows.column("ts").cast(pa.int64())
-            schema = pa.array([rows.schema.serialize().to_pybytes()])
+            schema = pa.array([_written_schema(rows.schema).serialize().to_pybytes()])
             yield pa.RecordBatch.from_pydict({"schema": schema, "first": times[:1], "last": times[-1:]})
 
         def write(index: int) -> Iterator[pa.RecordBatch]:
@@ -84,22 +90,43 @@ def write_generated(
             ).collect()
             span_us = (min(row["first"] for row in ends), max(row["last"] for row in ends))
             profiler = Profiler.over(span_us, stream.rows, pa.ipc.read_schema(pa.py_buffer(ends[0]["schema"])))
-            told = in_tasks(spark, tasks or each, write, "told string").collect()
+            told = in_tasks(spark, tasks or shared_out(spark, len(each)), write, "told string").collect()
         settle(folder, made, Rejects(), lambda _: profiler.merged(row[0] for row in told))
     return open_trace(out)
 
 
 def write_part(rows: pa.RecordBatch, path: Path) -> None:
-    """Write a part of a trace, laid out as those that Spark writes."""
-    pq.write_table(
-        pa.Table.from_batches([rows]),
+    """Write a part of a trace, laid out as those that Spark writes; a dictionary of keys is written as its values."""
+    with pq.ParquetWriter(
         path,
-        compression="zstd",
-        row_group_size=ROW_GROUP_ROWS,
+        rows.schema,
+        # packed differences of random times are as dense as they get
+        compression={name: "none" if name == "ts" else "zstd" for name in rows.schema.names},
         write_page_checksum=True,
         use_dictionary=["key"],
+        dictionary_pagesize_limit=LARGEST_DICTIONARY,
         column_encoding={"ts": "DELTA_BINARY_PACKED"},  # rising times cost little so
-    )
+        write_statistics=[name for name in rows.schema.names if name != "key"],  # any group has small and large keys
+        store_schema=False,  # which would have dictionaries read as such
+    ) as writer:
+        for start in range(0, len(rows), ROW_GROUP_ROWS):
+            writer.write_table(pa.Table.from_batches([_own_dictionary(rows.slice(start, ROW_GROUP_ROWS))]))
+
+
+def _own_dictionary(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows whose dictionary of keys, if they have one, has no keys but theirs."""
+    at, keys = rows.schema.get_field_index("key"), rows.column("key")
+    if not pa.types.is_dictionary(keys.type):
+        return rows
+    used, codes = coded_numbers(keys.indices.to_numpy().astype(np.int64))
+    own = pa.DictionaryArray.from_arrays(pa.array(codes), keys.dictionary.take(pa.array(used)))
+    return rows.set_column(at, rows.schema.field(at), own)
+
+
+def _written_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of rows once written: dictionaries are the type of their values."""
+    kinds = [(field.name, field.type) for field in schema]
+    return pa.schema([(name, kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in kinds])
 
 
 def check_rows(rows: int) -> None:
