@@ -11,7 +11,8 @@ from adapt.core.lint.clocks import ClockGrid
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.finding import SCHEMA, Finding, findings_columns, findings_table
 from adapt.core.lint.judge import RULES, judged
-from adapt.core.lint.observing import BlockObserver, merged_evidence
+from adapt.core.lint.merging import EvidenceMerger
+from adapt.core.lint.observing import BlockObserver
 from adapt.core.table import Table
 from adapt.traces.artefacts.trace import Trace, open_trace, read_pieces
 from adapt.traces.progress import Progress, silent
@@ -100,11 +101,11 @@ def _observed(trace: Trace, progress: Progress) -> dict[str, Any]:
     grid = ClockGrid.over(trace.first_us, trace.last_us)
     names = [name for name in OBSERVED if name in trace.columns]
     blocks = trace.blocks()
-    told = []
+    merger = EvidenceMerger(grid, ARROW_TYPES[trace.key_type], "stream" in names)
     for block in blocks:
         progress("linting", block.index, len(blocks))
         observer = BlockObserver(names, block.first_row, trace.rows // 2, grid)
         for batch in read_pieces(block.pieces, names):
             observer.see(batch)
-        told.append(observer.told())
-    return merged_evidence(told, grid, ARROW_TYPES[trace.key_type], of_streams="stream" in names)
+        merger.add(observer.told())
+    return merger.evidence()

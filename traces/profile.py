@@ -3,8 +3,10 @@
 import hashlib
 import json
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,11 +16,13 @@ from numpy.typing import NDArray
 
 from adapt.core.durations import round_us
 from adapt.core.errors import BadInput
+from adapt.core.frequencies.heavy_sums import HeavySums
 from adapt.core.frequencies.packed import packed_keys, unpacked_keys
 from adapt.core.frequencies.sketches import HeavyKeys, merge_heavy
 from adapt.core.lint.clocks import ClockGrid
 from adapt.core.lint.evidence import LINT
-from adapt.core.lint.observing import BlockObserver, merged_evidence, merged_heavy, merged_sample, shown_key
+from adapt.core.lint.merging import EvidenceMerger, shown_key
+from adapt.core.lint.observing import BlockObserver
 from adapt.traces.artefacts.column_hash import ColumnHasher
 from adapt.traces.artefacts.trace import TraceBlock, read_pieces
 from adapt.traces.progress import Progress, watched
@@ -26,12 +30,15 @@ from adapt.traces.session import spark_failures
 from adapt.traces.tasks import in_tasks
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 MOST_BINS = 600
 KEYS_A_BLOCK = 1000
 RANKS_KEPT = 1000
 KEYS_KEPT = 100
+
+TOLD = "block bigint, told binary"
+"""The schema of what tasks tell of blocks."""
 
 MOST = float(np.finfo(np.float64).max)
 """The largest total that can be written down."""
@@ -81,12 +88,11 @@ def profile_trace(
 
     def work(index: int) -> Iterator[pa.RecordBatch]:
         block = blocks[index]
-        told = profiler.of_block(block.index, block.first_row, read_pieces(block.pieces, schema.names))
-        yield pa.RecordBatch.from_pydict({"told": [told]})
+        yield profiler.told(block.index, block.first_row, read_pieces(block.pieces, schema.names))
 
     with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
         tasks = [[block.index] for block in blocks]
-        return profiler.merged(row[0] for row in in_tasks(spark, tasks, work, "told string").collect())
+        return profiler.collected(in_tasks(spark, tasks, work, TOLD))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +116,8 @@ class Profiler:
         """For a trace of so many rows from the first time to the last."""
         return cls(schema, Grid.over(*span_us), ClockGrid.over(*span_us), rows // 2)
 
-    def of_block(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> str:
-        """The part that a block gives, as text for `merged`.
+    def of_block(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> bytes:
+        """The part that a block gives, packed for `merged`.
 
         Args:
             index: Of the block.
@@ -119,12 +125,22 @@ class Profiler:
             batches: Its rows, in order.
         """
         names = self.schema.names
-        return json.dumps(_block_profile(index, first_row, batches, names, self.grid, self.clock, self.middle))
+        told = _block_profile(index, first_row, batches, names, self.grid, self.clock, self.middle)
+        return zlib.compress(json.dumps(told).encode(), level=1)
 
-    def merged(self, told: Iterable[str]) -> Profile:
-        """The profile of the whole, from what the blocks told, in any order."""
-        blocks = sorted((json.loads(text) for text in told), key=lambda block: int(block["index"]))
-        return _merged_profile(blocks, self.schema, self.grid, self.clock)
+    def told(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+        """As `of_block`, as a row for Spark of the schema `TOLD`."""
+        return pa.RecordBatch.from_pydict({"block": [index], "told": [self.of_block(index, first_row, batches)]})
+
+    def collected(self, told: "DataFrame") -> Profile:
+        """The profile of the whole, from the rows that `told` gave for all blocks."""
+        return self.merged(row["told"] for row in sorted(told.collect(), key=itemgetter("block")))
+
+    def merged(self, told: Iterable[bytes]) -> Profile:
+        """The profile of the whole, from what the blocks gave, in order."""
+        return _merged_profile(
+            (json.loads(zlib.decompress(packed)) for packed in told), self.schema, self.grid, self.clock
+        )
 
 
 def _block_profile(
@@ -180,27 +196,35 @@ def _block_profile(
     }
 
 
-def _merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Grid, clock: ClockGrid) -> Profile:
-    """The profile of the whole from those of its blocks, in order."""
-    columns = [[name, str(schema.field(name).type)] for name in schema.names]
-    rows = sum(block["rows"] for block in told)
-    whole = hashlib.sha256(json.dumps([columns, rows]).encode())
+def _merged_profile(told: Iterable[dict[str, Any]], schema: pa.Schema, grid: Grid, clock: ClockGrid) -> Profile:
+    """The profile of the whole from those of its blocks, in order; one is held at a time."""
+    rows = 0
+    digests: list[bytes] = []
     bins = np.zeros(grid.bins, np.int64)
     totals: dict[str, float] = {}
     missing: dict[str, int] = {}
+    with_streams = "stream" in schema.names
+    lint = EvidenceMerger(clock, schema.field("key").type, with_streams)
+    streams = HeavySums(("rows",))
     for block in told:
-        whole.update(bytes.fromhex(block["digest"]))
+        rows += block["rows"]
+        digests.append(bytes.fromhex(block["digest"]))
         bins[block["bins"][0]] += block["bins"][1]
         for name, value in block["totals"].items():
             totals[name] = totals.get(name, 0.0) + value
         for name, value in block["missing"].items():
             missing[name] = missing.get(name, 0) + value
+        lint.add(block[LINT])
+        if with_streams:
+            names, counts, missed = block["streams"]
+            kind = schema.field("stream").type
+            streams.add(unpacked_keys(names, kind), {"rows": np.array(counts, np.int64)}, missed)
     for name, total in totals.items():
         if not math.isfinite(total):
             raise BadInput(f"the {name} of all rows add up to more than {MOST:g}; give them in a larger unit")
-    seen = [block[LINT] for block in told]
-    key_type = schema.field("key").type
-    heavy, distinct = merged_heavy(seen, key_type), merged_sample(seen).distinct()
+    columns = [[name, str(schema.field(name).type)] for name in schema.names]
+    whole = hashlib.sha256(json.dumps([columns, rows]).encode() + b"".join(digests))
+    heavy, distinct = lint.heavy, lint.sample.distinct()
     peak = int(bins.argmax())
     return Profile(
         whole.hexdigest(),
@@ -215,37 +239,23 @@ def _merged_profile(told: Sequence[dict[str, Any]], schema: pa.Schema, grid: Gri
             ],
             "rank_counts": heavy.counts[:RANKS_KEPT].tolist(),
             "top_missed": heavy.missed,
-            "facts": _facts(seen),
+            "facts": lint.oddities,
             "totals": totals,
             "missing": missing,
-            "streams": _streams(told, schema),
-            LINT: merged_evidence(seen, clock, key_type, of_streams="stream" in schema.names),
+            "streams": _shown(streams) if with_streams else {},
+            LINT: lint.evidence(),
         },
     )
 
 
-def _facts(seen: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """Oddities of keys and times, from what the lint saw of each block."""
-    keys, whole = [block["keys"] for block in seen], [block["instants"]["whole"] for block in seen]
-    return {
-        "null_keys": sum(of["null"] for of in keys),
-        "empty_keys": sum(of["empty"] for of in keys),
-        "longest_key": max(of["longest"] for of in keys),
-        "whole_seconds": sum(of["second"] for of in whole),
-        "whole_minutes": sum(of["minute"] for of in whole),
-    }
-
-
-def _streams(told: Sequence[dict[str, Any]], schema: pa.Schema) -> dict[str, int]:
+def _shown(streams: HeavySums) -> dict[str, int]:
     """Rows of the most frequent streams, by their names as shown."""
-    if "stream" not in schema.names:
-        return {}
-    merged = _merged_heavy([block["streams"] for block in told], schema.field("stream").type)
-    streams: dict[str, int] = {}
-    for name, rows in zip(merged.keys[:KEYS_KEPT], merged.counts, strict=False):
-        shown = shown_key(name) or ("" if name.is_valid else "(null)")
-        streams[shown] = streams.get(shown, 0) + int(rows)
-    return streams
+    names, amounts = streams.done()
+    shown: dict[str, int] = {}
+    for name, rows in zip(names[:KEYS_KEPT], amounts["rows"], strict=False):
+        text = shown_key(name) or ("" if name.is_valid else "(null)")
+        shown[text] = shown.get(text, 0) + int(rows)
+    return shown
 
 
 def _total(held: Sequence[Amounts]) -> float:
@@ -257,9 +267,3 @@ def _packed_heavy(parts: Sequence[HeavyKeys]) -> list[Any]:
     """The heaviest keys of a block, as JSON values."""
     top = merge_heavy(parts).cut(KEYS_A_BLOCK)
     return [packed_keys(top.keys), top.counts.tolist(), top.missed]
-
-
-def _merged_heavy(packed: Sequence[list[Any]], kind: pa.DataType) -> HeavyKeys:
-    return merge_heavy(
-        HeavyKeys(unpacked_keys(keys, kind), np.array(counts, np.int64), missed) for keys, counts, missed in packed
-    )

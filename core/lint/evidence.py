@@ -17,7 +17,7 @@ class Evidence:
 
     Attributes:
         profile: See `adapt.traces.profile`.
-        lint: See `observing.merged_evidence`; `source` in it is what `source_order` tells, or absent.
+        lint: See `merging.EvidenceMerger`; `source` in it is what `source_order` tells, or absent.
     """
 
     profile: Mapping[str, Any]

@@ -1,6 +1,6 @@
 """What the lint judges by, seen in one pass over a trace, block by block; memory grows with a block only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +13,9 @@ from adapt.core.compiled import compiled
 from adapt.core.frequencies.coded import Coded, Coder
 from adapt.core.frequencies.key_sample import KeySample
 from adapt.core.frequencies.order import heaviest, key_order
-from adapt.core.frequencies.packed import packed_keys, unpacked_keys
-from adapt.core.frequencies.sketches import HeavyKeys, merge_heavy
-from adapt.core.lint.clocks import ClockGrid, agreed
+from adapt.core.frequencies.packed import packed_keys
+from adapt.core.lint.clocks import ClockGrid
 from adapt.core.lint.limits import CLOCKS, OUTLIERS
-from adapt.core.partitioners.key_text import key_to_text
 
 SECOND_US = 1_000_000
 HOUR_US = 3_600_000_000
@@ -26,12 +24,6 @@ DAY_US = 86_400_000_000
 
 HEAVY_A_BLOCK = 1000
 """Heaviest keys that a block tells of; see `HeavyKeys` for what that leaves open."""
-
-TOP = 10
-"""The top keys of the first half, looked for among the top keys of the second."""
-
-DRIFT_KEYS = 100
-"""Heaviest keys whose shares in the two halves are compared."""
 
 LARGEST_AMOUNT = 1 << 42
 """A row's cost or size beyond this (50 days, 4 TiB) counts as this, so that a block's sum is an int64."""
@@ -92,49 +84,6 @@ class BlockObserver:
         }
 
 
-def merged_evidence(
-    told: Sequence[Mapping[str, Any]], grid: ClockGrid, key_type: pa.DataType, *, of_streams: bool
-) -> dict[str, Any]:
-    """The evidence of a whole trace from what its blocks tell, in order: plain data, kept in the trace's profile.
-
-    Args:
-        told: What each block told; at least one.
-        grid: As the blocks had it.
-        key_type: Of the trace's keys.
-        of_streams: Whether the trace has a column of streams.
-    """
-    rows = sum(block["rows"] for block in told)
-    sample = merged_sample(told)
-    came, again = sample.again()
-    return {
-        "halves": _halves(told, key_type),
-        "again": {"keys": came, "both": again, "by_chance": sample.again_by_chance(rows // 2 / rows)},
-        "weights": {
-            name: _merged_amounts([block["weights"][name] for block in told], key_type) for name in told[0]["weights"]
-        },
-        "instants": _merged_instants([block["instants"] for block in told]),
-        "minutes": _merged_minutes([block["minutes"] for block in told]),
-        "same_as_before": sum(block["same"] for block in told),
-        "clocks": _merged_clocks([block["activity"] for block in told], grid, key_type, of_streams),
-    }
-
-
-def merged_heavy(told: Sequence[Mapping[str, Any]], key_type: pa.DataType) -> HeavyKeys:
-    """The heaviest keys of all blocks."""
-    return merge_heavy(
-        HeavyKeys(unpacked_keys(keys, key_type), np.array(first, np.int64) + np.array(second, np.int64), missed)
-        for keys, first, second, missed in (block["heavy"] for block in told)
-    )
-
-
-def merged_sample(told: Sequence[Mapping[str, Any]]) -> KeySample:
-    """The sample of keys of all blocks."""
-    merged = _unpacked_sample(told[0]["sample"])
-    for block in told[1:]:
-        merged = merged.merged(_unpacked_sample(block["sample"]))
-    return merged
-
-
 def _whole(column: pa.Array) -> NDArray[np.int64]:
     """Amounts as whole numbers, missing ones as 0."""
     values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
@@ -152,35 +101,12 @@ def _packed_halves(keys: pa.Array, first: NDArray[np.int64], second: NDArray[np.
     return [packed_keys(keys.take(pa.array(kept))), first[kept].tolist(), second[kept].tolist(), missed]
 
 
-def _halves(told: Sequence[Mapping[str, Any]], key_type: pa.DataType) -> dict[str, Any]:
-    """The heaviest keys in each half, without their names: those stand in the profile, in the same order."""
-    parts = [block["heavy"] for block in told]
-    table = pa.table(
-        {
-            "key": pa.concat_arrays([unpacked_keys(part[0], key_type) for part in parts]),
-            "first": np.concatenate([np.array(part[1], np.int64) for part in parts]),
-            "second": np.concatenate([np.array(part[2], np.int64) for part in parts]),
-        }
-    )
-    summed = table.group_by("key", use_threads=False).aggregate([("first", "sum"), ("second", "sum")])
-    keys = summed["key"].combine_chunks()
-    first = summed["first_sum"].combine_chunks().to_numpy()
-    second = summed["second_sum"].combine_chunks().to_numpy()
-    order = key_order(keys, first + second)[:DRIFT_KEYS]
-    tops = [set(key_order(keys, counts)[: min(TOP, int((counts > 0).sum()))].tolist()) for counts in (first, second)]
-    return {
-        "first": first[order].tolist(),
-        "second": second[order].tolist(),
-        "tops": [len(tops[0]), len(tops[0] & tops[1])],
-        "missed": sum(part[3] for part in parts),
-    }
-
-
 def _packed_sample(sample: KeySample) -> list[Any]:
     return [[f"{value:x}" for value in sample.hashes.tolist()], sample.first.tolist(), sample.second.tolist()]
 
 
-def _unpacked_sample(packed: Sequence[Any]) -> KeySample:
+def unpacked_sample(packed: Sequence[Any]) -> KeySample:
+    """The sample of keys that a block told."""
     hashes = np.array([int(value, 16) for value in packed[0]], np.uint64)
     return KeySample(hashes, np.array(packed[1], np.int64), np.array(packed[2], np.int64))
 
@@ -193,41 +119,6 @@ def _packed_amounts(keys: Coded, amounts: NDArray[np.int64]) -> list[Any]:
     missed = int(sums[dropped[0]]) if len(dropped) else 0
     rows = keys.counts()[kept]
     return [packed_keys(keys.keys.take(pa.array(kept))), sums[kept].tolist(), rows.tolist(), missed, int(sums.sum())]
-
-
-def _merged_amounts(parts: Sequence[Sequence[Any]], key_type: pa.DataType) -> dict[str, Any]:
-    """The heaviest key by an amount: its name as shown, its amount, its rows and those of all keys heavier by rows."""
-    by_amount, by_rows = (
-        merge_heavy(
-            HeavyKeys(unpacked_keys(part[0], key_type), np.array(part[at], np.int64), part[3]) for part in parts
-        )
-        for at in (1, 2)
-    )
-    key = by_amount.keys[0]
-    rows = by_rows.counts[pc.index(by_rows.keys, key).as_py()] if key.is_valid else _rows_of_null(by_rows)
-    return {
-        "key": shown_key(key),
-        "amount": int(by_amount.counts[0]),
-        "rows": int(rows),
-        "total": sum(part[4] for part in parts),
-        "missed": by_amount.missed,
-    }
-
-
-def _rows_of_null(heavy: HeavyKeys) -> int:
-    return int(heavy.counts[heavy.keys.is_null().to_numpy(zero_copy_only=False)].sum())
-
-
-SHOWN_KEY = 200
-"""Characters of a key that are kept, so that what is kept stays small whatever the keys."""
-
-
-def shown_key(key: pa.Scalar) -> str | None:
-    """A key as text, cut short and saying so; null stays null."""
-    if not key.is_valid:
-        return None
-    text = key_to_text(key.as_py())
-    return text if len(text) <= SHOWN_KEY else f"{text[:SHOWN_KEY]}… ({len(text)} characters)"
 
 
 def _oddities(keys: pa.Array, counts: NDArray[np.int64]) -> dict[str, int]:
@@ -261,23 +152,6 @@ def _whole_rows(times: NDArray[np.int64]) -> dict[str, int]:
         times = times[times % unit == 0]  # each is whole in the units before
         rows[name] = len(times)
     return rows
-
-
-def _merged_instants(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    distinct, most, run, last = 0, 0, 0, None
-    for part in parts:
-        goes_on = last == part["head"][0]
-        distinct += part["distinct"] - goes_on
-        most = max(most, part["most"], part["first_run"] + (run if goes_on else 0))
-        run = part["last_run"] + (run if goes_on and part["distinct"] == 1 else 0)
-        last = part["tail"][-1]
-    return {
-        "head": [time for part in parts for time in part["head"]][: OUTLIERS + 1],
-        "tail": [time for part in parts for time in part["tail"]][-OUTLIERS - 1 :],
-        "distinct": distinct,
-        "most": most,
-        "whole": {name: sum(part["whole"][name] for part in parts) for name in parts[0]["whole"]},
-    }
 
 
 def _minutes(times: NDArray[np.int64]) -> dict[str, Any]:
@@ -314,17 +188,6 @@ def _find_starts(times: NDArray[np.int64], unit_us: int, starts: NDArray[np.int6
     return found
 
 
-def _merged_minutes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """An hour that two blocks share counts as two."""
-    hours = sum(part["hours"] for part in parts)
-    shares = np.sum([part["shares"] for part in parts], axis=0) / hours
-    return {
-        "rows": np.sum([part["rows"] for part in parts], axis=0).tolist(),
-        "shares": shares.tolist(),
-        "hours": hours,
-    }
-
-
 def _activity(streams: Coded, times: NDArray[np.int64], grid: ClockGrid) -> list[Any]:
     """Rows by bin of the busiest streams: name, bins that have rows, and these."""
     bins = (times - grid.start_us) // grid.width_us
@@ -336,23 +199,3 @@ def _activity(streams: Coded, times: NDArray[np.int64], grid: ClockGrid) -> list
         met, rows = np.unique(of_stream, return_counts=True)
         told.append([met.tolist(), rows.tolist()])
     return [packed_keys(streams.keys.take(pa.array(order))), told]
-
-
-def _merged_clocks(
-    parts: Sequence[Sequence[Any] | None], grid: ClockGrid, key_type: pa.DataType, of_streams: bool
-) -> dict[str, Any] | None:
-    if any(part is None for part in parts):
-        return None
-    activity: dict[Any, NDArray[np.int64]] = {}
-    for part in parts:
-        assert part is not None
-        for name, (bins, rows) in zip(*part, strict=True):
-            held = activity.setdefault(name, np.zeros(grid.bins, np.int64))
-            held[np.array(bins, np.int64)] += np.array(rows, np.int64)
-    if not of_streams and len(activity) > CLOCKS:
-        return None
-    packed = sorted(activity, key=lambda name: (-int(activity[name].sum()), str(name)))[:CLOCKS]
-    kind = pa.string() if of_streams else key_type
-    names = [shown_key(unpacked_keys([name], kind)[0]) or "(null)" for name in packed]
-    told = agreed(names, [activity[name] for name in packed], grid)
-    return {"of": "stream" if of_streams else "key", **told}

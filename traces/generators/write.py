@@ -13,7 +13,7 @@ from adapt.core.frequencies.coded import coded_numbers
 from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.artefacts.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
 from adapt.traces.artefacts.whole import check_folder_free, whole_folder
-from adapt.traces.profile import Profiler
+from adapt.traces.profile import TOLD, Profiler
 from adapt.traces.progress import Progress, watched
 from adapt.traces.rejects import Rejects
 from adapt.traces.session import SparkOptions, spark_failures, spark_session
@@ -82,7 +82,7 @@ def write_generated(
             write_part(rows, folder / part_name(index))
             # seen as it would be read again, a row group at a time
             groups = (rows.slice(start, ROW_GROUP_ROWS) for start in range(0, len(rows), ROW_GROUP_ROWS))
-            yield pa.RecordBatch.from_pydict({"told": [profiler.of_block(index, index * BLOCK_ROWS, groups)]})
+            yield profiler.told(index, index * BLOCK_ROWS, groups)
 
         with spark_failures("generating"), watched(spark, "generating", progress):
             ends = in_tasks(
@@ -90,8 +90,9 @@ def write_generated(
             ).collect()
             span_us = (min(row["first"] for row in ends), max(row["last"] for row in ends))
             profiler = Profiler.over(span_us, stream.rows, pa.ipc.read_schema(pa.py_buffer(ends[0]["schema"])))
-            told = in_tasks(spark, tasks or shared_out(spark, len(each)), write, "told string").collect()
-        settle(folder, made, Rejects(), lambda _: profiler.merged(row[0] for row in told))
+            told = in_tasks(spark, tasks or shared_out(spark, len(each)), write, TOLD)
+            profile = profiler.collected(told)
+        settle(folder, made, Rejects(), lambda _: profile)
     return open_trace(out)
 
 

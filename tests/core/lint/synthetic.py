@@ -11,7 +11,8 @@ from adapt.core.lint.clocks import ClockGrid
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.finding import Finding
 from adapt.core.lint.judge import judged
-from adapt.core.lint.observing import BlockObserver, merged_evidence, merged_heavy, merged_sample, shown_key
+from adapt.core.lint.merging import EvidenceMerger, shown_key
+from adapt.core.lint.observing import BlockObserver
 from adapt.core.lint.source_order import source_evidence
 
 HOUR_US = 3_600_000_000
@@ -47,7 +48,7 @@ def profile(
     table = pa.table({**columns, "ts": pa.array(columns["ts"], pa.timestamp("us", "UTC"))})
     rows = table.num_rows
     grid = ClockGrid.over(int(times.min()), int(times.max()))
-    told = []
+    merger = EvidenceMerger(grid, table.schema.field("key").type, "stream" in trace)
     edges = np.linspace(0, rows, blocks + 1).astype(int)
     for first, end in pairwise(edges):
         if first == end:
@@ -55,16 +56,14 @@ def profile(
         observer = BlockObserver(table.column_names, int(first), rows // 2, grid)
         for batch in table.slice(first, end - first).combine_chunks().to_batches(max_chunksize=3000):
             observer.see(batch)
-        told.append(json.loads(json.dumps(observer.told())))
-    key_type = table.schema.field("key").type
-    heavy = merged_heavy(told, key_type)
-    lint = merged_evidence(told, grid, key_type, of_streams="stream" in trace)
+        merger.add(json.loads(json.dumps(observer.told())))
+    heavy, lint = merger.heavy, merger.evidence()
     number = np.arange(rows) if line is None else line
     hashes = np.unique(np.asarray(trace["key"], object).astype(str), return_inverse=True)[1]
     lint["source"] = source_evidence(np.zeros(rows, int) if file is None else file, number, times, hashes)
     return {
         "rows": rows,
-        "distinct_keys": merged_sample(told).distinct().estimate(),
+        "distinct_keys": merger.sample.distinct().estimate(),
         "top_keys": [[shown_key(key), int(n)] for key, n in zip(heavy.keys[:100], heavy.counts, strict=False)],
         "rank_counts": heavy.counts[:1000].tolist(),
         "top_missed": heavy.missed,

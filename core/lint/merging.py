@@ -1,0 +1,232 @@
+"""The evidence of a trace from what its blocks tell, block after block: memory does not grow with their number."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.frequencies.heavy_sums import HeavySums
+from adapt.core.frequencies.key_sample import KeySample
+from adapt.core.frequencies.order import key_order
+from adapt.core.frequencies.packed import unpacked_keys
+from adapt.core.frequencies.sketches import HeavyKeys
+from adapt.core.lint.clocks import ClockGrid, agreed
+from adapt.core.lint.limits import CLOCKS, OUTLIERS
+from adapt.core.lint.observing import unpacked_sample
+from adapt.core.partitioners.key_text import key_to_text
+
+TOP = 10
+"""The top keys of the first half, looked for among the top keys of the second."""
+
+DRIFT_KEYS = 100
+"""Heaviest keys whose shares in the two halves are compared."""
+
+SHOWN_KEY = 200
+"""Characters of a key that are kept, so that what is kept stays small whatever the keys."""
+
+
+def shown_key(key: pa.Scalar) -> str | None:
+    """A key as text, cut short and saying so; null stays null."""
+    if not key.is_valid:
+        return None
+    text = key_to_text(key.as_py())
+    return text if len(text) <= SHOWN_KEY else f"{text[:SHOWN_KEY]}… ({len(text)} characters)"
+
+
+@dataclass(slots=True)
+class EvidenceMerger:
+    """Takes what `BlockObserver` told of each block, in order; at least one.
+
+    Attributes:
+        grid: As the blocks had it.
+        key_type: Of the trace's keys.
+        of_streams: Whether the trace has a column of streams.
+    """
+
+    grid: ClockGrid
+    key_type: pa.DataType
+    of_streams: bool
+    _rows: int = 0
+    _same: int = 0
+    _odd: dict[str, int] = field(default_factory=lambda: {"null": 0, "empty": 0, "longest": 0})
+    _keys: HeavySums = field(default_factory=lambda: HeavySums(("first", "second"), weighing=2))
+    _sample: KeySample | None = None
+    _weights: dict[str, "_Weight"] = field(default_factory=dict)
+    _instants: "_Instants" = field(default_factory=lambda: _Instants())
+    _minutes: "_Minutes" = field(default_factory=lambda: _Minutes())
+    _activity: dict[Any, NDArray[np.int64]] | None = field(default_factory=dict)
+
+    def add(self, told: Mapping[str, Any]) -> None:
+        """Take the next block."""
+        self._rows += told["rows"]
+        self._same += told["same"]
+        odd = told["keys"]
+        self._odd = {
+            "null": self._odd["null"] + odd["null"],
+            "empty": self._odd["empty"] + odd["empty"],
+            "longest": max(self._odd["longest"], odd["longest"]),
+        }
+        keys, first, second, missed = told["heavy"]
+        halves = {"first": np.array(first, np.int64), "second": np.array(second, np.int64)}
+        self._keys.add(unpacked_keys(keys, self.key_type), halves, missed)
+        sample = unpacked_sample(told["sample"])
+        self._sample = sample if self._sample is None else self._sample.merged(sample)
+        for name, part in told["weights"].items():
+            self._weights.setdefault(name, _Weight(self.key_type)).add(part)
+        self._instants.add(told["instants"])
+        self._minutes.add(told["minutes"])
+        self._add_activity(told["activity"])
+
+    @property
+    def heavy(self) -> HeavyKeys:
+        """The heaviest keys, by falling count."""
+        keys, halves = self._keys.done()
+        return HeavyKeys(keys, halves["first"] + halves["second"], self._keys.missed)
+
+    @property
+    def sample(self) -> KeySample:
+        """The sample of keys.
+
+        Raises:
+            ValueError: no block was taken.
+        """
+        if self._sample is None:
+            raise ValueError("there are no blocks")
+        return self._sample
+
+    @property
+    def oddities(self) -> dict[str, int]:
+        """Rows without a key and with an empty one, the bytes of the longest, and rows at whole seconds and minutes."""
+        whole = self._instants.whole
+        return {
+            "null_keys": self._odd["null"],
+            "empty_keys": self._odd["empty"],
+            "longest_key": self._odd["longest"],
+            "whole_seconds": whole["second"],
+            "whole_minutes": whole["minute"],
+        }
+
+    def evidence(self) -> dict[str, Any]:
+        """All of it as plain data, kept in the trace's profile."""
+        came, again = self.sample.again()
+        by_chance = self.sample.again_by_chance(self._rows // 2 / self._rows)
+        return {
+            "halves": self._halves(),
+            "again": {"keys": came, "both": again, "by_chance": by_chance},
+            "weights": {name: weight.told() for name, weight in self._weights.items()},
+            "instants": self._instants.told(),
+            "minutes": self._minutes.told(),
+            "same_as_before": self._same,
+            "clocks": self._clocks(),
+        }
+
+    def _halves(self) -> dict[str, Any]:
+        """The heaviest keys in each half, without their names: those stand in the profile, in the same order."""
+        keys, halves = self._keys.done()
+        tops = [
+            set(key_order(keys, counts)[: min(TOP, int((counts > 0).sum()))].tolist()) for counts in halves.values()
+        ]
+        return {
+            "first": halves["first"][:DRIFT_KEYS].tolist(),
+            "second": halves["second"][:DRIFT_KEYS].tolist(),
+            "tops": [len(tops[0]), len(tops[0] & tops[1])],
+            "missed": self._keys.missed,
+        }
+
+    def _add_activity(self, told: Sequence[Any] | None) -> None:
+        """Rows by bin of the streams, or of the keys while these are few; None once they are not."""
+        if told is None or self._activity is None:
+            self._activity = None
+            return
+        for name, (bins, rows) in zip(*told, strict=True):
+            held = self._activity.setdefault(name, np.zeros(self.grid.bins, np.int64))
+            held[np.array(bins, np.int64)] += np.array(rows, np.int64)
+        if not self.of_streams and len(self._activity) > CLOCKS:
+            self._activity = None
+
+    def _clocks(self) -> dict[str, Any] | None:
+        activity = self._activity
+        if activity is None:
+            return None
+        packed = sorted(activity, key=lambda name: (-int(activity[name].sum()), str(name)))[:CLOCKS]
+        kind = pa.string() if self.of_streams else self.key_type
+        names = [shown_key(unpacked_keys([name], kind)[0]) or "(null)" for name in packed]
+        told = agreed(names, [activity[name] for name in packed], self.grid)
+        return {"of": "stream" if self.of_streams else "key", **told}
+
+
+@dataclass(slots=True)
+class _Weight:
+    """The keys that are heaviest by an amount, with their rows."""
+
+    key_type: pa.DataType
+    total: int = 0
+    sums: HeavySums = field(default_factory=lambda: HeavySums(("amount", "rows")))
+
+    def add(self, part: Sequence[Any]) -> None:
+        keys, amounts, rows, missed, total = part
+        told = {"amount": np.array(amounts, np.int64), "rows": np.array(rows, np.int64)}
+        self.sums.add(unpacked_keys(keys, self.key_type), told, missed)
+        self.total += total
+
+    def told(self) -> dict[str, Any]:
+        """The heaviest key by the amount: its name as shown, its amount, its rows; and the total of all keys."""
+        keys, amounts = self.sums.done()
+        return {
+            "key": shown_key(keys[0]),
+            "amount": int(amounts["amount"][0]),
+            "rows": int(amounts["rows"][0]),
+            "total": self.total,
+            "missed": self.sums.missed,
+        }
+
+
+@dataclass(slots=True)
+class _Instants:
+    """Rows by instant, and the first and last times."""
+
+    head: list[int] = field(default_factory=list)
+    tail: list[int] = field(default_factory=list)
+    distinct: int = 0
+    most: int = 0
+    whole: dict[str, int] = field(default_factory=dict)
+    run: int = 0
+    """Rows of the last instant so far."""
+
+    def add(self, part: Mapping[str, Any]) -> None:
+        goes_on = bool(self.tail) and self.tail[-1] == part["head"][0]
+        self.distinct += part["distinct"] - goes_on
+        self.most = max(self.most, part["most"], part["first_run"] + (self.run if goes_on else 0))
+        self.run = part["last_run"] + (self.run if goes_on and part["distinct"] == 1 else 0)
+        self.head = (self.head + part["head"])[: OUTLIERS + 1]
+        self.tail = (self.tail + part["tail"])[-OUTLIERS - 1 :]
+        self.whole = {name: self.whole.get(name, 0) + rows for name, rows in part["whole"].items()}
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "head": self.head,
+            "tail": self.tail,
+            "distinct": self.distinct,
+            "most": self.most,
+            "whole": self.whole,
+        }
+
+
+@dataclass(slots=True)
+class _Minutes:
+    """Rows by minute of the hour; an hour that two blocks share counts as two."""
+
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(60, np.int64))
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(60))
+    hours: int = 0
+
+    def add(self, part: Mapping[str, Any]) -> None:
+        self.rows = self.rows + np.array(part["rows"], np.int64)
+        self.shares = self.shares + np.array(part["shares"])
+        self.hours += part["hours"]
+
+    def told(self) -> dict[str, Any]:
+        return {"rows": self.rows.tolist(), "shares": (self.shares / self.hours).tolist(), "hours": self.hours}
