@@ -59,6 +59,15 @@ class AvroFiles:
     types: dict[str, pa.DataType]
     times: ClassVar[dict[str, str]] = {}
 
+    def columns_of(self, file: SourceFile) -> tuple[str, ...]:
+        """The fields of one file.
+
+        Raises:
+            BadInput: it is damaged.
+        """
+        with _reading(file), open(file.path, "rb") as stream:
+            return tuple(_kinds(header_of(stream).schema))
+
     def cut(self, at: int, file: SourceFile) -> list[Block]:
         """The blocks of one source file, whole blocks of Avro each, and the number of the first record of each."""
         blocks = []

@@ -101,6 +101,8 @@ class Source:
         elif isinstance(form, RecordFormat):
             forms = (self._by_file.get(at, form) for at in range(len(self.files)))
             lacks = (file for file, each in zip(self.files, forms, strict=True) if name not in each.columns)
+        elif form is not None:
+            lacks = (file for file in self.files if name not in form.columns_of(file))
         else:
             return None
         return next(lacks, None)

@@ -135,6 +135,16 @@ def test_files_of_several_schemas_have_the_fields_of_all(tmp_path):
     ]
 
 
+def test_the_file_that_lacks_a_field_is_named(opened, tmp_path):
+    written(tmp_path / "a.avro", CLICKS[:2])
+    other = {"type": "record", "name": "Other", "fields": [{"name": "user", "type": "string"}]}
+    written(tmp_path / "b.avro", [{"user": "x"}], other)
+    source = opened(tmp_path)
+    assert source.without("n").label.endswith("b.avro")
+    assert source.without("user") is None
+    assert source.without("no field") is None
+
+
 def test_a_field_of_two_types_is_refused_by_both_files(tmp_path):
     written(tmp_path / "a.avro", CLICKS[:1])
     other = {"type": "record", "name": "Other", "fields": [{"name": "n", "type": "string"}]}
