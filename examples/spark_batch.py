@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from visits import predicted_rows, show, visits
 
 from adapt.core.exports.names import Target
 from adapt.core.frequencies.exact import count_keys, frequencies_of
@@ -28,14 +28,6 @@ from adapt.traces.deploying import export_plan
 from adapt.traces.session import SparkOptions, spark_session
 
 CHANNELS = 6
-ROWS = 10_000
-
-
-def visits(rows: int = ROWS, seed: int = 1) -> pa.Table:
-    """A skewed stream: a user and the bytes of a visit; one visit in a hundred has no user."""
-    chance = np.random.default_rng(seed)
-    users = [None if row % 100 == 99 else f"user{rank % 300}" for row, rank in enumerate(chance.zipf(1.3, rows))]
-    return pa.table({"user": pa.array(users, pa.string()), "bytes": chance.integers(1, 5_000, rows)})
 
 
 def export(users: pa.ChunkedArray, folder: Path) -> Plan:
@@ -43,20 +35,6 @@ def export(users: pa.ChunkedArray, folder: Path) -> Plan:
     plan = build_plan(frequencies_of(count_keys(users)), Scheme.HYBRID, CHANNELS, hash=HashName.XXHASH64)
     export_plan(plan, Target.SPARK, folder, Provenance("examples/spark_batch.py"))
     return plan
-
-
-def predicted_rows(plan: Plan, users: pa.ChunkedArray) -> list[int]:
-    """The rows of each partition as the plan has them, without Spark."""
-    return np.bincount(plan.partitioner().channels_of(users), minlength=plan.channels).tolist()
-
-
-def show(predicted: list[int], actual: list[int]) -> bool:
-    """Print both; whether they are the same."""
-    print("partition  predicted   actual")
-    for partition, (foreseen, found) in enumerate(zip(predicted, actual, strict=True)):
-        print(f"{partition:9}  {foreseen:9,}  {found:7,}")
-    print("predicted equals actual on every partition" if predicted == actual else "THE PLAN WAS NOT FOLLOWED")
-    return predicted == actual
 
 
 def job(spark: SparkSession, folder: Path) -> bool:

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from spark_batch import CHANNELS, export, predicted_rows, show, visits
+from spark_batch import CHANNELS, export
+from visits import predicted_rows, show, visits
 
 from adapt.traces.deploy.spark import SparkPlan
 from adapt.traces.session import SparkOptions, spark_session

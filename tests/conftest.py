@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,3 +124,18 @@ class InProcess:
 def adapt(capsys: pytest.CaptureFixture[str]) -> InProcess:
     """Runs command lines in this process; work on Spark needs the fixture `spark` beside it."""
     return InProcess(capsys)
+
+
+@pytest.fixture(scope="session")
+def flink_jar() -> Path:
+    """Flink's jar: that which the environment names, or that of an installed package; nothing is ever fetched."""
+    if named := os.environ.get("ADAPT_FLINK_JAR"):
+        assert Path(named).is_file(), f"ADAPT_FLINK_JAR names {named}, which is no file"
+        return Path(named).absolute()
+    package = find_spec("pyflink")
+    folders = [Path(folder) / "lib" for folder in package.submodule_search_locations or ()] if package else []
+    found = next((jar for folder in folders for jar in sorted(folder.glob("flink-dist*.jar"))), None)
+    return found or pytest.skip(
+        "Flink's jar is not there; set ADAPT_FLINK_JAR to the flink-dist jar that PyPI's apache-flink-libraries carries"
+        " (some 330 MB: pip download --no-deps apache-flink-libraries, then unzip pyflink/lib/flink-dist-*.jar of it)"
+    )

@@ -15,6 +15,9 @@ from adapt.traces.artefacts.disk import remove_tree
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 FOLLOWED = "predicted equals actual on every partition"
 CLUSTER = "local-cluster[2,1,1024]"
+needs_a_compiler = pytest.mark.skipif(
+    shutil.which("javac") is None, reason="no javac on PATH: the exported Java classes need a JDK, 17 or later"
+)
 
 
 def example(name, monkeypatch):
@@ -40,9 +43,23 @@ def test_state_of_a_stream_lies_where_the_plan_foresaw_before_and_after_a_restar
     assert said[-1] == FOLLOWED
 
 
+@needs_a_compiler
+def test_exported_classes_give_the_hash_codes_that_flink_takes_to_the_plan_s_subtasks(capsys, monkeypatch):
+    assert example("flink_job.py", monkeypatch)["main"]("") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said.count("predicted equals actual on every subtask") == 2  # at the plan's parallelism, and rescaled
+
+
+@needs_a_compiler
+def test_state_of_a_flink_job_lies_where_the_plan_foresaw_also_when_it_is_rescaled(flink_jar, capsys, monkeypatch):
+    assert example("flink_job.py", monkeypatch)["main"](str(flink_jar)) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said.count("predicted equals actual on every subtask") == 5
+    assert said.count("counts of all users right: True") == 2
+
+
+@needs_a_compiler
 def test_java_and_adapt_route_alike():
-    if shutil.which("javac") is None:
-        pytest.skip("no JDK on PATH: the reader needs its compiler")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     script = [str(EXAMPLES / "java" / "route.sh")]
     told = subprocess.run(script, capture_output=True, text=True, check=False, env=os.environ | {"PATH": path})

@@ -4,12 +4,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.util.*;
 
-/** Says for each key its key group, and the number whose hash Flink takes there. Reads what adapt exports for Flink. */
+/** Says for each key its key group, and a hash code that Flink takes there. Reads what adapt exports for Flink. */
 public class FlinkGroups {
   private final PlanReader plan;
   private final Map<String, Integer> explicit = new HashMap<>(); // by the bytes in hex, or null
   private final Map<String, String> fields = new HashMap<>();
-  private final int[] routes;
   private final long channels, groups;
 
   public FlinkGroups(Path folder) throws IOException {
@@ -22,20 +21,31 @@ public class FlinkGroups {
       if (words[0].equals("key")) explicit.put(words[2], Integer.valueOf(words[1]));
       else fields.put(words[0], line.substring(words[0].length() + 1));
     }
-    routes = Arrays.stream(fields.get("routes").split(" ")).mapToInt(Integer::parseInt).toArray();
     channels = Long.parseLong(fields.get("channels"));
     groups = Long.parseLong(fields.get("max_parallelism"));
   }
 
-  /** A key (String or Long, as the plan has them) as one that Flink puts into its group. */
+  /** A key (String, Long or byte[], as the plan has them) as one that Flink puts into its group. */
   public PlacedKey place(Object key) {
-    if (key == null) return new PlacedKey(null, routes[group(null, 0)]);
-    byte[] bytes = key instanceof Long number ? little(number) : ((String) key).getBytes(StandardCharsets.UTF_8);
-    return new PlacedKey(key.toString(), routes[group(bytes, key.hashCode())]);
+    if (key == null) return placed(null, null, 0);
+    if (key instanceof byte[] raw) return placed(HexFormat.of().formatHex(raw), raw, Arrays.hashCode(raw));
+    if (key instanceof Long number) return placed(number.toString(), little(number), number.hashCode());
+    String text = (String) key;
+    return placed(text, text.getBytes(StandardCharsets.UTF_8), text.hashCode());
+  }
+
+  private PlacedKey placed(String text, byte[] key, int hashCode) {
+    return new PlacedKey(text, route(group(key, hashCode), hashCode));
+  }
+
+  /** A hash code that Flink's own hash takes to the group; keys share the codes evenly, since state is found by them. */
+  private int route(int group, int hashCode) {
+    long turns = (Integer.MAX_VALUE - group) / groups + 1; // numbers that are the group modulo the groups
+    return unmix((int) (group + mix(mix(hashCode)) % turns * groups));
   }
 
   /** The key group of a key, by its bytes as plans hash them and by its hash code in Java. */
-  int group(byte[] key, int hashCode) {
+  private int group(byte[] key, int hashCode) {
     Integer known = explicit.get(key == null ? "null" : HexFormat.of().formatHex(key));
     if (known != null) return known;
     long channel = plan.channel(key), start = start(channel), width = start(channel + 1) - start;
@@ -57,15 +67,25 @@ public class FlinkGroups {
     return h == Integer.MIN_VALUE ? 0 : Math.abs(h);
   }
 
+  private static int unmix(int h) { // the code that mix takes to a number from 0 up: its steps back, by inverse factors
+    h = (h ^ h >>> 16) * 0x7ED1B41D;
+    h = (h ^ h >>> 13 ^ h >>> 26) * 0xA5CB9243;
+    h = ((h ^ h >>> 16 ^ 4) - 0xE6546B64) * 0xCCCCCCCD;
+    return Integer.rotateRight(Integer.rotateRight(h, 13) * 0x56ED309B, 15) * 0xDEE13BB1;
+  }
+
   public static void main(String[] folder) throws IOException {
     FlinkGroups groups = new FlinkGroups(Path.of(folder[0]));
-    boolean numbers = groups.fields.get("key_type").equals("int64");
+    String type = groups.fields.get("key_type");
     for (String line : new BufferedReader(new InputStreamReader(System.in)).lines().toList()) {
       byte[] bytes = line.equals("null") ? null : HexFormat.of().parseHex(line);
-      Object key = null;
-      if (bytes != null && numbers) key = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getLong();
-      if (bytes != null && !numbers) key = new String(bytes, StandardCharsets.UTF_8);
-      System.out.println(groups.group(bytes, Objects.hashCode(key)) + "\t" + groups.place(key).route);
+      Object key = bytes == null ? null : switch (type) {
+        case "int64" -> ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getLong();
+        case "string" -> new String(bytes, StandardCharsets.UTF_8);
+        default -> bytes;
+      };
+      int route = groups.place(key).route;
+      System.out.println(mix(route) % groups.groups + "\t" + route);
     }
   }
 }

@@ -1,6 +1,6 @@
 /** A key that Flink puts into the key group of the plan: its hash code is the route, and it equals its key's equals. */
 public class PlacedKey {
-  public String key; // text, or an integer in decimal; null is a key of its own
+  public String key; // text, an integer in decimal, or bytes in hex; null is a key of its own
   public int route;
 
   public PlacedKey() {} // Flink makes keys so

@@ -1,8 +1,4 @@
-"""The flink scheme against Flink's own class, where its jar is at hand; nothing is ever fetched for it."""
-
-import os
-from importlib.util import find_spec
-from pathlib import Path
+"""The flink scheme against Flink's own class, where its jar is at hand."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,37 +7,19 @@ import pytest
 from adapt.core.partitioners.flink import FlinkPartitioner
 from adapt.core.partitioners.key_groups import default_max_parallelism
 
-VARIABLE = "ADAPT_FLINK_JAR"
-HOW_TO_GET_IT = (
-    f"Flink's jar is not there; set {VARIABLE} to the flink-dist jar that PyPI's apache-flink-libraries carries (some"
-    " 330 MB: pip download --no-deps apache-flink-libraries, then unzip pyflink/lib/flink-dist-*.jar out of the wheel)"
-)
 KEYS = 2_000
 """Of each kind."""
 SHAPES = ((1, 128), (7, 128), (16, 128), (100, 128), (128, 128), (10, 32_768), (1_000, 32_768))
 """Subtasks and key groups."""
 
 
-def jar() -> Path | None:
-    """The jar that the environment names, or that of an installed package."""
-    if named := os.environ.get(VARIABLE):
-        return Path(named)
-    package = find_spec("pyflink")
-    folders = [Path(folder) / "lib" for folder in package.submodule_search_locations or ()] if package else []
-    return next((found for folder in folders for found in sorted(folder.glob("flink-dist*.jar"))), None)
-
-
 @pytest.fixture(scope="module")
-def flink(request):
+def flink(flink_jar, spark):
     """Places Java objects with Flink's `KeyGroupRangeAssignment`, loaded beside Spark's own classes."""
-    found = jar()
-    if found is None:
-        pytest.skip(HOW_TO_GET_IT)
-    assert found.is_file(), f"{VARIABLE} names {found}, which is no file"
-    context = request.getfixturevalue("spark").sparkContext
+    context = spark.sparkContext
     jvm, gateway = context._jvm, context._gateway
     urls = gateway.new_array(jvm.java.net.URL, 1)
-    urls[0] = jvm.java.net.URI(found.absolute().as_uri()).toURL()
+    urls[0] = jvm.java.net.URI(flink_jar.as_uri()).toURL()
     loader = jvm.java.net.URLClassLoader(urls)
     assignment = loader.loadClass("org.apache.flink.runtime.state.KeyGroupRangeAssignment")
     arguments = gateway.new_array(jvm.java.lang.Class, 3)

@@ -13,6 +13,7 @@ from adapt.core.errors import BadInput
 from adapt.core.exports.key_groups import group_plan
 from adapt.core.exports.names import Target
 from adapt.core.exports.routes import flink_routes
+from adapt.core.hashing.flink import flink_hash, hash_codes
 from adapt.core.partitioners.names import Scheme
 from adapt.core.partitioners.plan import Plan
 from adapt.core.stream import KeyType
@@ -20,6 +21,7 @@ from adapt.traces.artefacts.manifest import Provenance
 from adapt.traces.deploying import export_plan
 from tests.traces.deploy.plan_vectors import KEYS, in_hex
 
+EXAMPLES = Path(__file__).parents[3] / "examples" / "flink"
 needs_a_compiler = pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK on PATH")
 SUBTASKS = """
 import java.nio.file.Path;
@@ -56,32 +58,44 @@ def java(folder, *arguments, asked="", classpath=""):
     return [line.split() for line in told.stdout.splitlines()]
 
 
+def flink_groups(codes, groups):
+    """The group that Flink takes each hash code to."""
+    as_longs = pa.array(np.asarray(codes, np.int64) & 0xFFFFFFFF)  # whose hash codes they are
+    return flink_hash(as_longs) % groups
+
+
+def more_keys(key_type):
+    match key_type:
+        case KeyType.STRING:
+            return [f"clé{number}" for number in range(2_000)]
+        case KeyType.INT64:
+            return range(-999, 999)
+        case KeyType.BINARY:
+            return [b"\xff%d" % number for number in range(2_000)]
+
+
 @needs_a_compiler
-@pytest.mark.parametrize(
-    "key_type", [KeyType.STRING, KeyType.INT64] if os.environ.get("ADAPT_SOAK") else [KeyType.STRING]
-)
-def test_java_and_python_give_every_key_the_same_group_and_route(tmp_path, key_type):
+@pytest.mark.parametrize("key_type", list(KeyType) if os.environ.get("ADAPT_SOAK") else [KeyType.STRING])
+def test_java_and_python_give_every_key_the_same_group(tmp_path, key_type):
     folder, made = tmp_path / "web.flink", plan(key_type)
     export_plan(made, Target.FLINK, folder, Provenance("a test"), max_parallelism=60)
-    more = [f"clé{number}" for number in range(2_000)] if key_type is KeyType.STRING else range(-999, 999)
-    keys = pa.array([*KEYS[key_type], *more], made.explicit.column.type)
+    keys = pa.array([*KEYS[key_type], *more_keys(key_type)], made.explicit.column.type)
     asked = "".join(f"{'null' if key is None else key}\n" for key in in_hex(keys))
     groups = group_plan(made, 60).groups_of(keys)
     told = java(folder, "FlinkGroups", str(folder), asked=asked)
     assert [int(group) for group, _ in told] == groups.tolist()
-    assert [int(route) for _, route in told] == flink_routes(60)[groups].tolist()
+    routes = [int(route) for _, route in told]
+    assert flink_groups(routes, 60).tolist() == groups.tolist()
+    assert len(set(routes)) >= len(set(hash_codes(keys).tolist()))  # state is found by them: no worse than Java's own
 
 
 @needs_a_compiler
-def test_flink_s_own_class_puts_placed_keys_on_the_subtasks_foreseen(tmp_path):
-    jar = os.environ.get("ADAPT_FLINK_JAR")
-    if jar is None:
-        pytest.skip("Flink's jar is not there; set ADAPT_FLINK_JAR (see tests/core/hashing/test_flink_jar.py)")
+def test_flink_s_own_class_puts_placed_keys_on_the_subtasks_foreseen(flink_jar, tmp_path):
     folder = tmp_path / "web.flink"
     made = Plan(Scheme.HYBRID, 5, KeyType.STRING, explicit={f"hot{number}": number % 2 for number in range(4)})
     export_plan(made, Target.FLINK, folder, Provenance("a test"), max_parallelism=60)
     (folder / "Subtasks.java").write_text(SUBTASKS)
-    told = np.array(java(folder, "Subtasks", str(folder), "60", classpath=jar), np.int32)
+    told = np.array(java(folder, "Subtasks", str(folder), "60", classpath=str(flink_jar)), np.int32)
     keys = pa.array([f"hot{number}" if number < 4 else f"user{number}" for number in range(2_000)])
     for column, parallelism in enumerate((3, 5, 6, 60)):
         assert told[:, column].tolist() == group_plan(made, 60).subtasks_of(keys, parallelism).tolist()
@@ -101,3 +115,9 @@ def test_what_an_engine_does_by_itself_is_refused(tmp_path, scheme):
     with pytest.raises(BadInput, match="by itself"):
         export_plan(Plan(scheme, 4, KeyType.STRING), Target.FLINK, tmp_path / "one", Provenance("a test"))
     assert not Path(tmp_path / "one").exists()
+
+
+def test_the_readme_prints_the_selector_of_the_example(tmp_path):
+    export_plan(plan(KeyType.STRING), Target.FLINK, tmp_path / "visits.flink", Provenance("a test"))
+    readme = (tmp_path / "visits.flink" / "README.md").read_text()
+    assert f"```java\n{(EXAMPLES / 'ByPlan.java').read_text()}```" in readme

@@ -1,0 +1,150 @@
+"""A stateful Flink job whose rows and state lie on the subtasks that a plan foresaw, also restarted and rescaled.
+
+    python examples/flink_job.py [FLINK_JAR]
+
+It draws a skewed stream of visits, builds a plan, exports it for Flink, and asks the exported classes for the hash code
+of every user, from which Flink's formula gives the subtask; that takes a JDK (17 or later) alone. With Flink's jar, a
+flink-dist-*.jar of Flink 2, it then runs the job of examples/flink in Flink's local cluster: half of the visits, a
+stop with a savepoint, and from there the other half, once at the same parallelism and once at a larger one. Held
+against the plan are the rows of every subtask, and in the end the count of every user against the stream.
+"""
+
+import os
+import sys
+from pathlib import Path
+from subprocess import PIPE, Popen, run
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+from visits import ROWS, show, visits
+
+from adapt.core.exports.hexadecimal import hex_of
+from adapt.core.exports.key_groups import group_plan
+from adapt.core.exports.names import Target
+from adapt.core.frequencies.exact import count_keys, frequencies_of
+from adapt.core.partitioners.build import build_plan
+from adapt.core.partitioners.flink import FlinkPartitioner
+from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioners.plan import Plan
+from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.deploying import export_plan
+
+CHANNELS, RESCALED = 6, 9
+MAX_PARALLELISM = 128
+JOB = Path(__file__).parent / "flink"
+
+
+def export(users: pa.ChunkedArray, folder: Path) -> Plan:
+    """A plan for these users, exported for Flink; on the command line, `adapt partition build` and `export`."""
+    plan = build_plan(frequencies_of(count_keys(users)), Scheme.HYBRID, CHANNELS)
+    made = Provenance("examples/flink_job.py")
+    export_plan(plan, Target.FLINK, folder / "visits.flink", made, max_parallelism=MAX_PARALLELISM)
+    return plan
+
+
+def subtasks(plan: Plan, users: pa.ChunkedArray, parallelism: int) -> np.ndarray:
+    """The subtask of each user: the channel of the plan, or at another parallelism that of the key group."""
+    if parallelism == plan.channels:
+        return plan.partitioner().channels_of(users)
+    return group_plan(plan, MAX_PARALLELISM).subtasks_of(users, parallelism)
+
+
+def show_rows(plan: Plan, users: pa.ChunkedArray, actual: np.ndarray, parallelism: int) -> bool:
+    """Print the rows of each subtask as the plan has them, and as found; whether they are the same."""
+    predicted = np.bincount(subtasks(plan, users, parallelism), minlength=parallelism)
+    return show(predicted.tolist(), actual.astype(int).tolist(), "subtask")
+
+
+def compile_java(folder: Path, sources: list[Path], jar: str = "") -> None:
+    """Compile into `classes`."""
+    path = os.pathsep.join(filter(None, ["classes", jar]))
+    run(["javac", "-cp", path, "-d", "classes", *sources], cwd=folder, check=True)
+
+
+def with_java_alone(plan: Plan, users: pa.ChunkedArray, folder: Path) -> bool:
+    """Whether the exported classes give each user a hash code that Flink takes to the subtask of the plan."""
+    counted = users.value_counts()
+    keys, rows = counted.field("values"), counted.field("counts").to_numpy()
+    asked = [
+        "null" if absent else text
+        for text, absent in zip(hex_of(keys).to_pylist(), keys.is_null().to_pylist(), strict=True)
+    ]
+    compile_java(folder, sorted((folder / "visits.flink").glob("*.java")))
+    command = ["java", "-cp", "classes", "FlinkGroups", "visits.flink"]
+    told = run(command, cwd=folder, input="\n".join(asked), capture_output=True, text=True, check=True).stdout
+    codes = np.array([line.split()[1] for line in told.splitlines()], np.int64) & 0xFFFFFFFF  # a Long of this hash code
+    followed = True
+    for parallelism in (CHANNELS, RESCALED):
+        found = FlinkPartitioner(parallelism, MAX_PARALLELISM).channels_of(pa.array(codes))
+        print(f"By Flink's formula, parallelism {parallelism}:")
+        followed &= show_rows(plan, users, np.bincount(found, rows, parallelism), parallelism)
+        followed &= np.array_equal(found, subtasks(plan, keys, parallelism))
+    return followed
+
+
+def run_job(folder: Path, jar: str, parallelism: int, *, halt: int = 0, savepoint: str = "") -> pa.Table:
+    """The subtask, the user and the user's count so far of each row that a run counts.
+
+    With a `halt` it counts so many rows and stops with a savepoint; with a `savepoint` it goes on from there.
+    """
+    path = os.pathsep.join(["classes", jar])
+    command = ["java", "-cp", path, "CountVisits", str(parallelism), str(halt), *filter(None, [savepoint])]
+    lines = []
+    with (
+        (folder / "log.txt").open("w") as log,
+        Popen(command, cwd=folder, stdin=PIPE, stdout=PIPE, stderr=log, text=True) as job,
+    ):
+        for line in job.stdout:
+            lines.append(line.partition("> ")[2].strip().split(","))
+            if len(lines) == halt:
+                job.stdin.write("stop\n")
+                job.stdin.flush()
+    if job.returncode:
+        raise SystemExit((folder / "log.txt").read_text())
+    places, found, counts = zip(*lines, strict=True)
+    columns = {"user": [user or None for user in found], "count": list(map(int, counts))}
+    return pa.table({"subtask": list(map(int, places)), **columns})
+
+
+def with_flink(plan: Plan, users: pa.ChunkedArray, folder: Path, jar: str) -> bool:
+    """Whether the rows of every subtask are those of the plan, and no count is lost when the job is restarted."""
+    compile_java(folder, sorted(JOB.glob("*.java")), jar)
+
+    def followed(came: pa.ChunkedArray, found: pa.Table, parallelism: int) -> bool:
+        rows = np.bincount(found["subtask"], minlength=parallelism)
+        every = np.array_equal(found["subtask"], subtasks(plan, found["user"], parallelism))
+        return show_rows(plan, came, rows, parallelism) and every
+
+    print(f"In Flink, parallelism {CHANNELS}, until a savepoint:")
+    half = run_job(folder, jar, CHANNELS, halt=ROWS // 2)
+    right = followed(users.slice(0, len(half)), half, CHANNELS)
+    (savepoint,) = (folder / "savepoints").iterdir()
+    exact = {row["values"]: row["counts"] for row in users.value_counts().to_pylist()}
+    for parallelism in (CHANNELS, RESCALED):
+        print(f"In Flink, parallelism {parallelism}, from the savepoint on:")
+        rest = run_job(folder, jar, parallelism, savepoint=str(savepoint))
+        right &= followed(users.slice(len(half)), rest, parallelism)
+        last = pa.concat_tables([half, rest]).group_by("user").aggregate([("count", "max")])
+        counted = dict(zip(last["user"].to_pylist(), last["count_max"].to_pylist(), strict=True))
+        print(f"counts of all users right: {counted == exact}")
+        right &= counted == exact
+    return right
+
+
+def main(jar: str) -> int:
+    """Without Flink and, if there is a jar, with it; 0 if the plan was followed and every user counted once."""
+    table = visits()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        pc.write_csv(table, folder / "visits.csv", pc.WriteOptions(include_header=False, quoting_style="none"))
+        plan = export(table["user"], folder)
+        right = with_java_alone(plan, table["user"], folder)
+        if jar:
+            right &= with_flink(plan, table["user"], folder, str(Path(jar).absolute()))
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))
