@@ -428,6 +428,10 @@ REFUSED = {
     "empty": Refused(b"", "the input is empty"),
     "a byte order mark alone": Refused(BOM, "the input is empty"),
     "spaces and line ends": Refused(b" \r\n\n \n", "the input is empty"),
+    "a blank that is none as bytes": Refused(b"\x1f", "no column reads as times", code=2),
+    "a blank line before one that is too long": Refused(
+        lines("", "x" * 300_000), "the line is too long to be a record", "--key key"
+    ),
     "a header alone": Refused(lines(HEAD), "the input has no rows", "--key key --time ts"),
     "empty gzip": Refused(gzip.compress(b""), "the input is empty"),
     # encodings

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
+from string import whitespace
 from typing import Literal
 
 import pyarrow as pa
@@ -174,11 +175,15 @@ def _refuse_other(head: bytes, name: str) -> None:
 
 
 def _lines(head: bytes, errors: Literal["replace", "surrogateescape"] = "replace") -> list[str]:
-    """The first whole lines with their line ends, blank ones left out; `errors` says what stands for bad bytes."""
-    lines = re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$", head.decode("utf-8", errors))
+    """The first whole lines with their line ends, blank ones left out; `errors` says what stands for bad bytes.
+
+    There is one at least where not all bytes are blank, if need be one that is cut off.
+    """
+    found = re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$", head.decode("utf-8", errors))
+    lines = [line for line in found if line.strip(whitespace)]  # what is blank as bytes: text has more blanks
     if len(head) >= HEAD_BYTES - len(BOM) and len(lines) > 1:
         lines.pop()
-    return [line for line in lines if line.strip()][:LOOKED_AT]
+    return lines[:LOOKED_AT]
 
 
 def _guess_format(head: bytes, name: str) -> FormatName:
