@@ -116,21 +116,19 @@ class Profiler:
         """For a trace of so many rows from the first time to the last."""
         return cls(schema, Grid.over(*span_us), ClockGrid.over(*span_us), rows // 2)
 
-    def of_block(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> bytes:
+    def of_block(self, first_row: int, batches: Iterable[pa.RecordBatch]) -> bytes:
         """The part that a block gives, packed for `merged`.
 
         Args:
-            index: Of the block.
             first_row: The rank of its first row.
             batches: Its rows, in order.
         """
-        names = self.schema.names
-        told = _block_profile(index, first_row, batches, names, self.grid, self.clock, self.middle)
+        told = _block_profile(first_row, batches, self.schema.names, self.grid, self.clock, self.middle)
         return zlib.compress(json.dumps(told).encode(), level=1)
 
     def told(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
         """As `of_block`, as a row for Spark of the schema `TOLD`."""
-        return pa.RecordBatch.from_pydict({"block": [index], "told": [self.of_block(index, first_row, batches)]})
+        return pa.RecordBatch.from_pydict({"block": [index], "told": [self.of_block(first_row, batches)]})
 
     def collected(self, told: "DataFrame") -> Profile:
         """The profile of the whole, from the rows that `told` gave for all blocks."""
@@ -144,7 +142,6 @@ class Profiler:
 
 
 def _block_profile(
-    index: int,
     first_row: int,
     batches: Iterable[pa.RecordBatch],
     names: Sequence[str],
@@ -155,7 +152,6 @@ def _block_profile(
     """The part of the profile that one block gives, as plain data that merges.
 
     Args:
-        index: Of the block.
         first_row: The rank of its first row.
         batches: Its rows, in order.
         names: The columns of the trace.
@@ -184,7 +180,6 @@ def _block_profile(
             streams.append(HeavyKeys.of(batch.column("stream"), len(batch)))
     used = np.flatnonzero(bins)
     return {
-        "index": index,
         "rows": rows,
         "digest": hasher.digest(),
         "bins": [used.tolist(), bins[used].tolist()],

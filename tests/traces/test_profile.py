@@ -107,7 +107,7 @@ def profile_of(batch: pa.Table) -> dict:
     """The profile of rows that are held in memory, as one block."""
     times = batch["ts"].cast(pa.int64()).to_pylist()
     profiler = Profiler.over((min(times), max(times)), len(batch), batch.schema)
-    return profiler.merged([profiler.of_block(0, 0, batch.to_batches())]).data
+    return profiler.merged([profiler.of_block(0, batch.to_batches())]).data
 
 
 def stamps(count: int) -> pa.Array:

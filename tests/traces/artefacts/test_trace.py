@@ -72,8 +72,7 @@ def profile_of(folder: Path, rows: pa.Table, entries: list[dict]):
     profiler = Profiler.over((times[0], times[-1]), len(rows), rows.schema)
     blocks = blocks_of(folder, entries)
     return profiler.merged(
-        profiler.of_block(block.index, block.first_row, read_pieces(block.pieces, rows.column_names))
-        for block in blocks
+        profiler.of_block(block.first_row, read_pieces(block.pieces, rows.column_names)) for block in blocks
     )
 
 
