@@ -1,9 +1,9 @@
 """Claims: the compiled constructions are many times faster than their literal forms, with the identical mapping.
 
-The literal forms are those of the tests (`tests/core/partitioners/literal.py`): plain Python, every candidate priced
-from nothing. Both build the step from 9 to 10 channels of the paper's defaults (partitioning functions, Table 1) with
-39 tracked keys. Then the times of larger steps are printed beside their targets, which are for a quiet machine with
-two cores; they are not claims.
+The literal forms are those of the tests (`tests/core/partitioning/constructions/literal.py`): plain Python, every
+candidate priced from nothing. Both build the step from 9 to 10 channels of the paper's defaults (partitioning
+functions, Table 1) with 39 tracked keys. Then the times of larger steps are printed beside their targets, which are
+for a quiet machine with two cores; they are not claims.
 """
 
 import sys
@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 from ratio import best_of, holds, measured
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tracking import tracked_keys
-from adapt.core.frequencies.zipf import zipf_shares
-from adapt.core.partitioners.build import Recipe, build_partitioner
-from adapt.core.partitioners.consistent import ConsistentHash
-from adapt.core.partitioners.construct import CONSTRUCTIONS
-from adapt.core.partitioners.names import Construction, Scheme
-from adapt.core.partitioners.problem import Problem
-from adapt.core.resources.functions import Resources
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.zipf import zipf_shares
+from adapt.core.partitioning.build import Recipe, build_partitioner
+from adapt.core.partitioning.constructions.problem import Problem
+from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
+from adapt.core.partitioning.constructions.tracking import tracked_keys
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 
 DOMAIN, HEAVY, MASS = 10**6, 10_000, 10**9
 """A Zipf stream of a million keys, z = 1; only its heaviest keys are ever tracked, so only these are listed."""
@@ -82,7 +82,7 @@ def _faster(construction: Construction, claim: float, problem: Problem) -> bool:
 
 def _literal_forms() -> dict[str, Callable[[Problem], list[int]]]:
     """The literal forms, which stand among the tests."""
-    path = Path(__file__).parent.parent / "tests" / "core" / "partitioners" / "literal.py"
+    path = Path(__file__).parent.parent / "tests" / "core" / "partitioning" / "constructions" / "literal.py"
     spec = spec_from_file_location("literal", path)
     assert spec is not None
     assert spec.loader is not None

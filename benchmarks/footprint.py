@@ -12,7 +12,7 @@ from time import perf_counter
 
 from memory import descendants, java_of, peak_mib, watched_workers
 
-from adapt.traces.session import SparkOptions, spark_session
+from adapt.traces.spark.session import SparkOptions, spark_session
 
 SPARK = SparkOptions("local[2]", {"spark.driver.memory": "2g"})
 

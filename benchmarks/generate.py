@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from footprint import SPARK, Footprint, apart, footprint, told
 
-from adapt.core.frequencies.zipf import zipf_shares
-from adapt.traces.artefacts.trace import BLOCK_ROWS
+from adapt.core.counting.zipf import zipf_shares
 from adapt.traces.generators.zipf import generate_zipf
+from adapt.traces.store.trace import BLOCK_ROWS
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 100_000_000))
 DOMAIN, EXPONENT = 1_000_000, 1.0

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from ratio import holds, measured
 
-from adapt.core.hashing.columns import key_bytes
-from adapt.core.hashing.murmur3 import murmur3
+from adapt.core.keys.columns import key_bytes
+from adapt.core.keys.murmur3 import murmur3
 
 ROWS = 1_000_000
 CLAIM = 3.0

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from memory import java_of, peak_mib, watched_workers
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.partitioners.build import build_plan
-from adapt.core.partitioners.names import Scheme
-from adapt.traces.evaluating import evaluate_frame
-from adapt.traces.session import SparkOptions, spark_session
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.traces.counting.evaluating import evaluate_frame
+from adapt.traces.spark.session import SparkOptions, spark_session
 
 KEYS = int(os.environ.get("ADAPT_BENCH_KEYS", 100_000_000))
 LISTED = 100_000

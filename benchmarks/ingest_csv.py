@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.csv
 from ratio import holds, measured
 
-from adapt.traces.ingest import ingest
-from adapt.traces.mapping import Mapping
-from adapt.traces.session import SparkOptions, spark_session
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.spark.session import SparkOptions, spark_session
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 20_000_000))
 CLAIM = 1 / 3

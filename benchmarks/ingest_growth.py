@@ -12,8 +12,8 @@ from pathlib import Path
 from footprint import SPARK, Footprint, apart, footprint, told
 from ingest_csv import write_csv
 
-from adapt.traces.ingest import ingest
-from adapt.traces.mapping import Mapping
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 80_000_000))
 MOST_TIME, MOST_MEMORY = 1.3, 1.5

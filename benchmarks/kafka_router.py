@@ -10,9 +10,9 @@ import pyarrow as pa
 from kafka.partitioner.default import murmur2
 from ratio import cpu_measured, holds
 
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.partitioners.build import build_plan
-from adapt.core.partitioners.names import Scheme
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.deploy.kafka import Router
 
 ROWS, PARTITIONS = 100_000, 8

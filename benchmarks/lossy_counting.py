@@ -21,12 +21,12 @@ from ratio import best_of, holds, measured
 from rich.console import Console
 from rich.table import Table
 
-from adapt.core.frequencies.exact import count_keys
+from adapt.core.counting.exact import count_keys
 from adapt.core.stream import KeyType
-from adapt.traces.artefacts.trace import Trace, open_trace
 from adapt.traces.counting.lossy import count_lossy
 from adapt.traces.generators.zipf import generate_zipf
-from adapt.traces.session import SparkOptions, spark_session
+from adapt.traces.spark.session import SparkOptions, spark_session
+from adapt.traces.store.trace import Trace, open_trace
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 20_000_000))
 DOMAIN = 1_000_000

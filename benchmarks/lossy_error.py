@@ -17,11 +17,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from adapt.core.frequencies.lossy import LossyCounter, LossySummary
-from adapt.core.frequencies.per_item import PerItemLossyCounter
-from adapt.core.frequencies.tracking import epsilon_for
-from adapt.core.frequencies.zipf import zipf_table
-from adapt.core.resources.functions import Resources
+from adapt.core.counting.lossy import LossyCounter, LossySummary
+from adapt.core.counting.per_item import PerItemLossyCounter
+from adapt.core.counting.zipf import zipf_table
+from adapt.core.partitioning.constructions.tracking import epsilon_for
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.stream import KeyType
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 2_000_000))

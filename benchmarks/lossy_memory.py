@@ -14,12 +14,12 @@ from time import perf_counter
 import pyarrow as pa
 from memory import java_of, watched_workers
 
-from adapt.core.frequencies.lossy import FLUSH_ROWS, LossyCounter, most_entries
-from adapt.core.frequencies.tracking import epsilon_for
-from adapt.core.resources.functions import Resources
-from adapt.traces.artefacts.trace import BLOCK_ROWS, Trace, open_trace, read_pieces
+from adapt.core.counting.lossy import FLUSH_ROWS, LossyCounter, most_entries
+from adapt.core.partitioning.constructions.tracking import epsilon_for
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.traces.counting.lossy import count_lossy
-from adapt.traces.session import SparkOptions, spark_session
+from adapt.traces.spark.session import SparkOptions, spark_session
+from adapt.traces.store.trace import BLOCK_ROWS, Trace, open_trace, read_pieces
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 200_000_000))
 DOMAIN = 50_000_000

@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 from ratio import cpu_measured, holds
 
-from adapt.core.ordered.bound import BoundChain, bind
-from adapt.core.ordered.chain import Chain, Operator
-from adapt.core.ordered.functions.mixing import mixed
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.mixing import mixed
+from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
-from adapt.core.ordered.names import OperatorKind
-from adapt.core.ordered.settings import RunSettings
-from adapt.core.ordered.threads import run_by_workers
 
 CASES = {0.0: (0.5, 3_000_000), 1.0: (0.95, 300_000)}
 """By microseconds a tuple: the least ratio, and tuples."""

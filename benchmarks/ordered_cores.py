@@ -22,15 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.ordered.bound import BoundChain
-from adapt.core.ordered.contention import Contention
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.serial import Egress
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
-from adapt.core.ordered.model import run_model
-from adapt.core.ordered.names import Heuristic, Reorder, Worklist
-from adapt.core.ordered.outcome import WorkersRun
-from adapt.core.ordered.serial import Egress
-from adapt.core.ordered.settings import RunSettings
-from adapt.core.ordered.threads import run_by_workers
+from adapt.core.ordered.model.model import run_model
 
 FORMAT = "adapt.ordered-cores/1"
 HOW = "python -m benchmarks.ordered_cores --out FILE"

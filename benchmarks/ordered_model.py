@@ -12,15 +12,15 @@ from time import process_time
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.ordered.bound import BoundChain, bind
-from adapt.core.ordered.chain import Chain, Operator
-from adapt.core.ordered.contention import Contention
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
-from adapt.core.ordered.model import run_model
-from adapt.core.ordered.names import FunctionName, OperatorKind
-from adapt.core.ordered.outcome import WorkersRun
-from adapt.core.ordered.settings import RunSettings
-from adapt.core.ordered.threads import run_by_workers
+from adapt.core.ordered.model.model import run_model
 
 MOST_APART = 0.25
 TUPLES, KEYS, REPEATS = 60_000, 10_000, 9

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from ratio import cpu_measured, holds
 
-from adapt.core.ordered.bound import bind
-from adapt.core.ordered.chain import Chain, Operator
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.model import run_model
-from adapt.core.ordered.names import OperatorKind
-from adapt.core.ordered.settings import RunSettings
+from adapt.core.ordered.chain.bound import bind
+from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.model import run_model
 
 LEAST_RATIO, WITHIN = 10, 0.01
 TUPLES, WORKERS, REPEATS = 200_000, 16, 5

@@ -22,15 +22,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc_csv
 
-from adapt.cli.formats import markdown_text
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.ordered.bound import BoundChain, bind
-from adapt.core.ordered.chain import Chain, Operator
-from adapt.core.ordered.names import Engine, OperatorKind, PartitionBy, Worklist
-from adapt.core.ordered.settings import RunSettings
-from adapt.core.partitioners.build import build_plan
-from adapt.core.partitioners.names import Scheme
-from adapt.core.replay.ordered import Ordered, OrderedRun, replay_ordered
+from adapt.cli.terminal.formats import markdown_text
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.names import Engine, OperatorKind, PartitionBy, Worklist
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
+from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Cell, Column, Kind, Table
 
 DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from ratio import cpu_measured, holds
 
-from adapt.core.ordered.bound import bind
-from adapt.core.ordered.chain import Chain, Operator
-from adapt.core.ordered.names import OperatorKind
-from adapt.core.ordered.settings import RunSettings
-from adapt.core.ordered.threads import run_by_workers
+from adapt.core.ordered.chain.bound import bind
+from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import run_by_workers
 
 LEAST_RATIO = 5
 TUPLES, REPEATS = 500_000, 5

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 from ratio import Ratio, holds
 
-from adapt.core.ordered.bound import BoundChain, bind
-from adapt.core.ordered.chain import Chain, Operator
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
-from adapt.core.ordered.names import OperatorKind
-from adapt.core.ordered.settings import RunSettings
-from adapt.core.ordered.threads import run_by_workers
 
 MOST_RATIO = 1.1
 COST_US, TUPLES, REPEATS = 10.0, 50_000, 9

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adapt.traces.artefacts.trace import Trace
 from adapt.traces.generators.zipf import generate_zipf
-from adapt.traces.ingest import ingest
-from adapt.traces.mapping import Mapping
-from adapt.traces.session import SparkOptions, spark_session
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.spark.session import SparkOptions, spark_session
+from adapt.traces.store.trace import Trace
 
 TIMES = 10
 MOST_GROWTH = 1.1

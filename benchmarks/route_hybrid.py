@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ratio import holds, measured
 
-from adapt.core.hashing.columns import key_type_of
-from adapt.core.partitioners.consistent import ConsistentHash
-from adapt.core.partitioners.explicit import ExplicitMap
-from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.partitioner import Channels
+from adapt.core.keys.columns import key_type_of
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 
 ROWS = 1_000_000
 BATCH = 1 << 16

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ratio import holds, measured
 from uhashring import HashRing
 
-from adapt.core.partitioners.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 ROWS = 200_000
 REPLICAS = 1000

@@ -16,9 +16,9 @@ import pyarrow as pa
 from ratio import best_of, holds, measured
 from uhashring import HashRing
 
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.partitioners.build import Recipe, build_partitioner
-from adapt.core.partitioners.names import MAPPED_SCHEMES, Scheme
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.partitioning.build import Recipe, build_partitioner
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
 
 ROWS = 1_000_000
 PEER_ROWS = 100_000

@@ -18,12 +18,12 @@ import numpy as np
 from ratio import Ratio, best_of, holds, measured
 from scipy.optimize import linprog
 
-from adapt.core.resources.functions import Floats
-from adapt.core.shedding.bases import BasisPool
-from adapt.core.shedding.fit.coordinator import fit
-from adapt.core.shedding.names import OperatorKind
-from adapt.core.shedding.network import Input, Network, Node, Operator, Output
-from adapt.core.shedding.program import Program
+from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.network.names import OperatorKind
+from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
+from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.program.program import Program
+from adapt.core.partitioning.measures.resources import Floats
 
 POINTS = 20_000
 SOLVED = 100

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 from ratio import holds, measured
 
-from adapt.core.coins import coins, stream_of
-from adapt.core.replay.bound_rows import Binding
-from adapt.core.replay.fit import FitOptions, FitRun, replay_fit
-from adapt.core.shedding import control
-from adapt.core.shedding.names import DropPlanner, OperatorKind
-from adapt.core.shedding.network import ColumnEquals, Input, Network, Node, Operator, Output
-from adapt.core.shedding.settings import SheddingSettings
-from adapt.core.shedding.wiring import Wiring
+from adapt.core.fit import control
+from adapt.core.fit.network.names import DropPlanner, OperatorKind
+from adapt.core.fit.network.network import ColumnEquals, Input, Network, Node, Operator, Output
+from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.replay.bound_rows import Binding
+from adapt.core.fit.replay.replay import FitOptions, FitRun, replay_fit
+from adapt.core.random_bits import coins, stream_of
 
 LEAST_ROWS_PER_S = 1e6
 MOST_PLANNING = 0.05

@@ -19,12 +19,12 @@ from ratio import holds, measured
 from rich.console import Console
 from rich.table import Table
 
-from adapt.core.flux.controller import PacedController
-from adapt.core.flux.load import LoadBalancing
-from adapt.core.stage.arrivals import Drawn
-from adapt.core.stage.disturbances import ExternalLoad
-from adapt.core.stage.names import Router
-from adapt.core.stage.settings import StageSettings, even_groups, even_owners
+from adapt.core.flux.policies.load_policy import LoadBalancing
+from adapt.core.flux.policies.round_controller import PacedController
+from adapt.core.stage.conditions.arrivals import Drawn
+from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.simulate import simulate
 
 SITES = 4

@@ -61,8 +61,8 @@ def simulated(source: str, size: int) -> dict[str, float]:
 
     import numpy as np
 
-    from adapt.core.stage.arrivals import Chunk, Drawn, Rows
-    from adapt.core.stage.settings import StageSettings, even_groups, even_owners
+    from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
+    from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
     from adapt.core.stage.simulate import simulate
 
     settings = StageSettings(SITES, even_owners(SITES, 64), even_groups(16384, SITES * 64))

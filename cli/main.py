@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from adapt.cli import advise, check, demo, ingest, lint, partition, replay, report
-from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
-from adapt.cli.help import Command, Group
-from adapt.cli.options import typed
-from adapt.cli.output import ReaderGone, Verbosity, set_verbosity, written_out
+from adapt.cli.commands import advise, check, demo, ingest, lint, partition, replay, report
+from adapt.cli.options.common import typed
+from adapt.cli.terminal.failures import INTERRUPTED, explain, explain_interrupt
+from adapt.cli.terminal.help import Command, Group
+from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
 
 ORDER = ("ingest", "lint", "advise", "partition", "replay", "report", "check", "demo")
 """In the order of the work."""

@@ -20,16 +20,16 @@ import pyarrow as pa
 import pyarrow.csv as pc
 from visits import ROWS, show, visits
 
-from adapt.core.exports.hexadecimal import hex_of
-from adapt.core.exports.key_groups import group_plan
-from adapt.core.exports.names import Target
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.partitioners.build import build_plan
-from adapt.core.partitioners.flink import FlinkPartitioner
-from adapt.core.partitioners.names import Scheme
-from adapt.core.partitioners.plan import Plan
-from adapt.traces.artefacts.manifest import Provenance
-from adapt.traces.deploying import export_plan
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.engines.flink.planned_groups import group_plan
+from adapt.core.engines.flink.scheme import FlinkPartitioner
+from adapt.core.engines.hexadecimal import hex_of
+from adapt.core.engines.names import Target
+from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.traces.deploy.export import export_plan
+from adapt.traces.store.manifest import Provenance
 
 CHANNELS, RESCALED = 6, 9
 MAX_PARALLELISM = 128

@@ -15,12 +15,12 @@ import confluent_kafka
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.partitioners.build import build_plan
-from adapt.core.partitioners.names import Scheme
-from adapt.traces.artefacts.manifest import Provenance
-from adapt.traces.artefacts.plans import read_plan, write_plan
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.deploy.kafka import Router
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.plans import read_plan, write_plan
 
 PARTITIONS = 4
 """The mock cluster makes every topic with so many."""

@@ -16,16 +16,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from visits import predicted_rows, show, visits
 
-from adapt.core.exports.names import Target
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.build import build_plan
-from adapt.core.partitioners.names import Scheme
-from adapt.core.partitioners.plan import Plan
-from adapt.traces.artefacts.manifest import Provenance
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.engines.names import Target
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.traces.deploy.export import export_plan
 from adapt.traces.deploy.spark import SparkPlan
-from adapt.traces.deploying import export_plan
-from adapt.traces.session import SparkOptions, spark_session
+from adapt.traces.spark.session import SparkOptions, spark_session
+from adapt.traces.store.manifest import Provenance
 
 CHANNELS = 6
 

@@ -22,7 +22,7 @@ from spark_batch import CHANNELS, export
 from visits import predicted_rows, show, visits
 
 from adapt.traces.deploy.spark import SparkPlan
-from adapt.traces.session import SparkOptions, spark_session
+from adapt.traces.spark.session import SparkOptions, spark_session
 
 FILES = 2
 SETTINGS = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.partitioners.plan import Plan
+from adapt.core.partitioning.plans.plan import Plan
 
 ROWS = 10_000
 

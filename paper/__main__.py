@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adapt.core.errors import AdaptError
-from adapt.traces.session import SparkOptions, spark_session
+from adapt.traces.spark.session import SparkOptions, spark_session
 from paper.experiments import Kept, program_version
 from paper.fit.contents import fit
 from paper.fit.scope import Scope as FitScope

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from adapt.core.report.axes import DASHED, colours, column_of, powers, shapes, ticks
-from adapt.core.report.chart import Chart, Records, chart
-from adapt.core.report.points import Real, is_real
-from adapt.core.report.values import human
+from adapt.core.charts.axes import DASHED, colours, column_of, powers, shapes, ticks
+from adapt.core.charts.chart import Chart, Records, chart
+from adapt.core.charts.points import Real, is_real
 from adapt.core.table import Table
+from adapt.core.values import human
 
 REACH = " ±"
 """What the column of half an interval is named, after the column of the mean."""

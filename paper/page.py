@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.report.page import Page, Section, render_page
-from adapt.core.report.values import plain
 from adapt.core.table import Column, Kind, Table
-from adapt.traces.artefacts.whole import replace_whole
+from adapt.core.values import plain
+from adapt.traces.store.whole import replace_whole
 from paper.claims import Judged, Verdict, rule
 from paper.report import Paper, Shown, claim_table, counted, marked, overview
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from adapt.core.report.chart import Chart
+from adapt.core.charts.chart import Chart
 from adapt.core.report.page import Section
-from adapt.core.report.values import number
 from adapt.core.table import Column, Kind, Table
+from adapt.core.values import number
 from paper.charts import REACH
 from paper.claims import PAPER_RUNS, Judged, Verdict
 from paper.estimates import Estimate

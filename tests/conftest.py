@@ -48,7 +48,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """A test that has not asked for Spark may not start it: it would be a second one, in another process."""
     with pytest.MonkeyPatch.context() as patched:
         if not on_spark(item):
-            patched.setattr("adapt.traces.session._started", unasked)
+            patched.setattr("adapt.traces.spark.session._started", unasked)
         return (yield)
 
 
@@ -60,7 +60,7 @@ def unasked(_: object) -> None:
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """The one Spark session of the test run."""
-    from adapt.traces.session import SparkOptions, spark_session
+    from adapt.traces.spark.session import SparkOptions, spark_session
 
     session = spark_session(SparkOptions(master="local[2]"))
     yield session

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PARTS = ("cli", "core", "traces")
 MAY_IMPORT = {"core": {"core"}, "traces": {"core", "traces"}, "cli": {"core", "traces", "cli"}}
-SYSTEMS = ("flux", "elastic", "shedding", "ordered")
+SYSTEMS = ("flux", "elastic", "fit", "ordered")
 SOURCES = sorted(path for part in PARTS for path in (ROOT / part).rglob("*.py"))
 
 

@@ -13,22 +13,22 @@ from typing import Any, get_args, get_type_hints
 
 import typer
 
-from adapt.cli.failures import EXIT_CODES
-from adapt.cli.help import sections_of, usage_of
 from adapt.cli.main import app
+from adapt.cli.terminal.failures import EXIT_CODES
+from adapt.cli.terminal.help import sections_of, usage_of
 from adapt.core.check.metrics import metrics_tables
-from adapt.core.durations import duration_text
-from adapt.core.ordered import chain_file
-from adapt.core.ordered.chain import Operator as ChainOperator
-from adapt.core.ordered.chain import Punctuations
-from adapt.core.ordered.names import FunctionName
-from adapt.core.replay import scenario_file
-from adapt.core.replay.scenarios import SCENARIOS, Scenario
-from adapt.core.shedding import network_file
-from adapt.core.shedding.network import Input, Link, Node, Operator, Output
-from adapt.core.shedding.settings import SheddingSettings
-from adapt.core.stage import faults
-from adapt.core.stage.faults import DETECTION_S
+from adapt.core.fit.network import network_file
+from adapt.core.fit.network.network import Input, Link, Node, Operator, Output
+from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.mechanisms import scenario_file
+from adapt.core.mechanisms.scenarios import SCENARIOS, Scenario
+from adapt.core.ordered.chain import chain_file
+from adapt.core.ordered.chain.chain import Operator as ChainOperator
+from adapt.core.ordered.chain.chain import Punctuations
+from adapt.core.ordered.chain.names import FunctionName
+from adapt.core.stage.conditions import faults
+from adapt.core.stage.conditions.faults import DETECTION_S
+from adapt.core.units.durations import duration_text
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 

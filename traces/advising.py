@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.advice.tables import MOST_PARTITIONS, HeavyKey, flink_table, kafka_table, keys_table, useful_table
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.tables import NULL_KEY
+from adapt.core.engines.flink.scheme import FlinkPartitioner
+from adapt.core.engines.kafka.scheme import KafkaPartitioner
+from adapt.core.engines.spark.scheme import SparkPartitioner
 from adapt.core.errors import BadInput, UsageError, near_miss
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tables import NULL_KEY
-from adapt.core.partitioners.flink import FlinkPartitioner
-from adapt.core.partitioners.kafka import KafkaPartitioner
-from adapt.core.partitioners.key_text import key_to_text
-from adapt.core.partitioners.names import Engine
-from adapt.core.partitioners.partitioner import Partitioner
-from adapt.core.partitioners.spark import SparkPartitioner
+from adapt.core.keys.key_text import key_to_text
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.schemes.names import Engine
 from adapt.core.stream import KeyType
 from adapt.core.table import Table
-from adapt.traces.artefacts.frequencies import read_counts, read_frequencies
-from adapt.traces.artefacts.manifest import read_manifest
-from adapt.traces.artefacts.trace import open_trace
-from adapt.traces.readable import readable
+from adapt.traces.read_errors import readable
+from adapt.traces.store.frequencies import read_counts, read_frequencies
+from adapt.traces.store.manifest import read_manifest
+from adapt.traces.store.trace import open_trace
 
 SCHEMA = "adapt.advice/1"
 

@@ -19,16 +19,16 @@ from adapt.core.check.limit import Limit
 from adapt.core.check.limits_file import LimitsFile, read_limits
 from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.core.partitioners.names import Scheme
-from adapt.traces.artefacts.manifest import Manifest, read_manifest, verify
-from adapt.traces.progress import Progress, silent
-from adapt.traces.readable import readable
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.traces.read_errors import readable
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.manifest import Manifest, read_manifest, verify
 
 if TYPE_CHECKING:
-    from adapt.core.frequencies.frequencies import Frequencies
-    from adapt.core.partitioners.plan import Plan
-    from adapt.core.resources.metrics import Metrics
-    from adapt.traces.session import SparkOptions
+    from adapt.core.counting.frequencies import Frequencies
+    from adapt.core.partitioning.measures.metrics import Metrics
+    from adapt.core.partitioning.plans.plan import Plan
+    from adapt.traces.spark.session import SparkOptions
 
 DEFAULT_ENGINE = Scheme.SPARK.value
 """What places the keys of a trace, if nothing is said."""
@@ -143,7 +143,7 @@ def _of_json(path: Path) -> Facts:
         raise BadInput(f"{path} is no plan, evaluation or comparison: it does not say so in a field 'schema'")
     if version != "1":
         raise BadInput(f"{path}: schema {family}/{version} cannot be read here, only {family}/1")
-    from adapt.traces.artefacts.manifest import hash_of
+    from adapt.traces.store.manifest import hash_of
 
     try:
         if family == _EVALUATION:
@@ -161,10 +161,10 @@ def _of_json(path: Path) -> Facts:
 
 
 def _of_plan(path: Path, data: Mapping[str, Any]) -> Facts:
-    from adapt.traces.artefacts.plan_json import is_as_written
+    from adapt.traces.store.plan_json import is_as_written
 
     if not is_as_written(data):
-        from adapt.traces.artefacts.plans import read_plan
+        from adapt.traces.store.plans import read_plan
 
         plan = read_plan(path)
         named: dict[str, Any] = {
@@ -197,7 +197,7 @@ def _checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _of_comparison(path: Path, manifest: Manifest) -> Facts:
-    from adapt.traces.artefacts.comparison_rows import read_rows
+    from adapt.traces.store.comparison_rows import read_rows
 
     verify(path, manifest)
     alike = "capacities" not in manifest.made.parameters
@@ -217,7 +217,7 @@ _RUNS: Mapping[str, tuple[Of, str, tuple[str, ...]]] = {
 
 
 def _of_run(path: Path) -> Facts:
-    from adapt.traces.artefacts.runs import read_run
+    from adapt.traces.store.runs import read_run
 
     run = read_run(path)
     if run.mechanism not in _RUNS:
@@ -260,7 +260,7 @@ def _of_counts(path: Path, placing: Placing) -> Facts:
     fact = _placed(path, placing, None, silent)
     with readable(path):
         if path.is_file():
-            from adapt.traces.artefacts.manifest import file_sha256
+            from adapt.traces.store.manifest import file_sha256
 
             return Facts(str(path), Of.COUNTS, file_sha256(path), {ROWS: [fact]})
         return Facts(str(path), Of.COUNTS, read_manifest(path).content_hash, {ROWS: [fact]})
@@ -268,12 +268,12 @@ def _of_counts(path: Path, placing: Placing) -> Facts:
 
 def _placed(path: Path, placing: Placing, spark_options: "SparkOptions | None", progress: Progress) -> Fact:
     """The keys of a trace, or counted keys, under a scheme or a plan."""
-    from adapt.core.frequencies.names import CountMethod
-    from adapt.core.frequencies.top_share import top_share
-    from adapt.core.partitioners.evaluation import resources_of
-    from adapt.core.resources.functions import Resources
-    from adapt.traces.counted import counted
+    from adapt.core.counting.names import CountMethod
+    from adapt.core.counting.top_share import top_share
+    from adapt.core.partitioning.measures.resources import Resources
+    from adapt.core.partitioning.plans.evaluation import resources_of
     from adapt.traces.counting.count import Counting
+    from adapt.traces.counting.count_cache import counted
 
     scheme, plan = _engine(placing)
     channels = plan.channels if plan else placing.channels or DEFAULT_CHANNELS
@@ -317,7 +317,7 @@ def _engine(placing: Placing) -> "tuple[Scheme, Plan | None]":
             raise UsageError(
                 f"--engine {placing.engine!r} is neither a plan nor a scheme{did_you_mean(placing.engine, names)}"
             )
-    from adapt.traces.artefacts.plans import read_plan
+    from adapt.traces.store.plans import read_plan
 
     plan = read_plan(path)
     if placing.channels not in (None, plan.channels):
@@ -326,15 +326,15 @@ def _engine(placing: Placing) -> "tuple[Scheme, Plan | None]":
 
 
 def _by_scheme(frequencies: "Frequencies", scheme: Scheme, channels: int) -> Mapping[str, Any]:
-    from adapt.core.partitioners.build import build_plan
+    from adapt.core.partitioning.build import build_plan
 
     return build_plan(frequencies, scheme, channels).metrics
 
 
 def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[str, Any]:
-    from adapt.core.partitioners.constraints import recorded_capacities, unequal_capacities
-    from adapt.core.partitioners.evaluation import resources_of
-    from adapt.core.resources.metrics import evaluate
+    from adapt.core.partitioning.constructions.constraints import recorded_capacities, unequal_capacities
+    from adapt.core.partitioning.measures.metrics import evaluate
+    from adapt.core.partitioning.plans.evaluation import resources_of
 
     if frequencies.key_type is not plan.key_type:
         raise BadInput(f"{path} has {frequencies.key_type} keys, but the plan is for {plan.key_type} keys")

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.hashing.columns import ARROW_TYPES
+from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.lint.clocks import ClockGrid
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.finding import SCHEMA, Finding, findings_columns, findings_table
-from adapt.core.lint.judge import RULES, judged
+from adapt.core.lint.findings import RULES, judged
 from adapt.core.lint.merging import EvidenceMerger
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.table import Table
-from adapt.traces.artefacts.trace import Trace, open_trace, read_pieces
-from adapt.traces.progress import Progress, silent
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.trace import Trace, open_trace, read_pieces
 
 OBSERVED = ("ts", "key", "stream", "cost_us", "bytes")
 """The columns that are looked at."""

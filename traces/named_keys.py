@@ -4,8 +4,8 @@ import csv
 from pathlib import Path
 
 from adapt.core.errors import BadInput
-from adapt.core.partitioners.named_keys import NamedKey, Pin, is_channel
-from adapt.traces.readable import readable
+from adapt.core.partitioning.constructions.named_keys import NamedKey, Pin, is_channel
+from adapt.traces.read_errors import readable
 
 _BOM = "\ufeff"
 

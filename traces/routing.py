@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.errors import AdaptError, BadInput
-from adapt.core.partitioners.key_text import keys_from_texts
-from adapt.core.partitioners.partitioner import Partitioner
+from adapt.core.keys.key_text import keys_from_texts
+from adapt.core.keys.partitioner import Partitioner
 from adapt.core.stream import KeyType
-from adapt.traces.sources.format import BOM
+from adapt.traces.sources.reading.format import BOM
 
 CHUNK_BYTES = 4 << 20
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.partitioners.partitioner import Partitioner
+from adapt.core.keys.partitioner import Partitioner
 
 MOST_SALTS = 1 << 14
 """A key with more salts than this is better left out of the keyed part of a job."""

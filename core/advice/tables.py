@@ -7,8 +7,8 @@ from typing import Any
 
 from adapt.core.advice.division import Division, better_units, better_workers, even_units
 from adapt.core.advice.salts import MOST_SALTS, salts_needed
-from adapt.core.partitioners.key_groups import MOST_GROUPS, default_max_parallelism
-from adapt.core.partitioners.partitioner import Partitioner
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_parallelism
 from adapt.core.table import Column, Kind, Table
 
 MOST_PARTITIONS = 1_000_000

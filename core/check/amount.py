@@ -3,10 +3,10 @@
 import re
 from fractions import Fraction
 
-from adapt.core.amounts import bytes_of, seconds_of
 from adapt.core.check.metrics import Metric
 from adapt.core.errors import UsageError
 from adapt.core.table import Kind
+from adapt.core.units.amounts import bytes_of, seconds_of
 
 _NUMBER = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(.*)", re.ASCII | re.DOTALL)
 

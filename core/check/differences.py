@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 from adapt.core.check.facts import Facts, Interval, Value
 from adapt.core.check.metrics import METRICS, ROWS, Better, Metric
-from adapt.core.report.values import human, visible
 from adapt.core.table import Column, Table
+from adapt.core.values import human, visible
 
 MOST_ROWS = 40
 """Artefacts of more rows (periods of a long run) differ by what is told of the whole of them only."""

@@ -5,9 +5,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from adapt.core.check.facts import Facts, Interval, Value
-from adapt.core.check.judge import Judged, Verdict
-from adapt.core.report.values import human, visible
+from adapt.core.check.held import Judged, Verdict
 from adapt.core.table import Column, Kind, Table
+from adapt.core.values import human, visible
 
 SCHEMA = "adapt.check/1"
 

@@ -1,1 +1,1 @@
-"""How many workers a stage has, and when: thresholds, and the scalers that others have."""
+"""Elastic scaling: workers added and removed while a stage runs."""

@@ -1,1 +1,1 @@
-"""Flux: policies that move the partitions of a stage between its sites."""
+"""Flux: partitions rebalanced between workers while a stage runs."""

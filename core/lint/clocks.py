@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.lint.limits import CLOCK_BINS, CLOCK_CORRELATION, CLOCK_LAG_S, CLOCK_RATIO
+from adapt.core.lint.thresholds import CLOCK_BINS, CLOCK_CORRELATION, CLOCK_LAG_S, CLOCK_RATIO
 
 MINUTE_US = 60_000_000
 WIDTHS_US = tuple(minutes * MINUTE_US for minutes in (1, 2, 5, 10))

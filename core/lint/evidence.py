@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adapt.core.lint.limits import GRANULAR
 from adapt.core.lint.outliers import Outliers, outliers
+from adapt.core.lint.thresholds import GRANULAR
 
 LINT = "lint"
 """The part of a trace's profile that holds what only the lint needs."""
@@ -16,7 +16,7 @@ class Evidence:
     """What is known of a trace; plain data, as `observing` and the profile left it.
 
     Attributes:
-        profile: See `adapt.traces.profile`.
+        profile: See `adapt.traces.ingest.profile`.
         lint: See `merging.EvidenceMerger`; `source` in it is what `source_order` tells, or absent.
     """
 

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.frequencies.heavy_sums import HeavySums
-from adapt.core.frequencies.key_sample import KeySample
-from adapt.core.frequencies.order import key_order
-from adapt.core.frequencies.packed import unpacked_keys
-from adapt.core.frequencies.sketches import HeavyKeys
+from adapt.core.counting.heavy_sums import HeavySums
+from adapt.core.counting.key_order import key_order
+from adapt.core.counting.key_sample import KeySample
+from adapt.core.counting.sketches import HeavyKeys
+from adapt.core.keys.key_json import unpacked_keys
+from adapt.core.keys.key_text import key_to_text
 from adapt.core.lint.clocks import ClockGrid, agreed
-from adapt.core.lint.limits import CLOCKS, OUTLIERS
 from adapt.core.lint.observing import unpacked_sample
-from adapt.core.partitioners.key_text import key_to_text
+from adapt.core.lint.thresholds import CLOCKS, OUTLIERS
 
 TOP = 10
 """The top keys of the first half, looked for among the top keys of the second."""

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.frequencies.coded import Coded, Coder
-from adapt.core.frequencies.key_sample import KeySample
-from adapt.core.frequencies.order import heaviest, key_order
-from adapt.core.frequencies.packed import packed_keys
+from adapt.core.counting.key_order import heaviest, key_order
+from adapt.core.counting.key_sample import KeySample
+from adapt.core.keys.key_coder import Coded, Coder
+from adapt.core.keys.key_json import packed_keys
 from adapt.core.lint.clocks import ClockGrid
-from adapt.core.lint.limits import CLOCKS, OUTLIERS
+from adapt.core.lint.thresholds import CLOCKS, OUTLIERS
 
 SECOND_US = 1_000_000
 HOUR_US = 3_600_000_000

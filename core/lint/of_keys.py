@@ -5,10 +5,11 @@ import re
 
 import numpy as np
 
-from adapt.core.frequencies.tables import NULL_KEY
+from adapt.core.counting.tables import NULL_KEY
+from adapt.core.labels import count, label
 from adapt.core.lint.evidence import Evidence
 from adapt.core.lint.finding import Finding, Severity
-from adapt.core.lint.limits import (
+from adapt.core.lint.thresholds import (
     BLOCKS,
     CHANNELS,
     DEFAULT_KEY_SHARE,
@@ -22,8 +23,7 @@ from adapt.core.lint.limits import (
     TURNOVER,
     TURNOVER_KEYS,
 )
-from adapt.core.report.labels import count, label
-from adapt.core.report.values import share
+from adapt.core.values import share
 
 _NONE = frozenset(
     (

@@ -1,8 +1,10 @@
 """What is odd about the times of a trace: their grain, one minute of the hour, outliers, order, clocks, length."""
 
+from adapt.core.counting.share_interval import top_share_interval
+from adapt.core.labels import count, label
 from adapt.core.lint.evidence import Evidence
 from adapt.core.lint.finding import Finding, Severity
-from adapt.core.lint.limits import (
+from adapt.core.lint.thresholds import (
     DAYS_S,
     F_MAX_ERROR,
     F_MAX_MATTERS,
@@ -12,9 +14,7 @@ from adapt.core.lint.limits import (
     LATE_SPAN,
     MINUTE_SHARE,
 )
-from adapt.core.report.labels import count, label
-from adapt.core.report.values import duration, instant, share
-from adapt.core.verdict.interval import top_share_interval
+from adapt.core.values import duration, instant, share
 
 
 def granularity(seen: Evidence) -> Finding | None:

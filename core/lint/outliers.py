@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.lint.limits import OUTLIER_GAP, OUTLIER_NEIGHBOUR_GAP, OUTLIERS
+from adapt.core.lint.thresholds import OUTLIER_GAP, OUTLIER_NEIGHBOUR_GAP, OUTLIERS
 
 SPACINGS = 100
 """A gap that is no such multiple of the mean distance of rows may be chance."""

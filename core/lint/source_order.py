@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.lint.limits import OUTLIERS
 from adapt.core.lint.outliers import outliers
+from adapt.core.lint.thresholds import OUTLIERS
 
 Ints = NDArray[np.int64]
 

@@ -1,1 +1,1 @@
-"""Chains of operators over one ordered stream: run by many workers at once, with the results of a serial run."""
+"""The ordered multicore runtime and its model."""

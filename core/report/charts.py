@@ -4,20 +4,20 @@ A chart says in its sentence what it shows, and says there too when points were 
 numbers leave a gap.
 """
 
-from adapt.core.report.by_channels import (
+from adapt.core.charts.chart import Chart
+from adapt.core.charts.over_time import imbalance_per_period, migration_per_period, rate_over_time
+from adapt.core.fit.network_diagram import network_charts
+from adapt.core.fit.replay.charts import shedding_charts
+from adapt.core.mechanisms.charts import comparison_charts
+from adapt.core.report.key_charts import channel_loads, rank_frequency, top_keys
+from adapt.core.report.scheme_charts import (
     comparison,
     imbalance_by_channels,
     migration_by_channels,
     three_way_trade,
 )
-from adapt.core.report.chart import Chart
-from adapt.core.report.of_compared import comparison_charts
-from adapt.core.report.of_keys import channel_loads, rank_frequency, top_keys
-from adapt.core.report.of_network import network_charts
-from adapt.core.report.of_shedding import shedding_charts
-from adapt.core.report.of_stage import elastic_charts, stage_charts
-from adapt.core.report.of_verdict import channels_before_after, life_lines, skew_over_time
-from adapt.core.report.over_time import imbalance_per_period, migration_per_period, rate_over_time
+from adapt.core.report.verdict_charts import channels_before_after, life_lines, skew_over_time
+from adapt.core.stage.charts import elastic_charts, stage_charts
 
 __all__ = [
     "Chart",

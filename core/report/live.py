@@ -10,9 +10,9 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from adapt.core.report.chart import Chart
+from adapt.core.charts.chart import Chart
+from adapt.core.charts.theme import INK, config
 from adapt.core.report.svg import NARROW, WIDE, safe
-from adapt.core.report.theme import INK, config
 
 _BUNDLED = "window.vegaEmbed = vegaEmbed;"
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from adapt.core.report.chart import Chart
-from adapt.core.report.labels import breakable, count, headed
+from adapt.core.charts.chart import Chart
+from adapt.core.labels import breakable, count, headed
 from adapt.core.report.live import Live, live
 from adapt.core.report.svg import NARROW, WIDE, render_svg
 from adapt.core.report.upright import upright
-from adapt.core.report.values import elided, is_numeric, shown, visible
 from adapt.core.table import Table
+from adapt.core.values import elided, is_numeric, shown, visible
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import Any
 from xml.etree import ElementTree
 
-from adapt.core.report.theme import FONT, INK, config
-from adapt.core.report.values import plain, visible
+from adapt.core.charts.theme import FONT, INK, config
+from adapt.core.values import plain, visible
 
 WIDE = 540
 NARROW = 330

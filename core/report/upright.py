@@ -1,8 +1,8 @@
 """One row of many columns, turned upright for people: a line a value, with what it means beside it."""
 
-from adapt.core.report.labels import headed
-from adapt.core.report.values import human
+from adapt.core.labels import headed
 from adapt.core.table import Column, Table
+from adapt.core.values import human
 
 MOST_ACROSS = 4
 """A single row of no more columns than this is left lying."""

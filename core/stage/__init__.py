@@ -1,1 +1,1 @@
-"""One partitioned stateful operator over sites, simulated tuple by tuple."""
+"""The stage simulator: producers, workers with partitioned state, and a controller."""

@@ -3,20 +3,20 @@
 from dataclasses import dataclass, replace
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.adapted import OneStage
-from adapt.core.stage.arrivals import Rows, Source
-from adapt.core.stage.elasticity import Elasticity
-from adapt.core.stage.faults import FaultSchedule
-from adapt.core.stage.memory import Memory, Spilling
-from adapt.core.stage.movement import Movement
-from adapt.core.stage.moves import Controller
-from adapt.core.stage.names import Router
-from adapt.core.stage.recovery import Recovery
-from adapt.core.stage.rounds import Rounds
-from adapt.core.stage.settings import StageSettings
-from adapt.core.stage.stage import Stage
-from adapt.core.stage.standby import Standby
-from adapt.core.stage.workers import Scaling
+from adapt.core.stage.conditions.arrivals import Rows, Source
+from adapt.core.stage.conditions.faults import FaultSchedule
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.control.control_target import OneStage
+from adapt.core.stage.control.elasticity import Elasticity
+from adapt.core.stage.control.recovery import Recovery
+from adapt.core.stage.control.rounds import Rounds
+from adapt.core.stage.control.workers import Scaling
+from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.movement.controller import Controller
+from adapt.core.stage.movement.protocol import Movement
+from adapt.core.stage.movement.spilling import Memory, Spilling
+from adapt.core.stage.movement.standby import Standby
 
 
 @dataclass(frozen=True, slots=True, eq=False)

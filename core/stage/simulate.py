@@ -4,20 +4,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.arrays import Records
-from adapt.core.stage.arrivals import Drawn, Source
 from adapt.core.stage.assembly import assemble
-from adapt.core.stage.elasticity import Step
-from adapt.core.stage.faults import FaultSchedule
-from adapt.core.stage.memory import Memory
-from adapt.core.stage.movement import STEPS, Moved
-from adapt.core.stage.moves import Controller, Round
-from adapt.core.stage.recovery import CrashReport, crash_table, full_rate_s
-from adapt.core.stage.series import Interval, Series, interval_table, site_table
-from adapt.core.stage.settings import StageSettings
-from adapt.core.stage.sheddings import Watched
-from adapt.core.stage.stage import Census
-from adapt.core.stage.workers import Scaling
+from adapt.core.stage.conditions.arrivals import Drawn, Source
+from adapt.core.stage.conditions.faults import FaultSchedule
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.control.elasticity import Step
+from adapt.core.stage.control.recovery import CrashReport, crash_table, full_rate_s
+from adapt.core.stage.control.shed_log import Watched
+from adapt.core.stage.control.workers import Scaling
+from adapt.core.stage.engine.series import Interval, Series, interval_table, site_table
+from adapt.core.stage.engine.stage import Census
+from adapt.core.stage.movement.controller import Controller, Round
+from adapt.core.stage.movement.protocol import STEPS, Moved
+from adapt.core.stage.movement.spilling import Memory
+from adapt.core.stage.records.arrays import Records
 from adapt.core.table import Column, Kind, Table
 
 CRASH_COLUMNS = (

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.adapted import BothStages, OneStage
-from adapt.core.stage.arrivals import Rows, Source
-from adapt.core.stage.movement import Movement
-from adapt.core.stage.moves import Controller, Round
-from adapt.core.stage.rounds import Rounds
-from adapt.core.stage.series import Series, together
+from adapt.core.stage.conditions.arrivals import Rows, Source
+from adapt.core.stage.control.control_target import BothStages, OneStage
+from adapt.core.stage.control.rounds import Rounds
+from adapt.core.stage.engine.series import Series, together
+from adapt.core.stage.engine.tandem import Tandem, TandemSettings
+from adapt.core.stage.movement.controller import Controller, Round
+from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.simulate import Simulated
-from adapt.core.stage.tandem import Tandem, TandemSettings
 from adapt.core.table import Column, Kind, Table
 
 

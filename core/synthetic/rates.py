@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.coins import coins, stream_of
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
+from adapt.core.random_bits import coins, stream_of
 
 Floats = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.frequencies.zipf import zipf_shares
+from adapt.core.counting.zipf import zipf_shares
 from adapt.core.synthetic.zipf_keys import ZipfKeys
 
 Ints = NDArray[np.int64]

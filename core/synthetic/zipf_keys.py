@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.counting.zipf import MOST_RANKS, zipf_table
 from adapt.core.errors import UsageError
-from adapt.core.frequencies.zipf import MOST_RANKS, zipf_table
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.table import Table, told_html
 from adapt.core.verdict.hot_keys import HotKeys
-from adapt.core.verdict.per_channel import BeforeAfter
 from adapt.core.verdict.verdict import Verdict
 
 MOST_CHANNELS = 64

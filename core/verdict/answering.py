@@ -1,17 +1,17 @@
 """Finding what a report says first of counted keys."""
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.partitioners.names import Engine
-from adapt.core.partitioners.partitioner import Partitioner
-from adapt.core.partitioners.plan import Plan
-from adapt.core.partitioners.registry import placement_of
-from adapt.core.resources.functions import Floats, Resources
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.measures.per_channel import BeforeAfter
+from adapt.core.partitioning.measures.relative_loads import over_average, relative
+from adapt.core.partitioning.measures.resources import Floats, Resources
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.plans.registry import placement_of
+from adapt.core.partitioning.schemes.names import Engine
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.hot_keys import HotKeys
-from adapt.core.verdict.judge import judge
-from adapt.core.verdict.loads import over_average, relative
-from adapt.core.verdict.over_time import CountedPane
-from adapt.core.verdict.per_channel import BeforeAfter
+from adapt.core.verdict.skew_over_time import CountedPane
+from adapt.core.verdict.stream_verdict import judge
 
 
 def answer_on(

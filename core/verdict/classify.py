@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.partitioners.partitioner import Channels
-from adapt.core.resources.floors import imbalance_floor
-from adapt.core.resources.functions import Floats
-from adapt.core.resources.imbalance import max_over_mean
-from adapt.core.resources.population import Population
-from adapt.core.verdict.cure import MOST_SPLIT, Cure
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.floors import imbalance_floor
+from adapt.core.partitioning.measures.imbalance import max_over_mean
+from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.verdict.packing import packed, room_of, sticking_out
+from adapt.core.verdict.verdict_class import MOST_SPLIT, Cure
 
 _ROUNDING = 1e-9
 

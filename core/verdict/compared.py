@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapt.core.partitioners.names import Scheme
-from adapt.core.partitioners.plan import Plan
-from adapt.core.partitioners.splitting.names import Splitting
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.verdict.verdict import Verdict
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tables import NULL_KEY, kind_of
-from adapt.core.frequencies.timeline import bars
-from adapt.core.partitioners.key_text import key_to_text
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.tables import NULL_KEY, kind_of
+from adapt.core.counting.timeline import bars
+from adapt.core.keys.key_text import key_to_text
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Kind, Table
-from adapt.core.verdict.over_time import CountedPane
+from adapt.core.verdict.skew_over_time import CountedPane
 
 MOST_KEYS = 20
 """Keys that are told of, the heaviest first."""

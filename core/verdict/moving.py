@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.partitioners.partitioner import Channels
-from adapt.core.resources.functions import Floats
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.verdict.packing import packed, room_of, sticking_out
 
 

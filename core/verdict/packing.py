@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.partitioners.partitioner import Channels
-from adapt.core.resources.functions import Floats
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.resources import Floats
 
 MOST_STEPS = 500_000
 """Steps of the exact search; a few hundredths of a second."""

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from adapt.core.table import told_html
-from adapt.core.verdict.cure import Cure
-from adapt.core.verdict.over_time import OverTime
+from adapt.core.verdict.skew_over_time import OverTime
+from adapt.core.verdict.verdict_class import Cure
 from adapt.core.verdict.words import headline, sentences
 
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from adapt.core.frequencies.tables import NULL_KEY
-from adapt.core.verdict.cure import MOST_SPLIT, Cure
+from adapt.core.counting.tables import NULL_KEY
+from adapt.core.verdict.verdict_class import MOST_SPLIT, Cure
 
 if TYPE_CHECKING:
     from adapt.core.verdict.verdict import Confidence, Verdict

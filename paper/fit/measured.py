@@ -8,20 +8,20 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adapt.core.resources.functions import Floats
-from adapt.core.shedding.bases import BasisPool
-from adapt.core.shedding.fit.coordinator import fit
-from adapt.core.shedding.fit.distributed import DFit
-from adapt.core.shedding.fit.exchange import Channel
-from adapt.core.shedding.fit.leaf import feasible_grid
-from adapt.core.shedding.fit.messages import Topic
-from adapt.core.shedding.names import Grid
-from adapt.core.shedding.network import Network
-from adapt.core.shedding.plan_table import TablePlanner
-from adapt.core.shedding.planner import NO_PLAN
-from adapt.core.shedding.program import Program
-from adapt.core.shedding.solver import Regions
-from adapt.core.shedding.workload import Exponential, Observed
+from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.distributed.distributed import DFit
+from adapt.core.fit.distributed.exchange import Channel
+from adapt.core.fit.distributed.leaf import feasible_grid
+from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.network.names import Grid
+from adapt.core.fit.network.network import Network
+from adapt.core.fit.planners.plan_table import TablePlanner
+from adapt.core.fit.planners.planner import NO_PLAN
+from adapt.core.fit.planners.solver import Regions
+from adapt.core.fit.planners.workload import Exponential, Observed
+from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.program.program import Program
+from adapt.core.partitioning.measures.resources import Floats
 from paper.experiments import Data
 from paper.fit.networks import NETWORKS, figure_1
 from paper.fit.quotes import quote_rates

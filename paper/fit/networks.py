@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
-from adapt.core.shedding.names import OperatorKind
-from adapt.core.shedding.network import Input, Network, Node, Operator, Output
+from adapt.core.fit.network.names import OperatorKind
+from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
 
 PAIRS: tuple[tuple[float, float], ...] = ((48, 48), (64, 32), (72, 24), (80, 16), (88, 8))
 """Costs of the two chains of Figure 9, milliseconds; only the second pair is told, the others are reconstructions."""

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adapt.core.resources.functions import Floats
-from adapt.core.shedding.fairness import fairest
-from adapt.core.shedding.fit.coordinator import fit
-from adapt.core.shedding.local import GreedyLocal
-from adapt.core.shedding.max_min import service
-from adapt.core.shedding.network import Link, Network
-from adapt.core.shedding.planner import Planner
-from adapt.core.shedding.program import Program
-from adapt.core.shedding.without_table import LinearProgram, Proportional
+from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.distributed.local import GreedyLocal
+from adapt.core.fit.network.network import Link, Network
+from adapt.core.fit.planners.direct_planners import LinearProgram, Proportional
+from adapt.core.fit.planners.max_min import service
+from adapt.core.fit.planners.planner import Planner
+from adapt.core.fit.program.fairness import fairest
+from adapt.core.fit.program.program import Program
+from adapt.core.partitioning.measures.resources import Floats
 from paper.fit.measured import loads_of
 from paper.fit.networks import chains, diamond, figure_1, figure_7
 

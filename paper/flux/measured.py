@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from adapt.core.flux.names import FluxPolicy
-from adapt.core.flux.optimum import ahead_of
-from adapt.core.flux.registry import controller_of
-from adapt.core.stage.arrivals import Drawn
-from adapt.core.stage.moves import Controller
+from adapt.core.flux.policies.clairvoyant import ahead_of
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import controller_of
+from adapt.core.stage.conditions.arrivals import Drawn
+from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.simulate import Simulated
 from adapt.core.stage.simulate_tandem import simulate_tandem
 from paper.experiments import Data

@@ -14,15 +14,15 @@ from typing import Protocol
 
 import numpy as np
 
-from adapt.core.stage.arrivals import Chunk, Drawn, Made, Rows, Source
-from adapt.core.stage.disturbances import ExternalLoad
-from adapt.core.stage.faults import Crash, FaultSchedule
-from adapt.core.stage.memory import Memory, MemoryChange
-from adapt.core.stage.moves import Controller
-from adapt.core.stage.names import Router
-from adapt.core.stage.settings import Network, StageSettings, even_groups, even_owners
+from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Made, Rows, Source
+from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import Network, StageSettings, even_groups, even_owners
+from adapt.core.stage.engine.tandem import TandemSettings
+from adapt.core.stage.movement.controller import Controller
+from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import Simulated, simulate
-from adapt.core.stage.tandem import TandemSettings
 
 SITES, GROUPS = 32, 16384
 PARTITIONS_A_SITE, LARGE_PARTITIONS_A_SITE = 64, 128

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.policies.names import FluxPolicy
 from paper.experiments import Results
 from paper.flux.measured import COLLECTION_S, Argument, Ran, StageRun, TandemRun
 from paper.flux.scenarios import FULL_A_SITE, SITES

@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.ordered.bound import BoundChain, Words, bind
-from adapt.core.ordered.chain import Chain, Operator
-from adapt.core.ordered.names import OperatorKind, PartitionBy
+from adapt.core.ordered.chain.bound import BoundChain, Words, bind
+from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.names import OperatorKind, PartitionBy
 
 KEYS = 10_000
 """Tickets, users, items and pairs of items, each."""

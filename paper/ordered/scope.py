@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.names import Heuristic, Reorder, Worklist
-from adapt.core.ordered.settings import RunSettings
+from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import RunSettings
 from paper.experiments import Results
 from paper.ordered.measured import Argument, Pipeline, Ran, Simulated, every
 from paper.ordered.pipelines import PARTITIONS, QUERIES, query

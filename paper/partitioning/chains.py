@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tracking import epsilon_for, tracked_keys
-from adapt.core.partitioners.consistent import ConsistentHash
-from adapt.core.partitioners.construct import CONSTRUCTIONS
-from adapt.core.partitioners.explicit import ExplicitMap
-from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.names import Construction, UtilityName
-from adapt.core.partitioners.partitioner import Channels
-from adapt.core.partitioners.problem import Problem
-from adapt.core.resources.floors import imbalance_floor, r_floor, r_floor_pair
-from adapt.core.resources.functions import Floats, ResourceFunction, Resources
-from adapt.core.resources.imbalance import max_over_mean, max_over_min, relative_imbalance
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.constructions.problem import Problem
+from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
+from adapt.core.partitioning.constructions.tracking import epsilon_for, tracked_keys
+from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor, r_floor_pair
+from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min, relative_imbalance
+from adapt.core.partitioning.measures.resources import Floats, ResourceFunction, Resources
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from adapt.core.partitioning.schemes.names import Construction, UtilityName
 from paper.partitioning.domain import Domain
 from paper.partitioning.hashing import LETTERS, Sums
 from paper.partitioning.rings import ring_of

@@ -9,15 +9,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.frequencies.lossy import LossyCounter, window_of
-from adapt.core.frequencies.tracking import epsilon_for, tracked_keys
-from adapt.core.frequencies.zipf import zipf_table
-from adapt.core.partitioners.build import Recipe as BuildRecipe
-from adapt.core.partitioners.build import build_partitioner
-from adapt.core.partitioners.names import Construction, Scheme
-from adapt.core.partitioners.partitioner import Partitioner
-from adapt.core.resources.functions import Resources
-from adapt.core.resources.metrics import evaluate
+from adapt.core.counting.lossy import LossyCounter, window_of
+from adapt.core.counting.zipf import zipf_table
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.build import Recipe as BuildRecipe
+from adapt.core.partitioning.build import build_partitioner
+from adapt.core.partitioning.constructions.tracking import epsilon_for, tracked_keys
+from adapt.core.partitioning.measures.metrics import evaluate
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from paper.experiments import Data
 from paper.partitioning.domain import Domain
 from paper.partitioning.rings import ring_of

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.partitioners.names import Scheme
-from adapt.core.partitioners.partitioner import Channels, Partitioner
-from adapt.core.partitioners.registry import make_partitioner
-from adapt.core.resources.functions import Floats, ResourceFunction
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.measures.resources import Floats, ResourceFunction
+from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.partitioning.schemes.names import Scheme
 from paper.partitioning.domain import Domain, blocks
 from paper.partitioning.rings import ring_of
 

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import add
 from typing import ClassVar
 
-from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioning.schemes.names import Scheme
 from paper.experiments import Data
 from paper.partitioning.chains import Recipe, Step, hashed_chain, hybrid_chain
 from paper.partitioning.domain import Domain, blocks

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from adapt.core.partitioners.build import Recipe, build_partitioner
-from adapt.core.partitioners.names import Scheme
-from adapt.core.partitioners.splitting.measure import measure_split, merge_cost
-from adapt.core.partitioners.splitting.messages import Messages
-from adapt.core.partitioners.splitting.names import Splitting
-from adapt.core.partitioners.splitting.split import split
-from adapt.core.resources.functions import Resources
-from adapt.core.resources.metrics import evaluate
+from adapt.core.partitioning.build import Recipe, build_partitioner
+from adapt.core.partitioning.measures.metrics import evaluate
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.partitioning.splitting.measure import measure_split, merge_cost
+from adapt.core.partitioning.splitting.messages import Messages
+from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.partitioning.splitting.split import split
 from paper.experiments import Data
 from paper.partitioning.domain import Domain
 from paper.partitioning.rings import ring_of

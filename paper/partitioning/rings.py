@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.partitioners import consistent
+from adapt.core.partitioning.schemes import consistent
 
 
 @contextmanager

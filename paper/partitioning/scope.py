@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from paper.estimates import Estimate
 from paper.experiments import Results
 from paper.partitioning.chains import Recipe, Step

@@ -14,18 +14,18 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.hashing.columns import ARROW_TYPES
-from adapt.core.partitioners.consistent import ConsistentHash
-from adapt.core.partitioners.construct import CONSTRUCTIONS
-from adapt.core.partitioners.explicit import ExplicitMap
-from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.names import Construction, Scheme
-from adapt.core.partitioners.plan import Plan
-from adapt.core.partitioners.problem import Problem
-from adapt.core.resources.functions import Resources
+from adapt.core.keys.columns import ARROW_TYPES
+from adapt.core.partitioning.constructions.problem import Problem
+from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.stream import KeyType
-from adapt.traces.artefacts.manifest import Provenance
-from adapt.traces.artefacts.plans import write_plan
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.plans import write_plan
 from paper.beside import module_at
 from paper.experiments import Data
 from paper.partitioning.chains import Recipe, hybrid_steps
@@ -168,7 +168,7 @@ class AgainstLiteral:
         sums, domain = sums_of(self.hashed, given, 1.0), Domain(self.keys, 1.0, self.seed)
         *_, (problem, _) = hybrid_steps(domain, sums, self.recipe, self.channels)
         timed = _timed(problem, self.recipe.construction)
-        literal: Callable[[Problem], list[int]] = module_at("tests/core/partitioners/literal.py").LITERAL[
+        literal: Callable[[Problem], list[int]] = module_at("tests/core/partitioning/constructions/literal.py").LITERAL[
             self.recipe.construction.value
         ]
         began = perf_counter()
@@ -284,7 +284,7 @@ class MemoryOfBlocks:
         """For each number of blocks, rising: keys looked at until then, and the most bytes held at once until then."""
         code = (
             "import resource\n"
-            "from adapt.core.partitioners.names import Scheme\n"
+            "from adapt.core.partitioning.schemes.names import Scheme\n"
             "from paper.partitioning.hashing import hashed_sums\n"
             f"for blocks in {self.blocks}:\n"
             f"    hashed_sums({self.keys}, 0, [1.0], Scheme.CONSISTENT, range(1, 11), 0, blocks * {BLOCK})\n"

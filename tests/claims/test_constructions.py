@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.partitioners.build import Recipe, build_partitioner
-from adapt.core.partitioners.consistent import ConsistentHash
-from adapt.core.partitioners.names import Construction, Scheme
-from adapt.core.partitioners.partitioner import Channels, Partitioner
-from adapt.core.resources.functions import Resources
-from adapt.core.resources.loads import channel_loads
-from adapt.core.resources.metrics import measure
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.build import Recipe, build_partitioner
+from adapt.core.partitioning.measures.channel_loads import channel_loads
+from adapt.core.partitioning.measures.metrics import measure
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 
 DOMAIN = 10**6
 SHARES = 1 / np.arange(1, DOMAIN + 1)

@@ -13,8 +13,8 @@ import os
 
 import pytest
 
-from adapt.core.flux.names import FluxPolicy
-from adapt.core.flux.registry import controller_of
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import controller_of
 from paper.flux.scenarios import FULL_A_SITE, mean_rate, mixed
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))

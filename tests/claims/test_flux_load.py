@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from adapt.core.flux.names import FluxPolicy
-from adapt.core.flux.optimum import ahead_of
-from adapt.core.flux.registry import controller_of
+from adapt.core.flux.policies.clairvoyant import ahead_of
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import controller_of
 from paper.flux.scenarios import (
     COUNTS,
     FULL,

@@ -6,9 +6,9 @@
 import numpy as np
 import pytest
 
-from adapt.core.stage.arrivals import Drawn
-from adapt.core.stage.faults import Crash, FaultSchedule
-from adapt.core.stage.settings import StageSettings, even_groups, even_owners
+from adapt.core.stage.conditions.arrivals import Drawn
+from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.simulate import simulate
 
 SITES = 32

@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from adapt.core.flux.names import FluxPolicy
-from adapt.core.flux.registry import controller_of
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import controller_of
 from paper.flux.scenarios import drifting, few_hot, one_loaded, ping_pongs
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from adapt.core.stage.names import Router
+from adapt.core.stage.conditions.names import Router
 from paper.flux.scenarios import transient_skew, unloaded
 
 SPACES = (256, 512, 1024, 2048, 4096) if os.environ.get("ADAPT_SOAK") else (256,)

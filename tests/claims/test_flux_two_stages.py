@@ -15,13 +15,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from adapt.core.flux.names import FluxPolicy
-from adapt.core.flux.registry import controller_of
-from adapt.core.stage.arrivals import Drawn, Made
-from adapt.core.stage.disturbances import ExternalLoad
-from adapt.core.stage.settings import StageSettings, even_groups, even_owners
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import controller_of
+from adapt.core.stage.conditions.arrivals import Drawn, Made
+from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
+from adapt.core.stage.engine.tandem import TandemSettings
 from adapt.core.stage.simulate_tandem import simulate_tandem
-from adapt.core.stage.tandem import TandemSettings
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 SEEDS = range(5) if SOAK else range(1)

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.lossy import LossyCounter, LossySummary, window_of
-from adapt.core.frequencies.per_item import PerItemLossyCounter
-from adapt.core.frequencies.tracking import epsilon_for, tracked_keys
-from adapt.core.frequencies.zipf import zipf_table
-from adapt.core.resources.functions import Resources
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.lossy import LossyCounter, LossySummary, window_of
+from adapt.core.counting.per_item import PerItemLossyCounter
+from adapt.core.counting.zipf import zipf_table
+from adapt.core.partitioning.constructions.tracking import epsilon_for, tracked_keys
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.stream import KeyType
 
 DOMAIN = 10**6

@@ -13,11 +13,11 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from adapt.core.ordered.bound import BoundChain
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.model import run_model
-from adapt.core.ordered.names import Heuristic, Reorder, Worklist
-from adapt.core.ordered.settings import RunSettings
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.model import run_model
 from paper.ordered.measured import Ran, every
 from paper.ordered.pipelines import one_partitioned, one_stateless, query
 

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tracking import theta, threshold, tracked_keys
-from adapt.core.partitioners.compare import compare_schemes
-from adapt.core.partitioners.names import Construction, Scheme
-from adapt.core.partitioners.uniform import UniformPartitioner
-from adapt.core.resources.floors import r_floor, r_floor_pair
-from adapt.core.resources.functions import Resources
-from adapt.core.resources.migration import migration
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.partitioning.compare import compare_schemes
+from adapt.core.partitioning.constructions.tracking import theta, threshold, tracked_keys
+from adapt.core.partitioning.measures.floors import r_floor, r_floor_pair
+from adapt.core.partitioning.measures.migration import migration
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.names import Construction, Scheme
+from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 
 DOMAIN = 10**6
 SHARES = 1 / np.arange(1, DOMAIN + 1)

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.partitioners.build import Recipe, build_partitioner
-from adapt.core.partitioners.compare import compare_schemes
-from adapt.core.partitioners.names import Construction, Scheme
-from adapt.core.partitioners.partitioner import Partitioner
-from adapt.core.resources.functions import Resources
-from adapt.core.resources.metrics import evaluate
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.build import Recipe, build_partitioner
+from adapt.core.partitioning.compare import compare_schemes
+from adapt.core.partitioning.measures.metrics import evaluate
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from paper.partitioning.rings import ring_of
 
 DOMAIN = 10**6

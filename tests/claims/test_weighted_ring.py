@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.partitioners.compare import Comparison, compare_schemes
-from adapt.core.partitioners.names import Scheme
-from adapt.core.resources.functions import Resources
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.partitioning.compare import Comparison, compare_schemes
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.names import Scheme
 
 DOMAIN = 10**6
 SHARES = 1 / np.arange(1, DOMAIN + 1)

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from adapt.cli import help as help_pages
 from adapt.cli.main import main, settings_first
+from adapt.cli.terminal import help as help_pages
 
 COMMANDS = {
     "ingest": ["ingest"],

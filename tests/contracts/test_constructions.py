@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.frequencies.exact import KeyCounts, frequencies_of
-from adapt.core.partitioners.consistent import ConsistentHash
-from adapt.core.partitioners.constraints import Constraints
-from adapt.core.partitioners.construct import CONSTRUCTIONS
-from adapt.core.partitioners.hybrid import HybridPartitioner
-from adapt.core.partitioners.names import Construction, UtilityName
-from adapt.core.partitioners.problem import Problem
-from adapt.core.resources.functions import Resources
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.partitioning.constructions.constraints import Constraints
+from adapt.core.partitioning.constructions.problem import Problem
+from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from adapt.core.partitioning.schemes.names import Construction, UtilityName
 
 every_construction = pytest.mark.parametrize("construction", CONSTRUCTIONS)
 

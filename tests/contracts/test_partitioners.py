@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.explicit import ExplicitMap
-from adapt.core.partitioners.key_groups import default_max_parallelism
-from adapt.core.partitioners.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
-from adapt.core.partitioners.plan import Plan, plan_from_data, plan_to_data
-from adapt.core.partitioners.registry import SCHEMES, make_partitioner
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
+from adapt.core.partitioning.plans.registry import SCHEMES, make_partitioner
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.key_groups import default_max_parallelism
+from adapt.core.partitioning.schemes.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
 from adapt.core.stream import KeyType
 
 TYPES = {

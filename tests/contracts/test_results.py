@@ -3,35 +3,35 @@
 import pyarrow as pa
 import pytest
 
-from adapt.core.check.judge import Verdict as Held
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.partitioners.build import build_plan
-from adapt.core.partitioners.compare import Comparison, compare_schemes
-from adapt.core.partitioners.difference import Difference, plan_difference
-from adapt.core.partitioners.evaluation import Evaluation
-from adapt.core.partitioners.model_error import ModelError
-from adapt.core.partitioners.names import Engine, Scheme
-from adapt.core.partitioners.registry import placement_of
-from adapt.core.replay.comparison import ComparisonRun
-from adapt.core.replay.elastic import ElasticRun
-from adapt.core.replay.fit import FitRun
-from adapt.core.replay.flux import FluxRun
-from adapt.core.replay.ordered import OrderedRun
-from adapt.core.replay.repartition import RepartitionRun
-from adapt.core.resources.functions import Resources
+from adapt.core.check.held import Verdict as Held
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.elastic.replay.replay import ElasticRun
+from adapt.core.fit.replay.replay import FitRun
+from adapt.core.flux.replay.replay import FluxRun
+from adapt.core.mechanisms.comparison import ComparisonRun
+from adapt.core.ordered.replay.replay import OrderedRun
+from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.compare import Comparison, compare_schemes
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.model_error import ModelError
+from adapt.core.partitioning.plans.difference import Difference, plan_difference
+from adapt.core.partitioning.plans.evaluation import Evaluation
+from adapt.core.partitioning.plans.registry import placement_of
+from adapt.core.partitioning.repartition.repartition import RepartitionRun
+from adapt.core.partitioning.schemes.names import Engine, Scheme
 from adapt.core.table import Table
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.hot_keys import HotKeys
-from adapt.core.verdict.judge import judge
+from adapt.core.verdict.stream_verdict import judge
 from adapt.traces.advising import Advice
-from adapt.traces.artefacts.comparisons import StoredComparison
-from adapt.traces.artefacts.runs import StoredRun
-from adapt.traces.artefacts.trace import Trace
 from adapt.traces.counting.survey import Surveyed
-from adapt.traces.deploying import Deployment
-from adapt.traces.ingest import Ingested
+from adapt.traces.deploy.export import Deployment
+from adapt.traces.ingest.ingest import Ingested
 from adapt.traces.lint import Linted
+from adapt.traces.store.comparisons import StoredComparison
+from adapt.traces.store.runs import StoredRun
+from adapt.traces.store.trace import Trace
 
 RESULTS = [
     *(Advice, Answer, Comparison, Deployment, Difference, ElasticRun, Evaluation, FitRun, FluxRun, Held, HotKeys),

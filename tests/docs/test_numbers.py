@@ -10,10 +10,10 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.partitioners.names import Engine
-from adapt.core.partitioners.registry import placement_of
-from adapt.core.verdict.judge import judge
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.partitioning.plans.registry import placement_of
+from adapt.core.partitioning.schemes.names import Engine
+from adapt.core.verdict.stream_verdict import judge
 from tests.docs.pages import ROOT, blocks, text_of
 
 SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from jsonschema import Draft202012Validator
 
-from adapt.cli.formats import json_text
 from adapt.cli.main import run
+from adapt.cli.terminal.formats import json_text
 from adapt.core.check.metrics import metrics_tables
 from tests.any_trace import VISITS, two_halves
 from tests.docs.pages import ROOT, blocks, text_of

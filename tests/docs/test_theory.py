@@ -5,7 +5,7 @@ import re
 import pytest
 
 from adapt.core.check.metrics import METRICS, Of
-from adapt.core.replay.scenarios import SCENARIOS
+from adapt.core.mechanisms.scenarios import SCENARIOS
 from tests.docs.pages import text_of
 
 PLACED = [name for name, metric in METRICS.items() if Of.PLAN in metric.places and name != "channels"]

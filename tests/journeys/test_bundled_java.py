@@ -14,7 +14,7 @@ CHILD = """
 import json
 import os
 from adapt.core.errors import AdaptError
-from adapt.traces.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
 
 def handles():
     return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0

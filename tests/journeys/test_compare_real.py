@@ -13,8 +13,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from adapt.traces.artefacts.runs import read_run
-from tests.traces.test_comparing import acted
+from adapt.traces.store.runs import read_run
+from tests.traces.replay.test_compare import acted
 
 SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
 PROGRAM = "from adapt.cli.main import main; main()"
@@ -73,7 +73,7 @@ def started(arguments, **options):
 @contextlib.contextmanager
 def standalone(folder):
     """A standalone Spark on this machine with two workers of a core each; its address."""
-    from adapt.traces.java import find_java_home
+    from adapt.traces.spark.java import find_java_home
 
     script = Path(pyspark.__file__).parent / "bin" / "spark-class"
     environment = {

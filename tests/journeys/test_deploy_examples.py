@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from adapt.traces.artefacts.disk import remove_tree
+from adapt.traces.store.disk import remove_tree
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 FOLLOWED = "predicted equals actual on every partition"

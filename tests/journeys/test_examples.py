@@ -5,15 +5,15 @@ from importlib.util import find_spec
 
 import pytest
 
-from adapt.core.partitioners.names import DEFAULT_CONSTRUCTIONS
-from adapt.traces.artefacts.comparisons import read_comparison
-from adapt.traces.artefacts.frequencies import read_frequencies
-from adapt.traces.artefacts.manifest import read_manifest
-from adapt.traces.artefacts.plans import read_plan, read_plan_made
-from adapt.traces.artefacts.runs import read_run
-from adapt.traces.artefacts.trace import open_trace
-from adapt.traces.counted import CACHE
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS
+from adapt.traces.counting.count_cache import CACHE
 from adapt.traces.demonstration import PACKAGE
+from adapt.traces.store.comparisons import read_comparison
+from adapt.traces.store.frequencies import read_frequencies
+from adapt.traces.store.manifest import read_manifest
+from adapt.traces.store.plans import read_plan, read_plan_made
+from adapt.traces.store.runs import read_run
+from adapt.traces.store.trace import open_trace
 from tests.any_trace import VISITS, two_halves
 
 ORDER = (

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.shedding.names import DropPlanner
-from adapt.core.shedding.network import ColumnEquals
-from adapt.core.shedding.wiring import Wiring
-from adapt.traces.artefacts.runs import read_run
-from adapt.traces.artefacts.trace import open_trace
-from adapt.traces.fit_replaying import open_network
+from adapt.core.fit.network.names import DropPlanner
+from adapt.core.fit.network.network import ColumnEquals
+from adapt.core.fit.network.wiring import Wiring
+from adapt.traces.replay.fit import open_network
+from adapt.traces.store.runs import read_run
+from adapt.traces.store.trace import open_trace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fx-ticks.toml"
 MINUTE_US = 60_000_000

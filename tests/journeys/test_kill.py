@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from adapt.traces.artefacts.disk import remove_tree
-from adapt.traces.artefacts.trace import open_trace
-from adapt.traces.ingest import ingest
-from adapt.traces.mapping import Mapping
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.store.disk import remove_tree
+from adapt.traces.store.trace import open_trace
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes are watched as Linux lets them be")
 
@@ -28,9 +28,9 @@ LONGEST_S = 0.8
 CHILD = """
 import sys
 from pathlib import Path
-from adapt.traces.ingest import ingest
-from adapt.traces.mapping import Mapping
-from adapt.traces.session import SparkOptions
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.spark.session import SparkOptions
 
 def told(what, done, total):
     if not total:

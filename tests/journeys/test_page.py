@@ -19,7 +19,7 @@ from adapt.core.report.charts import (
 )
 from adapt.core.report.page import Page, Section, render_page
 from adapt.core.table import Column, Kind, Table
-from tests.core.report.stage_series import stage_tables
+from tests.core.stage.stage_series import stage_tables
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [

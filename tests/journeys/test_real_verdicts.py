@@ -9,11 +9,11 @@ import pyarrow.csv
 import pyarrow.json
 import pytest
 
-from adapt.core.frequencies.exact import count_keys, frequencies_of
-from adapt.core.partitioners.names import Engine
-from adapt.core.partitioners.registry import placement_of
-from adapt.core.verdict.cure import Cure
-from adapt.core.verdict.judge import judge
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.partitioning.plans.registry import placement_of
+from adapt.core.partitioning.schemes.names import Engine
+from adapt.core.verdict.stream_verdict import judge
+from adapt.core.verdict.verdict_class import Cure
 
 
 def edits(path: Path, column: str) -> pa.ChunkedArray:

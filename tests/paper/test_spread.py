@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from paper.experiments import Kept, described, program_version
 from paper.partitioning.chains import Recipe
 from paper.partitioning.measured import ChainsBuilt, HashedParts, hashed_parts

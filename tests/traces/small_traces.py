@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapt.traces.artefacts.manifest import Manifest, Provenance, write_manifest
-from adapt.traces.artefacts.trace import Trace, open_trace, part_entry
+from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
+from adapt.traces.store.trace import Trace, open_trace, part_entry
 
 
 def write_trace(folder: Path, rows: dict[str, Any] | pa.Table, parts: int = 2, row_group: int = 700) -> Trace:

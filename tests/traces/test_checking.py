@@ -6,20 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.check.judge import judge
+from adapt.core.check.held import judge
 from adapt.core.check.limit import parse_limit
 from adapt.core.check.metrics import Of
+from adapt.core.elastic.replay import tables as elastic_tables
 from adapt.core.errors import BadInput
-from adapt.core.partitioners.names import Construction, Scheme
-from adapt.core.partitioners.plan import Plan
-from adapt.core.replay import elastic_tables, fit_tables, flux_tables, period_tables
+from adapt.core.fit.replay import tables as fit_tables
+from adapt.core.flux.replay import tables as flux_tables
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.repartition import period_tables
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.stream import KeyType
 from adapt.core.table import Kind, Table
-from adapt.traces.artefacts.manifest import Provenance
-from adapt.traces.artefacts.plan_json import is_as_written, read_plan_json
-from adapt.traces.artefacts.plans import read_plan, write_plan
-from adapt.traces.artefacts.runs import write_run
 from adapt.traces.checking import facts_of, limits_of_file
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.plan_json import is_as_written, read_plan_json
+from adapt.traces.store.plans import read_plan, write_plan
+from adapt.traces.store.runs import write_run
 
 KEYS = {
     KeyType.STRING: st.none() | st.text(st.characters(codec="utf-8"), max_size=5),

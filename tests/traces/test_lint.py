@@ -6,9 +6,9 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.lint.evidence import LINT
-from adapt.core.lint.judge import RULES
-from adapt.traces.artefacts.manifest import Manifest, read_manifest, write_manifest
+from adapt.core.lint.findings import RULES
 from adapt.traces.lint import lint
+from adapt.traces.store.manifest import Manifest, read_manifest, write_manifest
 from tests.core.lint.synthetic import DAY_US, clean, findings, profile
 from tests.traces.small_traces import write_trace
 

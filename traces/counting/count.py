@@ -3,19 +3,19 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from adapt.core.counting.frequencies import Frequencies, check_support
+from adapt.core.counting.lossy import check_epsilon
+from adapt.core.counting.names import CountMethod
+from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.errors import UsageError
-from adapt.core.frequencies.frequencies import Frequencies, check_support
-from adapt.core.frequencies.lossy import check_epsilon
-from adapt.core.frequencies.names import CountMethod
-from adapt.core.frequencies.sliding import SlidingWindow
-from adapt.core.frequencies.tracking import SERVED, epsilon_for
-from adapt.core.resources.functions import Resources
+from adapt.core.partitioning.constructions.tracking import SERVED, epsilon_for
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.stream import Weight
-from adapt.traces.artefacts.trace import Trace
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.lossy import count_lossy
-from adapt.traces.progress import Progress, silent
-from adapt.traces.session import SparkOptions
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store.trace import Trace
 
 DEFAULT_CHANNELS = 10
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of, merge
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput
-from adapt.core.frequencies.exact import KeyCounts, count_keys, frequencies_of, merge
-from adapt.core.frequencies.frequencies import Frequencies
 from adapt.core.stream import Weight
-from adapt.traces.artefacts.trace import Trace, TraceBlock, read_pieces
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
-from adapt.traces.progress import Progress, silent, watched
-from adapt.traces.session import SparkOptions, spark_failures, spark_session
-from adapt.traces.tasks import in_tasks, shared_out
+from adapt.traces.spark.progress import Progress, silent, watched
+from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.spark.spark_tasks import in_tasks, shared_out
+from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.traces.counting.weights import SPARK_KEYS
-from adapt.traces.sources.tables import quoted
+from adapt.traces.sources.reading.table_files import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.errors import BadInput, UsageError
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.lossy import (
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.lossy import (
     DISTINCT_LIMIT,
     FLUSH_ROWS,
     LossyCounter,
@@ -26,19 +25,20 @@ from adapt.core.frequencies.lossy import (
     check_epsilon,
     summary_of,
 )
-from adapt.core.frequencies.panes import Panes
-from adapt.core.frequencies.sketches import DistinctSketch
-from adapt.core.frequencies.sliding import SlidingWindow
-from adapt.core.frequencies.timeline import Pane, Timeline
-from adapt.core.hashing.columns import ARROW_TYPES
+from adapt.core.counting.panes import Panes
+from adapt.core.counting.sketches import DistinctSketch
+from adapt.core.counting.sliding import SlidingWindow
+from adapt.core.counting.timeline import Pane, Timeline
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.artefacts.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
 from adapt.traces.counting.exact import no_keys
 from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
-from adapt.traces.progress import Progress, silent, watched
-from adapt.traces.session import SparkOptions, carry_failures, spark_failures, spark_session
-from adapt.traces.tasks import in_tasks, shared_out
+from adapt.traces.spark.progress import Progress, silent, watched
+from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures, spark_session
+from adapt.traces.spark.spark_tasks import in_tasks, shared_out
+from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

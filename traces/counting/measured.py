@@ -7,15 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adapt.core.counting.exact import refuse_overflow
+from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.core.frequencies.exact import refuse_overflow
-from adapt.core.frequencies.frequencies import Counts, Frequencies, MeasuredColumn
 from adapt.core.stream import Weight
-from adapt.traces.artefacts.trace import Trace, TraceBlock, read_pieces
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, added, weights_of
-from adapt.traces.progress import Progress, silent, watched
-from adapt.traces.session import SparkOptions, spark_failures, spark_session
-from adapt.traces.tasks import in_tasks, shared_out
+from adapt.traces.spark.progress import Progress, silent, watched
+from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.spark.spark_tasks import in_tasks, shared_out
+from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
 
 _ROW, _BLOCK = "row", "block"
 _OTHERS = -1

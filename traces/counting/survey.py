@@ -3,28 +3,28 @@
 from dataclasses import dataclass
 from typing import Any
 
-from adapt.core.durations import round_us
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.names import CountMethod
+from adapt.core.counting.panes import Panes
+from adapt.core.counting.tables import asked_keys_table, counts_table, heaviest_table, streams_counted_table
+from adapt.core.counting.timeline import Timeline, life_lines_table
+from adapt.core.counting.zipf_fit import zipf_table
 from adapt.core.errors import UsageError
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.names import CountMethod
-from adapt.core.frequencies.panes import Panes
-from adapt.core.frequencies.tables import asked_keys_table, counts_table, heaviest_table, streams_counted_table
-from adapt.core.frequencies.timeline import Timeline, life_lines_table
-from adapt.core.frequencies.zipf_fit import zipf_table
-from adapt.core.lengths import Length
-from adapt.core.partitioners.key_text import keys_from_texts
-from adapt.core.partitioners.names import Engine
+from adapt.core.keys.key_text import keys_from_texts
+from adapt.core.partitioning.schemes.names import Engine
 from adapt.core.table import Table
+from adapt.core.units.durations import round_us
+from adapt.core.units.row_or_time_span import Length
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
-from adapt.core.verdict.over_time import CountedPane
-from adapt.traces.artefacts.trace import Trace
+from adapt.core.verdict.skew_over_time import CountedPane
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.lossy import count_panes, count_streams
 from adapt.traces.counting.measured import check_measurable, with_columns
-from adapt.traces.panes import CACHE, counted_panes
-from adapt.traces.progress import Progress, silent
-from adapt.traces.session import SparkOptions
+from adapt.traces.counting.pane_cache import CACHE, counted_panes
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store.trace import Trace
 
 SCHEMA = "adapt.frequencies/1"
 

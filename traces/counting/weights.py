@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.artefacts.trace import Trace
+from adapt.traces.store.trace import Trace
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -1,1 +1,1 @@
-"""Exported plans at work: what routes records in Kafka's clients, on Spark and in Flink."""
+"""Plans deployed: exported folders, and what follows them at run time."""

@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.errors import BadInput, EnvironmentFailure
-from adapt.core.hashing import xxhash64
-from adapt.core.hashing.columns import ARROW_TYPES, KeyBytes, key_bytes
-from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.consistent import ConsistentHash
-from adapt.core.partitioners.maglev import TABLE, Maglev
-from adapt.core.partitioners.names import RING_SCHEMES, Scheme
-from adapt.core.partitioners.plan import Plan
+from adapt.core.keys import xxhash64
+from adapt.core.keys.columns import ARROW_TYPES, KeyBytes, key_bytes
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
+from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
 from adapt.core.stream import Key, KeyType
-from adapt.traces.artefacts.plans import read_plan
+from adapt.traces.store.plans import read_plan
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -8,14 +8,14 @@ import pyarrow as pa
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.clicks import PAGES, draw_clicks
 from adapt.core.synthetic.zipf_keys import ZipfKeys
-from adapt.traces.artefacts.manifest import Provenance
-from adapt.traces.artefacts.trace import BLOCK_ROWS
 from adapt.traces.generators.steady import check_end, check_steady, coded_keys, random_of, start_us, steady_us
 from adapt.traces.generators.write import write_generated
-from adapt.traces.ingest import Ingested
-from adapt.traces.progress import Progress, silent
-from adapt.traces.rejects import Rejects
-from adapt.traces.session import SparkOptions
+from adapt.traces.ingest.ingest import Ingested
+from adapt.traces.ingest.rejects import Rejects
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.trace import BLOCK_ROWS
 
 ITEMS = ZipfKeys(3000, 1.0)
 USERS, USER_EXPONENT, RATE_PER_S = 20_000, 0.8, 0.05

@@ -17,14 +17,14 @@ from adapt.core.stream import KeyType
 from adapt.core.synthetic.popularity import check_drifts, drifted, lived
 from adapt.core.synthetic.rates import RatePath, rate_path
 from adapt.core.synthetic.variation import Variation
-from adapt.traces.artefacts.manifest import Provenance
-from adapt.traces.artefacts.trace import BLOCK_ROWS
 from adapt.traces.generators.steady import check_end, check_steady, coded_keys, random_of, start_us, steady_us
 from adapt.traces.generators.write import write_generated
-from adapt.traces.ingest import Ingested
-from adapt.traces.progress import Progress, silent
-from adapt.traces.rejects import Rejects
-from adapt.traces.session import SparkOptions
+from adapt.traces.ingest.ingest import Ingested
+from adapt.traces.ingest.rejects import Rejects
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.trace import BLOCK_ROWS
 
 MOST_BYTES = 1 << 62
 

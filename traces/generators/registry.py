@@ -7,7 +7,7 @@ from adapt.traces.generators.names import GeneratorName
 from adapt.traces.generators.sales import generate_sales
 from adapt.traces.generators.self_similar import generate_self_similar
 from adapt.traces.generators.zipf import generate_zipf
-from adapt.traces.ingest import Ingested
+from adapt.traces.ingest.ingest import Ingested
 
 GENERATORS: Mapping[GeneratorName, Callable[..., Ingested]] = {
     GeneratorName.CLICKS: generate_clicks,

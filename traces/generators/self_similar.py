@@ -8,7 +8,7 @@ from adapt.core.stream import KeyType
 from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
 from adapt.core.synthetic.variation import Variation
 from adapt.traces.generators.keyed import KeyedStream, generate_keyed
-from adapt.traces.ingest import Ingested
+from adapt.traces.ingest.ingest import Ingested
 
 
 def generate_self_similar(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
-from adapt.core.frequencies.coded import coded_numbers
+from adapt.core.keys.key_coder import coded_numbers
 from adapt.core.stream import KeyType
 from adapt.traces.generators.write import check_rows
 

@@ -7,7 +7,7 @@ from adapt.core.stream import KeyType
 from adapt.core.synthetic.variation import Variation
 from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.generators.keyed import KeyedStream, generate_keyed
-from adapt.traces.ingest import Ingested
+from adapt.traces.ingest.ingest import Ingested
 
 
 def zipf_stream(

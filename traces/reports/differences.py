@@ -6,17 +6,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from adapt.core.charts.chart import Chart
 from adapt.core.check.differences import changes, difference_sentence, difference_table
 from adapt.core.check.facts import Facts
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.report.chart import Chart
-from adapt.core.report.labels import distinct
+from adapt.core.labels import distinct
 from adapt.core.table import Table
-from adapt.traces.artefacts.frequencies import read_frequencies
-from adapt.traces.artefacts.plans import read_plan
 from adapt.traces.checking import facts_of
 from adapt.traces.reports.reported import Reported
+from adapt.traces.store.frequencies import read_frequencies
+from adapt.traces.store.plans import read_plan
 
 _COMPARED = ("trace", "frequencies", "plan", "comparison", "run")
 
@@ -83,10 +83,10 @@ def _between(before: Facts, after: Facts, names: tuple[str, str]) -> Differences
 
 def _with_moves(found: Differences, before: Path, after: Path, frequencies: Frequencies) -> Differences:
     """The difference of two plans with what moves between them, where they are for keys such as were counted."""
-    from adapt.core.partitioners.difference import plan_difference
-    from adapt.core.report.of_moves import migration_matrix
-    from adapt.core.report.of_verdict import channels_before_after
-    from adapt.core.resources.functions import Resources
+    from adapt.core.partitioning.measures.resources import Resources
+    from adapt.core.partitioning.plans.difference import plan_difference
+    from adapt.core.report.move_charts import migration_matrix
+    from adapt.core.report.verdict_charts import channels_before_after
 
     old, new = read_plan(before), read_plan(after)
     try:

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from adapt.core.report.by_channels import comparison
+from adapt.core.report.scheme_charts import comparison
 from adapt.core.verdict.compared import at_channels, told_of
-from adapt.traces.artefacts.answers import found_in
-from adapt.traces.artefacts.comparisons import read_comparison
-from adapt.traces.artefacts.manifest import Manifest
 from adapt.traces.reports.reported import Reported, reported_of
+from adapt.traces.store.answers import found_in
+from adapt.traces.store.comparisons import read_comparison
+from adapt.traces.store.manifest import Manifest
 
 
 def told(path: Path, manifest: Manifest) -> Reported:

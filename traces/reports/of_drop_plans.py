@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from adapt.core.table import Table
-from adapt.traces.artefacts.drop_plans import read_drop_plans
-from adapt.traces.artefacts.manifest import Manifest
 from adapt.traces.reports.reported import Reported, reported_of
+from adapt.traces.store.drop_plans import read_drop_plans
+from adapt.traces.store.manifest import Manifest
 
 
 def told(path: Path, manifest: Manifest) -> Reported:

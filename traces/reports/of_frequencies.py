@@ -3,17 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tables import counts_table, heaviest_table, rank_share_table
-from adapt.core.frequencies.zipf_fit import zipf_table
-from adapt.core.partitioners.names import Engine
-from adapt.core.report.of_keys import rank_frequency, top_keys
-from adapt.core.resources.functions import Resources
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.tables import counts_table, heaviest_table, rank_share_table
+from adapt.core.counting.zipf_fit import zipf_table
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.names import Engine
+from adapt.core.report.key_charts import rank_frequency, top_keys
 from adapt.core.verdict.answer import Answer
-from adapt.traces.artefacts.answers import found_in
-from adapt.traces.artefacts.frequencies import read_frequencies
-from adapt.traces.artefacts.manifest import Manifest
 from adapt.traces.reports.reported import Reported, reported_of
+from adapt.traces.store.answers import found_in
+from adapt.traces.store.frequencies import read_frequencies
+from adapt.traces.store.manifest import Manifest
 
 
 def told(path: Path, manifest: Manifest) -> Reported:

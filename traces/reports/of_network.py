@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from adapt.core.report.of_network import network_charts
-from adapt.core.shedding.network_tables import NetworkLoad
-from adapt.traces.artefacts.manifest import hash_of
-from adapt.traces.fit_replaying import open_network
+from adapt.core.fit.network_diagram import network_charts
+from adapt.core.fit.network_tables import NetworkLoad
+from adapt.traces.replay.fit import open_network
 from adapt.traces.reports.reported import Reported
+from adapt.traces.store.manifest import hash_of
 
 
 def told(path: Path) -> Reported:

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from adapt.core.partitioners.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
-from adapt.core.report.of_keys import channel_loads
-from adapt.traces.artefacts.plans import read_plan, read_plan_answer, read_plan_made
+from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
+from adapt.core.report.key_charts import channel_loads
 from adapt.traces.reports.reported import Reported
+from adapt.traces.store.plans import read_plan, read_plan_answer, read_plan_made
 
 
 def told(path: Path) -> Reported:

@@ -5,20 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from adapt.core.charts.chart import Chart
+from adapt.core.charts.over_time import imbalance_per_period, migration_per_period
 from adapt.core.errors import BadInput
-from adapt.core.replay.comparison import marked, shown_tables
-from adapt.core.replay.fit_tables import planners_told, tables_of_arcs
-from adapt.core.replay.run import verdict_under
-from adapt.core.report.chart import Chart
-from adapt.core.report.of_compared import comparison_charts
-from adapt.core.report.of_ordered import ordered_charts
-from adapt.core.report.of_shedding import shedding_charts
-from adapt.core.report.of_stage import elastic_charts, stage_charts, trade_off_of_tau1
-from adapt.core.report.over_time import imbalance_per_period, migration_per_period
+from adapt.core.fit.replay.charts import shedding_charts
+from adapt.core.fit.replay.tables import planners_told, tables_of_arcs
+from adapt.core.mechanisms.charts import comparison_charts
+from adapt.core.mechanisms.comparison import marked, shown_tables
+from adapt.core.ordered.replay.charts import ordered_charts
+from adapt.core.run import verdict_under
+from adapt.core.stage.charts import elastic_charts, stage_charts, trade_off_of_tau1
 from adapt.core.table import Kind, Table
-from adapt.traces.artefacts.manifest import Manifest
-from adapt.traces.artefacts.runs import StoredRun, read_run
 from adapt.traces.reports.reported import Reported, reported_of, shown
+from adapt.traces.store.manifest import Manifest
+from adapt.traces.store.runs import StoredRun, read_run
 
 Told: TypeAlias = tuple[Sequence[str], Sequence[Table], Sequence[Chart]]
 """Sentences, tables, charts."""

@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
+from adapt.core.charts.over_time import rate_over_time
 from adapt.core.lint.finding import findings_table, lint_sentence
-from adapt.core.lint.judge import judged
-from adapt.core.report.of_keys import rank_frequency, top_keys
-from adapt.core.report.over_time import rate_over_time
+from adapt.core.lint.findings import judged
+from adapt.core.report.key_charts import rank_frequency, top_keys
 from adapt.core.table import Kind
-from adapt.traces.artefacts.manifest import Manifest
-from adapt.traces.artefacts.trace import open_trace
-from adapt.traces.artefacts.trace_tables import (
+from adapt.traces.reports.reported import Reported, reported_of, shown
+from adapt.traces.store.manifest import Manifest
+from adapt.traces.store.trace import open_trace
+from adapt.traces.store.trace_tables import (
     overview,
     rank_table,
     rate_table,
@@ -17,7 +18,6 @@ from adapt.traces.artefacts.trace_tables import (
     streams_table,
     top_keys_table,
 )
-from adapt.traces.reports.reported import Reported, reported_of, shown
 
 
 def told(path: Path, manifest: Manifest) -> Reported:

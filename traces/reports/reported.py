@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from adapt.core.report.chart import Chart
-from adapt.core.report.values import human
+from adapt.core.charts.chart import Chart
 from adapt.core.table import Column, Kind, Table
+from adapt.core.values import human
 from adapt.core.verdict.answer import Answer
-from adapt.traces.artefacts.manifest import Manifest
+from adapt.traces.store.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.sources.avro import AvroFiles, avro_files
-from adapt.traces.sources.containers import head_of
-from adapt.traces.sources.delimited import Delimited
-from adapt.traces.sources.files import Container, SourceFile
-from adapt.traces.sources.format import BOM, RecordFormat, refuse_utf16
-from adapt.traces.sources.json_lines import JsonLines
-from adapt.traces.sources.kcat import ENVELOPE, envelopes, printed
+from adapt.traces.sources.formats.avro import AvroFiles, avro_files
+from adapt.traces.sources.formats.delimited import Delimited
+from adapt.traces.sources.formats.json_lines import JsonLines
+from adapt.traces.sources.formats.kcat import ENVELOPE, envelopes, printed
+from adapt.traces.sources.formats.orc import OrcFiles
+from adapt.traces.sources.formats.parquet import ParquetFiles
+from adapt.traces.sources.formats.text import log_format, pattern_format
 from adapt.traces.sources.names import FormatName
-from adapt.traces.sources.orc import OrcFiles
-from adapt.traces.sources.parquet import ParquetFiles
-from adapt.traces.sources.tables import TableFormat
-from adapt.traces.sources.text import log_format, pattern_format
+from adapt.traces.sources.reading.containers import head_of
+from adapt.traces.sources.reading.files import Container, SourceFile
+from adapt.traces.sources.reading.format import BOM, RecordFormat, refuse_utf16
+from adapt.traces.sources.reading.table_files import TableFormat
 
 HEAD_BYTES = 1 << 18
 LOOKED_AT = 200

@@ -9,18 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
-from adapt.traces.artefacts import disk
-from adapt.traces.artefacts.manifest import file_sha256
-from adapt.traces.progress import Progress, watched
-from adapt.traces.readable import readable
-from adapt.traces.session import literal_path, spark_failures
-from adapt.traces.sources.avro import AvroFiles
-from adapt.traces.sources.blocks import PATH, PLACE, Block, cut, read_block, reader_schema
-from adapt.traces.sources.files import SourceFile
-from adapt.traces.sources.format import WHOLE_LINE, RecordFormat
-from adapt.traces.sources.json_lines import JsonLines, json_schema, with_json_fields
-from adapt.traces.sources.tables import TableFormat, folder_columns, quoted, read_table, table_columns
-from adapt.traces.tasks import grouped, in_tasks
+from adapt.traces.read_errors import readable
+from adapt.traces.sources.formats.avro import AvroFiles
+from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
+from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, cut, read_block, reader_schema
+from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
+from adapt.traces.sources.reading.table_files import TableFormat, folder_columns, quoted, read_table, table_columns
+from adapt.traces.spark.progress import Progress, watched
+from adapt.traces.spark.session import literal_path, spark_failures
+from adapt.traces.spark.spark_tasks import grouped, in_tasks
+from adapt.traces.store import disk
+from adapt.traces.store.manifest import file_sha256
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

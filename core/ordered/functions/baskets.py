@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adapt.core.atomics import allocate, load, reallocate, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.atomics import allocate, load, reallocate, store
-from adapt.core.ordered.bound import BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.functions.function import (
     MOST,
     NO_MEMORY,

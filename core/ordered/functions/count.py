@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from adapt.core.atomics import load, store
 from adapt.core.compiled import AtAddress
-from adapt.core.ordered.atomics import load, store
-from adapt.core.ordered.bound import BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.functions.function import OWN, STATE, Function, Row, Step
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adapt.core.atomics import load, store
 from adapt.core.compiled import AtAddress
-from adapt.core.ordered.atomics import load, store
-from adapt.core.ordered.bound import END, BoundOperator, Words
+from adapt.core.ordered.chain.bound import END, BoundOperator, Words
+from adapt.core.ordered.chain.mixing import MASK
 from adapt.core.ordered.functions.function import OWN, STATE, STRIDE, Function, Row, Windowed
-from adapt.core.ordered.functions.mixing import MASK
 
 _FIRST_KEY, _LAST_KEY, _PART_WORDS = 0, 1, 2
 """Of a partition: its first and its last key by when they came, plus 1; 0, it has none."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from adapt.core.compiled import AtAddress
-from adapt.core.ordered.bound import BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundOperator, Words
 
 Row: TypeAlias = tuple[int, ...]
 """The words of one tuple as numbers from 0 to below 2^64."""

@@ -7,11 +7,11 @@ import numpy as np
 
 from adapt.core.compiled import AtAddress
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.ordered.bound import BoundOperator, Words
-from adapt.core.ordered.chain import MOST_OUTPUTS, Operator, PythonFunction
+from adapt.core.ordered.chain.bound import BoundOperator, Words
+from adapt.core.ordered.chain.chain import MOST_OUTPUTS, Operator, PythonFunction
+from adapt.core.ordered.chain.mixing import MASK
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind
 from adapt.core.ordered.functions.function import Function, Row, Step
-from adapt.core.ordered.functions.mixing import MASK
-from adapt.core.ordered.names import FunctionName, OperatorKind
 
 
 class Interpreted(Function):

@@ -2,12 +2,12 @@
 
 from itertools import combinations
 
+from adapt.core.atomics import load, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.atomics import load, store
-from adapt.core.ordered.bound import BoundOperator
+from adapt.core.ordered.chain.bound import BoundOperator
+from adapt.core.ordered.chain.roles import CHUNK, CHUNKED
 from adapt.core.ordered.functions.baskets import PAIR
 from adapt.core.ordered.functions.function import OWN, STRIDE, Function, Row, Step
-from adapt.core.ordered.roles import CHUNK, CHUNKED
 
 _HALF = (1 << 32) - 1
 

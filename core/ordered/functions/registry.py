@@ -1,6 +1,7 @@
 """Every function that an operator can run, by its name."""
 
-from adapt.core.ordered.chain import Operator, PythonFunction
+from adapt.core.ordered.chain.chain import Operator, PythonFunction
+from adapt.core.ordered.chain.names import FunctionName
 from adapt.core.ordered.functions.baskets import BasketPairs
 from adapt.core.ordered.functions.count import Count
 from adapt.core.ordered.functions.falling_revenue import FallingRevenue
@@ -20,7 +21,6 @@ from adapt.core.ordered.functions.stateless import (
 from adapt.core.ordered.functions.top import Top
 from adapt.core.ordered.functions.views import RecentViews
 from adapt.core.ordered.functions.work import Work
-from adapt.core.ordered.names import FunctionName
 
 FUNCTIONS: dict[FunctionName, Function] = {
     FunctionName.WORK: Work(),

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from adapt.core.atomics import allocate, load, reallocate, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.atomics import allocate, load, reallocate, store
-from adapt.core.ordered.bound import BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundOperator, Words
+from adapt.core.ordered.chain.roles import CHUNK, CHUNKED, TIME
 from adapt.core.ordered.functions.function import (
     MOST,
     NO_MEMORY,
@@ -23,7 +24,6 @@ from adapt.core.ordered.functions.function import (
     Row,
     Windowed,
 )
-from adapt.core.ordered.roles import CHUNK, CHUNKED, TIME
 
 PAUSE_US = 3_600_000_000
 """The longest within a session."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.atomics import allocate, load, release, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.atomics import allocate, load, release, store
-from adapt.core.ordered.bound import END, BoundOperator, Words
+from adapt.core.ordered.chain.bound import END, BoundOperator, Words
+from adapt.core.ordered.chain.mixing import MASK
+from adapt.core.ordered.chain.roles import COUNTED, VALUE
 from adapt.core.ordered.functions.function import NO_MEMORY, OWN, STATE, STRIDE, Blocks, Function, Row, Windowed
-from adapt.core.ordered.functions.mixing import MASK
-from adapt.core.ordered.roles import COUNTED, VALUE
 
 _TABLE, _USED, _ENTRIES, _TABLE_WORDS = 0, 1, 2, 4
 """Of a partition: the address of its table, entries in use, entries that there is room for."""

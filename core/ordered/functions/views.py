@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adapt.core.atomics import load, store
 from adapt.core.compiled import AtAddress
-from adapt.core.ordered.atomics import load, store
-from adapt.core.ordered.bound import CODES, BoundOperator, Words
+from adapt.core.ordered.chain.bound import CODES, BoundOperator, Words
+from adapt.core.ordered.chain.roles import TIME
 from adapt.core.ordered.functions.function import OWN, STATE, STRIDE, Function, Row, Step
 from adapt.core.ordered.functions.stateless import DAY_US
-from adapt.core.ordered.roles import TIME
 
 VIEWS, LONGEST_US = 5, 10 * DAY_US
 

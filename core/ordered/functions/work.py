@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from adapt.core.atomics import apart, clock_ns, fixed, load, load_atomic, put, store
 from adapt.core.compiled import AtAddress, compiled, inlined
-from adapt.core.ordered.atomics import apart, clock_ns, fixed, load, load_atomic, put, store
-from adapt.core.ordered.bound import BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundOperator, Words
+from adapt.core.ordered.chain.mixing import FOLD, MASK, mixed
+from adapt.core.ordered.chain.names import OperatorKind
 from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Function, Row, Step
-from adapt.core.ordered.functions.mixing import FOLD, MASK, mixed
-from adapt.core.ordered.names import OperatorKind
 
 _FACTOR = 0xD1342543DE82EF95
 """Of the state's update, odd, so that no state is lost; of the published constants for generators modulo 2^64."""

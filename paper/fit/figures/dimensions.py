@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from adapt.core.shedding.fit.messages import Delta, Sheet, Topic
+from adapt.core.fit.distributed.messages import Delta, Sheet, Topic
 from adapt.core.table import Column, Kind, Table
 from paper.charts import lines
 from paper.claims import Claim, Judged, about, above, printed

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from adapt.core.shedding.program import Program
+from adapt.core.fit.program.program import Program
 from adapt.core.table import Column, Kind, Table
 from paper.charts import lines
 from paper.claims import Claim, Judged, about, above

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.stage.names import Router
+from adapt.core.stage.conditions.names import Router
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, between
 from paper.experiments import Experiment, Results

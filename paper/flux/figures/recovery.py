@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, between, printed
 from paper.experiments import Experiment, Results

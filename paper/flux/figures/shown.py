@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.table import Column, Kind, Table
 from paper import charts, claims
 from paper.claims import ONE_RUN

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, above, below
 from paper.experiments import Experiment, Results

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.names import Worklist
-from adapt.core.ordered.settings import RunSettings
+from adapt.core.ordered.chain.names import Worklist
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, below
 from paper.experiments import Experiment, Results

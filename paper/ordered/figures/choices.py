@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.names import Heuristic
-from adapt.core.ordered.settings import RunSettings
+from adapt.core.ordered.chain.names import Heuristic
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, above
 from paper.experiments import Experiment, Results

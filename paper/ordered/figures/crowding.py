@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.names import Heuristic
+from adapt.core.ordered.chain.names import Heuristic
+from adapt.core.ordered.engine.contention import Contention
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, above
 from paper.experiments import Experiment, Results

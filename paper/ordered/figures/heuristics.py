@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.names import Heuristic
-from adapt.core.report.chart import Chart
+from adapt.core.charts.chart import Chart
+from adapt.core.ordered.chain.names import Heuristic
+from adapt.core.ordered.engine.contention import Contention
 from adapt.core.table import Table
 from paper.claims import Claim, Judged, about, above, below
 from paper.experiments import Experiment, Results

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.names import Worklist
+from adapt.core.ordered.chain.names import Worklist
+from adapt.core.ordered.engine.contention import Contention
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above
 from paper.experiments import Experiment, Results

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.names import Reorder
-from adapt.core.ordered.settings import RunSettings
+from adapt.core.ordered.chain.names import Reorder
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, above
 from paper.experiments import Experiment, Results

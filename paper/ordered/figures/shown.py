@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.engine.contention import Contention
 from adapt.core.table import Column, Kind
 from paper import charts, claims
 from paper.claims import Claim, Judged

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Column, Kind
 from paper.claims import Claim, Judged, above, below, between, judged, printed
 from paper.experiments import Experiment, Results

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.frequencies.exact import KeyCounts, frequencies_of
-from adapt.core.partitioners.partitioner import Channels
-from adapt.core.resources.functions import Resources
-from adapt.core.resources.imbalance import max_over_min
-from adapt.core.resources.loads import channel_loads
-from adapt.core.resources.migration import migration
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.channel_loads import channel_loads
+from adapt.core.partitioning.measures.imbalance import max_over_min
+from adapt.core.partitioning.measures.migration import migration
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, between, judged
 from paper.experiments import Experiment, Results

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from adapt.core.partitioners.names import Construction
+from adapt.core.partitioning.schemes.names import Construction
 from adapt.core.table import Column, Kind, Table
 from paper import charts
 from paper.partitioning.chains import Recipe, Step

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adapt.core.partitioners.names import Construction
+from adapt.core.partitioning.schemes.names import Construction
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, below, judged
 from paper.experiments import Experiment, Results

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, below, judged
 from paper.estimates import Estimate

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, above, between, judged, printed
 from paper.experiments import Experiment, Results

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.table import Column, Kind
 from paper.claims import Claim, Judged, above, judged
 from paper.experiments import Experiment, Results

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.frequencies.tracking import threshold, tracked_keys
-from adapt.core.partitioners.names import Construction
-from adapt.core.resources.functions import Resources
+from adapt.core.partitioning.constructions.tracking import threshold, tracked_keys
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.names import Construction
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, between, judged
 from paper.estimates import Estimate

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.table import Column, Kind
 from paper.claims import Claim, Judged, above, between, judged
 from paper.experiments import Experiment, Results

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, below, judged, printed
 from paper.estimates import Estimate

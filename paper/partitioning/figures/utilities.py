@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from adapt.core.partitioners.names import Construction, UtilityName
+from adapt.core.partitioning.schemes.names import Construction, UtilityName
 from adapt.core.table import Column, Table
 from paper.claims import Claim, Judged, above, between, judged
 from paper.experiments import Experiment, Results

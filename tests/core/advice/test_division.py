@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from adapt.core.advice.division import Division, better_units, better_workers, even_units
 from adapt.core.errors import UsageError
-from adapt.core.partitioners.key_groups import MOST_GROUPS, default_max_parallelism
+from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_parallelism
 
 TO_1000 = range(1, 1001)
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.advice.salts import salts_needed
+from adapt.core.engines.flink.scheme import FlinkPartitioner
+from adapt.core.engines.kafka.scheme import KafkaPartitioner
+from adapt.core.engines.spark.scheme import SparkPartitioner
 from adapt.core.errors import UsageError
-from adapt.core.partitioners.flink import FlinkPartitioner
-from adapt.core.partitioners.kafka import KafkaPartitioner
-from adapt.core.partitioners.spark import SparkPartitioner
 
 
 @settings(max_examples=40)

@@ -3,10 +3,13 @@
 import pytest
 
 from adapt.core.check.metrics import METRICS, ROWS, SUMMARY, Better, Of, metric_named, metrics_tables
+from adapt.core.elastic.replay import tables as elastic_tables
 from adapt.core.errors import UsageError
-from adapt.core.partitioners import compare
-from adapt.core.replay import elastic_tables, fit_tables, flux_tables, period_tables
-from adapt.core.resources.metrics import METRIC_COLUMNS
+from adapt.core.fit.replay import tables as fit_tables
+from adapt.core.flux.replay import tables as flux_tables
+from adapt.core.partitioning import compare
+from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
+from adapt.core.partitioning.repartition import period_tables
 from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Kind
 

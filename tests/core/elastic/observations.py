@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapt.core.stage.workers import Seen
+from adapt.core.stage.control.workers import Seen
 
 
 def seen(at_s=1.0, workers=4, **given):

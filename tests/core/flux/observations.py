@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from adapt.core.stage.moves import Observation
+from adapt.core.stage.movement.controller import Observation
 
 
 def observed(idle_s, owners, processed, **changes):

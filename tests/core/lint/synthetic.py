@@ -10,7 +10,7 @@ import pyarrow as pa
 from adapt.core.lint.clocks import ClockGrid
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.finding import Finding
-from adapt.core.lint.judge import judged
+from adapt.core.lint.findings import judged
 from adapt.core.lint.merging import EvidenceMerger, shown_key
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.lint.source_order import source_evidence

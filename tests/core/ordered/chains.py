@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.ordered.bound import BoundChain, bind
-from adapt.core.ordered.chain import Chain, Operator
-from adapt.core.ordered.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
 
 STATELESS, PARTITIONED, STATEFUL = OperatorKind.STATELESS, OperatorKind.PARTITIONED, OperatorKind.STATEFUL
 

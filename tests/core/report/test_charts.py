@@ -5,6 +5,8 @@ from math import inf
 
 import pytest
 
+from adapt.core.charts.points import bin_size, highest_of_neighbours, log_spaced
+from adapt.core.labels import breakable, distinct, label
 from adapt.core.report.charts import (
     channel_loads,
     comparison,
@@ -16,8 +18,6 @@ from adapt.core.report.charts import (
     three_way_trade,
     top_keys,
 )
-from adapt.core.report.labels import breakable, distinct, label
-from adapt.core.report.points import bin_size, highest_of_neighbours, log_spaced
 from adapt.core.report.svg import render_svg
 from adapt.core.table import Column, Kind, Table
 

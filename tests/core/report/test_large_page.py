@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.frequencies.tables import heaviest_table, rank_share_table
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.tables import heaviest_table, rank_share_table
 from adapt.core.report.charts import (
     channel_loads,
     imbalance_per_period,
@@ -20,7 +20,7 @@ from adapt.core.report.charts import (
 )
 from adapt.core.report.page import MOST_BYTES, Page, Section, render_page
 from adapt.core.table import Column, Kind, Table
-from tests.core.report.stage_series import stage_tables
+from tests.core.stage.stage_series import stage_tables
 
 KEYS, CHANNELS, INTERVALS = 10_000_000, 1_000, 10_000
 CASES = ("static", "load")

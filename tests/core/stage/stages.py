@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from adapt.core.stage.arrivals import Chunk, Drawn, Rows
-from adapt.core.stage.disturbances import ExternalLoad, SlowDown
-from adapt.core.stage.memory import Memory, MemoryChange
-from adapt.core.stage.names import Router
-from adapt.core.stage.settings import Costs, Network, StageSettings
+from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
+from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import Costs, Network, StageSettings
+from adapt.core.stage.movement.spilling import Memory, MemoryChange
 
 
 @st.composite

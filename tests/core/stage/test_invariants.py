@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
-from adapt.core.flux.names import FluxPolicy
-from adapt.core.flux.optimum import ahead_of
-from adapt.core.flux.registry import controller_of
+from adapt.core.flux.policies.clairvoyant import ahead_of
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.assembly import Assembly, assemble
-from adapt.core.stage.faults import Crash, FaultSchedule
-from adapt.core.stage.memory import Memory
-from adapt.core.stage.settings import StageSettings
+from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.movement.spilling import Memory
 from adapt.core.stage.simulate import simulate
+from tests.core.stage.engine.test_stage import BY_CONTENT, in_order, serial_answers
+from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import drawn, memories, stages, stream
-from tests.core.stage.test_movement import AnyMoves
-from tests.core.stage.test_stage import BY_CONTENT, in_order, serial_answers
 
 SPAN_S = 0.03
 LONGEST_S = 3.0

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.coins import coins, stream_of
 from adapt.core.errors import UsageError
+from adapt.core.random_bits import coins, stream_of
 from adapt.core.synthetic.popularity import DRIFTING_RANKS, MOST_DRIFTS, Drift, KeyLife, drifted, lived
 
 

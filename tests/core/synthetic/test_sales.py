@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.frequencies.zipf import zipf_shares
+from adapt.core.counting.zipf import zipf_shares
 from adapt.core.synthetic.sales import CATEGORIES, draw_sales, draw_shop
 from adapt.core.synthetic.zipf_keys import ZipfKeys
 

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.frequencies.exact import KeyCounts, frequencies_of
-from adapt.core.partitioners.compare import compare_schemes
-from adapt.core.partitioners.names import Construction
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.partitioning.compare import compare_schemes
+from adapt.core.partitioning.schemes.names import Construction
 from adapt.core.verdict.compared import at_channels, best_plan, best_sentence
 
 

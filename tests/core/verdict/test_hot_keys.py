@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.frequencies.exact import KeyCounts, frequencies_of
-from adapt.core.frequencies.frequencies import Frequencies
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.verdict.hot_keys import HotKeys
-from adapt.core.verdict.over_time import CountedPane
+from adapt.core.verdict.skew_over_time import CountedPane
 
 
 def counted(**counts: int) -> Frequencies:

@@ -6,15 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.frequencies.exact import KeyCounts, frequencies_of
-from adapt.core.frequencies.frequencies import Frequencies
-from adapt.core.partitioners.spark import SparkPartitioner
-from adapt.core.resources.functions import Resources
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.spark.scheme import SparkPartitioner
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.stream import Weight
-from adapt.core.verdict.cure import Cure
-from adapt.core.verdict.judge import judge
-from adapt.core.verdict.over_time import CountedPane, rows_a_pane
+from adapt.core.verdict.skew_over_time import CountedPane, rows_a_pane
+from adapt.core.verdict.stream_verdict import judge
 from adapt.core.verdict.verdict import Verdict
+from adapt.core.verdict.verdict_class import Cure
 
 
 def stream(counts: list[int], weight: Weight = Weight.COUNT) -> Frequencies:

@@ -6,11 +6,11 @@ from math import exp
 import numpy as np
 import pytest
 
-from adapt.core.shedding.fit.coordinator import fit
-from adapt.core.shedding.names import Grid
-from adapt.core.shedding.program import Program
-from adapt.core.shedding.solver import Regions
-from adapt.core.shedding.workload import Exponential
+from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.network.names import Grid
+from adapt.core.fit.planners.solver import Regions
+from adapt.core.fit.planners.workload import Exponential
+from adapt.core.fit.program.program import Program
 from paper.experiments import described
 from paper.fit.figures.cut import planned
 from paper.fit.figures.dimensions import close_after, row_bytes
@@ -29,7 +29,7 @@ from paper.fit.measured import (
 )
 from paper.fit.networks import fan_out, two_chains
 from paper.fit.scope import C_FIT, EPSILON, SOLVER, Scope, chained
-from tests.core.shedding.oracles import scipy_score
+from tests.core.fit.oracles import scipy_score
 
 PARALLEL, CROSSED = chained("parallel", (64.0, 32.0)), chained("crossed", (64.0, 32.0))
 POINTS = 400

@@ -21,8 +21,8 @@ from paper.fit.worked import (
     takes_up_to,
     weighted,
 )
-from tests.core.shedding.networks import DIAMOND, FIGURE_1, FIGURE_7
-from tests.core.shedding.oracles import rational_score
+from tests.core.fit.networks import DIAMOND, FIGURE_1, FIGURE_7
+from tests.core.fit.oracles import rational_score
 
 ONES = (1.0, 1.0)
 

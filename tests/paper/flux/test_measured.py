@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from adapt.core.flux.names import FluxPolicy
+from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.stage.simulate import simulate
 from paper.experiments import described
 from paper.flux.figures.recovery import left, settled_after_s

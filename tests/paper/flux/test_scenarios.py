@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from adapt.core.stage.movement import Moved
-from adapt.core.stage.moves import Move
+from adapt.core.stage.movement.controller import Move
+from adapt.core.stage.movement.protocol import Moved
 from paper.flux.scenarios import FULL, SITES, Drift, capacity_bound, few_hot, mixed, ping_pongs, unloaded
 
 

@@ -6,9 +6,9 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.names import OperatorKind, Worklist
-from adapt.core.ordered.settings import RunSettings
+from adapt.core.ordered.chain.names import OperatorKind, Worklist
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import RunSettings
 from paper.experiments import described
 from paper.ordered.figures.choices import work_us
 from paper.ordered.figures.shown import peaks, said

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapt.core.counting.key_order import key_order
 from adapt.core.errors import UsageError
-from adapt.core.frequencies.order import key_order
-from adapt.core.partitioners.compare import compare_schemes
-from adapt.core.partitioners.names import Construction, Scheme, UtilityName
-from adapt.core.resources.functions import Resources
+from adapt.core.partitioning.compare import compare_schemes
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.schemes.names import Construction, Scheme, UtilityName
 from paper.partitioning import chains
 from paper.partitioning.chains import Recipe, Step, hashed_chain, hybrid_chain
 from paper.partitioning.domain import Domain, blocks

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.frequencies.lossy import window_of
-from adapt.core.frequencies.per_item import PerItemLossyCounter
-from adapt.core.frequencies.tracking import epsilon_for
-from adapt.core.resources.functions import Resources
+from adapt.core.counting.lossy import window_of
+from adapt.core.counting.per_item import PerItemLossyCounter
+from adapt.core.partitioning.constructions.tracking import epsilon_for
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.stream import KeyType
 from paper.partitioning.counters import CounterSizes, entries_at_purges, purged_entries
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from adapt.core.partitioners.compare import compare_schemes
-from adapt.core.partitioners.names import Scheme
+from adapt.core.partitioning.compare import compare_schemes
+from adapt.core.partitioning.schemes.names import Scheme
 from paper.partitioning.domain import Domain
 from paper.partitioning.peers import SPLITTINGS, SplitKeys, WholeChain, WholeMaps
 from paper.partitioning.rings import ring_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapt.core.partitioners.names import Construction, Scheme
+from adapt.core.partitioning.schemes.names import Construction, Scheme
 from paper.partitioning.chains import Recipe
 from paper.partitioning.measured import hashed_parts
 from paper.partitioning.timings import AgainstLiteral, Cold, ColdTimed, PlanSizes, RoutingTimed, StepsTimed

@@ -10,13 +10,13 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.artefacts import trace as traces
-from adapt.traces.artefacts.trace import Trace, open_trace
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.weights import default_weight
-from adapt.traces.ingest import ingest
-from adapt.traces.mapping import Mapping
-from adapt.traces.session import SparkOptions
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store import trace as traces
+from adapt.traces.store.trace import Trace, open_trace
 
 pytestmark = pytest.mark.usefixtures("spark")
 

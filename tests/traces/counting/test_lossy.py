@@ -14,19 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapt.core.counting.lossy import LossyCounter, merge_lossy
+from adapt.core.counting.panes import Panes
+from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.frequencies.lossy import LossyCounter, merge_lossy
-from adapt.core.frequencies.panes import Panes
-from adapt.core.frequencies.sliding import SlidingLossyCounter, SlidingWindow
-from adapt.core.hashing.columns import ARROW_TYPES
-from adapt.core.lengths import Length
+from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.artefacts import trace as traces
-from adapt.traces.artefacts.manifest import Manifest, Provenance, write_manifest
-from adapt.traces.artefacts.trace import Trace, blocks_from, open_trace, part_entry
+from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting import lossy
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.lossy import count_frame, count_lossy, count_panes, count_streams
+from adapt.traces.store import trace as traces
+from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
+from adapt.traces.store.trace import Trace, blocks_from, open_trace, part_entry
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -9,13 +9,13 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.artefacts import trace as traces
-from adapt.traces.artefacts.trace import Trace, blocks_of, part_entry
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.measured import measurable, measure_block, measure_columns, with_columns
-from adapt.traces.ingest import ingest
-from adapt.traces.mapping import Mapping
-from adapt.traces.session import SparkOptions
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store import trace as traces
+from adapt.traces.store.trace import Trace, blocks_of, part_entry
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -9,17 +9,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.artefacts.manifest import Manifest, write_manifest
-from adapt.traces.artefacts.trace import BLOCK_ROWS, Trace, open_trace, part_entry
 from adapt.traces.counting import lossy
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.lossy import count_lossy
 from adapt.traces.generators.zipf import generate_zipf
-from adapt.traces.ingest import ingest
-from adapt.traces.mapping import Mapping
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
+from adapt.traces.store.manifest import Manifest, write_manifest
+from adapt.traces.store.trace import BLOCK_ROWS, Trace, open_trace, part_entry
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from kafka.partitioner import Partitioner
 
 from adapt.core.errors import BadInput, EnvironmentFailure
-from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
-from adapt.core.partitioners.plan import Plan
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
 from adapt.core.stream import KeyType
-from adapt.traces.artefacts.manifest import Provenance
-from adapt.traces.artefacts.plans import write_plan
 from adapt.traces.deploy import kafka
 from adapt.traces.deploy.kafka import Router
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.plans import write_plan
 
 KEYS = {
     KeyType.STRING: st.text(max_size=30),

@@ -6,15 +6,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
+from adapt.core.engines.names import Target
 from adapt.core.errors import BadInput
-from adapt.core.exports.names import Target
-from adapt.core.hashing.names import HashName
-from adapt.core.partitioners.names import MAPPED_SCHEMES, Scheme
-from adapt.core.partitioners.plan import Plan
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
 from adapt.core.stream import KeyType
-from adapt.traces.artefacts.manifest import Provenance
+from adapt.traces.deploy.export import export_plan
 from adapt.traces.deploy.spark import SparkPlan
-from adapt.traces.deploying import export_plan
+from adapt.traces.store.manifest import Provenance
 
 MADE = Provenance("a test")
 NASTY = {

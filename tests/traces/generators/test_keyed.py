@@ -14,13 +14,13 @@ from adapt.core.synthetic.popularity import Drift, KeyLife
 from adapt.core.synthetic.rates import Bursts, Diurnal, Lags, rate_path
 from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
 from adapt.core.synthetic.variation import Variation
-from adapt.traces.artefacts.manifest import Provenance
-from adapt.traces.artefacts.trace import BLOCK_ROWS
 from adapt.traces.generators.keyed import KeyedStream
 from adapt.traces.generators.self_similar import generate_self_similar
 from adapt.traces.generators.write import write_generated
 from adapt.traces.generators.zipf import zipf_stream
-from adapt.traces.progress import silent
+from adapt.traces.spark.progress import silent
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.trace import BLOCK_ROWS
 
 ALL = Variation(
     Diurnal(0.7, 600.0),

@@ -10,14 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.bound import bind
-from adapt.core.ordered.retail import PRESETS
+from adapt.core.ordered.chain.bound import bind
+from adapt.core.ordered.retail.retail import PRESETS
 from adapt.core.stream import KeyType
-from adapt.traces.artefacts.trace import BLOCK_ROWS
 from adapt.traces.generators.clicks import ClickStream
 from adapt.traces.generators.names import GeneratorName
 from adapt.traces.generators.registry import GENERATORS
 from adapt.traces.generators.sales import SaleStream
+from adapt.traces.store.trace import BLOCK_ROWS
 from tests.conftest import InProcess
 
 STREAMS = {"clicks": ClickStream, "sales": SaleStream}

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from adapt.core.counting.zipf import zipf_shares
 from adapt.core.errors import EnvironmentFailure, UsageError
-from adapt.core.frequencies.zipf import zipf_shares
 from adapt.core.stream import KeyType
-from adapt.traces.artefacts.manifest import Provenance
-from adapt.traces.artefacts.trace import BLOCK_ROWS, open_trace
 from adapt.traces.generators.names import GeneratorName
 from adapt.traces.generators.registry import GENERATORS
 from adapt.traces.generators.write import block_tasks, write_generated
 from adapt.traces.generators.zipf import generate_zipf, zipf_stream
-from adapt.traces.profile import profile_trace
-from adapt.traces.progress import silent
+from adapt.traces.ingest.profile import profile_trace
+from adapt.traces.spark.progress import silent
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.trace import BLOCK_ROWS, open_trace
 
 SMALL = zipf_stream(rows=1000, domain=50, key_type=KeyType.INT64)
 

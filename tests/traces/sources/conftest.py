@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from adapt.traces.progress import silent
-from adapt.traces.session import session_in_zone
-from adapt.traces.sources.files import source_files
+from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.sniff import ReadOptions, recognise
 from adapt.traces.sources.source import Source
+from adapt.traces.spark.progress import silent
+from adapt.traces.spark.session import session_in_zone
 
 
 @pytest.fixture

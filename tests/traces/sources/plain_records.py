@@ -1,6 +1,6 @@
 """Where records begin and end, byte by byte: the reference."""
 
-from adapt.traces.sources.records import OPEN_QUOTE
+from adapt.traces.sources.reading.records import OPEN_QUOTE
 
 
 def end_of_line(text, at):

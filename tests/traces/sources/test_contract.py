@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from adapt.traces.ingest import ingest
-from adapt.traces.mapping import Mapping
-from adapt.traces.session import SparkOptions
-from adapt.traces.several import Stream
-from adapt.traces.sources.files import Container
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.ingest.streams import Stream
 from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.reading.files import Container
 from adapt.traces.sources.sniff import ReadOptions
+from adapt.traces.spark.session import SparkOptions
 from tests.traces.sources.kcat_printing import Message, envelope, printed
 
 pytestmark = pytest.mark.usefixtures("spark")

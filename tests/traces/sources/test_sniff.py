@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.sources.files import source_files
-from adapt.traces.sources.json_lines import JsonLines
+from adapt.traces.sources.formats.json_lines import JsonLines
+from adapt.traces.sources.formats.parquet import ParquetFiles
+from adapt.traces.sources.formats.text import log_format
 from adapt.traces.sources.names import FormatName
-from adapt.traces.sources.parquet import ParquetFiles
+from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.sniff import ReadOptions, recognise
-from adapt.traces.sources.text import log_format
 
 LOG = '10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 512\n'
 

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from adapt.core.ordered.atomics import operate
-from adapt.core.ordered.bound import BoundOperator
-from adapt.core.ordered.chain import Operator
+from adapt.core.atomics import operate
+from adapt.core.ordered.chain.bound import BoundOperator
+from adapt.core.ordered.chain.chain import Operator
+from adapt.core.ordered.chain.mixing import mixed
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind
+from adapt.core.ordered.chain.roles import ROLES
 from adapt.core.ordered.functions.function import OWN
-from adapt.core.ordered.functions.mixing import mixed
 from adapt.core.ordered.functions.registry import FUNCTIONS
-from adapt.core.ordered.names import FunctionName, OperatorKind
-from adapt.core.ordered.roles import ROLES
 
 OF_WORK = (FunctionName.WORK, FunctionName.COUNT)
 KEYS = 5

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.ordered.bound import BoundChain
-from adapt.core.ordered.chain import Operator, PythonFunction
-from adapt.core.ordered.contention import Contention
-from adapt.core.ordered.model import run_model
-from adapt.core.ordered.names import OperatorKind
-from adapt.core.ordered.serial import run_serially
-from adapt.core.ordered.settings import RunSettings
-from adapt.core.ordered.threads import run_by_workers
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.chain import Operator, PythonFunction
+from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.serial import run_serially
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import run_by_workers
+from adapt.core.ordered.model.model import run_model
 from tests.core.ordered.chains import bound, counting, partitioned
 
 

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from adapt.core.ordered.atomics import load, operate, release
-from adapt.core.ordered.bound import END, BoundOperator
-from adapt.core.ordered.chain import Operator
+from adapt.core.atomics import load, operate, release
+from adapt.core.ordered.chain.bound import END, BoundOperator
+from adapt.core.ordered.chain.chain import Operator
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind
+from adapt.core.ordered.chain.roles import CHUNKED, COUNTED, ROLES, VALUE, Passes
+from adapt.core.ordered.engine.kernel import release_all
 from adapt.core.ordered.functions.baskets import PAIR
 from adapt.core.ordered.functions.function import MOST, OWN, STATE, STRIDE, Row, Windowed
 from adapt.core.ordered.functions.registry import FUNCTIONS
-from adapt.core.ordered.kernel import release_all
-from adapt.core.ordered.names import FunctionName, OperatorKind
-from adapt.core.ordered.roles import CHUNKED, COUNTED, ROLES, VALUE, Passes
 
 KEYS, PARTITIONS = 6, 3
 MINUTE = 60_000_000

@@ -1,0 +1,76 @@
+"""`adapt advise`: what can be said of a job before any algorithm runs; starts no Java."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adapt.cli.options.common import MOST_CHANNELS
+from adapt.cli.terminal.output import Format, FormatOption, show
+from adapt.core.errors import UsageError
+from adapt.core.partitioning.schemes.names import Engine
+
+
+def advise(
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="[TRACE|FREQ|COUNTS.csv]", help="Whose heavy keys to look at; may be left out."),
+    ] = None,
+    *,
+    parallelism: Annotated[
+        int,
+        typer.Option(
+            "--parallelism", "-p", metavar="N", min=1, max=MOST_CHANNELS, help="Subtasks, consumers or channels."
+        ),
+    ],
+    max_parallelism: Annotated[
+        int | None,
+        typer.Option(
+            "--max-parallelism",
+            metavar="P",
+            help="Flink's key groups; Flink's default if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", metavar="P", help="Partitions of the Kafka topic.", show_default=False),
+    ] = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            help="Tell the salts of this key; repeatable. Those too heavy for a channel if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        str, typer.Option("--tolerance", metavar="T", help="Most load over the mean that a key alone may make.")
+    ] = "1.2",
+    engine: Annotated[
+        Engine, typer.Option("--engine", metavar="[spark|kafka|flink]", help="Whose hash places salted keys.")
+    ] = Engine.FLINK,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Advise on key groups, partitions, salts, and useful channels.
+
+    The loss is what the busiest worker has beyond the mean however even the keys are: whole key groups and partitions
+    do not divide evenly. Of a trace the profile is read, in which every row weighs 1. No Java is started.
+
+    Example: adapt advise web.trace --parallelism 48 --max-parallelism 128 --partitions 60
+    """
+    from adapt.traces.advising import Job
+    from adapt.traces.advising import advise as advise_on
+
+    job = Job(parallelism, max_parallelism, partitions, engine, _ratio(tolerance))
+    found = advise_on(job, source, keys or ())
+    show(found.tables(), format, found.as_data())
+
+
+def _ratio(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError) as error:
+        raise UsageError(f"--tolerance {text!r} is no number, e.g. 1.2") from error

@@ -1,0 +1,87 @@
+"""`adapt partition evaluate`: plans on every key of a stream."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adapt.cli.options.common import EXPERT_PANEL, ConfOption, MasterOption, MeasureOption, WeightOption, spark_options
+from adapt.cli.terminal.output import Format, FormatOption, for_people, show
+from adapt.cli.terminal.stages import stages
+from adapt.core.stream import KeyType
+
+
+def evaluate(
+    plans: Annotated[list[Path], typer.Argument(metavar="PLAN", help="Plans, each in place of the one before it.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TRACE|FREQ|COUNTS", help="A trace, exactly counted keys, or a CSV or Parquet of key,count."
+        ),
+    ],
+    weight: WeightOption = None,
+    resources: Annotated[
+        str | None,
+        typer.Option(
+            "--resources",
+            metavar="XYZ",
+            help="How state, computation and network grow with a key's count, by C, L, Q; as in the first plan if left"
+            " out.",
+            rich_help_panel=EXPERT_PANEL,
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        str | None,
+        typer.Option(
+            "--tolerance",
+            metavar="A|A,A,A",
+            help="Tolerated load of the fullest channel over the emptiest; as in the first plan if left out.",
+            rich_help_panel=EXPERT_PANEL,
+            show_default=False,
+        ),
+    ] = None,
+    measure: MeasureOption = None,
+    key_type: Annotated[
+        KeyType | None,
+        typer.Option(
+            "--key-type",
+            help="How keys of a CSV are read; as those of the plans if left out.",
+            rich_help_panel=EXPERT_PANEL,
+            show_default=False,
+        ),
+    ] = None,
+    format: FormatOption = Format.TABLE,
+    master: MasterOption = "local[*]",
+    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
+) -> None:
+    """Measure plans on every key of a stream.
+
+    Keys are counted exactly and routed on Spark, in bounded memory however many there are. Every plan is charged for
+    what moves from the one before it, and its numbers stand beside what it foresaw.
+
+    Example: adapt partition evaluate web.plan web.trace
+    """
+    from dataclasses import replace
+
+    from adapt.core.partitioning.measures.resources import Resources
+    from adapt.core.partitioning.plans.evaluation import resources_of
+    from adapt.traces.counting.evaluating import evaluate_plans
+    from adapt.traces.store.plans import read_plan
+
+    named = [(str(path), read_plan(path)) for path in plans]
+    first = resources_of([plan for _, plan in named])
+    weighed = Resources.parse(resources or first.letters, tolerance or first.tolerance, measure=measure or ())
+    if resources is None and not measure:
+        weighed = replace(weighed, measured=first.measured)
+    with stages() as progress:
+        found = evaluate_plans(
+            named,
+            source,
+            weighed,
+            weight=weight,
+            key_type=key_type,
+            spark_options=spark_options(master, conf),
+            progress=progress,
+        )
+    show([found.table(), for_people(found.foresight(), format)], format, found.as_data())

@@ -1,0 +1,92 @@
+"""`adapt report`: artefacts as tables, as a page, as data; starts no Java."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adapt.cli.options.common import AllOption, ForceOption
+from adapt.cli.terminal.output import (
+    MOST_ROWS,
+    Format,
+    FormatOption,
+    for_people,
+    is_for_programs,
+    narrate,
+    narrate_written,
+    show,
+    verdict_of,
+)
+from adapt.core.table import Table
+
+if TYPE_CHECKING:
+    from adapt.traces.reports.reported import Reported
+
+DETAIL_ROWS = 8
+
+
+def report(
+    artefacts: Annotated[
+        list[Path],
+        typer.Argument(metavar="ARTEFACT...", help="Traces, counted keys, plans, comparisons, runs, query networks."),
+    ],
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page, with charts.")
+    ] = None,
+    title: Annotated[str, typer.Option("--title", help="The page's title.")] = "",
+    verify: Annotated[bool, typer.Option("--verify", help="Check every byte against the manifest first.")] = False,
+    all: AllOption = False,
+    format: FormatOption = Format.TABLE,
+    force: ForceOption = False,
+) -> None:
+    """Show artefacts as tables, as a self-contained page, or as data.
+
+    Several of a kind are told with what differs: each against the first, metric by metric, and whether for better.
+    Between plans, with counted keys among the artefacts, the page shows what moves from channel to channel.
+    The page draws the charts, fetches nothing, and is whole without script. No Java is started.
+
+    Example: adapt report web.trace web.plans --html web.html
+    """
+    from adapt.traces.reports.differences import differences
+    from adapt.traces.reports.reporting import as_document, as_page, reported
+
+    read = [reported(path, check_all=verify) for path in artefacts]
+    compared = differences(artefacts, read) if len(read) > 1 else []
+    if html is not None:
+        from adapt.core.report.page import render_page
+        from adapt.traces.store.whole import write_whole
+
+        page = render_page(as_page(title or ", ".join(artefact.name for artefact in read), read, compared))
+        write_whole(html, page.encode(), force=force)
+        narrate_written(html)
+    for artefact in read:
+        if artefact.sentences:
+            narrate(f"{artefact.name}: {' '.join(artefact.sentences)}")
+    shown = list(_shown(read, format, whole=all or is_for_programs(format)))
+    shown += [replace(table, note=table.note or each.sentences[0]) for each in compared for table in each.tables[:1]]
+    show(shown, format, as_document(read, compared), lead=[_lead(artefact, read) for artefact in read if artefact.lead])
+
+
+def _lead(artefact: "Reported", read: "Sequence[Reported]") -> list[str]:
+    """The verdict of an artefact, under its name where there are several."""
+    headline, *sentences = verdict_of(artefact.lead)
+    return [f"{artefact.name}: {headline}" if len(read) > 1 else headline, *sentences]
+
+
+def _shown(read: "Sequence[Reported]", format: Format, *, whole: bool) -> "Iterator[Table]":
+    """The tables of all artefacts, each with its artefact's name where there are several; long ones cut for people.
+
+    Of a long table after an artefact's first there is only the head: it is there for its details.
+
+    Args:
+        read: The artefacts.
+        format: How they are printed.
+        whole: Show every table, not only those that are needed first.
+    """
+    for artefact in read:
+        for place, table in enumerate(artefact.tables if whole or not artefact.first else artefact.first):
+            head = DETAIL_ROWS if place else MOST_ROWS
+            kept = table if artefact.kind == "comparison" else for_people(table, format, head)
+            yield replace(kept, title=f"{artefact.name}: {table.title}") if len(read) > 1 else kept

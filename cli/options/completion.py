@@ -1,0 +1,47 @@
+"""What a shell completes of options whose values the parser does not know: lists, schemes of both kinds, metrics.
+
+Only names are loaded here, and only when one of these options is completed: a shell asks at every press of a key.
+"""
+
+from collections.abc import Iterable
+
+
+def schemes(incomplete: str) -> list[str]:
+    """Schemes that keep keys whole, and those that split them."""
+    from adapt.core.partitioning.schemes.names import Scheme
+    from adapt.core.partitioning.splitting.names import Splitting
+
+    return _begun((*Scheme, *Splitting), incomplete)
+
+
+def engines(incomplete: str) -> list[str]:
+    """What may place the keys of a trace."""
+    from adapt.core.partitioning.schemes.names import Scheme
+
+    return _begun(Scheme, incomplete)
+
+
+def planners(incomplete: str) -> list[str]:
+    """Drop planners, also after a comma."""
+    from adapt.core.fit.network.names import DropPlanner
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in _begun(DropPlanner, last) if name not in before.split(",")]
+
+
+def scenarios(incomplete: str) -> list[str]:
+    """Mechanisms that are compared."""
+    from adapt.core.mechanisms.scenarios import SCENARIOS
+
+    return _begun((scenario.name for scenario in SCENARIOS), incomplete)
+
+
+def limits(incomplete: str) -> list[str]:
+    """Metrics that a limit may begin with."""
+    from adapt.core.check.metrics import METRICS
+
+    return _begun(METRICS, incomplete)
+
+
+def _begun(names: Iterable[str], incomplete: str) -> list[str]:
+    return [str(name) for name in names if name.startswith(incomplete)]

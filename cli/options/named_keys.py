@@ -1,0 +1,107 @@
+"""What placements must keep to, as a user asks for it: capacities, pins, a limit to migration, keys to track."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapt.cli.terminal.output import narrate
+from adapt.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from adapt.core.counting.frequencies import Frequencies
+    from adapt.core.partitioning.constructions.constraints import Constraints
+    from adapt.core.partitioning.constructions.named_keys import NamedKey, Pin
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Options that can be judged before keys are counted; keys are still text.
+
+    Attributes:
+        without_keys: Capacities and the limit to migration.
+        pins: One a key.
+        track: The keys to track; None, the heaviest.
+    """
+
+    without_keys: "Constraints"
+    pins: "tuple[Pin, ...]"
+    track: "tuple[NamedKey, ...] | None"
+
+    @classmethod
+    def parse(
+        cls,
+        channels: Sequence[int],
+        capacity: str | None,
+        pin: Sequence[str] | None,
+        pins: Path | None,
+        max_migration: str | None,
+        track: int | None,
+        track_keys: Path | None,
+    ) -> "Limits":
+        """The limits that were asked for, for these channel counts.
+
+        Raises:
+            UsageError: an option is not what it is to be, or does not fit the channels, or another option.
+            BadInput: a file is not what it is to be.
+        """
+        from adapt.core.partitioning.constructions.constraints import Constraints, MigrationLimit
+        from adapt.core.partitioning.constructions.named_keys import Pin, one_pin_each
+        from adapt.traces.named_keys import read_key_list, read_pins
+
+        if track is not None and track_keys is not None:
+            raise UsageError("--track and --track-keys are two ways to say what is tracked; give one")
+        constraints = Constraints(
+            capacities=None if capacity is None else _capacities(capacity),
+            max_migration=None if max_migration is None else MigrationLimit.parse(max_migration),
+        )
+        for count in channels:
+            constraints.check_channels(count)
+        pinned = [*(Pin.parse(text) for text in pin or ()), *(read_pins(pins) if pins else ())]
+        tracked = None if track_keys is None else tuple(read_key_list(track_keys))
+        return cls(constraints, one_pin_each(pinned, channels), tracked)
+
+    def constraints(self, frequencies: "Frequencies") -> "Constraints":
+        """The constraints, with pins as keys of the type of those that were counted.
+
+        Raises:
+            BadInput: a pinned key is no key of that type, or was not counted.
+        """
+        from dataclasses import replace
+
+        from adapt.core.partitioning.constructions.named_keys import pinned_keys, unlisted
+
+        if not self.pins:
+            return self.without_keys
+        pinned = pinned_keys(self.pins, frequencies)
+        light = unlisted(pinned.column, frequencies)
+        if light:
+            narrate(
+                f"{light:,} of {len(pinned):,} pinned keys are too light to be listed; what they weigh is not known"
+            )
+        return replace(self.without_keys, pinned=pinned)
+
+    def track_keys(self, frequencies: "Frequencies") -> "pa.Array | None":
+        """The keys to track, of the type of those that were counted; None, the heaviest.
+
+        Raises:
+            BadInput: one is no key of that type, or was not counted.
+        """
+        from adapt.core.partitioning.constructions.named_keys import typed_keys, unlisted
+
+        if self.track is None:
+            return None
+        keys = typed_keys(self.track, frequencies)
+        light = unlisted(keys, frequencies)
+        if light:
+            narrate(f"{light:,} of {len(keys):,} keys to track are too light to be listed; they are left to hashing")
+        return keys
+
+
+def _capacities(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"--capacity {text!r} is not a list of numbers above 0, one a channel, e.g. 1,1,2") from None

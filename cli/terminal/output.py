@@ -1,0 +1,151 @@
+"""The one place where results leave the program: data on stdout, in the format asked for."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated, Any, TextIO, TypeAlias
+
+import typer
+
+from adapt.cli.terminal.formats import csv_text, json_text, markdown_text
+from adapt.cli.terminal.narration import Step, Verbosity, narrate, narrate_written, progress, set_verbosity, verbosity
+from adapt.cli.terminal.terminal import Paragraph, terminal_text
+from adapt.core.errors import EnvironmentFailure
+from adapt.core.table import Table
+
+__all__ = [
+    "Format",
+    "FormatOption",
+    "ReaderGone",
+    "Step",
+    "Verbosity",
+    "for_people",
+    "is_for_programs",
+    "narrate",
+    "narrate_written",
+    "progress",
+    "set_verbosity",
+    "show",
+    "top",
+    "verbosity",
+    "verdict_of",
+    "written_out",
+]
+
+MOST_ROWS = 40
+"""A list that may be long is cut after so many rows for people."""
+
+_PLAINER = str.maketrans(
+    {"\u202f": " ", "–": "-", "…": "...", "µ": "u"}
+    | dict(zip("▁▂▃▄▅▆▇█", ".:-=+*%#", strict=True))  # life-lines
+    | dict(zip("▏▎▍▌▋▊▉", "...:==#", strict=True))  # the ends of bars
+)
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    """For people at a terminal."""
+    JSON = "json"
+    """One document with a `schema` field."""
+    CSV = "csv"
+    """Plain values under a header row."""
+    MD = "md"
+    """GitHub's Markdown tables."""
+
+
+FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+"""The `--format` option; give it the default `Format.TABLE`."""
+
+
+def show(
+    tables: Table | Sequence[Table],
+    format: Format = Format.TABLE,
+    document: Mapping[str, Any] | None = None,
+    out: TextIO | None = None,
+    lead: Sequence[Paragraph] = (),
+) -> None:
+    """Print a result on stdout.
+
+    Args:
+        tables: What was measured.
+        format: How to print it.
+        document: The command's own JSON document, with its `schema` field; without it, JSON holds the tables.
+        out: Where to print instead of stdout.
+        lead: What people are told before the tables: paragraphs, each a heading and sentences.
+    """
+    out = sys.stdout if out is None else out
+    tables = [tables] if isinstance(tables, Table) else list(tables)
+    encoding = getattr(out, "encoding", None) or "utf-8"
+    speaks_unicode = encoding.lower().replace("-", "").startswith("utf")
+    with written_out():
+        match format:
+            case Format.JSON:
+                text = json_text(tables, document, ascii_only=not speaks_unicode)
+            case Format.CSV:
+                text = csv_text(tables)
+            case Format.MD:
+                text = markdown_text(tables, lead)
+            case Format.TABLE:
+                text = terminal_text(tables, out, lead)
+        if not speaks_unicode:
+            text = text.translate(_PLAINER)
+        out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        out.flush()
+
+
+def top(table: Table, most: int) -> Table:
+    """The first rows of a table."""
+    return replace(table, rows=table.rows[:most])
+
+
+def is_for_programs(format: Format) -> bool:
+    """Whether all of a result is wanted, as no person reads it."""
+    return format in (Format.CSV, Format.JSON)
+
+
+def verdict_of(lead: Sequence[str]) -> Paragraph:
+    """The paragraph of a verdict, its class first."""
+    headline, *sentences = lead
+    return [f"Verdict: {headline}", *sentences]
+
+
+def for_people(table: Table, format: Format, head: int = MOST_ROWS) -> Table:
+    """A table that may be long, cut to its head where it is to be read by people and not by a program."""
+    if is_for_programs(format) or len(table.rows) <= MOST_ROWS:
+        return table
+    more = len(table.rows) - head
+    return replace(top(table, head), note=f"and {more:,} more rows, which --format csv has; {table.note}".rstrip("; "))
+
+
+class ReaderGone(Exception):
+    """Whoever reads our output has had enough of it; that is no failure."""
+
+
+@contextmanager
+def written_out() -> Iterator[None]:
+    """What is written on stdout in the block has left this process at its end, or there is one sentence about it.
+
+    Raises:
+        ReaderGone: nobody reads it any more.
+        EnvironmentFailure: there is no room for it where it goes.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        _let_go()
+        raise ReaderGone from error
+    except OSError as error:
+        _let_go()
+        raise EnvironmentFailure(f"the output cannot be written: {error.strerror or error}; free some space") from error
+
+
+def _let_go() -> None:
+    """Have what is still held back for stdout vanish, so that Python does not trip over it on its way out."""
+    with suppress(OSError):  # a stdout that is no file of the system
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,67 @@
+"""Long work in a command: its progress on a terminal, and its end when the user interrupts it."""
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from socketserver import BaseServer
+from typing import TYPE_CHECKING
+
+from adapt.cli.terminal.narration import Verbosity, progress, verbosity
+
+if TYPE_CHECKING:
+    from adapt.traces.spark.progress import Progress
+
+
+@contextmanager
+def stages() -> "Iterator[Progress]":
+    """A callback for the library: what is being done, how much is done, of how much; silent where nobody watches."""
+    from adapt.traces.spark.progress import silent
+
+    with _interruptible():
+        if verbosity() < Verbosity.NORMAL or not sys.stderr.isatty():
+            yield silent
+            return
+        with progress("starting") as step:
+            yield lambda what, done, total: step(done, total or None, what)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end Spark's Java process at once, so that no task writes on while what was unfinished is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupts: list[int] = []
+
+    def end(signal_number: int, _frame: object) -> None:
+        interrupts.append(signal_number)
+        _hush()
+        _end_spark()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    except Exception as error:
+        if interrupts:  # whatever became of the call to Java that was under way
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _hush() -> None:
+    """Keep py4j and PySpark from printing stacks about connections that are gone; this process is about to end."""
+    logging.disable(logging.CRITICAL)
+    setattr(BaseServer, "handle_error", lambda *_: None)  # noqa: B010 - a method, in the eyes of a type checker
+
+
+def _end_spark() -> None:
+    pyspark = sys.modules.get("pyspark")
+    process = getattr(getattr(getattr(pyspark, "SparkContext", None), "_gateway", None), "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()

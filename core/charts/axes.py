@@ -1,0 +1,147 @@
+"""How a column becomes an axis: its scale, its title with the unit, and ticks that read like its cells."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, floor, log10
+from typing import Any
+
+from adapt.core.charts.points import MAGNITUDES, Real, is_real
+from adapt.core.charts.theme import INK, PALETTE, SHAPES
+from adapt.core.table import Column, Kind, Table
+
+DASHED: Mapping[str, Any] = {
+    "type": "line",
+    "color": INK,
+    "opacity": 0.65,
+    "strokeDash": [5, 4],
+    "strokeWidth": 1.3,
+    "aria": False,
+}
+"""The mark of a bound or a mean: ink, not a colour of the data."""
+
+_TICKS = 5
+_LONG_S = 4 * 3600
+"""From here on a time axis counts in hours."""
+_YEAR_US = 366 * 86_400 * 1_000_000
+_TIMES = {
+    "year": "%Y",
+    "quarter": "%b %Y",
+    "month": "%b %Y",
+    "week": "%b %-d",
+    "date": "%b %-d",
+    "hours": "%H:%M",
+    "minutes": "%H:%M",
+    "seconds": "%H:%M:%S",
+    "milliseconds": "%S.%L s",
+}
+_SHORT = "abs(datum.value) >= 1000 ? format(datum.value, '.3~s') : format(datum.value, '.3~r')"
+
+
+def across(table: Table, name: str) -> dict[str, Any]:
+    """The horizontal channel of a time or of a number, in field `x`."""
+    if column_of(table, name).kind is Kind.TIME:
+        instants = [cell for cell in table.values(name) if is_real(cell)]
+        is_short = bool(instants) and max(instants) - min(instants) < _YEAR_US
+        # Within a year the first of January is a day like any other.
+        axis = {"title": f"{name} (UTC)", "format": {**_TIMES, "year": "%b %-d"} if is_short else _TIMES}
+        return {"field": "x", "type": "temporal", "scale": {"type": "utc"}, "axis": axis}
+    scale = {"zero": False, "nice": False}
+    axis = ticks(table, name, whole=True)
+    if column_of(table, name).kind is Kind.SECONDS:
+        axis |= _hours(name, max(filter(is_real, table.values(name)), default=0))
+    return {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
+
+
+def up(table: Table, name: str, zero: bool = False) -> dict[str, Any]:
+    """The vertical channel of a measured column, in field `y`; `zero` where the length of a mark has meaning."""
+    return {"field": "y", "type": "quantitative", "scale": {"zero": zero}, "axis": ticks(table, name)}
+
+
+def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
+    """The axis of a column; `whole` where nothing lies between two integers."""
+    column = column_of(table, name)
+    axis: dict[str, Any] = {"title": f"{name} ({column.unit})" if column.unit else name}
+    match column.kind:
+        case Kind.SHARE:
+            axis["format"] = "~%"
+        case Kind.BYTES:
+            axis |= _binary_ticks(max(filter(is_real, table.values(name)), default=0))
+        case Kind.SECONDS:
+            axis["labelExpr"] = "format(datum.value, '.3~r') + ' s'"
+        case _:
+            axis["labelExpr"] = _SHORT
+    return axis | ({"tickMinStep": 1} if whole else {})
+
+
+def powers(numbers: Iterable[Real]) -> dict[str, Any]:
+    """Ticks of a logarithmic axis over positive numbers: powers of ten, and over few of them their 2 and 5 fold."""
+    held = list(numbers)
+    if not held or min(held) <= 0:
+        return {}
+    within = (1,) if log10(max(held) / min(held)) >= 2 else (1, 2, 5)
+    decades = range(floor(log10(min(held))), ceil(log10(max(held))) + 1)
+    values = [step * 10.0**at for at in decades for step in within]
+    return {"values": values, "tickCount": len(values)}
+
+
+def colours(names: Sequence[str]) -> dict[str, Any]:
+    """A colour for each series, in the order of `names`; a single series needs no legend."""
+    given = [PALETTE[at % len(PALETTE)] for at in range(len(names))]
+    legend = {} if len(names) > 1 else {"legend": None}
+    return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}, **legend}
+
+
+def shapes(names: Sequence[str]) -> dict[str, Any]:
+    """A point shape for each series; where colours start over, shapes do not repeat with them."""
+    given = [SHAPES[(at + at // len(PALETTE)) % len(SHAPES)] for at in range(len(names))]
+    return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}}
+
+
+def spans_magnitudes(heights: Sequence[Real]) -> bool:
+    """Whether a linear scale would press most points onto its foot."""
+    return bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
+
+
+def has(table: Table, name: str) -> bool:
+    """Whether the table has a column of that name."""
+    return any(column.name == name for column in table.columns)
+
+
+def column_of(table: Table, name: str) -> Column:
+    """The column of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    table.values(name)
+    return next(column for column in table.columns if column.name == name)
+
+
+def named(table: Table, name: str) -> str:
+    """The column's name with what it means, for a sentence."""
+    about = column_of(table, name).about
+    return f"{name} ({about})" if about else name
+
+
+def _hours(name: str, longest_s: Real) -> dict[str, Any]:
+    """Ticks at whole hours where seconds come to many of them."""
+    if longest_s < _LONG_S:
+        return {}
+    step = next(step for step in (1, 2, 3, 6, 12, 24, 48, 120, 240, 24 * 10**9) if 3600 * step * _TICKS >= longest_s)
+    values = [3600 * step * at for at in range(_TICKS + 1) if 3600 * step * at <= longest_s]
+    return {"title": name, "values": values, "labelExpr": "format(datum.value / 3600, ',.0f') + ' h'"}
+
+
+def _binary_ticks(highest: Real) -> dict[str, Any]:
+    """Ticks at round numbers of KiB, MiB and so on, where a scale left alone would round in thousands."""
+    unit = 0
+    while highest >= 1024 ** (unit + 1) and unit < 6:
+        unit += 1
+    size = 1024**unit
+    step = next(
+        step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1024**10) if step * size * (_TICKS + 1) >= highest
+    )
+    name = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")[unit]
+    values = [step * size * at for at in range(_TICKS + 2) if step * size * at <= highest * 1.05]
+    if unit and highest < 2 * size:
+        values = [size * at // 4 for at in range(9) if size * at // 4 <= highest * 1.05]
+    return {"values": values, "labelExpr": f"format(datum.value / {size}, '.3~r') + ' {name}'"}

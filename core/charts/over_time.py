@@ -1,0 +1,107 @@
+"""Charts along time or along periods."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from adapt.core.charts.axes import DASHED, across, colours, column_of, has, named, up
+from adapt.core.charts.chart import Chart, Records, chart
+from adapt.core.charts.points import bin_size, highest_of_neighbours, is_real
+from adapt.core.charts.theme import PALETTE
+from adapt.core.labels import count
+from adapt.core.table import Kind, Table
+from adapt.core.values import human, number
+
+MOST_POINTS = 600
+_MOST_BARS = 120
+
+
+def rate_over_time(table: Table, time: str = "time", rows: str = "rows", peak: str = "peak") -> Chart:
+    """What arrived in each interval, and the peak within it if the table has that column."""
+    names = [rows] + ([peak] if has(table, peak) else [])
+    points, said = _along(table, time, names, MOST_POINTS)
+    drawn = [point for point in points if point["series"] == rows and is_real(point["y"])]
+    sentence = f"The {named(table, rows)} of each interval"
+    if drawn:
+        top = max(drawn, key=lambda point: float(point["y"]))
+        sentence += f"; the most, {human(top['y'], column_of(table, rows))}, around {_at(table, time, top)}"
+    filled = {"mark": {"type": "area", "color": PALETTE[0], "opacity": 0.18, "line": False}, **_only(rows)}
+    lines = {"mark": "line", "encoding": {"color": colours(names)}}
+    encoding = {"x": across(table, time), "y": up(table, rows, zero=True)}
+    return chart(
+        "Rate over time", {"encoding": encoding, "layer": [filled, lines]}, points, f"{sentence}.{said}", table
+    )
+
+
+def imbalance_per_period(
+    table: Table, at: str = "start", imbalance: str = "imbalance", floor: str = "imbalance_floor"
+) -> Chart:
+    """The imbalance of each period, and the floor under it."""
+    at = _place(table, at)
+    names = [imbalance] + ([floor] if has(table, floor) else [])
+    points, said = _along(table, at, names, MOST_POINTS)
+    sentence = f"The {named(table, imbalance)} of each period"
+    if len(names) > 1:
+        sentence += f"; the dashed line is {floor}, the least that any placement of whole keys could reach"
+    dots = {"size": 22, "color": PALETTE[0]} if len(points) <= _MOST_BARS else False
+    layers = [
+        {"mark": {"type": "line", "color": PALETTE[0], "point": dots}, **_only(imbalance)},
+        {"mark": DASHED, **_only(floor)},
+    ]
+    encoding = {"x": across(table, at), "y": up(table, imbalance), "description": {"field": "d"}}
+    body = {"encoding": encoding, "layer": layers[: len(names)]}
+    return chart("Imbalance per period", body, points, f"{sentence}.{said}", table)
+
+
+def migration_per_period(table: Table, at: str = "start", migration: str = "migrated_state") -> Chart:
+    """What moved for each period: bars of one width, which fit between the two starts that are nearest."""
+    at = _place(table, at)
+    points, said = _along(table, at, [migration], _MOST_BARS)
+    steps = (after["x"] - before["x"] for before, after in pairwise(points))
+    step = min((step for step in steps if step > 0), default=1)
+    for point in points:
+        point |= {"until": point["x"] + 0.82 * step, "zero": 0}
+    encoding = {
+        "x": across(table, at),
+        "x2": {"field": "until"},
+        "y": up(table, migration, zero=True),
+        "y2": {"field": "zero"},
+        "description": {"field": "d"},
+    }
+    mark = {"type": "rect", "color": PALETTE[1]}
+    sentence = f"The {named(table, migration)} of each period.{said}"
+    return chart("Migration per period", {"mark": mark, "encoding": encoding}, points, sentence, table)
+
+
+def _place(table: Table, at: str) -> str:
+    """The column that periods stand along: `at`, or their number where it is not there or tells two not apart."""
+    if not has(table, at):
+        return "period"
+    places = [place for place in table.values(at) if place is not None]
+    return "period" if len(set(places)) < len(places) and has(table, "period") else at
+
+
+def _along(table: Table, at: str, names: Sequence[str], most: int) -> tuple[Records, str]:
+    """Points of several columns along `at`, each the highest of its neighbours where there are too many."""
+    places = table.values(at)
+    size = bin_size(len(places), most)
+    milliseconds = column_of(table, at).kind is Kind.TIME
+    points: Records = []
+    for name in names:
+        column = column_of(table, name)
+        for place, height in zip(places[::size], highest_of_neighbours(table.values(name), size), strict=True):
+            if is_real(place):
+                point = {"x": place / 1000 if milliseconds else place, "y": height, "series": name}
+                points.append(point | {"d": f"{_at(table, at, point)}: {name} {human(height, column)}"})
+    if not any(is_real(point["y"]) for point in points):
+        return [], ""
+    return points, f" Each point is the highest of {count(size)} neighbouring rows of the table." if size > 1 else ""
+
+
+def _at(table: Table, name: str, point: Mapping[str, Any]) -> str:
+    column = column_of(table, name)
+    return human(round(point["x"] * 1000), column) if column.kind is Kind.TIME else f"{name} {number(point['x'])}"
+
+
+def _only(series: str) -> dict[str, Any]:
+    return {"transform": [{"filter": {"field": "series", "equal": series}}]}

@@ -1,0 +1,137 @@
+"""Exact counting of keys, batch by batch."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.counting.frequencies import Counts, Frequencies
+from adapt.core.counting.key_order import key_order
+from adapt.core.errors import BadInput
+from adapt.core.keys.columns import one_array
+from adapt.core.stream import Weight
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCounts:
+    """What some rows weigh by key; parts of a stream merge into the whole.
+
+    Attributes:
+        keys: Distinct keys; one may be null. Shape (keys,).
+        counts: Weight of each, shape (keys,); int64 for counts and bytes, float64 for cost.
+        rows: The rows counted.
+    """
+
+    keys: pa.Array
+    counts: Counts
+    rows: int
+
+
+def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) -> KeyCounts:
+    """Count one batch: rows by key, or the sum of `weights` by key, added in row order.
+
+    Null is a key of its own. Integer weights are added as integers. Rows that are encoded by a dictionary that holds
+    each key once, as Parquet's does, are counted without a look at their keys; whole numbers are sorted.
+
+    Raises:
+        BadInput: integer weights are too much for int64 all together.
+    """
+    if weights is None and pa.types.is_dictionary(keys.type):
+        return merge([_count_encoded(part) for part in _parts(keys)])
+    if weights is None and pa.types.is_int64(keys.type) and not keys.null_count:
+        values, tallied = np.unique(one_array(keys).to_numpy(), return_counts=True)
+        return KeyCounts(pa.array(values), tallied.astype(np.int64, copy=False), len(keys))
+    encoded = pc.dictionary_encode(one_array(keys), null_encoding="encode")
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    distinct = len(encoded.dictionary)
+    counts: Counts
+    if weights is None:
+        counts = np.bincount(codes, minlength=distinct).astype(np.int64, copy=False)
+    elif np.issubdtype(weights.dtype, np.integer):
+        refuse_overflow(weights)
+        counts = np.zeros(distinct, dtype=np.int64)
+        np.add.at(counts, codes, weights.astype(np.int64, copy=False))
+    else:
+        counts = np.bincount(codes, weights=weights, minlength=distinct)
+    return KeyCounts(encoded.dictionary, counts, len(keys))
+
+
+def _parts(keys: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    """The pieces of a column, at least one."""
+    chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
+    return list(chunks) or [pa.array([], keys.type)]
+
+
+def _count_encoded(keys: pa.DictionaryArray) -> KeyCounts:
+    """Rows by key where every row names its key's place in a dictionary; keys that no row names are left out."""
+    dictionary, places = keys.dictionary, keys.indices.cast(pa.int32())
+    if dictionary.null_count:  # a null key may be named and missing at once
+        return count_keys(keys.cast(dictionary.type))
+    if places.null_count:
+        dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
+        places = places.fill_null(len(dictionary) - 1)
+    counts = np.bincount(places.to_numpy(), minlength=len(dictionary)).astype(np.int64, copy=False)
+    met = counts > 0
+    if not met.all():
+        dictionary, counts = dictionary.filter(pa.array(met)), counts[met]
+    return KeyCounts(dictionary, counts, len(keys))
+
+
+def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
+    """The counts of all parts together; float weights are added in the order of the parts, so it is repeatable.
+
+    Raises:
+        ValueError: there are no parts, so that the type of the keys is not known.
+    """
+    held = list(parts)
+    if len(held) == 1:
+        return held[0]
+    keys = pa.concat_arrays([part.keys for part in held])
+    joined = count_keys(keys, np.concatenate([part.counts for part in held]))
+    return KeyCounts(joined.keys, joined.counts, sum(part.rows for part in held))
+
+
+def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weight.COUNT) -> Frequencies:
+    """Exact frequencies of one or many counted batches.
+
+    Raises:
+        BadInput: a key's weight is negative, infinite or not a number, or all together are too much for int64.
+    """
+    whole = parts if isinstance(parts, KeyCounts) else merge(parts)
+    check_counts(whole)
+    order = key_order(whole.keys, whole.counts)
+    counts = whole.counts[order]
+    return Frequencies(
+        keys=whole.keys.take(pa.array(order)),
+        count_low=counts,
+        count_high=counts,
+        total=float(counts.sum()),
+        rows=whole.rows,
+        weight=weight,
+        distinct=len(counts),
+    )
+
+
+def check_counts(counted: KeyCounts, before: float = 0.0) -> None:
+    """Refuse counts that are none, or that are too much on top of what was counted `before`.
+
+    Raises:
+        BadInput: a key's weight is negative, infinite or not a number, or all together are too much for int64.
+    """
+    wrong = np.flatnonzero(~(np.isfinite(counted.counts) & (counted.counts >= 0)))
+    if len(wrong):
+        key = counted.keys[int(wrong[0])].as_py()
+        raise BadInput(f"key {key!r} weighs {counted.counts[wrong[0]]:g}, but a weight is a finite number from 0 up")
+    refuse_overflow(counted.counts, before)
+
+
+def refuse_overflow(weights: Counts, before: float = 0.0) -> None:
+    """Refuse whole numbers that are too much for int64 on top of what was added up `before`.
+
+    Raises:
+        BadInput: they are.
+    """
+    if np.issubdtype(weights.dtype, np.integer) and float(weights.sum(dtype=np.float64)) + before >= 2.0**63:
+        raise BadInput("the weights add up to more than an int64 holds; weigh in larger units")

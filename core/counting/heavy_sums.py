@@ -1,0 +1,73 @@
+"""The heaviest keys of summaries that are added one after another, in memory that does not grow with their number."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.counting.key_order import heaviest, key_order
+
+MOST_KEYS = 1 << 16
+"""Keys that are kept when there are twice as many."""
+
+_KEY = "key"
+
+
+@dataclass(slots=True)
+class HeavySums:
+    """Adds up what keys amount to, in several ways.
+
+    For every key, listed or not: what is told <= its true amounts, and what is told + `missed` >= its true weight,
+    which is the sum of the first `weighing` amounts. Summaries added in the same order give the same.
+
+    Attributes:
+        amounts: Names of the amounts.
+        weighing: How many of them, from the first on, make up the weight by which keys are kept.
+        missed: The most that any key can weigh beyond what is told.
+    """
+
+    amounts: Sequence[str]
+    weighing: int = 1
+    missed: int = 0
+    _held: list[pa.Table] = field(default_factory=list)
+    _keys: int = 0
+
+    def add(self, keys: pa.Array, amounts: Mapping[str, NDArray[np.int64]], missed: int) -> None:
+        """Take a summary: distinct keys, what each amounts to, and the most that any key weighs beyond that."""
+        self._hold(pa.table({_KEY: keys, **{name: amounts[name] for name in self.amounts}}))
+        self.missed += missed
+        if self._keys > 2 * MOST_KEYS:
+            self._cut()
+
+    def done(self) -> tuple[pa.Array, dict[str, NDArray[np.int64]]]:
+        """Distinct keys by falling weight, then key bytes, and what each amounts to; at least one summary was added."""
+        keys, amounts = self._summed()
+        order = key_order(keys, self._weights(amounts))
+        return keys.take(pa.array(order)), {name: amount[order] for name, amount in amounts.items()}
+
+    def _cut(self) -> None:
+        keys, amounts = self._summed()
+        self._held, self._keys = [], 0
+        weights = self._weights(amounts)
+        order = heaviest(keys, weights, MOST_KEYS + 1)
+        kept, dropped = order[:MOST_KEYS], order[MOST_KEYS:]
+        self.missed += int(weights[dropped[0]]) if len(dropped) else 0
+        held = {name: amount[kept] for name, amount in amounts.items()}
+        self._hold(pa.table({_KEY: keys.take(pa.array(kept)), **held}))
+
+    def _hold(self, table: pa.Table) -> None:
+        self._held.append(table)
+        self._keys += len(table)
+
+    def _summed(self) -> tuple[pa.Array, dict[str, NDArray[np.int64]]]:
+        joined = pa.concat_tables(self._held)
+        summed: Any = joined.group_by(_KEY, use_threads=False).aggregate([(name, "sum") for name in self.amounts])
+        amounts = {name: summed[f"{name}_sum"].combine_chunks().to_numpy() for name in self.amounts}
+        return summed[_KEY].combine_chunks(), amounts
+
+    def _weights(self, amounts: Mapping[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+        weights: NDArray[np.int64] = np.sum([amounts[name] for name in self.amounts[: self.weighing]], axis=0)
+        return weights

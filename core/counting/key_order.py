@@ -1,0 +1,40 @@
+"""The one order of counted keys, by which every tie between equal counts is broken."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.counting.frequencies import Counts
+from adapt.core.keys.columns import key_type_of
+from adapt.core.stream import KeyType
+
+
+def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:
+    """The positions of the keys by falling count, then rising key bytes, null first; shape (keys,).
+
+    Key bytes are what is hashed: UTF-8 for strings, 8 little-endian bytes for integers (so 256 comes before 1).
+    """
+    columns = {"count": np.ascontiguousarray(counts), "present": keys.is_valid(), "key": _in_byte_order(keys)}
+    order = pc.sort_indices(
+        pa.table(columns), sort_keys=[("count", "descending"), ("present", "ascending"), ("key", "ascending")]
+    )
+    return np.asarray(order.to_numpy(), dtype=np.int64)
+
+
+def heaviest(keys: pa.Array, counts: Counts, most: int) -> NDArray[np.int64]:
+    """The first `most` positions of `key_order`, without putting the others in order; shape (up to most,)."""
+    if len(counts) <= most:
+        return key_order(keys, counts)
+    least = np.partition(counts, -most)[-most]
+    chosen = np.flatnonzero(counts >= least)
+    return chosen[key_order(keys.take(pa.array(chosen)), counts[chosen])[:most]]
+
+
+def _in_byte_order(keys: pa.Array) -> pa.Array:
+    """A column that sorts as the key bytes do: Arrow compares strings bytewise, integers must be turned round."""
+    if key_type_of(keys.type) is not KeyType.INT64:
+        return keys
+    missing = keys.is_null().to_numpy(zero_copy_only=False)
+    values: NDArray[np.int64] = keys.fill_null(0).to_numpy(zero_copy_only=False)
+    return pa.array(values.view(np.uint64).byteswap(), mask=missing)

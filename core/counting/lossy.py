@@ -1,0 +1,348 @@
+"""Lossy counting (Manku and Motwani): the heavy keys of a stream in little memory, with bounds for every key.
+
+After a total weight n, a counter of error epsilon promises for every key, whatever the order of the rows:
+
+    true - epsilon n <= count <= true <= count + error,    and    true <= missed <= epsilon n    if it is not listed.
+
+It holds O(1/epsilon log(epsilon n)) keys. Summaries of parts of a stream merge into one that keeps the promise.
+
+Source: Manku and Motwani, "Approximate frequency counts over data streams", VLDB 2002; partitioning functions, section
+4.1.2 and decisions 18 to 20. Rows may weigh what they like: the source's windows of w = ceil(1/epsilon) rows become
+windows of w units of weight.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.counting.exact import KeyCounts, check_counts, count_keys
+from adapt.core.counting.frequencies import Counts, Frequencies
+from adapt.core.counting.key_order import key_order
+from adapt.core.counting.sketches import DistinctSketch
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.keys.columns import one_array
+from adapt.core.stream import Weight
+
+FLUSH_ROWS = 1 << 18
+"""Rows between two purges of the batch form, where windows are shorter: purging pays by the piece."""
+
+DISTINCT_LIMIT = 4096
+"""Hashes kept to estimate the distinct keys; a standard error of 1.6 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossySummary:
+    """The heavy keys of some rows, with bounds; summaries of parts of a stream merge.
+
+    Attributes:
+        keys: Listed keys, distinct, by falling count, then key bytes; one may be null. Shape (keys,).
+        counts: No key weighs less (c_a); shape (keys,), int64 for counts and bytes, float64 for cost.
+        errors: The most by which each count may be too low (c_e); same shape and type.
+        missed: The most that any key that is not listed weighs.
+        total: The weight of all rows (n).
+        rows: Their number.
+        distinct: A sketch of all keys, listed or not.
+    """
+
+    keys: pa.Array
+    counts: Counts
+    errors: Counts
+    missed: float
+    total: float
+    rows: int
+    distinct: DistinctSketch
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def cut(self, most: int) -> "LossySummary":
+        """The `most` keys that may be heaviest; what is dropped raises `missed` to the most that it may weigh."""
+        if len(self) <= most:
+            return self
+        high = self.counts + self.errors
+        order = key_order(self.keys, high)
+        kept = np.sort(order[:most])
+        missed = max(self.missed, high[order[most]].item())
+        return replace(
+            self, keys=self.keys.take(pa.array(kept)), counts=self.counts[kept], errors=self.errors[kept], missed=missed
+        )
+
+    def frequencies(self, epsilon: float, weight: Weight = Weight.COUNT) -> Frequencies:
+        """What a counter of error `epsilon` reports; the summary must have been made with it, or with less.
+
+        Raises:
+            ValueError: the summary may err by more than `epsilon`.
+        """
+        if self.missed > epsilon * self.total * (1 + 1e-12):
+            raise ValueError(f"a summary that misses {self.missed:g} of {self.total:g} does not keep {epsilon:g}")
+        complete = self.missed == 0
+        return Frequencies(
+            keys=self.keys,
+            count_low=self.counts,
+            count_high=self.counts + self.errors,
+            total=float(self.total),
+            rows=self.rows,
+            weight=weight,
+            epsilon=epsilon,
+            complete_above=_not_below(self.missed),
+            distinct=len(self) if complete and weight is Weight.COUNT else max(len(self), self.distinct.estimate()),
+        )
+
+
+def merge_lossy(parts: Iterable[LossySummary]) -> LossySummary:
+    """One summary of all rows of the parts, in whatever order they come; bounds add up, so epsilon n is kept.
+
+    A key that a part does not list may weigh up to what that part missed, and so that is its error there. Float counts
+    of a key are added by falling size, so that the order of the parts does not decide the last digit.
+
+    Raises:
+        BadInput: integer weights are too much for int64 all together.
+        ValueError: there are no parts.
+
+    Source: Agarwal et al., "Mergeable summaries", PODS 2012.
+    """
+    held = list(parts)
+    if not held:
+        raise ValueError("no summaries to merge")
+    if len(held) == 1:
+        return held[0]
+    keys = pa.concat_arrays([part.keys for part in held])
+    # what a part's own error leaves of its `missed`: adding up these, absent parts count as nothing
+    spared = np.concatenate([part.missed - part.errors for part in held])
+    counts = np.concatenate([part.counts for part in held])
+    missed, total = _added([part.missed for part in held]), _added([part.total for part in held])
+    if counts.dtype == np.float64:
+        by_size = np.lexsort((spared, -counts))
+        keys, counts, spared = keys.take(pa.array(by_size)), counts[by_size], spared[by_size]
+    elif total >= 2**63:
+        raise BadInput(f"the weights add up to {total:,}, more than an int64 holds; weigh in larger units")
+    listed = pc.dictionary_encode(keys, null_encoding="encode")
+    codes = listed.indices.to_numpy()
+    errors = np.maximum(missed - _by_code(codes, spared, len(listed.dictionary)), 0).astype(counts.dtype)
+    distinct = held[0].distinct
+    for part in held[1:]:
+        distinct = distinct.merged(part.distinct)
+    sums = _by_code(codes, counts, len(listed.dictionary))
+    return summary_of(listed.dictionary, sums, errors, missed, total, _rows(held), distinct)
+
+
+def summary_of(
+    keys: pa.Array, counts: Counts, errors: Counts, missed: float, total: float, rows: int, distinct: DistinctSketch
+) -> LossySummary:
+    """A summary of keys in any order."""
+    order = key_order(keys, counts)
+    return LossySummary(keys.take(pa.array(order)), counts[order], errors[order], missed, total, rows, distinct)
+
+
+class LossyCounter:
+    """Lossy counting of columns of keys.
+
+    Rows are counted exactly until there are enough to purge; the purge then advances by as many windows as have
+    closed. So every bound of the per-item form holds, while a purge costs as much as reading its rows, not more.
+    Rows are cut at purges by their number alone: the same rows give the same summary in whatever batches they come.
+
+    Attributes:
+        epsilon: The error as a share of the total.
+        entries: Keys kept by the last purge.
+        peak_entries: The most that any purge kept.
+        peak_buffer: The most distinct keys that were held just before a purge.
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        kind: pa.DataType,
+        weight: Weight = Weight.COUNT,
+        *,
+        flush_rows: int = FLUSH_ROWS,
+        purge_above: int = 0,
+    ) -> None:
+        """A counter that has seen nothing.
+
+        Args:
+            epsilon: The error as a share of the total, in (0, 1).
+            kind: The Arrow type of the keys.
+            weight: What rows weigh.
+            flush_rows: Rows from one purge to the next; at least a window, if rows weigh 1.
+            purge_above: The first purge is put off until more keys than this are held, since there is room for them;
+                so a stream of no more keys is counted exactly.
+
+        Raises:
+            UsageError: `epsilon` is not in (0, 1).
+        """
+        check_epsilon(epsilon)
+        self.epsilon = epsilon
+        self.peak_entries = self.peak_buffer = 0
+        self._weight = weight
+        self._window = window_of(epsilon)
+        self._purge_above = purge_above
+        self._flush_rows = max(flush_rows, self._window if weight is Weight.COUNT else 1)
+        self._pending: list[tuple[pa.Array, Counts | None]] = []
+        self._pending_rows = 0
+        self._rows = 0
+        self._total: float = 0.0 if weight is Weight.COST else 0
+        self._keys = pa.array([], kind)
+        self._counts = amounts([], weight)
+        self._errors = amounts([], weight)
+        self._missed: float = self._total
+        self._distinct = DistinctSketch.empty(DISTINCT_LIMIT)
+
+    @property
+    def entries(self) -> int:
+        """Keys kept by the last purge."""
+        return len(self._keys)
+
+    def update(self, keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) -> None:
+        """Count the next rows.
+
+        Args:
+            keys: Shape (rows,); may be encoded by a dictionary that holds each key once.
+            weights: What each row weighs, shape (rows,); none where each weighs 1.
+
+        Raises:
+            BadInput: at a purge, if a key's weight is negative or infinite, or all together are too much for int64.
+            ValueError: weights are missing where the counter weighs rows, given where it counts them, or not one a row.
+        """
+        if (weights is None) != (self._weight is Weight.COUNT):
+            wanted = "needs a weight for each row" if weights is None else "takes no weights"
+            raise ValueError(f"a counter by {self._weight} {wanted}")
+        if weights is not None and len(weights) != len(keys):
+            raise ValueError(f"{len(weights)} weights do not fit {len(keys)} rows")
+        for column in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
+            for first, end in self._cuts(len(column)):
+                self._pending.append(
+                    (column.slice(first, end - first), None if weights is None else weights[first:end])
+                )
+                self._pending_rows += end - first
+                if self._pending_rows >= self._flush_rows:
+                    self._flush()
+            weights = None if weights is None else weights[len(column) :]
+
+    def summary(self) -> LossySummary:
+        """What was counted so far, purged; the counter goes on as if it had not been asked."""
+        told = copy(self)
+        if told._pending:
+            told._flush()
+        return summary_of(told._keys, told._counts, told._errors, told._missed, told._total, told._rows, told._distinct)
+
+    def _cuts(self, rows: int) -> Iterator[tuple[int, int]]:
+        """Stretches of the next rows that end where purges are due."""
+        due = self._flush_rows - self._pending_rows
+        ends = [0, *range(due, rows, self._flush_rows), rows]
+        return pairwise(ends) if rows else iter(())
+
+    def _flush(self) -> None:
+        """Count what is pending, and drop what its windows let go."""
+        counted = _counted(self._pending, self._keys.type)
+        check_counts(counted, self._total)
+        self._pending, self._pending_rows = [], 0
+        self._rows += counted.rows
+        self._total += counted.counts.sum().item()
+        self._distinct = self._distinct.with_keys(counted.keys)
+        places = pc.index_in(counted.keys, value_set=self._keys.cast(counted.keys.type))
+        known = places.is_valid().to_numpy(zero_copy_only=False)
+        self._counts = self._counts.copy()
+        self._counts[places.drop_null().to_numpy()] += counted.counts[known]
+        held = len(counted.keys) + len(self._keys) - int(known.sum())
+        self.peak_buffer = max(self.peak_buffer, held)
+        before = self._missed
+        if held > self._purge_above or self._missed:
+            self._missed = allowance(self._total, self._window)
+        self._admit(counted, ~known & (counted.counts + before > self._missed), before)
+        self.peak_entries = max(self.peak_entries, self.entries)
+
+    def _admit(self, counted: KeyCounts, new: Counts, error: float) -> None:
+        """Keep the old keys that hold out and those new ones; each of these may have weighed `error` before."""
+        kept = self._counts + self._errors > self._missed
+        keys = [self._keys.filter(pa.array(kept)), counted.keys.filter(pa.array(new)).cast(self._keys.type)]
+        self._keys = pa.concat_arrays(keys)
+        self._counts = cast(Counts, np.concatenate((self._counts[kept], counted.counts[new])))
+        errors = np.full(int(new.sum()), error, self._errors.dtype)
+        self._errors = cast(Counts, np.concatenate((self._errors[kept], errors)))
+
+
+def amounts(values: Sequence[float], weight: Weight) -> Counts:
+    """Amounts of a weight, in the type in which it is added up."""
+    return np.array(values, np.float64) if weight is Weight.COST else np.array(values, np.int64)
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an error that no counter can keep.
+
+    Raises:
+        UsageError: it is not in (0, 1).
+    """
+    if not 0 < epsilon < 1:
+        raise UsageError(
+            f"epsilon {epsilon:g} is not in (0, 1): the most that a count may be too low, as a share of the total;"
+            " e.g. 0.0001"
+        )
+
+
+def window_of(epsilon: float) -> int:
+    """w = ceil(1/epsilon): a window, or bucket, in units of weight."""
+    return math.ceil(1 / epsilon)
+
+
+def allowance(total: float, window: int) -> float:
+    """What a key may have weighed that is not listed: the windows that have closed (i), at most epsilon total."""
+    return total // window if isinstance(total, int) else total / window
+
+
+def most_entries(epsilon: float, total: float, purged: float) -> float:
+    """The most keys that a counter can hold after a purge: w (1 + ln(total / purged)), which is O(1/e log(e n)).
+
+    An entry first counted when a weight s was still to come has since weighed more than s / w, and all such entries
+    together no more than s; the worst case spends it all, purge by purge, and adds up to a harmonic sum.
+
+    Args:
+        epsilon: The counter's error.
+        total: n, above 0.
+        purged: The weight that came between the last two purges, above 0.
+
+    Source: Manku and Motwani, theorem 4.2, with windows in units of weight.
+    """
+    return window_of(epsilon) * (1 + math.log(max(total / purged, 1)))
+
+
+def _counted(pending: list[tuple[pa.Array, Counts | None]], kind: pa.DataType) -> KeyCounts:
+    """The rows since the last purge, by key; float weights are added row after row."""
+    weights = [part for _, part in pending if part is not None]
+    columns = [keys for keys, _ in pending]
+    if len(columns) == 1:
+        return count_keys(columns[0], weights[0] if weights else None)
+    alike = len({column.type for column in columns}) == 1
+    if weights or not alike or not pa.types.is_dictionary(columns[0].type):
+        joined = pa.chunked_array([one_array(column).cast(kind) for column in columns])
+        return count_keys(joined, cast(Counts, np.concatenate(weights)) if weights else None)
+    return count_keys(pa.chunked_array(columns))
+
+
+def _by_code(codes: NDArray[np.int32], amounts: Counts, keys: int) -> Counts:
+    """The sum of the amounts of each key, added in their order; shape (keys,)."""
+    sums = cast(Counts, np.zeros(keys, amounts.dtype))
+    np.add.at(sums, codes, amounts)
+    return sums
+
+
+def _added(amounts: list[float]) -> float:
+    """The sum, whole where all amounts are, and otherwise rounded once."""
+    return sum(amounts) if all(isinstance(amount, int) for amount in amounts) else math.fsum(amounts)
+
+
+def _not_below(amount: float) -> float:
+    """An amount as a float, rounded up where it is a whole number too large for one."""
+    rounded = float(amount)
+    return rounded if rounded >= amount else math.nextafter(rounded, math.inf)
+
+
+def _rows(parts: list[LossySummary]) -> int:
+    return sum(part.rows for part in parts)

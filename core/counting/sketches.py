@@ -1,0 +1,114 @@
+"""Small summaries of a column of keys that merge: the heaviest keys with a bound, and the number of distinct keys."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.counting.key_order import heaviest
+from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.names import HashName
+
+Hashes: TypeAlias = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyKeys:
+    """The heaviest keys of some rows.
+
+    For every key, listed or not: count <= true count <= count + missed (a key that is not listed counts 0).
+
+    Attributes:
+        keys, counts: Listed keys by falling count, then key bytes; shape (keys,).
+        missed: The most that any key can weigh beyond its count here.
+    """
+
+    keys: pa.Array
+    counts: NDArray[np.int64]
+    missed: int = 0
+
+    @classmethod
+    def of(cls, keys: pa.Array, most: int) -> "HeavyKeys":
+        """The heaviest `most` keys of a column, counted exactly."""
+        counted = keys.value_counts()
+        return cls(counted.field("values"), counted.field("counts").to_numpy(), 0).cut(most)
+
+    def cut(self, most: int) -> "HeavyKeys":
+        """The heaviest `most` of these; equal counts go by key bytes, so that no cut of the rows decides."""
+        order = heaviest(self.keys, self.counts, most + 1)
+        kept, dropped = order[:most], order[most:]
+        missed = self.missed + (int(self.counts[dropped[0]]) if len(dropped) else 0)
+        return HeavyKeys(self.keys.take(pa.array(kept)), self.counts[kept], missed)
+
+
+def merge_heavy(summaries: Iterable[HeavyKeys]) -> HeavyKeys:
+    """One summary of all rows; bounds add up.
+
+    Raises:
+        ValueError: there are no summaries.
+    """
+    parts = list(summaries)
+    if not parts:
+        raise ValueError("no summaries to merge")
+    table = pa.table(
+        {
+            "key": pa.concat_arrays([part.keys for part in parts]),
+            "count": np.concatenate([part.counts for part in parts]),
+        }
+    )
+    summed = table.group_by("key", use_threads=False).aggregate([("count", "sum")])
+    counts = summed["count_sum"].combine_chunks().to_numpy()
+    merged = HeavyKeys(summed["key"].combine_chunks(), counts, sum(part.missed for part in parts))
+    return merged.cut(len(counts))
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctSketch:
+    """The k smallest hashes of the distinct keys seen (k minimum values): merges, and forgets order and repetition.
+
+    Attributes:
+        smallest: Rising, distinct; at most `limit` of them.
+        limit: k; the estimate's relative standard error is about 1 / sqrt(k - 2).
+    """
+
+    smallest: Hashes
+    limit: int = 2048
+
+    @classmethod
+    def of(cls, hashes: Hashes, limit: int = 2048) -> "DistinctSketch":
+        """The sketch of hashed keys, repeated or not."""
+        ordered = np.sort(hashes)
+        return cls(ordered[np.diff(ordered, prepend=~ordered[:1]) != 0][:limit], limit)
+
+    @classmethod
+    def empty(cls, limit: int = 2048) -> "DistinctSketch":
+        """The sketch of no keys."""
+        return cls(np.zeros(0, np.uint64), limit)
+
+    def merged(self, other: "DistinctSketch") -> "DistinctSketch":
+        """The sketch of both streams."""
+        return DistinctSketch.of(np.concatenate((self.smallest, other.smallest)), min(self.limit, other.limit))
+
+    def with_keys(self, keys: pa.Array) -> "DistinctSketch":
+        """The sketch after some more keys (string, int64 or binary; null is one), each given once or often."""
+        hashes = hashes_of(keys)
+        if len(self.smallest) == self.limit:  # nearly all keys of a long stream go by here
+            hashes = hashes[hashes < self.smallest[-1]]
+        return DistinctSketch.of(np.concatenate((self.smallest, hashes)), self.limit) if len(hashes) else self
+
+    def estimate(self) -> int:
+        """How many distinct keys; exact while fewer than `limit` were seen, else never fewer than were."""
+        if len(self.smallest) < self.limit:
+            return len(self.smallest)
+        return max(self.limit, round((self.limit - 1) * 2.0**64 / (float(self.smallest[-1]) + 1.0)))
+
+
+def hashes_of(keys: pa.Array) -> Hashes:
+    """The hash by which keys are sampled, shape (keys,)."""
+    hashes, _ = HASHES[HashName.XXHASH64].positions(keys)
+    if keys.null_count:  # null and the empty key hash alike; null is told apart by a hash of its own
+        hashes = np.where(keys.is_null().to_numpy(zero_copy_only=False), np.uint64(42), hashes)
+    return hashes

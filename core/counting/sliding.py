@@ -1,0 +1,179 @@
+"""Lossy counting over a sliding window: staggered counters over tumbling windows.
+
+Source: partitioning functions, section 4.1.2 and Figure 2.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.counting.frequencies import Counts
+from adapt.core.counting.lossy import FLUSH_ROWS, LossyCounter, LossySummary, check_epsilon, window_of
+from adapt.core.counting.panes import MOST_PER_LENGTH, Panes
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.stream import Weight
+from adapt.core.units.row_or_time_span import Length
+
+DEFAULT_COUNTERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindow:
+    """The last `length` of a stream, and up to a pane more.
+
+    x counters start one pane, W / (x - 1), after the other. The oldest is in use; when the next has seen W, the oldest
+    starts anew. So the counter in use has seen between W and (1 + 1/(x - 1)) W, and less only before the first W.
+
+    Attributes:
+        length: W, in rows or in time.
+        counters: x, from 2.
+
+    Raises:
+        UsageError: `counters` is out of range, or the window is too short to be cut into panes.
+    """
+
+    length: Length
+    counters: int = DEFAULT_COUNTERS
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.counters <= MOST_PER_LENGTH + 1:
+            raise UsageError(
+                f"{self.counters} counters cannot slide a window: give 2 to {MOST_PER_LENGTH + 1}; 3 hold half a"
+                " window more than asked for at most"
+            )
+        Panes(self.length, self.counters - 1)  # refuses what is too short
+
+    @property
+    def panes(self) -> Panes:
+        """The panes at whose beginnings counters start."""
+        return Panes(self.length, self.counters - 1)
+
+    def in_use(self, pane: int) -> int:
+        """The pane in which the counter that is in use during `pane` has started."""
+        return max(pane - (self.counters - 1), 0)
+
+    def check_bucket(self, epsilon: float, rows_per_us: float | None = None) -> None:
+        """Refuse a window that holds less than a bucket of lossy counting.
+
+        Args:
+            epsilon: The counter's error.
+            rows_per_us: The stream's average rate, by which a window in time is judged; none, it is not.
+
+        Raises:
+            UsageError: it does.
+        """
+        bucket = window_of(epsilon)
+        held = float(self.length.size) if self.length.in_rows else self.length.size * (rows_per_us or np.inf)
+        if held < bucket:
+            about = "" if self.length.in_rows else f" (about {held:,.0f} rows at this stream's rate)"
+            coarser = f", or an epsilon from {_rounded_up(1 / held):g} up" if held > 1 else ""
+            raise UsageError(
+                f"window {self.length}{about} is smaller than a bucket of {bucket:,} rows (1 / epsilon): give a longer"
+                f" window{coarser}"
+            )
+
+
+def _rounded_up(share: float) -> float:
+    """The next number of two digits."""
+    digits = 1 - math.floor(math.log10(share))
+    return math.ceil(round(share * 10.0**digits, 6)) / 10.0**digits
+
+
+class SlidingLossyCounter:
+    """Lossy counting of the last rows of a stream, or of its last hours.
+
+    Attributes:
+        epsilon: The error as a share of what the window holds.
+        window: What is held.
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        kind: pa.DataType,
+        window: SlidingWindow,
+        weight: Weight = Weight.COUNT,
+        *,
+        flush_rows: int = FLUSH_ROWS,
+    ) -> None:
+        """Counters that have seen nothing.
+
+        Args:
+            epsilon: The error as a share of what the window holds, in (0, 1).
+            kind: The Arrow type of the keys.
+            window: What is to be held.
+            weight: What rows weigh.
+            flush_rows: As in `LossyCounter`.
+
+        Raises:
+            UsageError: `epsilon` is not in (0, 1), or the window is smaller than a bucket.
+        """
+        check_epsilon(epsilon)
+        window.check_bucket(epsilon)
+        self.epsilon, self.window = epsilon, window
+        self._of_counter = (epsilon, kind, weight, flush_rows)
+        self._counters = {0: self._new()}
+        self._pane = 0
+        self._next = 0
+        self._origin: int | None = None
+        self._last: int | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether the counter in use has seen a whole window; of time, whether a row has come after its end."""
+        if self.window.length.in_rows:
+            return self._next >= self.window.length.size
+        return self._pane >= self.window.counters - 1
+
+    def update(self, keys: pa.Array, weights: Counts | None = None, times_us: NDArray[np.int64] | None = None) -> None:
+        """Count the next rows.
+
+        Args:
+            keys: Shape (rows,).
+            weights: What each row weighs, shape (rows,); none where each weighs 1.
+            times_us: When each row happened, in microseconds, not falling; shape (rows,). Needed by a window in time.
+
+        Raises:
+            BadInput: a time is before the one above it.
+            ValueError: times are missing where the window is one of time, or not one a row.
+        """
+        if not len(keys):
+            return
+        numbers = self.window.panes.numbers(self._positions(len(keys), times_us))
+        cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+        for first, end in pairwise(cuts):
+            self._enter(int(numbers[first]))
+            for counter in self._counters.values():
+                counter.update(keys.slice(first, end - first), None if weights is None else weights[first:end])
+
+    def summary(self) -> LossySummary:
+        """What the counter in use holds: between W and (1 + 1/(x - 1)) W, or all rows before there was a whole W."""
+        return self._counters[self.window.in_use(self._pane)].summary()
+
+    def _positions(self, rows: int, times_us: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        if self.window.length.in_rows:
+            first, self._next = self._next, self._next + rows
+            return np.arange(first, self._next, dtype=np.int64)
+        if times_us is None:
+            raise ValueError("a window in time needs the times of the rows")
+        if len(times_us) != rows:
+            raise ValueError(f"{len(times_us)} times do not fit {rows} rows")
+        if (np.diff(times_us, prepend=times_us[0] if self._last is None else self._last) < 0).any():
+            raise BadInput("a row is before the row above it, but a window slides over rows in time order")
+        self._origin = int(times_us[0]) if self._origin is None else self._origin
+        self._last = int(times_us[-1])
+        return times_us - self._origin
+
+    def _enter(self, pane: int) -> None:
+        """Start the counters of the panes up to this one, and let go of those that are out of use."""
+        oldest = self.window.in_use(pane)
+        self._counters = {start: self._counters.get(start) or self._new() for start in range(oldest, pane + 1)}
+        self._pane = pane
+
+    def _new(self) -> LossyCounter:
+        epsilon, kind, weight, flush_rows = self._of_counter
+        return LossyCounter(epsilon, kind, weight, flush_rows=flush_rows)

@@ -1,0 +1,169 @@
+"""Counted keys as tables."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.counting.frequencies import Counts, Frequencies
+from adapt.core.keys.key_text import key_to_text
+from adapt.core.stream import Weight
+from adapt.core.table import Cell, Column, Kind, Table
+
+NULL_STREAM = "(none)"
+"""How rows without a stream are shown among streams."""
+
+NULL_KEY = "(null)"
+"""How the null key is shown among keys that have a text."""
+
+MOST_KEYS = 10_000
+"""A table lists no more keys; there may be a billion, and who needs all reads the artefact."""
+
+
+def heaviest_key(frequencies: Frequencies, source: str | None = None) -> str:
+    """The heaviest listed key as it is shown, by count or by a column that was measured; empty if none is listed."""
+    row = int(np.argmax(frequencies.column(source).values)) if source and len(frequencies.keys) else 0
+    key = frequencies.keys[row].as_py() if len(frequencies.keys) else ""
+    return NULL_KEY if key is None else key_to_text(key)
+
+
+def counts_table(frequencies: Frequencies) -> Table:
+    """What was counted and how well, in one row."""
+    kind = kind_of(frequencies.weight)
+    columns = (
+        Column("keys", Kind.COUNT, about="distinct keys; an estimate where a lossy counter has dropped some"),
+        Column("rows", Kind.COUNT),
+        Column("weight", about="what a row weighs"),
+        Column("total", kind, about="weight of all rows"),
+        Column("counts", about="exact, or lossy: each key within an interval"),
+        Column("epsilon", Kind.NUMBER, about="most that a count is too low, as a share of the total; 0: exact"),
+        Column("listed", Kind.COUNT, about="keys whose counts are known"),
+        Column("listed_share", Kind.SHARE, about="what they carry, at least"),
+        Column("complete_above", Kind.NUMBER, about="every key heavier than this is listed"),
+    )
+    row = (
+        frequencies.distinct,
+        frequencies.rows,
+        frequencies.weight.value,
+        _amount(frequencies.total, frequencies.weight),
+        frequencies.as_counted()["counts"],
+        frequencies.epsilon,
+        len(frequencies.keys),
+        float(frequencies.count_low.sum()) / frequencies.total if frequencies.total else None,
+        frequencies.complete_above,
+    )
+    return Table.of("Counted keys", columns, [row], _guarantee(frequencies))
+
+
+def _guarantee(frequencies: Frequencies) -> str:
+    """What lossy counts promise, in words."""
+    if frequencies.exact:
+        return ""
+    if frequencies.complete_above == 0:
+        return "The stream is so short that nothing was dropped: the counts are exact."
+    return (
+        f"A count is too low by {frequencies.epsilon:.3g} of the total at most; every key that weighs more than"
+        f" {frequencies.complete_above:,.6g} is listed. The number of keys is an estimate, good to some percent."
+    )
+
+
+def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
+    """The heaviest keys, each with the interval that holds its true weight, and its share of what was measured."""
+    kind = kind_of(frequencies.weight)
+    columns = (
+        Column("rank", Kind.COUNT),
+        Column("key"),
+        Column("count_low", kind, about="it weighs no less"),
+        Column("count_high", kind, about="it weighs no more"),
+        Column("share", Kind.SHARE, about="count_low over the total"),
+        *(Column(f"{column.source}_share", Kind.SHARE, about="as measured") for column in frequencies.measured),
+    )
+    keys = frequencies.keys.slice(0, most)
+    low, high = frequencies.count_low[:most], frequencies.count_high[:most]
+    shares = [(column.values[:most] / (column.total or 1.0)).tolist() for column in frequencies.measured]
+    intervals = _interval_rows(frequencies, keys, low, high)
+    rows = [(at + 1, *row, *(share[at] for share in shares)) for at, row in enumerate(intervals)]
+    hidden = len(frequencies.keys) - len(rows)
+    return Table.of("Heaviest keys", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")
+
+
+def asked_keys_table(frequencies: Frequencies, keys: pa.Array) -> Table:
+    """Some keys that were asked for, listed or not, each with the interval that holds its true weight.
+
+    Raises:
+        ValueError: the keys are of another type.
+    """
+    kind = kind_of(frequencies.weight)
+    columns = (
+        Column("key"),
+        Column("count_low", kind, about="it weighs no less"),
+        Column("count_high", kind, about="it weighs no more"),
+        Column("share", Kind.SHARE, about="count_low over the total"),
+    )
+    rows = _interval_rows(frequencies, keys, *frequencies.intervals(keys))
+    return Table.of("Keys asked for", columns, rows)
+
+
+def streams_counted_table(streams: Mapping[str | None, Frequencies]) -> Table:
+    """Each stream with its heaviest key."""
+    columns = (
+        Column("stream"),
+        Column("rows", Kind.COUNT),
+        Column("keys", Kind.COUNT, about="distinct keys; an estimate where a lossy counter has dropped some"),
+        Column("top_key"),
+        Column("top_share_low", Kind.SHARE, about="the heaviest key carries no less of the stream"),
+        Column("top_share_high", Kind.SHARE, about="the heaviest key carries no more of the stream"),
+        Column("complete_above", Kind.NUMBER, about="every key heavier than this is listed"),
+    )
+    rows = []
+    for name, counted in streams.items():
+        top = asked_keys_table(counted, counted.keys[:1]).rows
+        high = float(counted.count_high[0]) / counted.total if top and counted.total else None
+        rows.append(
+            (
+                NULL_STREAM if name is None else name,
+                counted.rows,
+                counted.distinct,
+                top[0][0] if top else None,
+                top[0][3] if top else None,
+                high,
+                counted.complete_above,
+            )
+        )
+    return Table.of("Streams", columns, rows)
+
+
+def _interval_rows(frequencies: Frequencies, keys: pa.Array, low: Counts, high: Counts) -> list[list[Cell]]:
+    return [
+        [
+            NULL_KEY if key is None else key_to_text(key),
+            least.item(),
+            most.item(),
+            float(least) / frequencies.total if frequencies.total else None,
+        ]
+        for key, least, most in zip(keys.to_pylist(), low, high, strict=True)
+    ]
+
+
+def rank_share_table(frequencies: Frequencies, most: int = 1000) -> Table:
+    """Share of the total by rank of the key, heaviest first; no rank that a key which is not listed might take.
+
+    The first `most` ranks are all there; of those beyond, about 50 in each decade.
+    """
+    columns = (Column("rank", Kind.COUNT), Column("share", Kind.SHARE))
+    certain = int(np.sum(frequencies.count_low >= frequencies.complete_above)) if frequencies.total else 0
+    ranks = np.arange(1, min(certain, most) + 1)
+    if certain > most:
+        beyond = np.geomspace(most, certain, 2 + int(50 * np.log10(certain / most)))
+        ranks = np.union1d(ranks, np.rint(beyond).astype(np.int64))
+    shares = frequencies.count_low[ranks - 1] / (frequencies.total or 1)
+    return Table.of("Share by rank", columns, zip(ranks.tolist(), shares.tolist(), strict=True))
+
+
+def kind_of(weight: Weight) -> Kind:
+    """How an amount of this weight is shown."""
+    return {Weight.COUNT: Kind.COUNT, Weight.COST: Kind.NUMBER, Weight.BYTES: Kind.BYTES}[weight]
+
+
+def _amount(total: float, weight: Weight) -> float | int:
+    return total if weight is Weight.COST else int(total)

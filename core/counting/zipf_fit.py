@@ -1,0 +1,269 @@
+"""The Zipf law that the heavy keys of a counted stream follow, and the ranks for which it holds."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.stream import Weight
+from adapt.core.table import Cell, Column, Kind, Table
+
+ENOUGH_ROWS = 100
+"""Rows that a key must have to take part in a fit. Its count then errs by 10 %, so that sorting equally likely keys by
+the luck of their counts does not pass for a law."""
+
+WIDEST_INTERVAL = 0.1
+"""A count takes part in a fit if its interval is no wider than this part of its upper end."""
+
+LEAST_SPAN = 10
+"""The last rank of a fit is at least this many times the first; a narrower range would fit any falling counts."""
+
+TOLERANCE = 0.2
+"""Where the law holds, counts are within this part of it."""
+
+LEAST_HELD = 0.9
+"""The part of a range, measured in log rank, that must be within the tolerance."""
+
+MOST_RANKS = 100_000
+"""Ranks beyond this are not looked at."""
+
+MOST_EXPONENT = 32.0
+"""Estimates end here; counts of int64 cannot fall more steeply over a factor of ten in rank."""
+
+_GROUP_WIDTH = 1.05
+_END_WIDTH = 1.2  # ranges are tried from and to ranks this factor apart
+_NEARLY_ALIKE = 2.0  # a fall from the first rank to the last that words do not call a law
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ZipfFit:
+    """A Zipf law, weight proportional to rank^-z, and the ranks for which it holds.
+
+    Attributes:
+        exponent: z; 0 where all keys weigh the same.
+        standard_error: Of z, if rows are drawn independently and the law holds; it leaves out that the ranks come
+            from the same counts and what lossy counts may err. None where rows do not weigh 1.
+        first_rank: The first rank of the range, from 1, the heaviest.
+        last_rank: The last.
+        share: What these ranks carry of the total weight, in (0, 1].
+        worst_deviation: How far from the law the weight of a group of neighbouring ranks lies at most, as a part of
+            what the law gives it.
+    """
+
+    exponent: float
+    standard_error: float | None
+    first_rank: int
+    last_rank: int
+    share: float
+    worst_deviation: float
+
+
+def fit_zipf(frequencies: Frequencies) -> ZipfFit | None:
+    """The Zipf law of the heavy keys, over the widest range of ranks for which it holds; None if there is none.
+
+    Only keys whose rank is certain enough take part: those with at least `ENOUGH_ROWS` rows (or, where rows do not
+    weigh 1, that many times the weight of an average row), with a narrow interval, and heavier than any key that is
+    not listed or has a wide interval may be. Where intervals are narrow, their middle is the count.
+
+    For ranks a to b the exponent is that of greatest likelihood, the counts being a sample of p_k = k^-z / sum of
+    j^-z over j = a..b. The law holds for a..b if the weights of groups of ranks (each about 5 % wide, single ranks at
+    first) are within `TOLERANCE` of it at both ends and over `LEAST_HELD` of the range in log rank. Of all
+    ranges with b >= `LEAST_SPAN` a on a grid, the widest in log(b / a) is taken, and of equally wide ones the first.
+
+    Source: Clauset, Shalizi and Newman, "Power-law distributions in empirical data", SIAM Review 51(4), 2009, for
+    maximum likelihood instead of a line through a log-log plot. They fit the distribution of sizes from the size
+    where it begins, by the least Kolmogorov-Smirnov distance; here it is weight by rank, as streams are generated and
+    partitioners judged (their exponent is 1 + 1/z), and the range is bounded at both ends by a stated tolerance,
+    because with millions of rows every test refuses every real stream.
+    """
+    counts = _reliable_counts(frequencies)
+    found = _widest_range(counts)
+    if found is None:
+        return None
+    first, last = found
+    held = counts[first - 1 : last]
+    logs = np.log(np.arange(first, last + 1))
+    exponent, variance = _most_likely(logs, np.ones((1, len(held))), np.array([held @ logs / held.sum()]))
+    groups = _Groups.of(held, first)
+    deviation = groups.deviations(np.ones((1, len(groups.counts))), exponent)
+    return ZipfFit(
+        exponent=float(exponent[0]),
+        standard_error=float(1 / np.sqrt(held.sum() * variance[0])) if frequencies.weight is Weight.COUNT else None,
+        first_rank=first,
+        last_rank=last,
+        share=min(float(held.sum()) / frequencies.total, 1.0),
+        worst_deviation=float(deviation.max()),
+    )
+
+
+def zipf_exponent(weights: Floats, first_rank: int = 1) -> float:
+    """The z of greatest likelihood for p_k = k^-z / sum of j^-z, the weights being those of ranks from `first_rank` up.
+
+    It is the z for which the mean of log k under p is that under the weights, in [0, `MOST_EXPONENT`].
+
+    Args:
+        weights: Weight of each rank, falling; at least two, and their sum not 0.
+        first_rank: The rank of the first, from 1.
+    """
+    logs = np.log(np.arange(first_rank, first_rank + len(weights)))
+    exponent, _ = _most_likely(logs, np.ones((1, len(weights))), np.array([weights @ logs / weights.sum()]))
+    return float(exponent[0])
+
+
+def _reliable_counts(frequencies: Frequencies) -> Floats:
+    """The counts of the ranks that are certain enough to fit, falling; shape (ranks,)."""
+    low, high = frequencies.count_low, frequencies.count_high
+    if frequencies.total == 0 or not len(low):
+        return np.zeros(0)
+    wide = high - low > WIDEST_INTERVAL * high
+    unsure = max(frequencies.complete_above, float(high[wide].max()) if wide.any() else 0.0)
+    a_row = 1.0 if frequencies.weight is Weight.COUNT else frequencies.total / max(frequencies.rows, 1)
+    # counts fall, so these are the first keys
+    sure = int(np.count_nonzero((low > unsure) & (low >= ENOUGH_ROWS * a_row)))
+    ranks = min(sure, MOST_RANKS)
+    middle = (low[:ranks].astype(np.float64) + high[:ranks]) / 2
+    return np.sort(middle)[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Neighbouring ranks taken together, so that thousands of ranges are tried in milliseconds.
+
+    Attributes:
+        first_ranks: The first rank of each group and the rank after the last group, shape (groups + 1,).
+        sizes: Ranks in each, shape (groups,).
+        logs: The mean of log k of each, shape (groups,).
+        counts: The weight of each, shape (groups,).
+    """
+
+    first_ranks: Floats
+    sizes: Floats
+    logs: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, counts: Floats, first_rank: int = 1) -> "_Groups":
+        """Group ranks from `first_rank` up, each group `_GROUP_WIDTH` wide or a single rank."""
+        end = first_rank + len(counts)
+        steps = math.ceil(math.log(end / first_rank) / math.log(_GROUP_WIDTH))
+        ranks = np.unique(np.rint(np.geomspace(first_rank, end, steps + 1)).astype(np.int64))
+        starts, sizes = ranks[:-1] - first_rank, np.diff(ranks).astype(np.float64)
+        logs = np.add.reduceat(np.log(np.arange(first_rank, end)), starts) / sizes
+        return cls(ranks.astype(np.float64), sizes, logs, np.add.reduceat(counts, starts))
+
+    def deviations(self, inside: Floats, exponents: Floats) -> Floats:
+        """How far each group is from the law, as a part of what the law gives it; shape (ranges, groups).
+
+        Args:
+            inside: 1 for the groups of each range, else 0, shape (ranges, groups).
+            exponents: z of each range, shape (ranges,).
+        """
+        law = inside * self.sizes * np.exp(-np.outer(exponents, self.logs))
+        law *= ((inside @ self.counts) / law.sum(axis=1))[:, None]
+        ratios: Floats = np.divide(self.counts, law, out=np.ones_like(law), where=inside > 0)
+        return np.abs(ratios - 1)
+
+
+def _widest_range(counts: Floats) -> tuple[int, int] | None:
+    """The first and last rank of the widest range for which a Zipf law holds."""
+    if len(counts) < LEAST_SPAN:
+        return None
+    groups = _Groups.of(counts)
+    ranks = groups.first_ranks
+    steps = math.ceil(math.log(ranks[-1]) / math.log(_END_WIDTH))
+    ends = np.unique(np.searchsorted(ranks, np.geomspace(1, ranks[-1], steps + 1) * (1 - 1e-9)))
+    first, after = (pair.ravel() for pair in np.meshgrid(ends, ends, indexing="ij"))
+    far = ranks[after] - 1 >= LEAST_SPAN * ranks[first]
+    first, after = first[far], after[far]
+    at = np.arange(len(groups.counts))
+    inside = ((at >= first[:, None]) & (at < after[:, None])).astype(np.float64)
+    mean_logs = inside @ (groups.counts * groups.logs) / (inside @ groups.counts)
+    exponents, _ = _most_likely(groups.logs, inside * groups.sizes, mean_logs)
+    within = (groups.deviations(inside, exponents) <= TOLERANCE) * inside
+    widths = np.diff(np.log(ranks))
+    held = (within @ widths) / (inside @ widths)
+    ranges = np.arange(len(first))
+    holds = (held >= LEAST_HELD) & (within[ranges, first] > 0) & (within[ranges, after - 1] > 0)
+    if not holds.any():
+        return None
+    # `first` rises along the grid, and argmax takes the first of equals
+    widest = int(np.argmax(np.where(holds, (ranks[after] - 1) / ranks[first], 0.0)))
+    return int(ranks[first[widest]]), int(ranks[after[widest]]) - 1
+
+
+def _most_likely(logs: Floats, sizes: Floats, mean_logs: Floats) -> tuple[Floats, Floats]:
+    """For each range, the z at which the mean of log k is as observed, and the variance of log k there.
+
+    The mean falls with z at the rate of the variance, so Newton's method is safe between the ends of a shrinking
+    bracket. The Fisher information of n rows about z is n times the variance.
+
+    Args:
+        logs: log k of each group of ranks, shape (groups,).
+        sizes: How many ranks of each group a range has, shape (ranges, groups).
+        mean_logs: The observed means, shape (ranges,).
+    """
+    low, high = np.zeros(len(sizes)), np.full(len(sizes), MOST_EXPONENT)
+    exponents = np.ones(len(sizes))
+    squares = logs * logs
+    variances = np.zeros(len(sizes))
+    for _ in range(100):
+        weights = sizes * np.exp(-np.outer(exponents, logs))
+        sums = weights.sum(axis=1)
+        means = weights @ logs / sums
+        variances = np.maximum(weights @ squares / sums - means * means, 1e-300)
+        low = np.where(means > mean_logs, exponents, low)
+        high = np.where(means < mean_logs, exponents, high)
+        newton = np.maximum(exponents + (means - mean_logs) / variances, 0.0)
+        following = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+        moved = float(np.abs(following - exponents).max(initial=0.0))
+        exponents = following
+        if moved < 1e-9:
+            break
+    return exponents, variances
+
+
+def zipf_table(frequencies: Frequencies) -> Table:
+    """The law in one row, and in words as its note."""
+    fit = fit_zipf(frequencies)
+    columns = (
+        Column("zipf_exponent", Kind.NUMBER, about="z of weight ~ rank^-z"),
+        Column("zipf_error", Kind.NUMBER, about="standard error of z by sampling alone"),
+        Column("zipf_first_rank", Kind.COUNT, about="the law holds from this rank"),
+        Column("zipf_last_rank", Kind.COUNT, about="to this rank"),
+        Column("zipf_share", Kind.SHARE, about="what these ranks carry"),
+        Column("zipf_deviation", Kind.SHARE, about="the worst deviation from the law within these ranks"),
+    )
+    row: tuple[Cell, ...] = (None,) * len(columns)
+    if fit is not None:
+        row = (
+            *(fit.exponent, fit.standard_error, fit.first_rank, fit.last_rank),
+            *(fit.share, fit.worst_deviation),
+        )
+    return Table.of("Zipf law", columns, [row], zipf_sentence(frequencies, fit))
+
+
+def zipf_sentence(frequencies: Frequencies, fit: ZipfFit | None) -> str:
+    """The law, or why there is none, in words."""
+    if fit is None:
+        if len(_reliable_counts(frequencies)) < LEAST_SPAN:
+            rows = "rows" if frequencies.weight is Weight.COUNT else "times the weight of an average row"
+            return (
+                f"Too few keys for a power law: fewer than {LEAST_SPAN} have {ENOUGH_ROWS} {rows} or more and are"
+                f" counted well enough to rank{'; exact counting may find more' if frequencies.epsilon else ''}."
+            )
+        return f"No power law: none holds over ranks that span a factor of {LEAST_SPAN}."
+    fall = (fit.last_rank / fit.first_rank) ** fit.exponent
+    ranks = f"ranks {fit.first_rank:,} to {fit.last_rank:,}, which carry {_percent(fit.share)}"
+    if fall < _NEARLY_ALIKE:
+        return f"The keys of {ranks}, weigh nearly the same: their Zipf exponent is {fit.exponent:.2f}."
+    error = "" if fit.standard_error is None else f" (standard error {fit.standard_error:.1g})"
+    return f"Weights fall as rank^-{fit.exponent:.2f}{error} over {ranks}."
+
+
+def _percent(share: float) -> str:
+    """A share as a percentage of three digits, rounded to nearest; never 100 % for less."""
+    told = f"{100 * share:.3g} %"
+    return "over 99.9 %" if told == "100 %" and share < 1 - _ROUNDING else told

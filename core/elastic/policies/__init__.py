@@ -1,0 +1,1 @@
+"""Policies of scaling: how many workers a stage needs."""

@@ -1,0 +1,110 @@
+"""Where partitions are: by a plan from what was counted lately, or dealt in ranges."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
+from adapt.core.errors import UsageError
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.build import Recipe, build_partitioner
+from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.stage.control.workers import Placed
+from adapt.core.stream import Weight
+from adapt.core.units.row_or_time_span import Length
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How partitions are counted.
+
+    Attributes:
+        window_s: Over how long a time, and up to half as long again.
+        epsilon: The error, as a share of what the window holds.
+
+    Raises:
+        UsageError: a number is out of its range.
+    """
+
+    window_s: float = 30.0
+    epsilon: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if not 2e-6 <= self.window_s < np.inf:
+            raise UsageError(f"a window of {self.window_s:g} s holds nothing; give a longer one")
+        if not 0 < self.epsilon < 1:
+            raise UsageError(f"an error of {self.epsilon:g} is none; give a share above 0 and below 1")
+
+
+class PlannedPlacement:
+    """Partitions are the keys of a plan, which is built anew from what a sliding lossy counter holds of them.
+
+    The first plan is hashing alone, as nothing was counted before it.
+
+    Source: partitioning functions, sections 4.1.2 and 4.6.
+    """
+
+    def __init__(self, recipe: Recipe, partitions: int, counting: Counting, costed: bool = False) -> None:
+        """Nothing was counted.
+
+        Args:
+            recipe: How plans are built.
+            partitions: How many are to be placed.
+            counting: How they are counted.
+            costed: Whether tuples say what they cost, and are counted by that.
+        """
+        self._recipe = recipe
+        self._ids = pa.array(np.arange(partitions), pa.int64())
+        self._epsilon = counting.epsilon
+        self._weight = Weight.COST if costed else Weight.COUNT
+        window = SlidingWindow(Length(round(counting.window_s * 1e6)))
+        self._counter = SlidingLossyCounter(counting.epsilon, pa.int64(), window, self._weight)
+        self._current: Partitioner | None = None
+
+    def count(self, partitions: NDArray[np.int32], cost_s: NDArray[np.float64], times_s: NDArray[np.float64]) -> None:
+        """Count tuples."""
+        if len(partitions):
+            weights = np.maximum(cost_s, 0.0) if self._weight is Weight.COST else None
+            times_us = np.asarray(times_s * 1e6, np.int64)
+            self._counter.update(pa.array(partitions.astype(np.int64)), weights, times_us)
+
+    def counted(self) -> Frequencies:
+        """What is known of partitions now."""
+        return self._counter.summary().frequencies(self._epsilon, self._weight)
+
+    def place(self, workers: int) -> Placed:
+        """The plan for so many workers, which is in force from now on."""
+        counted, recipe = self.counted(), self._recipe
+        if counted.total > 0:
+            self._current = build_partitioner(counted, recipe, workers, self._current)
+        else:
+            self._current = make_partitioner(
+                recipe.scheme, workers, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
+            )
+        weights = np.zeros(len(self._ids))
+        weights[counted.keys.to_numpy()] = counted.count_low
+        return Placed(np.asarray(self._current.channels_of(self._ids), np.int32), weights)
+
+
+class RangePlacement:
+    """Each worker has a range of partitions, as many as the next or one more, whatever they weigh.
+
+    Source: the range assignor of Kafka.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        """As many partitions as there are."""
+        self._counts: NDArray[np.float64] = np.zeros(partitions)
+
+    def count(self, partitions: NDArray[np.int32], _cost_s: NDArray[np.float64], _times_s: NDArray[np.float64]) -> None:
+        """Count tuples, which only tells which partition is the hottest."""
+        self._counts += np.bincount(partitions, minlength=len(self._counts))
+
+    def place(self, workers: int) -> Placed:
+        """The first ranges have one more, where the workers do not divide the partitions."""
+        each, more = divmod(len(self._counts), workers)
+        sizes = np.full(workers, each) + (np.arange(workers) < more)
+        return Placed(np.repeat(np.arange(workers, dtype=np.int32), sizes), self._counts.copy())

@@ -1,0 +1,1 @@
+"""A trace replayed through a stage whose workers come and go."""

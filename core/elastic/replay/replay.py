@@ -1,0 +1,308 @@
+"""A stream replayed through a stage whose workers come and go: with fixed workers, and with each way of scaling."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+from typing import Any, ClassVar
+
+from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
+from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RangePlacement
+from adapt.core.elastic.policies.registry import Chosen, policy_of
+from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
+from adapt.core.elastic.policies.thresholds import initial_workers, starts_at, workers_for
+from adapt.core.elastic.replay.outcome import ElasticOutcome, Start, elastic_outcome_of
+from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary, trade_off
+from adapt.core.errors import UsageError
+from adapt.core.flux.replay.replay import Told, stage_parameters, usual_interval_s
+from adapt.core.partitioning.build import Recipe
+from adapt.core.run import run_as_data, verdict_under
+from adapt.core.stage.conditions.arrivals import Rows
+from adapt.core.stage.conditions.disturbances import segments_of
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
+from adapt.core.stage.control.workers import Migration, Placement, Scaling
+from adapt.core.stage.engine.series import Interval
+from adapt.core.stage.input.keyed_rows import Reading
+from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
+from adapt.core.stage.outcome import outcome_of
+from adapt.core.stage.simulate import simulate
+from adapt.core.table import Table
+
+FIXED, REBUILD = "fixed", "rebuild"
+"""The cases in which the workers stay as many: with the first plan, and with plans built anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elastic:
+    """What scales a stage.
+
+    Attributes:
+        pool: All workers there are.
+        least: M, the workers at the start; None, what the mean rate of the stream asks for.
+        policies: One case each, beside that of fixed workers.
+        chosen: What the policies are made from.
+        patience: For how long a change must be wanted.
+        rebuild: When the plan is built anew with as many workers.
+        alignment: Which numbers of workers there may be.
+        recipe: How plans are built; None, each worker has a range of the partitions.
+        counting: How partitions are counted for them.
+        period_s: How often a policy is asked.
+        migration: In which portions partitions move.
+        start_s: How long a worker takes to start.
+        sweep: Values of tau1, by each of which all cases are run; none, that of the thresholds alone.
+    """
+
+    pool: int
+    least: int | None = None
+    policies: tuple[ScalingPolicy, ...] = (ScalingPolicy.THRESHOLDS,)
+    chosen: Chosen = field(default_factory=Chosen)
+    patience: Patience = field(default_factory=Patience)
+    rebuild: Rebuild = field(default_factory=Rebuild)
+    alignment: Alignment = Alignment.ANY
+    recipe: Recipe | None = None
+    counting: Counting = field(default_factory=Counting)
+    period_s: float = 1.0
+    migration: Migration = field(default_factory=Migration)
+    start_s: float = 0.0
+    sweep: tuple[float, ...] = ()
+
+    def swept(self) -> "list[tuple[str, Elastic]]":
+        """What is added to the names of the cases, and what scales the stage, for each tau1.
+
+        Raises:
+            UsageError: a tau1 is not between tau0 and tau2, or stands twice.
+        """
+        if len(set(self.sweep)) < len(self.sweep):
+            raise UsageError(f"a tau1 of {', '.join(f'{tau1:g}' for tau1 in self.sweep)} stands twice; give each once")
+        found = [("", self)]
+        if self.sweep:
+            found = []
+            for tau1 in self.sweep:
+                chosen = replace(self.chosen, thresholds=replace(self.chosen.thresholds, tau1=tau1))
+                found.append((f", tau1 {tau1:g}", replace(self, chosen=chosen, sweep=())))
+        return found
+
+    def cases(self) -> dict[str, tuple[ScalingPolicy, Rebuild]]:
+        """What each case does, by its name: fixed workers first, and every policy once."""
+        none = replace(self.rebuild, every_s=None, limit=None)
+        cases = {FIXED: (ScalingPolicy.FIXED, none)}
+        if self.rebuild != none:
+            cases[REBUILD] = (ScalingPolicy.FIXED, self.rebuild)
+        scaled = [policy for policy in dict.fromkeys(self.policies) if policy is not ScalingPolicy.FIXED]
+        return {**cases, **{policy.value: (policy, self.rebuild) for policy in scaled}}
+
+    def placement(self, partitions: int, costed: bool) -> Placement:
+        """What places partitions, with nothing counted yet."""
+        if self.recipe is None:
+            return RangePlacement(partitions)
+        return PlannedPlacement(self.recipe, partitions, self.counting, costed)
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticRun:
+    """What a replay measured.
+
+    Attributes:
+        outcomes: One a case, that of fixed workers first.
+        bounds: What the pool can do at best.
+        settings: The stage, whose sites are the pool.
+        least: M.
+        starts: The load from which thresholds ask for more workers, over what these hold; None without them.
+        parameters: All that decides the result, beside the stream; JSON data.
+    """
+
+    mechanism: ClassVar[str] = "elastic"
+
+    outcomes: tuple[ElasticOutcome, ...]
+    bounds: Bounds
+    settings: StageSettings
+    least: int
+    starts: float | None
+    parameters: Mapping[str, Any]
+
+    def summary(self) -> Table:
+        """The run in one row, with its verdict."""
+        return elastic_summary(
+            self.outcomes, self.bounds, self.least, self.settings.sites, self.settings.partitions, self.starts
+        )
+
+    def tables(self) -> dict[str, Table]:
+        """`cases`, one row each; `trade_off`, where tau1 was swept; `intervals`, `sites`, `moves` and `steps`."""
+        swept = {"trade_off": trade_off(self.outcomes)} if self.parameters.get("sweep") else {}
+        return {"cases": elastic_cases(self.outcomes), **swept, **elastic_series(self.outcomes, self.bounds)}
+
+    def shown(self) -> tuple[Table, Table]:
+        """The cases under the verdict, or what a sweep found of them, and the rest of the summary."""
+        tables = self.tables()
+        return verdict_under(tables.get("trade_off", tables["cases"]), self.summary())
+
+    def as_data(self) -> dict[str, Any]:
+        """The run as JSON data."""
+        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
+
+    def _repr_html_(self) -> str:
+        """Summary and cases, for a notebook."""
+        return self.summary()._repr_html_() + elastic_cases(self.outcomes)._repr_html_()
+
+
+def replay_elastic(
+    rows: Rows,
+    demand: Demand,
+    settings: StageSettings,
+    elastic: Elastic,
+    *,
+    duration_s: float | None = None,
+    interval_s: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    told: Told | None = None,
+) -> ElasticRun:
+    """Simulate a stream through a stage, once with fixed workers and once with each way of scaling.
+
+    Args:
+        rows: The tuples, as often as they are asked for; each is due at a time.
+        demand: Their sums.
+        settings: The stage; its sites are the pool. Where workers hold what they take, and shed, its overload policy
+            says so; where two streams are joined, its join does.
+        elastic: What scales it.
+        duration_s: Until then at most; if not given, until all rows are processed.
+        interval_s: How often to take down what the stage does; if not given, some hundred times.
+        parameters: What is recorded as decisive.
+        told: Progress.
+
+    Raises:
+        UsageError: an argument is out of its range, or the pool is smaller than M or than what a tau1 asks for.
+        BadInput: a row of the stream cannot be.
+    """
+    costed = demand.cost_s is not None
+    starts = [_start(named, one, demand, settings) for named, one in elastic.swept()]
+    settings = replace(settings, owners=elastic.placement(settings.partitions, costed).place(starts[0].least).owners)
+    bounds = bounds_of(demand, settings)
+    every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
+    outcomes = []
+    for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
+        case, taken = f"{name}{start.named}", 0
+
+        def tell(interval: Interval, case: str = case) -> None:
+            nonlocal taken
+            taken += interval.generated
+            if told is not None:
+                told(case, interval.end_s, taken)
+
+        scaler = ElasticController(
+            policy_of(policy, start.chosen),
+            start.least,
+            elastic.pool,
+            elastic.patience,
+            rebuild,
+            settings.partitions,
+            elastic.alignment,
+        )
+        scaling = Scaling(
+            scaler,
+            elastic.placement(settings.partitions, costed),
+            elastic.period_s,
+            elastic.migration,
+            elastic.start_s,
+        )
+        done = simulate(settings, rows, duration_s, scaling=scaling, interval_s=every_s, told=tell)
+        began = Start(name, start.chosen.thresholds.tau1, start.least)
+        outcome = outcome_of(case, done, bounds)
+        outcomes.append(elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers))
+    asks_from = None
+    if ScalingPolicy.THRESHOLDS in elastic.policies:
+        factor = None if settings.overload is None else settings.overload.factor
+        asks_from = starts_at(elastic.chosen.thresholds, factor, elastic.chosen.signal)
+    least = starts[0].least
+    decisive = {**(parameters or {}), "workers": least, "interval_s": every_s, "sweep": list(elastic.sweep)}
+    return ElasticRun(tuple(outcomes), bounds, settings, least, asks_from, decisive)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """The workers at the start by one tau1, what policies are made from, and what is added to the names of cases."""
+
+    named: str
+    least: int
+    chosen: Chosen
+
+
+def _start(named: str, elastic: Elastic, demand: Demand, settings: StageSettings) -> _Begun:
+    least = elastic.least or expected_workers(demand, settings, elastic)
+    try:
+        check_pool(least, elastic.pool)
+    except UsageError as error:
+        raise UsageError(f"{error}{' (' + named.removeprefix(', ') + ')' if named else ''}") from None
+    capacity = None if settings.overload is None else settings.overload.capacity_tuples
+    return _Begun(named, least, replace(elastic.chosen, capacity_tuples=capacity))
+
+
+def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) -> int:
+    """M by the mean rate of a stream: as many as are filled to tau1 by it.
+
+    Source: ESJ, initial deployment; where workers hold nothing, by what they work.
+    """
+    rate = demand.all_rows / demand.last_s if demand.last_s > 0 else 0.0
+    tau1, overload = elastic.chosen.thresholds.tau1, settings.overload
+    if overload is not None:
+        return initial_workers(rate, overload.window_s, overload.capacity_tuples, tau1)
+    work_s = settings.costs.service_s if demand.cost_s is None else float(demand.cost_s.sum()) / demand.all_rows
+    return workers_for(rate * (work_s + settings.costs.produce_s), tau1)
+
+
+def elastic_parameters(
+    settings: StageSettings, reading: Reading, elastic: Elastic, duration_s: float | None
+) -> dict[str, Any]:
+    """All that decides a replay, beside the stream and where state comes from; JSON data."""
+    chosen, recipe = elastic.chosen, elastic.recipe
+    return {
+        **stage_parameters(settings, reading, duration_s),
+        "pool": elastic.pool,
+        "policies": [policy.value for policy, _ in elastic.cases().values()],
+        "thresholds": asdict(chosen.thresholds),
+        "signal": chosen.signal.value,
+        "utilization": chosen.utilization,
+        "lag_rows": chosen.lag_rows,
+        "patience": asdict(elastic.patience),
+        "rebuild": asdict(elastic.rebuild),
+        "alignment": elastic.alignment.value,
+        "scheme": None if recipe is None else recipe.scheme.value,
+        "construction": None if recipe is None else recipe.construction.value,
+        "counting": asdict(elastic.counting),
+        "period_s": elastic.period_s,
+        "migration": {"how": elastic.migration.how.value, "batch": elastic.migration.batch},
+        "start_s": elastic.start_s,
+        "join": None
+        if settings.join is None or reading.sides is None
+        else {
+            "column": reading.sides.column,
+            "sides": reading.sides.values.to_pylist(),
+            "window_s": settings.join.window / 1e6,
+            "match_s": settings.join.match_s,
+        },
+    }
+
+
+def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
+    """What can be said of a replay before its rows are read.
+
+    Raises:
+        UsageError: the buffer is smaller than a packet, the pool is smaller than M, or a number is out of its range.
+        BadInput: disturbances cannot be.
+    """
+    if settings.router is Router.FLUX and settings.buffer_tuples < PACKET_TUPLES:
+        raise UsageError(
+            f"a buffer of {settings.buffer_tuples} tuples is smaller than a packet of {PACKET_TUPLES}; give it"
+            f" {PACKET_TUPLES} or more"
+        )
+    check_pool(1 if elastic.least is None else elastic.least, elastic.pool)
+    segments_of(settings.sites, settings.disturbances)
+    for policy, _ in elastic.cases().values():
+        policy_of(policy, elastic.chosen)
+    elastic.swept()
+    placement = elastic.placement(settings.partitions, costed=False)
+    Scaling(
+        ElasticController(policy_of(ScalingPolicy.FIXED), 1, elastic.pool),
+        placement,
+        elastic.period_s,
+        start_s=elastic.start_s,
+    )

@@ -1,0 +1,1 @@
+"""Plans for any language: text to read line by line, with a reader in Java."""

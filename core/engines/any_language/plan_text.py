@@ -1,0 +1,51 @@
+"""A plan as lines of text, for readers without a JSON parser: what decides the mapping, and nothing else."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.engines.hexadecimal import hex_of
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES, GROUP_SCHEMES, RING_SCHEMES
+
+HEADER = "adapt.plan.text/1"
+"""The first line; readers refuse another number after the stroke."""
+
+END = "end"
+"""The last line; a text without it was cut off."""
+
+
+def plan_text(plan: Plan) -> bytes:
+    """The plan as ASCII text, a field a line: its name, a blank, its value.
+
+    Fields without meaning in the scheme are left out. An explicit key is a line `key CHANNEL HEX` with its bytes as
+    they are hashed (UTF-8 of strings, 8 bytes little-endian of integers); the null key has `null` in their place.
+
+    Source: docs/plan-format.md.
+    """
+    fields: dict[str, object] = {"scheme": plan.scheme.value, "channels": plan.channels, "key_type": plan.key_type}
+    if plan.scheme not in ENGINE_SCHEMES:
+        fields["hash"] = plan.hash.value
+    if plan.scheme in RING_SCHEMES:
+        each = plan.replicas if isinstance(plan.replicas, tuple) else (plan.replicas,)
+        fields["replicas"] = " ".join(map(str, each))
+    if plan.scheme in GROUP_SCHEMES:
+        fields["max_parallelism"] = plan.max_parallelism
+    fields["content_hash"] = plan.content_hash()
+    null = "" if plan.explicit.of_null is None else f"key {plan.explicit.of_null} null\n"
+    head = "".join(f"{name} {value}\n" for name, value in fields.items())
+    return f"{HEADER}\n{head}{null}".encode() + _explicit_lines(plan) + f"{END}\n".encode()
+
+
+def _explicit_lines(plan: Plan) -> bytes:
+    present = plan.explicit.column.is_valid()
+    keys = plan.explicit.column.filter(present)
+    if not len(keys):
+        return b""
+    channels = pa.array(plan.explicit.channels).filter(present).cast(pa.large_string())
+    blank, end = pa.scalar(" ", pa.large_string()), pa.scalar("", pa.large_string())
+    lines = pc.binary_join_element_wise(pa.scalar("key", pa.large_string()), channels, hex_of(keys), blank)
+    lines = pc.binary_join_element_wise(lines, pa.scalar("\n", pa.large_string()), end)
+    _, offsets, data = lines.buffers()
+    ends = np.frombuffer(offsets, np.int64, len(lines) + 1, lines.offset * 8)
+    return bytes(memoryview(data)[int(ends[0]) : int(ends[-1])])

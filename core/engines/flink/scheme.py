@@ -1,0 +1,49 @@
+"""The flink scheme: the subtask to which Flink's `keyBy` sends a key."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.engines.flink.hash import flink_hash
+from adapt.core.keys.columns import column_of
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, channels_of_groups, groups_for
+from adapt.core.stream import Key
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkPartitioner:
+    """The placement of keyed state over subtasks, bit for bit, for keys of Java's `String` and `Long`.
+
+    A key's group is its mixed hash code modulo the max parallelism, and group g belongs to subtask
+    floor(g N / max parallelism). Null and binary keys, which Flink refuses, have the codes that `flink_hash` says.
+
+    Attributes:
+        channels: N, the parallelism, from 1 to the max parallelism.
+        max_parallelism: The key groups; if not given, as many as Flink takes by default for N subtasks.
+
+    Raises:
+        UsageError: there is no channel, or there are fewer groups than channels, or more than 32768 groups.
+
+    Source: users and peers, section 5.1, whose vectors were made with Flink's own classes.
+    """
+
+    channels: int
+    max_parallelism: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_parallelism", groups_for(self.channels, self.max_parallelism, MOST_GROUPS))
+
+    @property
+    def groups(self) -> int:
+        """The number of key groups."""
+        return groups_for(self.channels, self.max_parallelism, MOST_GROUPS)
+
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each key of a column."""
+        return channels_of_groups(np.mod(flink_hash(keys), np.int32(self.groups)), self.channels, self.groups)
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key."""
+        return int(self.channels_of(column_of(key))[0])

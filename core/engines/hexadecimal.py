@@ -1,0 +1,17 @@
+"""Bytes of many keys as text: two digits a byte, without a loop over the keys."""
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.keys.columns import key_bytes
+
+_DIGITS = np.array([f"{byte:02x}" for byte in range(256)], "S2")
+
+
+def hex_of(keys: pa.Array) -> pa.Array:
+    """The bytes of each key, as they are hashed, in hex: large strings, shape (rows,); of null, no digits."""
+    found = key_bytes(keys)
+    begin, end = int(found.offsets[0]), int(found.offsets[-1])
+    digits = _DIGITS[found.data[begin:end]].tobytes()
+    offsets = 2 * (found.offsets - begin)
+    return pa.LargeStringArray.from_buffers(len(keys), pa.py_buffer(offsets), pa.py_buffer(digits))

@@ -1,0 +1,1 @@
+"""Kafka: the placement of the Java client, and producers that follow a plan."""

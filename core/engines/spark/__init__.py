@@ -1,0 +1,1 @@
+"""Spark: the placement of a shuffle, and plans as tables and expressions."""

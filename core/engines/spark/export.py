@@ -1,0 +1,124 @@
+"""A plan for Spark: as an expression over a hash that Spark has, and small tables that it joins to every row."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.engines.bundle import Bundle, File
+from adapt.core.engines.routes import spark_routes
+from adapt.core.engines.spark.ring_table import ring_table
+from adapt.core.errors import BadInput
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
+from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
+
+SCHEMA = "adapt.spark/1"
+ROUTING, EXPLICIT, BUCKETS = "routing.json", "explicit.parquet", "buckets.parquet"
+PROGRAM = "adapt_spark.py"
+
+_REFUSED = {
+    Scheme.JUMP: "its loop of jumps",
+    Scheme.RENDEZVOUS: "its bids of every channel for every key",
+    Scheme.KAFKA: "Kafka's murmur2",
+    Scheme.FLINK: "the hash codes of Java",
+}
+"""What Spark has no expression for, by scheme."""
+
+_USE = """\
+The folder needs no adapt where it is used: `adapt_spark.py` is all, with pyspark 4.1 or later (from `adapt` itself,
+`import adapt.traces.deploy.spark` is the same). Paths may be any that Spark reads.
+
+```python
+from adapt_spark import SparkPlan
+
+plan = SparkPlan.load(spark, "{folder}")
+
+# batch: rows on the partitions of the plan; the column `channel` is theirs
+placed = plan.place(rows, "user")
+placed.groupBy("channel", "user").count()  # no further shuffle
+
+# streaming with state: group by the route alone, and keep the state of each key within that of its route
+spark.conf.set("spark.sql.shuffle.partitions", plan.channels)  # before the first start: a checkpoint keeps it
+plan.with_route(rows, "user").groupBy("route").transformWithStateInPandas(...)
+```
+
+Three traps. A further `groupBy("user")` without `channel` shuffles again, by Spark's own hash, and undoes the plan. In
+a batch that is grouped by `route`, adaptive execution may merge partitions: set `spark.sql.adaptive.enabled` to false
+(streaming with state has it off by itself). The number of shuffle partitions has to be {channels}, as the plan has.
+`plan.check_shuffle(spark)` looks after the last two.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """How the hash of a key becomes its channel.
+
+    Attributes:
+        hash: Spark's function: `xxhash64` or `hash`.
+        step: What is done with it: `{"modulo": n}`, `{"modulo": n, "groups": true}` or `{"shift": bits, "steps": k}`.
+        buckets: The table that the result is looked up in; None, the result is the channel.
+    """
+
+    hash: str
+    step: dict[str, Any]
+    buckets: pa.Table | None = None
+
+
+def spark_bundle(plan: Plan, max_parallelism: int | None) -> Bundle:  # noqa: ARG001 - Spark has no key groups
+    """The routing as JSON, the explicit keys and the buckets as Parquet, and the program that reads them.
+
+    Raises:
+        BadInput: Spark has no expression for the plan's hash or scheme.
+    """
+    lookup = _lookup(plan)
+    present = plan.explicit.column.is_valid()
+    routing = {
+        "schema": SCHEMA,
+        "plan": plan.content_hash(),
+        "channels": plan.channels,
+        "key_type": plan.key_type.value,
+        "hash": lookup.hash,
+        **lookup.step,
+        "null_channel": plan.partitioner().channel_of(None),
+        "explicit": int(np.count_nonzero(present)),
+        "buckets": 0 if lookup.buckets is None else len(lookup.buckets),
+        "routes": spark_routes(plan.channels).tolist(),
+    }
+    files = {ROUTING: File((json.dumps(routing, indent=1) + "\n").encode(), "what is computed of a key")}
+    if routing["explicit"]:
+        keys, channels = plan.explicit.column.filter(present), pa.array(plan.explicit.channels).filter(present)
+        files[EXPLICIT] = File(pa.table({"key": keys, "channel": channels}), "channels of the explicit keys")
+    if lookup.buckets is not None:
+        files[BUCKETS] = File(lookup.buckets, "channels of the hashes of all other keys")
+    use = _USE.replace("{channels}", str(plan.channels))
+    return Bundle(files, use, {PROGRAM: "places a DataFrame by these tables"})
+
+
+def _lookup(plan: Plan) -> _Lookup:
+    if plan.scheme is Scheme.SPARK:
+        return _Lookup("hash", {"modulo": plan.channels})
+    if plan.scheme in _REFUSED:
+        raise BadInput(
+            f"scheme {plan.scheme} cannot run on Spark, which has no expression for {_REFUSED[plan.scheme]}; build the"
+            " plan with --scheme hybrid --hash xxhash64, or export it --to plan for a program of your own"
+        )
+    if plan.hash is not HashName.XXHASH64:
+        raise BadInput(
+            f"the plan hashes by {plan.hash}, for which Spark has no function; build it again with --hash xxhash64"
+        )
+    if plan.scheme in RING_SCHEMES:
+        made = ring_table(ConsistentHash(plan.channels, plan.replicas, plan.hash))
+        return _Lookup("xxhash64", {"shift": made.shift, "steps": made.bounds.shape[1]}, made.table())
+    if plan.scheme is Scheme.MAGLEV:
+        table = pa.array(Maglev(plan.channels, plan.hash).table)
+        return _Lookup(
+            "xxhash64", {"modulo": TABLE}, pa.table({"bucket": pa.array(np.arange(TABLE)), "channel_0": table})
+        )
+    if plan.scheme is Scheme.KEY_GROUPS:
+        return _Lookup("xxhash64", {"modulo": plan.max_parallelism, "groups": True})
+    return _Lookup("xxhash64", {"modulo": plan.channels})

@@ -1,0 +1,1 @@
+"""FIT: load shedding over a query network."""

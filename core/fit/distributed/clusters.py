@@ -1,0 +1,38 @@
+"""Nodes taken together so that each group gets tuples from one other at most: what is left is a tree."""
+
+from graphlib import CycleError, TopologicalSorter
+
+from adapt.core.fit.distributed.local import nodes_ahead
+from adapt.core.fit.network.wiring import Wiring
+
+
+def clusters(wiring: Wiring) -> tuple[tuple[int, ...], ...]:
+    """Groups of the nodes that run something, each after the one that it gets tuples from.
+
+    Nodes that share a child plan together, and so do nodes in a circle; in a tree every node is alone.
+
+    Source: FIT, section 10, which leaves such clusters to the future.
+    """
+    ahead = dict(nodes_ahead(wiring))
+    label = {node: node for node in ahead}
+    while True:
+        before = {
+            group: {label[other] for node in ahead if label[node] == group for other in ahead[node]} - {group}
+            for group in label.values()
+        }
+        together = _to_be_joined(before)
+        if not together:
+            break
+        least = min(together)
+        label = {node: least if group in together else group for node, group in label.items()}
+    order = TopologicalSorter({group: sorted(before[group]) for group in sorted(before)}).static_order()
+    return tuple(tuple(sorted(node for node in label if label[node] == group)) for group in order)
+
+
+def _to_be_joined(before: dict[int, set[int]]) -> set[int]:
+    """Groups in a circle, or those before a group that are more than one; empty if there are none."""
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError as error:
+        return set(error.args[1])
+    return next((parents for _, parents in sorted(before.items()) if len(parents) > 1), set())

@@ -1,0 +1,151 @@
+"""C-FIT: all tables made and merged at one place, which then picks plans."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.local import busy_nodes, circle_of_nodes, worth_of_arrival
+from adapt.core.fit.distributed.point_tree import PointTree
+from adapt.core.fit.distributed.rows import FitRows, TooManyRows
+from adapt.core.fit.distributed.site import Bounds, Site, Spacing, Topology, of_inputs
+from adapt.core.fit.network.names import Grid
+from adapt.core.fit.planners.plan_table import PlanTable, TablePlanner
+from adapt.core.fit.program.program import Program
+from adapt.core.partitioning.measures.resources import Floats
+
+COARSER = 1.25
+"""By which epsilon grows until a table is small enough."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """The tables of a network, one for each set of nodes that no other shares tuples or nodes with.
+
+    Attributes:
+        program: Of the network.
+        epsilon: That they were made with: the one asked for, or the least larger one tried that kept them small.
+        tables: Over arcs of inputs only.
+    """
+
+    program: Program
+    epsilon: float
+    tables: tuple[FitRows, ...]
+
+    def planner(self, prune: bool = True) -> TablePlanner:
+        """Selects the best row at or below the rates, and scales the inputs down to it.
+
+        Args:
+            prune: Whether to leave out rows that another row at or below them matches.
+        """
+        program, wiring = self.program, self.program.wiring
+        parts = []
+        for rows in self.tables:
+            low = np.zeros((len(rows), program.inputs))
+            for at, arc in enumerate(rows.dimensions):
+                entering = wiring.source[arc]
+                low[:, entering] = np.maximum(low[:, entering], rows.rates[:, at])
+            flows = rows.flows.copy()
+            flows[:, np.searchsorted(program.drop_arcs, rows.dimensions)] = rows.rates
+            tree = PointTree.of(low, rows.scores, prune)
+            table = PlanTable(
+                low=low,
+                high=np.full_like(low, np.inf),
+                scores=rows.scores,
+                errors=np.full(len(rows), np.nan),
+                flows=flows,
+            )
+            parts.append((table, tree))
+        return TablePlanner(program, tuple(parts), self.epsilon)
+
+
+def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, most_rows: int = 1_000_000) -> Fit:
+    """Make the tables from the leaves up.
+
+    A leaf has rows for rates on a grid. Any other node takes the rows of those after it, with rows on a grid for
+    outputs of its own, and maps them back to what enters it. Nodes may have several parents. The feasibility triangle
+    is left out only where it is known to need no row: along straight chains to one leaf.
+
+    Args:
+        program: Of a network without nodes in a circle.
+        most: The highest rates, tuples/s, shape (inputs,).
+        epsilon: Share of the best score that a plan may lose; kept by the guaranteed grid only.
+        grid: How rates are spaced and which are left out.
+        most_rows: A table that would have more is made with a larger epsilon.
+
+    Raises:
+        UsageError: the network is of another kind, or no epsilon below 1 makes the tables small enough.
+
+    Source: FIT, section 6.
+    """
+    check_nodes(program, "c-fit")
+    tried = epsilon
+    while tried < 1:
+        try:
+            return Fit(program, tried, _tables(program, most, Spacing(tried, grid, None, most_rows)))
+        except TooManyRows:
+            tried *= COARSER
+    raise UsageError(f"no table of {most_rows} rows holds this network at any epsilon; allow more rows, or use exact")
+
+
+def check_nodes(program: Program, planner: str) -> None:
+    """Tables are made from the leaves up, so that there must be leaves.
+
+    Raises:
+        UsageError: nodes send to each other in a circle.
+    """
+    circle = circle_of_nodes(program.wiring)
+    if circle:
+        raise UsageError(f"{planner} needs nodes that send one way only; {' -> '.join(circle)} is a circle; use exact")
+
+
+def _check_merges(sites: list[Site]) -> None:
+    for site in sites:
+        if site.merges and not site.leaf:
+            name = site.program.wiring.network.nodes[site.node].name
+            raise UsageError(f"the guaranteed grid allows no union or join on {name!r}, which has nodes after it")
+
+
+def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, ...]:
+    """Made node by node: what can come is told from the inputs on, tables from the leaves up."""
+    sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
+    topology = Topology.of(sites, program.wiring)
+    if spacing.grid is Grid.GUARANTEED:
+        _check_merges(list(sites.values()))
+        spacing = replace(spacing, quantum=_quantum(program, list(sites.values()), spacing.epsilon))
+    bounds = of_inputs(program, most)
+    for node in topology.nodes:
+        if not sites[node].leaf:
+            bounds = Bounds.joined((bounds, sites[node].passed_on(bounds.of(sites[node].entering))))
+    made: dict[int, FitRows] = {}
+    for node in reversed(topology.nodes):
+        behind = [made.pop(other) for other in topology.senders(node)]
+        made[node] = sites[node].table(bounds.of(sites[node].entering), behind, spacing)
+    return tuple(made.values())
+
+
+def _quantum(program: Program, sites: list[Site], epsilon: float) -> float:
+    """Score between lines of the guaranteed grid.
+
+    Raises:
+        UsageError: the best plan may give nothing where not all fits, so that no spacing guarantees anything.
+    """
+    corners = _corners(program)
+    worth = program.wiring.scores(program.wiring.unshed(np.eye(program.inputs)))
+    can_overload = np.isfinite(corners)
+    for entering in np.flatnonzero(can_overload & (worth == 0)):
+        name = program.wiring.network.inputs[entering].name
+        raise UsageError(f"input {name!r} loads nodes and is worth nothing, so that no grid guarantees an error")
+    if not can_overload.any():
+        return 0.0
+    arrival = worth_of_arrival(program.wiring)
+    counted = sum(int((arrival[site.gridded()] > 0).sum()) for site in sites)
+    return epsilon * float((worth[can_overload] * corners[can_overload]).min()) / max(counted, 1)
+
+
+def _corners(program: Program) -> Floats:
+    """The highest rate of each input alone that fits without drops, inf if any does; shape (inputs,)."""
+    loads = program.unshed(np.eye(program.inputs)) @ program.rows[: program.resources].T
+    with np.errstate(divide="ignore"):
+        alone = np.where(loads > 0, program.limits[: program.resources] / np.where(loads > 0, loads, 1.0), np.inf)
+    return np.asarray(alone.min(axis=1, initial=np.inf))

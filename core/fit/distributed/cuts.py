@@ -1,0 +1,224 @@
+"""The best score of a group of nodes as the lowest of linear functions, cuts, that its parent can do with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.fit.distributed.drop_order import ClosingOrder
+from adapt.core.fit.distributed.local import Part
+from adapt.core.fit.distributed.messages import Sheet
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.program.highs import WarmSolver
+from adapt.core.fit.program.program import Program, Scaled, flow_by_variable, power_of_two
+from adapt.core.partitioning.measures.resources import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """What a cut is made of: any such numbers make one that is nowhere below the best score.
+
+    Attributes:
+        prices: Score for a unit of each resource of the group, from 0 up; shape (resources,).
+        shares: Of each child's cuts, by number, adding up to 1 or more; shape (cuts,) each.
+    """
+
+    prices: Floats
+    shares: dict[int, Floats]
+
+
+class Group:
+    """One or more nodes, what they run, and which groups come after.
+
+    Attributes:
+        name: The lowest number of its nodes.
+        entering: Arcs that enter it, on each of which it can drop; shape (entering,).
+        passing: Arcs of inputs that enter groups behind it; shape (passing,).
+        children: Names of groups that it gives tuples to.
+        drop_arcs: The arc of each of its variables: what enters, then splits; shape (variables,).
+        rows: What a unit of each variable takes of its resources; shape (resources, variables).
+        limits: Of its resources: its nodes, then links that end in it; shape (resources,).
+    """
+
+    def __init__(self, program: Program, nodes: Sequence[int], behind: Sequence["Group"]) -> None:
+        wiring = program.wiring
+        network = wiring.network
+        names = {network.nodes[node].name for node in nodes}
+        mine = [wiring.inputs + at for at, operator in enumerate(network.operators) if operator.node in names]
+        self.name, self.nodes, self._wiring = min(nodes), tuple(nodes), wiring
+        from_mine, to_mine = np.isin(wiring.source, mine), np.isin(wiring.target, mine)
+        self.entering = np.flatnonzero(to_mine & ~from_mine)
+        self.leaving = np.flatnonzero(from_mine & ~to_mine)
+        self.inside = np.flatnonzero(from_mine | to_mine)
+        self.children = tuple(group.name for group in behind if np.isin(group.entering, self.leaving).any())
+        after = [group for group in behind if group.name in self.children]
+        passing = [arcs[~np.isin(arcs, self.leaving)] for arcs in (group.dimensions for group in after)]
+        self.passing = np.concatenate([np.empty(0, np.int64), *passing])
+        splits = program.drop_arcs[from_mine[program.drop_arcs]]
+        self.splits = splits
+        every = np.sort(np.concatenate((self.entering, splits)))
+        flow, offered = flow_by_variable(wiring, every)
+        order = np.searchsorted(every, np.concatenate((self.entering, splits)))
+        self.drop_arcs, self.flow = every[order], flow[:, order]
+        self._leaves, self._drops = from_mine & ~to_mine, np.isin(np.arange(len(wiring.arcs)), every)
+        self.offered = offered[np.ix_(splits, order)]
+        number = {node.name: at for at, node in enumerate(network.nodes)}
+        links = [row for row, link in enumerate(network.links, len(number)) if link.target in names]
+        used = (row for row in links if wiring.use[row, self.inside].any())
+        self.resources = np.array([*nodes, *used], np.int64)
+        self.limits = program.limits[self.resources]
+        self.rows = wiring.use[np.ix_(self.resources, self.inside)] @ self.flow[self.inside]
+        self.alone = not self.children and len(self.resources) == 1
+        """Whether its first recipes are all that it needs."""
+
+    @property
+    def dimensions(self) -> Indices:
+        """Arcs that its cuts are about; shape (entering + passing,)."""
+        return np.concatenate((self.entering, self.passing))
+
+    def facts(self) -> tuple[object, ...]:
+        """What its cuts follow from but for those of its children; to be compared."""
+        wiring = self._wiring
+        arrays = (self.flow[self.inside], self.rows, self.limits, wiring.worth[self.leaving], wiring.gain[self.inside])
+        return (*self.shape(), *(array.tobytes() for array in arrays))
+
+    def shape(self) -> tuple[object, ...]:
+        """What recipes are about; to be compared."""
+        return (self.nodes, tuple(self.resources), self.children, tuple(self.dimensions), tuple(self.drop_arcs))
+
+    def shares(self, arriving: Floats, values: Floats) -> Floats:
+        """What its variables keep of what is offered there, in [0, 1], 1 where nothing is; shape (variables,)."""
+        variables = values[: len(self.drop_arcs)]
+        offered = np.concatenate((arriving, self.offered @ variables))
+        share = np.divide(variables, offered, out=np.ones_like(offered), where=offered > 0)
+        return np.clip(share, 0.0, 1.0)
+
+    def first_recipes(self) -> list[Recipe]:
+        """All that a node by itself needs, one for each arc that it may close and one for none; else one to begin with.
+
+        A single node without children has a single price: that of load when it closes its arcs one after another.
+        """
+        nothing = {child: np.ones(1) for child in self.children}
+        recipes = [Recipe(np.zeros(len(self.limits)), nothing)]
+        if not self.alone:
+            return recipes
+        inner = Part.of(self._wiring, self.name, float(self.limits[0]), self._wiring.worth).program
+        order = ClosingOrder.of(inner)
+        scores = np.einsum("v,svd->s", inner.weights, order.flows)
+        prices = np.diff(scores) / np.diff(order.loads.sum(axis=1))
+        return recipes + [Recipe(np.array([max(price, 0.0)]), {}) for price in np.unique(prices)]
+
+    def cut(self, recipe: Recipe, sheets: dict[int, Sheet]) -> Floats:
+        """A recipe's cut: a score, then what a tuple/s of each dimension adds; shape (1 + dimensions,)."""
+        wiring = self._wiring
+        worth, base = wiring.worth.copy(), float(recipe.prices @ self.limits)
+        passing = np.zeros(len(wiring.arcs))
+        for child, shares in recipe.shares.items():
+            sheet = sheets[child]
+            used = _shares(shares, len(sheet.rows))
+            base += float(used @ sheet.rows[:, 0])
+            passing[sheet.arcs] += used @ sheet.rows[:, 1:]
+        worth[self.leaving] += passing[self.leaving]
+        price = recipe.prices @ wiring.use[self.resources]
+        given = np.zeros(len(wiring.network.sources))
+        for arc in self.inside[::-1]:
+            if not self._leaves[arc]:
+                worth[arc] = wiring.gain[arc] * given[wiring.target[arc]] - price[arc]
+            if self._drops[arc]:
+                worth[arc] = max(worth[arc], 0.0)
+            given[wiring.source[arc]] += worth[arc]
+        return np.concatenate(([base], worth[self.entering], passing[self.passing]))
+
+
+class Master:
+    """The linear program of a group, in which its children stand as their cuts.
+
+    Maximise what outputs of the group give, plus t for each child, where t is nowhere above a cut of the child.
+    """
+
+    def __init__(self, group: Group, worth: Floats, sheets: dict[int, Sheet]) -> None:
+        self._group = group
+        own = group.leaving[np.isin(group.leaving, np.flatnonzero(worth))]
+        columns, children = len(group.drop_arcs), len(group.children)
+        weights = np.concatenate((worth[own] @ group.flow[own], np.ones(children)))
+        kept = np.zeros((len(group.splits), columns))
+        kept[np.arange(len(group.splits)), len(group.entering) + np.arange(len(group.splits))] = 1.0
+        blocks = [np.pad(group.rows, ((0, 0), (0, children))), np.pad(kept - group.offered, ((0, 0), (0, children)))]
+        limits = [group.limits, np.zeros(len(group.splits))]
+        passing = [np.zeros((len(group.limits) + len(group.splits), len(group.passing)))]
+        self.cuts: dict[int, slice] = {}
+        for at, child in enumerate(group.children):
+            sheet = sheets[child]
+            mine = np.isin(sheet.arcs, group.leaving)
+            slopes = sheet.rows[:, 1:]
+            block = np.zeros((len(slopes), columns + children))
+            block[:, :columns] = -slopes[:, mine] @ group.flow[sheet.arcs[mine]]
+            block[:, columns + at] = 1.0
+            start = sum(map(len, limits))
+            self.cuts[child] = slice(start, start + len(slopes))
+            blocks.append(block)
+            limits.append(sheet.rows[:, 0])
+            passing.append(slopes[:, ~mine] @ (sheet.arcs[~mine, None] == group.passing[None]).astype(float))
+        rows = np.concatenate(blocks)
+        self._limits, self._passing = np.concatenate(limits), np.concatenate(passing)
+        self._weights = weights
+        self._unit, self._score = _units(group, rows, weights, columns)
+        scaled = rows * self._unit
+        largest = np.abs(scaled).max(axis=1, initial=0.0)
+        height = power_of_two(np.where(largest > 0, largest, 1.0))
+        height[: len(group.limits)] = power_of_two(group.limits)
+        self._height = height
+        self._solver = WarmSolver(
+            Scaled(
+                self._unit,
+                self._score,
+                scaled / height[:, None],
+                self._limits / height,
+                weights * self._unit / self._score,
+            )
+        )
+        self._moves = bool(len(group.passing))
+
+    def solve(self, arriving: Floats, passing: Floats) -> tuple[float, Floats]:
+        """The best score, and the variables with t for each child after them; shape (variables + children,).
+
+        Args:
+            arriving: What enters, tuples/s, shape (entering,).
+            passing: What inputs behind offer, tuples/s, shape (passing,).
+        """
+        if self._moves:
+            self._solver.limit((self._limits + self._passing @ passing) / self._height)
+        upper = np.full(len(self._unit), np.inf)
+        upper[: len(arriving)] = arriving
+        values = np.minimum(self._solver.values(upper / self._unit) * self._unit, upper)
+        return float(values @ self._weights), values
+
+    def recipe(self) -> Recipe:
+        """Of the cut that touches the best score where it was solved last."""
+        prices = self._solver.prices() * self._score / self._height
+        return Recipe(
+            prices[: len(self._group.limits)],
+            {child: _shares(prices[rows], rows.stop - rows.start) for child, rows in self.cuts.items()},
+        )
+
+
+def _shares(shares: Floats, rows: int) -> Floats:
+    """Shares of as many rows as there are now, adding up to 1 or more."""
+    now = np.zeros(rows)
+    now[: min(rows, len(shares))] = shares[:rows]
+    total = now.sum()
+    if total <= 0:
+        now[0] = 1.0
+    return now / min(total, 1.0) if total > 0 else now
+
+
+def _units(group: Group, rows: Floats, weights: Floats, columns: int) -> tuple[Floats, float]:
+    """What variables and the score count in, so that limits, loads and weights are near 1."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.where(group.rows > 0, group.limits[:, None] / group.rows, np.inf).min(axis=0, initial=np.inf)
+    unit = np.ones(rows.shape[1])
+    unit[:columns] = power_of_two(np.where(np.isfinite(most), most, 1.0))
+    slopes = np.abs(rows[len(group.limits) + len(group.splits) :, :columns] * unit[:columns]).max(initial=0.0)
+    score = float(power_of_two(np.array(max((weights[:columns] * unit[:columns]).max(initial=0.0), slopes) or 1.0)))
+    unit[columns:] = score
+    return unit, score

@@ -1,0 +1,416 @@
+"""D-FIT: every node makes its own table from what its neighbours tell it, and plans by it for itself."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.coordinator import COARSER, check_nodes
+from adapt.core.fit.distributed.exchange import Channel, Exchange, Traffic, Transport
+from adapt.core.fit.distributed.local import busy_nodes
+from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough
+from adapt.core.fit.distributed.point_tree import PointTree
+from adapt.core.fit.distributed.rows import FitRows, TooManyRows
+from adapt.core.fit.distributed.site import Bounds, Site, Spacing, Topology, of_inputs
+from adapt.core.fit.network.names import Grid
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.planners.planner import MADE, NO_PLAN, UNSHED, Plans
+from adapt.core.fit.program.program import Program
+from adapt.core.partitioning.measures.resources import Floats
+
+_FITS = 1 + 1e-11
+"""Up to which part of a limit nothing needs to be dropped."""
+
+_SAME = 1 + 1e-9
+"""Rates that a node was promised may arrive lower by rounding; a row is still at them."""
+
+_ALL_FITS = -2
+"""Instead of a row's number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptTables:
+    """What nodes had made and told when there was nothing left to tell.
+
+    Attributes:
+        epsilon: That tables were made with.
+        tables: Of each node, with the flows of its own drop arcs.
+        conditions: Of each node, shape (conditions, dimensions of its table).
+        traffic: What was sent.
+    """
+
+    epsilon: float
+    tables: Mapping[int, FitRows]
+    conditions: Mapping[int, Floats]
+    traffic: Mapping[Channel, Traffic]
+
+
+@dataclass(slots=True, eq=False)
+class _State:
+    """What a node has made, if it was told all that it needs."""
+
+    table: FitRows | None = None
+    conditions: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    tree: PointTree | None = None
+    too_large: bool = False
+
+    def find(self, rates: Floats) -> Indices:
+        """The number of the best row at or below each point; -1, none is; -2, all fits. Shape (points,)."""
+        assert self.table is not None
+        if self.tree is None:
+            self.tree = PointTree.of(self.table.rates, self.table.scores, prune=True)
+        found = np.full(len(rates), _ALL_FITS)
+        over = np.flatnonzero(~(rates @ self.conditions.T <= _FITS).all(axis=1))
+        found[over] = self.tree.find(np.ascontiguousarray(rates[over] * _SAME))
+        return found
+
+
+class DFit:
+    """The nodes of a network with their tables, and the messages between them.
+
+    What can come is told downstream, tables and conditions are told upstream; a node that hears something new makes
+    its own anew and tells what changed. A node's table goes to one other: its parent; where nodes share a child, to the
+    last of those before it, which passes on what it does not feed itself. As no node waits for one that waits for it,
+    the tables end as those that a coordinator makes.
+
+    A node plans by its own table: where its conditions do not hold, it takes the best row at or below what arrives,
+    scales what enters down to it, and drops on its splits what the row says. So no node is ever overloaded, however
+    old the tables that others go by: it sheds at its entrance what they should have, and what they did for that was
+    for nothing. Nodes that trust each other let in what comes, as the paper has it, and are overloaded until the others
+    know better. A node that has no table takes all that leaves it for others to be worth the same.
+
+    Source: FIT, sections 4, 6.3, 7 and 8.2.5.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        most: Floats,
+        epsilon: float,
+        grid: Grid = Grid.SAFE,
+        most_rows: int = 1_000_000,
+        distance: float = 0.0,
+        transport: Transport | None = None,
+        seed: int = 0,
+        trusting: bool = False,
+        kept: KeptTables | None = None,
+    ) -> None:
+        """All nodes, with everything still to be told.
+
+        Args:
+            program: Of a network without nodes in a circle.
+            most: The highest rates, tuples/s, shape (inputs,).
+            epsilon: Part of the highest rates between rows.
+            grid: Paper or safe.
+            most_rows: If a table would have more, all are made with a larger epsilon.
+            distance: Part of the score that a table may be off at its receiver, so that fewer rows are sent; 0, none.
+            transport: What messages meet; None, nothing.
+            seed: Of delays and losses.
+            trusting: Whether nodes let in whatever others send.
+            kept: What nodes made and told before, for the same network; None, all is still to be made.
+
+        Raises:
+            UsageError: the network or grid is of another kind.
+            KeyError: a node's table was not kept.
+        """
+        check_nodes(program, "d-fit")
+        if grid is Grid.GUARANTEED:
+            raise UsageError("the guaranteed grid needs one place that knows all inputs; use c-fit, or the safe grid")
+        if not 0 <= distance < 1:
+            raise UsageError(f"tables may be {distance:g} of the score off; give a part from 0 to below 1")
+        self._most, self._epsilon, self._distance, self._trusting = most, epsilon, distance, trusting
+        self._spacing = Spacing(epsilon, grid, None, most_rows)
+        self._exchange = Exchange(transport or Transport(), np.random.default_rng(seed))
+        self._states: dict[int, _State] = {}
+        self._place(program)
+        for node in self._topology.nodes:
+            self._states[node] = _State()
+        if kept is not None:
+            self._take_up(kept)
+            return
+        for node in self._topology.nodes:
+            self._react(node)
+
+    @property
+    def size(self) -> int:
+        """Rows of all tables."""
+        return sum(len(state.table) for state in self._states.values() if state.table is not None)
+
+    @property
+    def stale(self) -> bool:
+        """Whether some nodes lack what others want told."""
+        return not self._exchange.up_to_date
+
+    @property
+    def now_s(self) -> float:
+        """The time on the messages' clock."""
+        return self._exchange.now
+
+    @property
+    def epsilon(self) -> float:
+        """That tables are made with."""
+        return self._spacing.epsilon
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is nothing left to tell."""
+        return self._exchange.idle and not any(state.too_large for state in self._states.values())
+
+    def traffic(self) -> dict[Channel, Traffic]:
+        """What was sent so far, by channel."""
+        return self._exchange.traffic()
+
+    def table(self, node: int) -> FitRows | None:
+        """The table of a node, with the flows of its own drop arcs only; None, it has none yet."""
+        return self._states[node].table
+
+    def kept(self) -> KeptTables:
+        """What nodes have made and told, once they are settled."""
+        made = {node: state for node, state in self._states.items() if state.table is not None}
+        return KeptTables(
+            self.epsilon,
+            {node: state.table for node, state in made.items() if state.table is not None},
+            {node: state.conditions for node, state in made.items()},
+            self.traffic(),
+        )
+
+    def shares(self, node: int) -> tuple[Indices, Floats]:
+        """The variables of a node's splits, and the share that each row of its table keeps there.
+
+        Returns:
+            Shapes (splits,) and (rows, splits).
+        """
+        site, table = self._sites[node], self._states[node].table
+        splits, whole = site.split_variables()
+        if table is None:
+            return whole, np.ones((0, len(whole)))
+        arriving = table.rates[:, : len(site.entering)]
+        inner = site.part.program
+        keeps = inner.keeps(arriving, _planned(site, table, arriving, np.arange(len(table))))
+        return whole, keeps[:, inner.drop_arcs[splits]]
+
+    def tops(self) -> list[int]:
+        """Nodes that tell their tables to none."""
+        return [node for node in self._topology.nodes if node not in self._topology.receiver]
+
+    def settle(self, until_s: float = np.inf) -> None:
+        """Let messages go until nothing is left to tell, or until a time.
+
+        Raises:
+            UsageError: no epsilon below 1 makes the tables small enough.
+        """
+        while True:
+            self._exchange.run(until_s, self._hear)
+            if self.settled or not self._exchange.idle:
+                break
+            self._space(self._spacing.epsilon * COARSER)
+        if until_s < np.inf:
+            self._exchange.wait(until_s)
+
+    def _hear(self, node: int) -> None:
+        if node in self._states:
+            self._react(node)
+
+    def change(self, program: Program) -> None:
+        """Other costs, selectivities, capacities, or operators on other nodes; nodes tell each other what follows.
+
+        Args:
+            program: Of a network with the same inputs, operators and outputs.
+
+        Raises:
+            UsageError: arcs are others.
+        """
+        check_nodes(program, "d-fit")
+        if program.wiring.arcs != self.program.wiring.arcs:
+            raise UsageError("tables can follow a change of numbers or of places; for other operators make new ones")
+        before = {node: self._knows(node) for node in self._topology.nodes}
+        self._place(program)
+        nodes = self._topology.nodes
+        self._states = {node: self._states.get(node, _State()) for node in nodes}
+        open_channels = {channel for node in nodes for channel in self._channels_to(node)}
+        for channel in self._exchange.channels():
+            if channel not in open_channels:
+                self._exchange.close(channel)
+        if self._spacing.epsilon != self._epsilon:
+            self._space(self._epsilon)
+            return
+        for node in nodes:
+            if before.get(node) != self._knows(node):
+                self._react(node)
+
+    def plan(self, rates: Floats) -> Plans:
+        """Node by node, each by the table that it has now."""
+        wiring, points = self.program.wiring, len(rates)
+        keeps, cap = np.ones((points, len(wiring.arcs))), np.full((points, len(wiring.arcs)), np.inf)
+        ids = np.empty((points, len(self._topology.nodes)), np.int64)
+        for at, node in enumerate(self._topology.nodes):
+            ids[:, at] = self._shed(node, wiring.flows(rates, keeps), keeps, cap)
+        return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
+
+    def _take_up(self, kept: KeptTables) -> None:
+        """Go on from what was made and told before."""
+        self._spacing = replace(self._spacing, epsilon=kept.epsilon)
+        for node in self._topology.nodes:
+            bounds = self._bounds(node)
+            assert bounds is not None, "those before it have told theirs"
+            if not self._sites[node].leaf:
+                for other, sheet in self._bounds_for_others(self._sites[node].passed_on(bounds)):
+                    self._exchange.assume(Channel(node, other, Topic.BOUNDS), sheet)
+            table, where = kept.tables[node], kept.conditions[node]
+            if not np.array_equal(table.dimensions, self._topology.dimensions[node]):
+                raise KeyError(node)
+            self._states[node] = _State(table, where)
+            if node in self._topology.receiver:
+                receiver = self._topology.receiver[node]
+                self._exchange.assume(Channel(node, receiver, Topic.TABLE), _sheet(table))
+                self._exchange.assume(Channel(node, receiver, Topic.CONDITIONS), Sheet(table.dimensions, where))
+        self._exchange.assume_sent(kept.traffic)
+
+    def _place(self, program: Program) -> None:
+        self.program = program
+        self._sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
+        self._topology = Topology.of(self._sites, program.wiring)
+        self._inputs = of_inputs(program, self._most)
+
+    def _knows(self, node: int) -> tuple[object, ...]:
+        """All that a node goes by but for what it is told."""
+        arcs = self._topology.dimensions[node].tobytes()
+        return (*self._sites[node].facts(), arcs, self._topology.receiver.get(node), self._channels_to(node))
+
+    def _space(self, epsilon: float) -> None:
+        if epsilon >= 1:
+            rows = self._spacing.most_rows
+            raise UsageError(
+                f"no tables of {rows} rows hold this network at any epsilon; allow more rows, or use exact"
+            )
+        self._spacing = replace(self._spacing, epsilon=epsilon)
+        for node in self._topology.nodes:
+            self._react(node)
+
+    def _channels_to(self, node: int) -> list[Channel]:
+        """Those by which a node is told something."""
+        told = [
+            Channel(other, node, topic)
+            for other in self._topology.senders(node)
+            for topic in (Topic.TABLE, Topic.CONDITIONS)
+        ]
+        entering = self._sites[node].entering
+        before = [o for o in self._topology.nodes if np.isin(self._sites[o].leaving, entering).any()]
+        return told + [Channel(other, node, Topic.BOUNDS) for other in before]
+
+    def _react(self, node: int) -> None:
+        """Make and tell anew what follows from what a node knows now."""
+        site = self._sites[node]
+        bounds = self._bounds(node)
+        if bounds is None:
+            self._states[node] = _State()
+            return
+        if not site.leaf:
+            for other, sheet in self._bounds_for_others(site.passed_on(bounds)):
+                self._exchange.tell(Channel(node, other, Topic.BOUNDS), sheet)
+        behind = self._behind(node)
+        if behind is None:
+            self._states[node] = _State()
+            return
+        tables, conditions = behind
+        try:
+            table = site.table(bounds, tables, self._spacing)
+        except TooManyRows:
+            self._states[node] = _State(too_large=True)
+            return
+        where = site.conditions(conditions, table.dimensions)
+        self._states[node] = _State(table, where)
+        if node in self._topology.receiver:
+            self._tell_table(node, table, where)
+
+    def _bounds(self, node: int) -> Bounds | None:
+        """What can come on the arcs that enter a node; None, it has not been told of all."""
+        entering = self._sites[node].entering
+        from_inputs = entering[np.isin(entering, self._inputs.arcs)]
+        parts = [self._inputs.of(from_inputs)]
+        for channel in self._channels_to(node):
+            sheet = self._exchange.heard(channel)
+            if channel.topic is Topic.BOUNDS and sheet is not None:
+                parts.append(Bounds(sheet.arcs, sheet.rows[:, 0], sheet.rows[:, 1]))
+        bounds = Bounds.joined(parts)
+        return bounds.of(entering) if np.isin(entering, bounds.arcs).all() else None
+
+    def _behind(self, node: int) -> tuple[list[FitRows], list[tuple[Indices, Floats]]] | None:
+        """Tables and conditions that a node was told; None, some are missing or about other arcs."""
+        tables, conditions = [], []
+        for other in self._topology.senders(node):
+            rows = self._exchange.heard(Channel(other, node, Topic.TABLE))
+            where = self._exchange.heard(Channel(other, node, Topic.CONDITIONS))
+            arcs = self._topology.dimensions[other]
+            if rows is None or where is None:
+                return None
+            if not (np.array_equal(rows.arcs, arcs) and np.array_equal(where.arcs, arcs)):
+                return None
+            flows = np.zeros((len(rows.rows), len(self.program.drop_arcs)))
+            rates = np.ascontiguousarray(rows.rows[:, : len(arcs)])
+            tables.append(FitRows(arcs, rates, rows.rows[:, -1], flows))
+            conditions.append((arcs, where.rows))
+        return tables, conditions
+
+    def _bounds_for_others(self, leaving: Bounds) -> Iterator[tuple[int, Sheet]]:
+        for other in self._topology.nodes:
+            arcs = leaving.arcs[np.isin(leaving.arcs, self._sites[other].entering)]
+            if len(arcs):
+                part = leaving.of(arcs)
+                yield other, Sheet(arcs, np.stack((part.most, part.corners), axis=1))
+
+    def _tell_table(self, node: int, table: FitRows, where: Floats) -> None:
+        receiver = self._topology.receiver[node]
+        sheet = _sheet(table)
+        channel = Channel(node, receiver, Topic.TABLE)
+        told = self._exchange.told(channel)
+        if told is not None:
+            sheet = good_enough(told, sheet, self._distance)
+        self._exchange.tell(channel, sheet)
+        self._exchange.tell(Channel(node, receiver, Topic.CONDITIONS), Sheet(table.dimensions, where))
+
+    def _shed(self, node: int, flows: Floats, keeps: Floats, cap: Floats) -> Indices:
+        """One node's plans, written to the shares that are kept and to what later nodes may let in; returns ids."""
+        site, state = self._sites[node], self._states[node]
+        arriving = np.minimum(flows, cap)
+        if state.table is None:
+            variables, ids = _alone(site, arriving[:, site.entering])
+        else:
+            found = state.find(arriving[:, state.table.dimensions])
+            variables = _planned(site, state.table, arriving[:, site.entering], found)
+            passing = state.table.dimensions[len(site.entering) :]
+            some = np.flatnonzero(found >= 0)
+            promised = state.table.rates[found[some], len(site.entering) :] * _SAME
+            cap[np.ix_(some, passing)] = np.minimum(arriving[np.ix_(some, passing)], promised)
+            ids = np.where(found >= 0, found + 1, np.where(found == _ALL_FITS, UNSHED, NO_PLAN))
+        kept = site.part.program.keeps(flows[:, site.entering], variables)
+        if self._trusting:
+            kept[:, np.isin(site.part.arcs, site.sent_by_others)] = 1.0
+        keeps[:, site.part.arcs] *= kept
+        return ids
+
+
+def _sheet(table: FitRows) -> Sheet:
+    return Sheet(table.dimensions, np.concatenate((table.rates, table.scores[:, None]), axis=1))
+
+
+def _alone(site: Site, arriving: Floats) -> tuple[Floats, Indices]:
+    """What a node keeps that knows nothing of others, and ids."""
+    inner = site.part.program
+    links = (arriving @ site.links.T).max(axis=1, initial=1.0)
+    variables, _ = site.alone.plan(arriving / links[:, None])
+    shed = (variables < inner.unshed(arriving)).any(axis=1)
+    return variables, np.where(shed, MADE, UNSHED)
+
+
+def _planned(site: Site, table: FitRows, arriving: Floats, found: Indices) -> Floats:
+    """The variables of a node's part by the rows that were found, nothing where there is none."""
+    inner = site.part.program
+    variables = np.where(found[:, None] == _ALL_FITS, inner.unshed(arriving), 0.0)
+    some = np.flatnonzero(found >= 0)
+    splits, whole = site.split_variables()
+    roots = np.flatnonzero(inner.input_of >= 0)
+    variables[np.ix_(some, splits)] = table.flows[np.ix_(found[some], whole)]
+    variables[np.ix_(some, roots)] = table.rates[np.ix_(found[some], inner.input_of[roots])]
+    return variables

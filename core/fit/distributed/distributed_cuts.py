@@ -1,0 +1,257 @@
+"""D-FIT with cuts: nodes tell their parents linear functions above their best score instead of tables."""
+
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.clusters import clusters
+from adapt.core.fit.distributed.cuts import Group, Master, Recipe
+from adapt.core.fit.distributed.exchange import Channel, Exchange, Traffic, Transport
+from adapt.core.fit.distributed.messages import Sheet, Topic
+from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
+from adapt.core.fit.program.program import Program
+from adapt.core.partitioning.measures.resources import Floats
+
+MOST_CUTS = 2000
+"""A group that has as many adds no more; plans may then be below the best."""
+
+_FAR = 1e-11
+"""A cut that lies above the best score by this part of it is near enough."""
+
+
+class DFitCuts:
+    """The groups of a network with their cuts, and the messages between them.
+
+    The best score of a group and all behind it is a concave function of what arrives, the lowest of finitely many
+    linear ones. A node without children knows all of them and tells them in advance. Any other begins with one, that
+    of dropping nothing, and plans by a linear program in which each child stands as the cuts that it has told. Before
+    a plan is applied, the parent asks each child that may have more to tell what the rates that it is to get would
+    bring; a child that would bring less than its cuts say tells the cut that says so. As cuts hold for all rates, they
+    are asked for less and less often.
+
+    Where plans cannot wait for answers, nobody asks: a parent plans by the cuts that it knows, and a child that gets
+    what would bring less than they say tells the cut that says so.
+
+    A node plans by what arrives, so that none is ever overloaded, whatever the cuts that others go by, unless nodes
+    trust each other. A cut is kept as the prices that it is made of, and these still make one when numbers change: only
+    what changed is told again.
+
+    Source: FIT, sections 4 and 6, with cuts in place of tables, as in Benders, Partitioning procedures for solving
+    mixed-variables programming problems (1962), nested.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        transport: Transport | None = None,
+        seed: int = 0,
+        most_cuts: int = MOST_CUTS,
+        asks: bool = True,
+        trusting: bool = False,
+    ) -> None:
+        """All groups, with everything still to be told.
+
+        Args:
+            program: Of any network.
+            transport: What messages meet; None, nothing.
+            seed: Of delays and losses.
+            most_cuts: That a group may have.
+            asks: Whether a plan waits until all have answered, however long messages take.
+            trusting: Whether groups let in whatever others send.
+        """
+        self._exchange, self._most_cuts = Exchange(transport or Transport(), np.random.default_rng(seed)), most_cuts
+        self._asks, self._trusting = asks, trusting
+        self._recipes: dict[int, list[Recipe]] = {}
+        self._masters: dict[int, Master] = {}
+        self.asked = 0
+        """How often a group was asked what rates would bring."""
+        self._place(program)
+        for name in self._groups:
+            self._recipes[name] = self._groups[name].first_recipes()
+            self._react(name)
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is nothing left to tell."""
+        return self._exchange.idle
+
+    @property
+    def stale(self) -> bool:
+        """Whether some nodes lack what others want told."""
+        return not self._exchange.up_to_date
+
+    @property
+    def now_s(self) -> float:
+        """The time on the messages' clock."""
+        return self._exchange.now
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """Each before those that it gives tuples to."""
+        return tuple(self._groups[name] for name in reversed(self._groups))
+
+    def traffic(self) -> dict[Channel, Traffic]:
+        """What was sent so far, by channel."""
+        return self._exchange.traffic()
+
+    def cuts(self, name: int) -> Floats:
+        """Those of a group as they are; a score, then what a tuple/s of each dimension adds."""
+        group = self._groups[name]
+        sheets = self._sheets(name)
+        return np.array([group.cut(recipe, sheets) for recipe in self._recipes[name]])
+
+    def settle(self, until_s: float = np.inf) -> None:
+        """Let messages go until nothing is left to tell, or until a time."""
+        self._exchange.run(until_s, self._react)
+        if until_s < np.inf:
+            self._exchange.wait(until_s)
+
+    def change(self, program: Program) -> None:
+        """Other costs, selectivities, capacities, or operators on other nodes; groups tell each other what follows.
+
+        Args:
+            program: Of a network with the same inputs, operators and outputs.
+
+        Raises:
+            UsageError: arcs are others.
+        """
+        if program.wiring.arcs != self.program.wiring.arcs:
+            raise UsageError("cuts can follow a change of numbers or of places; for other operators make new ones")
+        before, parents = self._groups, self._parent
+        self._place(program)
+        told = {self._channel(name) for name in self._parent}
+        for channel in self._exchange.channels():
+            if channel not in told:
+                self._exchange.close(channel)
+        recipes, self._masters = self._recipes, {}
+        self._recipes = {}
+        for name, group in self._groups.items():
+            alike = name in before and before[name].shape() == group.shape()
+            stays = alike and not group.alone
+            self._recipes[name] = recipes[name] if stays else group.first_recipes()
+            told_there = parents.get(name) == self._parent.get(name)
+            if not (alike and told_there and before[name].facts() == group.facts()):
+                self._react(name)
+
+    def plan(self, rates: Floats) -> Plans:
+        """The best plans, groups asking each other until they agree; nothing is dropped where all fits.
+
+        Where nobody asks, plans by the cuts that are known, and what follows is told.
+        """
+        return self._plan(rates, asks=self._asks, tells=not self._asks)
+
+    def plan_unasked(self, rates: Floats) -> Plans:
+        """Plans by the cuts that have been told so far, however old."""
+        return self._plan(rates, asks=False, tells=False)
+
+    def _plan(self, rates: Floats, asks: bool, tells: bool) -> Plans:
+        program, wiring = self.program, self.program.wiring
+        keeps = np.ones((len(rates), len(wiring.arcs)))
+        ids = np.full((len(rates), len(self._groups)), UNSHED, np.int64)
+        over = np.flatnonzero(~program.feasible(rates))
+        for at, group in enumerate(self.groups):
+            flows = wiring.flows(rates, keeps)
+            for point in over:
+                arriving = flows[point, group.entering]
+                if asks and group.name not in self._parent:
+                    values = self._agreed(group, arriving, rates[point])[1]
+                else:
+                    score, values = self._solved(group, arriving, rates[point])
+                    if tells:
+                        self._tell_less(group, arriving, rates[point], score)
+                shares = group.shares(arriving, values)
+                if self._trusting:
+                    shares[wiring.source[group.drop_arcs[: len(group.entering)]] >= program.inputs] = 1.0
+                keeps[point, group.drop_arcs] *= shares
+                if (shares < 1).any():
+                    ids[point, at] = MADE
+        return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
+
+    def _agreed(self, group: Group, arriving: Floats, rates: Floats) -> tuple[float, Floats]:
+        """A group's best score and variables once no child has another cut to tell about what it would get."""
+        while True:
+            score, values = self._solved(group, arriving, rates)
+            told = [self._tells_more(child, group, values, rates) for child in group.children]
+            if not any(told):
+                return score, values
+
+    def _tells_more(self, name: int, parent: Group, values: Floats, rates: Floats) -> bool:
+        """Ask a child what its part of a parent's variables would bring; whether it has told a cut that says less."""
+        child = self._groups[name]
+        if child.alone:
+            return False
+        self.asked += 1
+        columns = len(parent.drop_arcs)
+        flows = parent.flow @ values[:columns]
+        wiring = self.program.wiring
+        from_input = wiring.source[child.entering] < wiring.inputs
+        arriving = np.where(
+            from_input,
+            rates[np.where(from_input, wiring.source[child.entering], 0)],
+            np.maximum(flows[child.entering], 0.0),
+        )
+        said = values[columns + parent.children.index(name)]
+        score, _ = self._agreed(child, arriving, rates)
+        if score >= said * (1 - _FAR) or len(self._recipes[name]) >= self._most_cuts:
+            return False
+        recipe = self._master(name).recipe()
+        cut = child.cut(recipe, self._sheets(name))
+        passing = rates[wiring.source[child.passing]]
+        would = float(cut[0] + cut[1:] @ np.concatenate((arriving, passing)))
+        if would >= said * (1 - _FAR):
+            return False  # the solver's rounding
+        self._recipes[name].append(recipe)
+        self._react(name)
+        self.settle()
+        return True
+
+    def _tell_less(self, group: Group, arriving: Floats, rates: Floats, score: float) -> None:
+        """Let a group whose cuts say more than what arrives brings tell the cut that says so, whenever that arrives."""
+        name = group.name
+        if name not in self._parent or group.alone or len(self._recipes[name]) >= self._most_cuts:
+            return
+        point = np.concatenate((arriving, rates[self.program.wiring.source[group.passing]]))
+        cuts = self.cuts(name)
+        if score >= float((cuts[:, 0] + cuts[:, 1:] @ point).min()) * (1 - _FAR):
+            return
+        recipe = self._master(name).recipe()
+        cut = group.cut(recipe, self._sheets(name))
+        if float(cut[0] + cut[1:] @ point) < float((cuts[:, 0] + cuts[:, 1:] @ point).min()) * (1 - _FAR):
+            self._recipes[name].append(recipe)
+            self._react(name)
+
+    def _solved(self, group: Group, arriving: Floats, rates: Floats) -> tuple[float, Floats]:
+        passing = rates[self.program.wiring.source[group.passing]]
+        return self._master(group.name).solve(arriving, passing)
+
+    def _master(self, name: int) -> Master:
+        if name not in self._masters:
+            self._masters[name] = Master(self._groups[name], self.program.wiring.worth, self._sheets(name))
+        return self._masters[name]
+
+    def _place(self, program: Program) -> None:
+        self.program = program
+        self._groups: dict[int, Group] = {}
+        for nodes in reversed(clusters(program.wiring)):
+            group = Group(program, nodes, tuple(self._groups.values()))
+            self._groups[group.name] = group
+        self._parent = {child: name for name, group in self._groups.items() for child in group.children}
+
+    def _channel(self, name: int) -> Channel:
+        return Channel(name, self._parent[name], Topic.CUTS)
+
+    def _sheets(self, name: int) -> dict[int, Sheet]:
+        """The cuts of children as they were told; what has told nothing is taken to give a tuple for each."""
+        sheets = {}
+        for child in self._groups[name].children:
+            arcs = self._groups[child].dimensions
+            heard = self._exchange.heard(self._channel(child))
+            if heard is None or not np.array_equal(heard.arcs, arcs) or not len(heard.rows):
+                heard = Sheet(arcs, np.concatenate((np.zeros((1, 1)), np.ones((1, len(arcs)))), axis=1))
+            sheets[child] = heard
+        return sheets
+
+    def _react(self, name: int) -> None:
+        """Make and tell anew what follows from what a group knows now."""
+        self._masters.pop(name, None)
+        if name in self._parent:
+            self._exchange.tell(self._channel(name), Sheet(self._groups[name].dimensions, self.cuts(name)))

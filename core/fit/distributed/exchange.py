@@ -1,0 +1,249 @@
+"""Messages between nodes that take time and get lost: each is sent again until it is acknowledged."""
+
+import heapq
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
+
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, Delta, Sheet, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """What messages meet on their way.
+
+    Attributes:
+        delay_s: The least time that a message takes, from 0 up.
+        jitter_s: What is added to it at most, evenly spread, so that messages overtake each other.
+        loss: Share of messages that do not arrive, in [0, 1).
+        resend_s: What is not acknowledged by then is sent again.
+    """
+
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    loss: float = 0.0
+    resend_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.delay_s < np.inf and 0 <= self.jitter_s < np.inf and 0 < self.resend_s < np.inf):
+            raise UsageError("messages take a time from 0 up and are sent again after a time above 0")
+        if not 0 <= self.loss < 1:
+            raise UsageError(f"a share of {self.loss:g} of all messages is lost; give one from 0 to below 1")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Channel:
+    """From whom to whom about what."""
+
+    sender: int
+    receiver: int
+    topic: Topic
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What was sent.
+
+    Attributes:
+        messages: With rows, those sent again included.
+        again: Of them, those sent again.
+        lost: Messages and acknowledgements that did not arrive.
+        rows: Sent, each time that they were.
+        erased: Rows whose erasure was sent.
+        size: Bytes, acknowledgements included.
+    """
+
+    messages: int = 0
+    again: int = 0
+    lost: int = 0
+    rows: int = 0
+    erased: int = 0
+    size: int = 0
+
+    def __add__(self, other: "Traffic") -> "Traffic":
+        """Both together."""
+        return Traffic(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Message:
+    channel: Channel
+    opened: int
+    version: int
+    delta: Delta
+
+
+@dataclass(frozen=True, slots=True)
+class _Acknowledged:
+    channel: Channel
+    opened: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Overdue:
+    channel: Channel
+    opened: int
+    version: int
+
+
+@dataclass(slots=True)
+class _Ends:
+    """Both ends of a channel: what the sender wants told, what is on its way, what has arrived."""
+
+    opened: int
+    wanted: Sheet | None = None
+    sent: Sheet | None = None
+    sent_version: int = 0
+    known: Sheet | None = None
+    known_version: int = 0
+    heard: Sheet | None = None
+    heard_version: int = 0
+    traffic: Traffic = field(default_factory=Traffic)
+
+
+class Exchange:
+    """All channels.
+
+    A channel has one message on its way at a time: what changed since the last that was acknowledged. Versions tell
+    the receiver which it has already. So every channel ends with the sheet that its sender last wanted told, whatever
+    is lost, late, doubled or overtaken, and nothing is sent twice but for losses.
+    """
+
+    def __init__(self, transport: Transport, random: np.random.Generator) -> None:
+        self.now = 0.0
+        self._transport, self._random = transport, random
+        self._ends: dict[Channel, _Ends] = {}
+        self._closed: dict[Channel, Traffic] = {}
+        self._events: list[tuple[float, int, _Message | _Acknowledged | _Overdue]] = []
+        self._number = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that is to be told has arrived, and the senders know."""
+        return all(ends.sent is None for ends in self._ends.values())
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether all receivers have heard what their senders last wanted told."""
+        return all(
+            ends.sent is None or (ends.heard is not None and ends.wanted is not None and ends.wanted.same(ends.heard))
+            for ends in self._ends.values()
+        )
+
+    def traffic(self) -> dict[Channel, Traffic]:
+        """What was sent so far, by channel."""
+        known = sorted({*self._closed, *self._ends})
+        return {channel: self._closed.get(channel, Traffic()) + self._now(channel) for channel in known}
+
+    def tell(self, channel: Channel, sheet: Sheet) -> None:
+        """Let the receiver know this, if it does not."""
+        self._number += 1
+        ends = self._ends.setdefault(channel, _Ends(self._number))
+        ends.wanted = sheet
+        if ends.sent is None:
+            self._send(channel, ends)
+
+    def told(self, channel: Channel) -> Sheet | None:
+        """What the receiver knows, or will once it has all that is on its way."""
+        ends = self._ends.get(channel)
+        return None if ends is None else ends.sent or ends.known
+
+    def heard(self, channel: Channel) -> Sheet | None:
+        """What has arrived."""
+        ends = self._ends.get(channel)
+        return None if ends is None else ends.heard
+
+    def assume(self, channel: Channel, sheet: Sheet) -> None:
+        """Let this have been told and heard before, at no cost now."""
+        self._number += 1
+        self._ends[channel] = _Ends(self._number, sheet, None, 1, sheet, 1, sheet, 1)
+
+    def assume_sent(self, traffic: Mapping[Channel, Traffic]) -> None:
+        """Count what was sent before."""
+        self._closed |= traffic
+
+    def close(self, channel: Channel) -> None:
+        """Forget a channel but for its traffic; what is on its way is not looked at."""
+        self._closed[channel] = self._closed.get(channel, Traffic()) + self._now(channel)
+        self._ends.pop(channel, None)
+
+    def channels(self) -> list[Channel]:
+        """All that are open."""
+        return sorted(self._ends)
+
+    def wait(self, until_s: float) -> None:
+        """Nothing more happens before a time."""
+        self.now = max(self.now, until_s)
+
+    def next_s(self) -> float:
+        """When something happens next; inf if nothing will."""
+        return self._events[0][0] if self._events and not self.idle else np.inf
+
+    def run(self, until_s: float, hear: Callable[[int], None]) -> None:
+        """Let messages go until nothing is left to tell, or until a time; a node that hears something new reacts."""
+        while self.next_s() < np.inf and self.next_s() <= until_s:
+            channel = self.step()
+            if channel is not None:
+                hear(channel.receiver)
+
+    def step(self) -> Channel | None:
+        """What happens next; if something new arrives, its channel."""
+        time, _, event = heapq.heappop(self._events)
+        self.now = max(self.now, time)
+        ends = self._ends.get(event.channel)
+        if ends is None or ends.opened != event.opened:
+            return None
+        match event:
+            case _Message():
+                return self._arrive(event, ends)
+            case _Acknowledged() if ends.sent is not None and event.version == ends.sent_version:
+                ends.known, ends.known_version, ends.sent = ends.sent, ends.sent_version, None
+                self._send(event.channel, ends)
+            case _Overdue() if ends.sent is not None and event.version == ends.sent_version:
+                ends.traffic.again += 1
+                self._transmit(event.channel, ends)
+            case _:
+                pass
+        return None
+
+    def _now(self, channel: Channel) -> Traffic:
+        return self._ends[channel].traffic if channel in self._ends else Traffic()
+
+    def _arrive(self, message: _Message, ends: _Ends) -> Channel | None:
+        new = message.version > ends.heard_version
+        if new:
+            ends.heard, ends.heard_version = message.delta.applied(ends.heard), message.version
+        ends.traffic.size += ACKNOWLEDGED_BYTES
+        self._on_its_way(_Acknowledged(message.channel, ends.opened, ends.heard_version), ends)
+        return message.channel if new else None
+
+    def _send(self, channel: Channel, ends: _Ends) -> None:
+        if ends.wanted is None or (ends.known is not None and ends.wanted.same(ends.known)):
+            return
+        ends.sent, ends.sent_version = ends.wanted, ends.known_version + 1
+        self._transmit(channel, ends)
+
+    def _transmit(self, channel: Channel, ends: _Ends) -> None:
+        assert ends.sent is not None
+        delta = Delta.between(ends.known, ends.sent)
+        ends.traffic.messages += 1
+        ends.traffic.rows += len(delta.rows)
+        ends.traffic.erased += len(delta.erased)
+        ends.traffic.size += delta.size(channel.topic)
+        self._on_its_way(_Message(channel, ends.opened, ends.sent_version, delta), ends)
+        self._at(self.now + self._transport.resend_s, _Overdue(channel, ends.opened, ends.sent_version))
+
+    def _on_its_way(self, event: _Message | _Acknowledged, ends: _Ends) -> None:
+        way = self._transport
+        if way.loss and self._random.random() < way.loss:
+            ends.traffic.lost += 1
+            return
+        late = way.jitter_s * self._random.random() if way.jitter_s else 0.0
+        self._at(self.now + way.delay_s + late, event)
+
+    def _at(self, time: float, event: _Message | _Acknowledged | _Overdue) -> None:
+        self._number += 1
+        heapq.heappush(self._events, (time, self._number, event))

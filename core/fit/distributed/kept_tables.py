@@ -1,0 +1,105 @@
+"""The tables of D-FIT's nodes, for people and to be kept apart from any replay."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple
+
+import numpy as np
+
+from adapt.core.fit.distributed.distributed import DFit, KeptTables
+from adapt.core.fit.distributed.exchange import Channel, Traffic
+from adapt.core.fit.distributed.local import busy_nodes
+from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.distributed.rows import FitRows
+from adapt.core.fit.distributed.site import Site, Topology
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.program.program import Program
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.table import Column, Kind, Table
+
+_SENT = (
+    Column("messages", Kind.COUNT, about="those sent again included"),
+    Column("again", Kind.COUNT, "messages", "as no word came back"),
+    Column("lost", Kind.COUNT, "messages", "words back included"),
+    Column("rows", Kind.COUNT),
+    Column("erased", Kind.COUNT, "rows", "told to be void"),
+    Column("size", Kind.BYTES, "bytes"),
+)
+
+
+def shown_nodes(nodes: DFit) -> Iterator[Table]:
+    """The table of each node with ids, conditions, scores and shares kept; then what they told each other."""
+    wiring, kept = nodes.program.wiring, nodes.kept()
+    names = [node.name for node in wiring.network.nodes]
+    for node, rows in kept.tables.items():
+        splits, keeps = nodes.shares(node)
+        columns = [
+            Column("plan", Kind.COUNT, about="its id"),
+            *(Column(f"{wiring.arcs[arc].name} from", Kind.NUMBER, "tuples/s") for arc in rows.dimensions),
+            Column("score", Kind.NUMBER, "tuples/s", "weighted output rate of all behind"),
+            *(Column(f"keep {wiring.arcs[arc].name}", Kind.SHARE) for arc in nodes.program.drop_arcs[splits]),
+        ]
+        cells = np.column_stack((rows.rates, rows.scores, keeps)).tolist()
+        lines = ((number, *line) for number, line in enumerate(cells, 1))
+        yield Table.of(f"Drop plans of d-fit, node {names[node]}", columns, lines)
+    columns = [Column("sender"), Column("receiver"), Column("about"), *_SENT]
+    said = ((names[way.sender], names[way.receiver], way.topic.value, *astuple(sent)) for way, sent in _sent(kept))
+    yield Table.of("What nodes of d-fit told each other", columns, said)
+
+
+def stored_nodes(nodes: DFit) -> dict[str, Table]:
+    """All that nodes have made and told, from which `kept_nodes` makes it again, bit for bit; but for its epsilon."""
+    kept = nodes.kept()
+    columns = (Column("sender", Kind.COUNT), Column("receiver", Kind.COUNT), Column("topic"), *_SENT)
+    said = ((way.sender, way.receiver, way.topic.value, *astuple(sent)) for way, sent in _sent(kept))
+    tables = {"messages": Table.of("Messages", columns, said)}
+    arcs = nodes.program.wiring.arcs
+    for node, rows in kept.tables.items():
+        splits, _ = nodes.shares(node)
+        rates = [f"{arcs[arc].name} from" for arc in rows.dimensions]
+        flows = [f"flow {arcs[arc].name}" for arc in nodes.program.drop_arcs[splits]]
+        cells = np.column_stack((rows.rates, rows.scores, rows.flows[:, splits]))
+        tables[f"node-{node}"] = _numbers([*rates, "score", *flows], cells)
+        tables[f"node-{node}-conditions"] = _numbers(rates, kept.conditions[node])
+    return tables
+
+
+def kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) -> KeptTables:
+    """What `stored_nodes` told of.
+
+    Raises:
+        KeyError, ValueError: the tables are not those of this network.
+    """
+    sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
+    topology = Topology.of(sites, program.wiring)
+    rows = {
+        node: _rows(program, topology.dimensions[node], site.split_variables()[1], tables[f"node-{node}"])
+        for node, site in sites.items()
+    }
+    conditions = {node: _cells(tables[f"node-{node}-conditions"]) for node in sites}
+    traffic = {
+        Channel(int(sender), int(receiver), Topic(topic)): Traffic(*map(int, sent))
+        for sender, receiver, topic, *sent in (map(str, row) for row in tables["messages"].rows)
+    }
+    return KeptTables(epsilon, rows, conditions, traffic)
+
+
+def _rows(program: Program, dimensions: Indices, splits: Indices, stored: Table) -> FitRows:
+    cells = _cells(stored)
+    if cells.shape[1] != len(dimensions) + 1 + len(splits):
+        raise ValueError(f"table {stored.title!r} has {cells.shape[1]} columns")
+    rates, scores, own = np.split(cells, [len(dimensions), len(dimensions) + 1], axis=1)
+    flows = np.zeros((len(cells), len(program.drop_arcs)))
+    flows[:, splits] = own
+    return FitRows(dimensions, rates.copy(), scores[:, 0].copy(), flows)
+
+
+def _sent(kept: KeptTables) -> list[tuple[Channel, Traffic]]:
+    return sorted(kept.traffic.items(), key=lambda told: told[0])
+
+
+def _numbers(names: list[str], cells: Floats) -> Table:
+    return Table.of("Drop plans", [Column(name, Kind.NUMBER) for name in names], cells.tolist())
+
+
+def _cells(stored: Table) -> Floats:
+    return np.array(stored.rows, np.float64).reshape(len(stored.rows), len(stored.columns))

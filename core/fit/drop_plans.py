@@ -1,0 +1,223 @@
+"""Drop plans made in advance, kept apart from any replay: the tables of planners, and what these were made for."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from adapt.core.errors import BadInput
+from adapt.core.fit.distributed.distributed import DFit
+from adapt.core.fit.distributed.kept_tables import kept_nodes, shown_nodes, stored_nodes
+from adapt.core.fit.distributed.point_tree import PointTree
+from adapt.core.fit.network.names import DropPlanner, Grid
+from adapt.core.fit.network.network import Network
+from adapt.core.fit.planners.fragments import Apart, Fragment
+from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
+from adapt.core.fit.planners.planner import MadeAhead, Planner
+from adapt.core.fit.planners.region_tree import RegionTree
+from adapt.core.fit.program.program import Program
+from adapt.core.fit.registry import PlannerOptions, d_fit, planner_of
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.table import Column, Kind, Table
+
+MADE_AHEAD = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
+"""The planners whose plans stand in tables: at one place, or with d-fit one at every node."""
+
+_OF_A_REPLAY = {"stream", "rate", "scale"}
+"""Fields of inputs that say what comes, not what the network can do with it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DropPlans:
+    """Tables of plans for one network.
+
+    Attributes:
+        network: What they are for.
+        headroom: Part of every capacity that they leave free.
+        epsilon: What they may lose of the best score.
+        grid: Of feasible input tables.
+        most_rates: The highest rates that they are for, tuples/s, shape (inputs,).
+        planners: Each with its tables, by name.
+    """
+
+    network: Network
+    headroom: float
+    epsilon: float
+    grid: Grid
+    most_rates: Floats
+    planners: Mapping[DropPlanner, Apart]
+
+    @classmethod
+    def made(cls, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> "DropPlans":
+        """Make the tables of those of some planners that have them.
+
+        Raises:
+            UsageError: an option that a planner needs is not given, or it cannot take this network.
+        """
+        planners = {name: planner_of(name, network, options) for name in names if name in MADE_AHEAD}
+        for apart in planners.values():
+            for nodes in apart.planners:
+                if isinstance(nodes, DFit):
+                    nodes.settle()
+        return cls(network, options.headroom, options.epsilon, options.grid, options.box, planners)
+
+    def check(self, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> None:
+        """Whether these are the plans that would be made now, but for the rates.
+
+        Raises:
+            BadInput: they are for another network or made otherwise, or those of a planner are missing.
+        """
+        found = next(differences(self.network, network), None)
+        if found is not None:
+            raise BadInput(f"was made for another network: {found}")
+        for what in ("headroom", "epsilon", "grid"):
+            then, now = getattr(self, what), getattr(options, what)
+            if then != now:
+                raise BadInput(f"was made with {what} {then}, not {now}")
+        for name in names:
+            if name in MADE_AHEAD and name not in self.planners:
+                raise BadInput(f"has no plans of {name}, but of {', '.join(self.planners)}")
+
+    def beyond(self, rates: Floats) -> list[str]:
+        """A sentence for each input that comes at higher rates than the plans are for; shape (ticks, inputs)."""
+        highest = rates.max(axis=0, initial=0.0)
+        return [
+            f"input {entering.name!r} comes at up to {most:,.6g} tuples/s, but the plans are for {planned:,.6g} at"
+            " most; above that they may lose more than epsilon"
+            for entering, most, planned in zip(self.network.inputs, highest, self.most_rates, strict=True)
+            if most > planned * (1 + 1e-9)
+        ]
+
+    def shown(self) -> tuple[Table, ...]:
+        """Every table for people: ids, conditions, scores, shares kept."""
+        return tuple(
+            table
+            for name, apart in self.planners.items()
+            for planner in apart.planners
+            for table in (shown_nodes(planner) if isinstance(planner, DFit) else _shown_plans(name, planner))
+        )
+
+    def tables(self) -> dict[str, Table]:
+        """Everything as tables by name, from which `from_tables` makes it again, bit for bit."""
+        tables: dict[str, Table] = {}
+        for name, apart in self.planners.items():
+            for at, planner in enumerate(apart.planners):
+                place = f"{name}-{at}-"
+                stored = stored_nodes(planner) if isinstance(planner, DFit) else _stored_plans(planner)
+                assert isinstance(planner, MadeAhead)
+                stored["made"] = Table.of("Made", (Column("epsilon", Kind.NUMBER),), ((planner.epsilon,),))
+                tables |= {f"{place}{part}": table for part, table in stored.items()}
+        return tables
+
+
+def from_tables(
+    network: Network,
+    options: PlannerOptions,
+    names: Sequence[DropPlanner],
+    tables: Mapping[str, Table],
+) -> DropPlans:
+    """What `DropPlans.tables` told of.
+
+    Args:
+        network: Theirs.
+        options: Headroom, epsilon, grid and highest rates that they were made with; and how nodes of d-fit are to go
+            on telling each other.
+        names: Their planners.
+        tables: By name.
+
+    Raises:
+        KeyError, ValueError: the tables are not those of this network.
+    """
+    planners = {name: Apart(network, _reader(name, network, options, tables)) for name in names}
+    return DropPlans(network, options.headroom, options.epsilon, options.grid, options.box, planners)
+
+
+def differences(there: Network, here: Network) -> Iterator[str]:
+    """What two networks differ in, element by element; what comes in does not count."""
+    for kind in ("nodes", "inputs", "operators", "outputs", "links"):
+        one, other = ({each.name: each for each in getattr(network, kind)} for network in (there, here))
+        for name in sorted(one.keys() ^ other.keys()):
+            yield f"{kind[:-1]} {name!r} is in {'its' if name in one else 'the given'} network only"
+        for name in [name for name in one if name in other]:
+            for field in fields(one[name]):
+                then, now = getattr(one[name], field.name), getattr(other[name], field.name)
+                if then != now and field.name not in _OF_A_REPLAY:
+                    yield f"{kind[:-1]} {name!r} had {field.name} {_told(then)} there and has {_told(now)} here"
+        if list(one) != list(other):
+            yield f"its {kind} stand in another order"
+
+
+def _told(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shown_plans(name: DropPlanner, planner: Planner) -> Iterator[Table]:
+    assert isinstance(planner, TablePlanner)
+    for table, _ in planner.parts:
+        yield replace(table.table(planner.program), title=f"Drop plans of {name}")
+
+
+def _stored_plans(planner: Planner) -> dict[str, Table]:
+    assert isinstance(planner, TablePlanner)
+    tables = {}
+    for part, (table, finder) in enumerate(planner.parts):
+        tables[f"{part}"] = _stored(table, planner.program)
+        if isinstance(finder, RegionTree):
+            tables[f"{part}-regions"] = _regions(finder)
+    return tables
+
+
+def _stored(table: PlanTable, program: Program) -> Table:
+    inputs = [entering.name for entering in program.wiring.network.inputs]
+    arcs = [program.wiring.arcs[arc].name for arc in program.drop_arcs]
+    columns = [
+        *(Column(f"{name} from", Kind.NUMBER, "tuples/s") for name in inputs),
+        *(Column(f"{name} to", Kind.NUMBER, "tuples/s") for name in inputs),
+        Column("score", Kind.NUMBER, "tuples/s"),
+        Column("error", Kind.NUMBER),
+        *(Column(f"flow {name}", Kind.NUMBER, "tuples/s") for name in arcs),
+    ]
+    cells = np.column_stack((table.low, table.high, table.scores, table.errors, table.flows))
+    return Table.of("Drop plans", columns, cells.tolist())
+
+
+def _regions(tree: RegionTree) -> Table:
+    columns = (Column("child", Kind.COUNT), Column("plan", Kind.COUNT))
+    return Table.of("Regions", columns, zip(tree.child.tolist(), tree.plan.tolist(), strict=True))
+
+
+def _reader(
+    name: DropPlanner, network: Network, options: PlannerOptions, tables: Mapping[str, Table]
+) -> Callable[[Fragment], Planner]:
+    """Makes the planner of each fragment, asked for in their order."""
+    numbers = iter(range(len(network.inputs)))
+
+    def read(fragment: Fragment) -> Planner:
+        place = f"{name}-{next(numbers)}-"
+        program, box = Program.of(fragment.network, options.headroom), options.of(fragment).box
+        epsilon = float(tables[f"{place}made"].rows[0][0] or 0.0)
+        if name is DropPlanner.D_FIT:
+            mine = {at.removeprefix(place): table for at, table in tables.items() if at.startswith(place)}
+            return d_fit(program, options.of(fragment), kept_nodes(program, epsilon, mine))
+        parts: list[tuple[PlanTable, Finder]] = []
+        while f"{place}{len(parts)}" in tables:
+            stored = tables[f"{place}{len(parts)}"]
+            table = _read(stored, program)
+            regions = tables.get(f"{place}{len(parts)}-regions")
+            if regions is None:
+                parts.append((table, PointTree.of(table.low, table.scores, prune=True)))
+            else:
+                child, plan = (np.array(regions.values(column), np.int64) for column in ("child", "plan"))
+                parts.append((table, RegionTree(box, np.flatnonzero(box > 0), child, plan)))
+        return TablePlanner(program, tuple(parts), epsilon)
+
+    return read
+
+
+def _read(stored: Table, program: Program) -> PlanTable:
+    cells = np.array(stored.rows, np.float64).reshape(len(stored.rows), len(stored.columns))
+    inputs = program.inputs
+    if cells.shape[1] != 2 * inputs + 2 + len(program.drop_arcs):
+        raise ValueError(f"table {stored.title!r} has {cells.shape[1]} columns")
+    low, high, scores, errors, flows = np.split(cells, [inputs, 2 * inputs, 2 * inputs + 1, 2 * inputs + 2], axis=1)
+    return PlanTable(low.copy(), high.copy(), scores[:, 0].copy(), errors[:, 0].copy(), flows.copy())

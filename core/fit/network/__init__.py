@@ -1,0 +1,1 @@
+"""Query networks: operators, nodes, links, and their arrays."""

@@ -1,0 +1,171 @@
+"""A network as arrays over its arcs: what arrives where for given rates and drops, what it loads, what it is worth."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.fit.network.network import Network
+from adapt.core.partitioning.measures.resources import Floats
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """A way from a source to one of its consumers.
+
+    Attributes:
+        source: An input or operator.
+        target: An operator, or an output if `port` is -1.
+        port: Which of the operator's inputs it is.
+    """
+
+    source: str
+    target: str
+    port: int
+
+    @property
+    def name(self) -> str:
+        """Unique in a network."""
+        return f"{self.source} -> {self.target}" + (f".{self.port}" if self.port > 0 else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wiring:
+    """A network's arcs, sources before what depends on them: those of input 0, ..., then those of each operator.
+
+    The resources that an arc uses are the CPU of the node that its target is on, and the links it goes over.
+
+    Attributes:
+        network: What it is the wiring of.
+        arcs: Its arcs, E of them.
+        source: Of each arc, its number among `network.sources`, inputs first; shape (arcs,).
+        target: Of each arc, the operator's number among `network.sources`; -1 at an output. Shape (arcs,).
+        gain: Tuples that the target gives for one that arrives; 0 at an output. Shape (arcs,).
+        worth: Weight of a tuple that arrives, not 0 at outputs only; shape (arcs,).
+        resources: Names of nodes, then of links.
+        use: Of each resource by a tuple on each arc, CPU seconds or bytes; shape (resources, arcs).
+        limits: What there is of each resource a second; shape (resources,).
+    """
+
+    network: Network
+    arcs: tuple[Arc, ...]
+    source: Indices
+    target: Indices
+    gain: Floats
+    worth: Floats
+    resources: tuple[str, ...]
+    use: Floats
+    limits: Floats
+
+    @classmethod
+    def of(cls, network: Network) -> "Wiring":
+        """The wiring of a network."""
+        sources = network.sources
+        number = {source.name: at for at, source in enumerate(sources)}
+        arcs = sorted(_arcs(network), key=lambda arc: number[arc.source])
+        operators = {operator.name: operator for operator in network.operators}
+        weights = {output.name: output.weight for output in network.outputs}
+        inner = [operators[arc.target] if arc.port >= 0 else None for arc in arcs]
+        nodes = {node.name: at for at, node in enumerate(network.nodes)}
+        use = np.zeros((len(nodes) + len(network.links), len(arcs)))
+        for at, (arc, operator) in enumerate(zip(arcs, inner, strict=True)):
+            if operator is None:
+                continue
+            use[nodes[operator.node], at] = operator.cost
+            source = sources[number[arc.source]]
+            for row, link in enumerate(network.links, len(nodes)):
+                if (network.node_of(source), operator.node) == (link.source, link.target):
+                    use[row, at] = source.out_bytes or 0.0
+        return cls(
+            network=network,
+            arcs=tuple(arcs),
+            source=np.array([number[arc.source] for arc in arcs], dtype=np.int64),
+            target=np.array([number[operator.name] if operator else -1 for operator in inner], dtype=np.int64),
+            gain=np.array(
+                [operator.gain(arc.port) if operator else 0.0 for arc, operator in zip(arcs, inner, strict=True)]
+            ),
+            worth=np.array([weights[arc.target] if arc.port < 0 else 0.0 for arc in arcs]),
+            resources=(*nodes, *(f"link {link.name}" for link in network.links)),
+            use=use,
+            limits=np.array([*(n.capacity for n in network.nodes), *(link.bytes_per_s for link in network.links)]),
+        )
+
+    @property
+    def inputs(self) -> int:
+        """D."""
+        return len(self.network.inputs)
+
+    def arcs_of(self, source: int) -> slice:
+        """The arcs that leave a source."""
+        return slice(*np.searchsorted(self.source, [source, source + 1]))
+
+    def flows(self, rates: Floats, keeps: Floats) -> Floats:
+        """Tuples/s that are kept on each arc.
+
+        Args:
+            rates: Offered by each input, shape (points, inputs).
+            keeps: Share kept on each arc of what is offered there, in [0, 1]; shape (points, arcs) or (1, arcs).
+
+        Returns:
+            Shape (points, arcs).
+        """
+        kept = np.empty((len(rates), len(self.arcs)))
+        _flow(
+            np.ascontiguousarray(rates, np.float64),
+            np.ascontiguousarray(keeps, np.float64),
+            self.source,
+            self.target,
+            self.gain,
+            np.empty(len(self.network.sources)),
+            kept,
+        )
+        return kept
+
+    def unshed(self, rates: Floats) -> Floats:
+        """What would flow on each arc if nothing were dropped, shape (points, arcs)."""
+        return self.flows(rates, np.ones((1, len(self.arcs))))
+
+    def given(self, rates: Floats, flows: Floats) -> Floats:
+        """What each source gives where these flows are kept, shape (points, sources)."""
+        inner = np.zeros((len(self.arcs), len(self.network.sources)))
+        inside = self.target >= 0
+        inner[inside, self.target[inside]] = self.gain[inside]
+        sources = flows @ inner
+        sources[:, : self.inputs] = rates
+        return sources
+
+    def uses(self, flows: Floats) -> Floats:
+        """Of each resource by flows, as parts of its limit; shape (points, resources)."""
+        return flows @ (self.use / self.limits[:, None]).T
+
+    def scores(self, flows: Floats) -> Floats:
+        """What flows are worth at the outputs, weighted tuples/s; shape (points,)."""
+        return flows @ self.worth
+
+
+def _arcs(network: Network) -> Iterable[Arc]:
+    for operator in network.operators:
+        for port, source in enumerate(operator.inputs):
+            yield Arc(source, operator.name, port)
+    for output in network.outputs:
+        yield Arc(output.source, output.name, -1)
+
+
+@compiled
+def _flow(
+    rates: Floats, keeps: Floats, source: Indices, target: Indices, gain: Floats, given: Floats, kept: Floats
+) -> None:
+    """What is kept on each arc of each point; `given` is room for what sources give."""
+    for point in range(len(rates)):
+        given[:] = 0.0
+        for entering in range(rates.shape[1]):
+            given[entering] = rates[point, entering]
+        share = point if len(keeps) > 1 else 0
+        for arc in range(len(source)):
+            kept[point, arc] = given[source[arc]] * keeps[share, arc]
+            if target[arc] >= 0:
+                given[target[arc]] += gain[arc] * kept[point, arc]

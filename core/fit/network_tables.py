@@ -1,0 +1,177 @@
+"""A query network as tables: its elements in the order in which tuples go, and how loaded its nodes are."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.fit.network.names import DropPlanner
+from adapt.core.fit.network.network import Input, Network, Operator, Output
+from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.registry import planner_of
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.table import Cell, Column, Kind, Table
+
+_BLANK = "\u00a0"
+"""A space that neither a page nor a terminal folds away."""
+
+ELEMENT_COLUMNS = (
+    Column("element", about="below and to the right of what it reads; … where that stands further up"),
+    Column("kind"),
+    Column("node"),
+    Column("cost", Kind.SECONDS, "s", "CPU for an arriving tuple"),
+    Column("selectivity", Kind.NUMBER, about="tuples given for each that arrives; of a join, for each pair"),
+    Column("weight", Kind.NUMBER, about="what a tuple is worth at an output"),
+    Column("arriving", Kind.NUMBER, "tuples/s", "where nothing is dropped"),
+    Column("load", Kind.SHARE, about="of its node"),
+)
+
+NODE_COLUMNS = (
+    Column("node", about="or link"),
+    Column("capacity", Kind.NUMBER, "per s", "CPU seconds, or bytes of a link"),
+    Column("operators", Kind.COUNT),
+    Column("load", Kind.SHARE, about="where nothing is dropped"),
+    Column("load_best", Kind.SHARE, about="with the best drop plan"),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkLoad:
+    """A network at some rates.
+
+    Attributes:
+        wiring: Of the network.
+        rates: Tuples/s of each input, shape (inputs,).
+        are_given: Whether the network tells the rates; if not, all are equal, and so high that all just fits.
+        flows: On each arc where nothing is dropped, shape (arcs,).
+        loads: Then, of nodes and links, parts of what there is; shape (resources,).
+        best_loads: The same under the best drop plan.
+        score: What that gives, weighted tuples/s.
+    """
+
+    wiring: Wiring
+    rates: Floats
+    are_given: bool
+    flows: Floats
+    loads: Floats
+    best_loads: Floats
+    score: float
+
+    @classmethod
+    def of(cls, network: Network) -> "NetworkLoad":
+        """At the rates of its inputs, or at equal ones where one is not told."""
+        wiring = Wiring.of(network)
+        told = [entering.rate for entering in network.inputs]
+        are_given = None not in told
+        rates = np.array([rate if are_given and rate is not None else 1.0 for rate in told])
+        if not are_given:
+            fullest = float(wiring.uses(wiring.unshed(rates[None]))[0].max(initial=0.0))
+            rates = rates / fullest if fullest > 0 else rates
+        flows = wiring.unshed(rates[None])
+        best = planner_of(DropPlanner.EXACT, network).plan(rates[None])
+        kept = wiring.flows(rates[None], best.keeps)
+        return cls(
+            wiring, rates, are_given, flows[0], wiring.uses(flows)[0], wiring.uses(kept)[0], float(best.scores[0])
+        )
+
+    def sentences(self) -> list[str]:
+        """How loaded it is, and what comes out at best."""
+        network = self.wiring.network
+        counted = [
+            f"{len(elements):,} {kind}{'' if len(elements) == 1 else 's'}"
+            for kind, elements in (
+                ("node", network.nodes),
+                ("input", network.inputs),
+                ("operator", network.operators),
+                ("output", network.outputs),
+            )
+        ]
+        said = [f"{', '.join(counted)}."]
+        busiest = int(np.argmax(self.loads))
+        name, load = self.wiring.resources[busiest], self.loads[busiest]
+        unshed = float(self.flows @ self.wiring.worth)
+        if not self.are_given:
+            said.append(
+                f"Its inputs tell no rates; loads are those of equal rates at which all just fits,"
+                f" {_figures(self.rates[0])} tuples/s each, where {name} is full."
+                if load > 0
+                else "No operator costs anything, so that nothing ever has to be dropped."
+            )
+        elif load > 1 + 1e-9:
+            said.append(
+                f"At the rates of its inputs {name} would need {load:.1%} of what it has; the best drop plan gives"
+                f" {_figures(self.score)} of {_figures(unshed)} weighted tuples/s."
+            )
+        else:
+            said.append(f"At the rates of its inputs all fits; {name} is busiest, at {load:.1%}.")
+        return said
+
+    def elements(self) -> Table:
+        """What reads what, as a tree that goes on where something was met before."""
+        loads = self.wiring.use * self.flows
+        rows = [
+            (f"{drawn}{element.name}", *self._cells(element, loads))
+            if first
+            else (f"{drawn}{element.name} …", *[None] * (len(ELEMENT_COLUMNS) - 1))
+            for drawn, element, first in _tree(self.wiring.network)
+        ]
+        return Table.of("The network", ELEMENT_COLUMNS, rows)
+
+    def nodes(self) -> Table:
+        """One row for each node, then link."""
+        network = self.wiring.network
+        on = [operator.node for operator in network.operators]
+        numbers = [*(on.count(node.name) for node in network.nodes), *(None for _ in network.links)]
+        columns = zip(
+            self.wiring.resources,
+            map(float, self.wiring.limits),
+            numbers,
+            map(float, self.loads),
+            map(float, self.best_loads),
+            strict=True,
+        )
+        return Table.of("Load of its nodes", NODE_COLUMNS, columns)
+
+    def _cells(self, element: Input | Operator | Output, loads: Floats) -> tuple[Cell, ...]:
+        wiring = self.wiring
+        if isinstance(element, Input):
+            at = wiring.network.inputs.index(element)
+            return "input", None, None, None, None, float(self.rates[at]), None
+        port_of_output = isinstance(element, Output)
+        mine = [
+            at for at, arc in enumerate(wiring.arcs) if arc.target == element.name and (arc.port < 0) == port_of_output
+        ]
+        arriving = float(self.flows[mine].sum())
+        if isinstance(element, Output):
+            return "output", None, None, None, element.weight, arriving, None
+        node = [each.name for each in wiring.network.nodes].index(element.node)
+        load = float(loads[node, mine].sum() / wiring.limits[node])
+        return element.kind.value, element.node, element.cost, element.selectivity, None, arriving, load
+
+
+def _figures(amount: float) -> str:
+    """Four significant digits, without an exponent from 1,000 on."""
+    return f"{amount:,.0f}" if amount >= 1000 else f"{amount:.4g}"
+
+
+def _tree(network: Network) -> Iterator[tuple[str, Input | Operator | Output, bool]]:
+    """Elements under what they read, with what is drawn before them, and whether it is for the first time."""
+    readers: dict[str, list[Operator | Output]] = {source.name: [] for source in network.sources}
+    for operator in network.operators:
+        for name in dict.fromkeys(operator.inputs):
+            readers[name].append(operator)
+    for output in network.outputs:
+        readers[output.source].append(output)
+    seen: set[str] = set()
+    stack: list[tuple[str, str, Input | Operator | Output]] = [("", "", each) for each in reversed(network.inputs)]
+    while stack:
+        drawn, below, element = stack.pop()
+        first = isinstance(element, Output) or element.name not in seen
+        yield drawn, element, first
+        if isinstance(element, Output) or not first:
+            continue
+        seen.add(element.name)
+        behind = readers[element.name]
+        for at in reversed(range(len(behind))):
+            corner, bar = ("└", _BLANK) if at == len(behind) - 1 else ("├", "│")
+            stack.append((f"{below}{corner}─{_BLANK}", f"{below}{bar}{_BLANK * 2}", behind[at]))

@@ -1,0 +1,1 @@
+"""Planners at one place: solver, direct planners, what they share."""

@@ -1,0 +1,113 @@
+"""Plans made in advance, each with the rates that it is for: what a table planner looks up and what is kept of it."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.planners.planner import NO_PLAN, UNSHED, Plans
+from adapt.core.fit.program.program import Program
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.table import Column, Kind, Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanTable:
+    """Plans by id, from 1 up.
+
+    A plan is for overloaded points whose rates are at least `low` and, where it is a region's, below `high`. The flows
+    that it keeps are those of rates `low`: the inputs of other points are scaled down to it.
+
+    Attributes:
+        low: Rates, tuples/s, shape (plans, inputs).
+        high: Rates, inf where a plan has no upper end; shape (plans, inputs).
+        scores: Weighted tuples/s, shape (plans,).
+        errors: The part of the best score that a point of the region may lose at most; nan where none is known. Shape
+            (plans,).
+        flows: Kept on each drop arc, tuples/s, shape (plans, variables).
+    """
+
+    low: Floats
+    high: Floats
+    scores: Floats
+    errors: Floats
+    flows: Floats
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def table(self, program: Program) -> Table:
+        """The plans with ids, conditions, scores, and the share that each drop arc keeps at rates `low`."""
+        inputs = [entering.name for entering in program.wiring.network.inputs]
+        arcs = [program.wiring.arcs[arc].name for arc in program.drop_arcs]
+        keeps = program.keeps(self.low, self.flows)[:, program.drop_arcs]
+        columns = [
+            Column("plan", Kind.COUNT, about="its id"),
+            *(Column(f"{name} from", Kind.NUMBER, "tuples/s") for name in inputs),
+            *(Column(f"{name} to", Kind.NUMBER, "tuples/s", "empty: no upper end") for name in inputs),
+            Column("score", Kind.NUMBER, "tuples/s", "weighted output rate"),
+            Column("error", Kind.SHARE, about="lost of the best score at most; empty: not known"),
+            *(Column(f"keep {name}", Kind.SHARE) for name in arcs),
+        ]
+        rows = (
+            (
+                number + 1,
+                *map(float, self.low[number]),
+                *(None if np.isinf(rate) else float(rate) for rate in self.high[number]),
+                float(self.scores[number]),
+                None if np.isnan(self.errors[number]) else float(self.errors[number]),
+                *map(float, keeps[number]),
+            )
+            for number in range(len(self))
+        )
+        return Table.of("drop plans", columns, rows)
+
+
+class Finder(Protocol):
+    """An index over the rates of a table."""
+
+    def find(self, rates: Floats) -> Indices:
+        """The number of the plan for each point, from 0; -1, there is none. Shape (points, inputs) to (points,)."""
+        ...
+
+
+class TablePlanner:
+    """Looks up the plans of overloaded points; what has no plan that fits is dropped.
+
+    Attributes:
+        program: Of the network.
+        parts: Tables with their indexes; each plans some of the drop arcs.
+        epsilon: That they were made with or came to: what plans of regions may lose of the best score, at most or on
+            average, or how wide apart the rates of rows are.
+    """
+
+    def __init__(self, program: Program, parts: tuple[tuple[PlanTable, Finder], ...], epsilon: float) -> None:
+        self.program, self.parts, self.epsilon = program, parts, epsilon
+        wiring = program.wiring
+        self._whole = np.flatnonzero(
+            (wiring.source[program.drop_arcs] < wiring.inputs) & (wiring.target[program.drop_arcs] < 0)
+        )
+        """Arcs from inputs straight to outputs, on which dropping saves nothing."""
+
+    @property
+    def size(self) -> int:
+        """How many plans there are."""
+        return sum(len(table) for table, _ in self.parts)
+
+    def plan(self, rates: Floats) -> Plans:
+        """Nothing is dropped where all fits; elsewhere the inputs are scaled down to the plan that is found."""
+        program = self.program
+        flows = program.unshed(rates)
+        ids = np.full((len(rates), len(self.parts)), UNSHED, np.int64)
+        overloaded = np.flatnonzero(~program.feasible(rates))
+        wanted = np.ascontiguousarray(rates[overloaded])
+        planned = np.zeros((len(wanted), flows.shape[1]))
+        for part, (table, finder) in enumerate(self.parts):
+            found = finder.find(wanted)
+            fits = found >= 0
+            ids[overloaded, part] = np.where(fits, found + 1, NO_PLAN)
+            planned[fits] += table.flows[found[fits]]
+        planned[:, self._whole] = flows[np.ix_(overloaded, self._whole)]
+        flows[overloaded] = planned
+        return Plans(program.keeps(rates, flows), flows @ program.weights, ids)

@@ -1,0 +1,56 @@
+"""A region quadtree over rates: each region is a box that is whole or divided into halves along every input."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.compiled import compiled
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.partitioning.measures.resources import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionTree:
+    """Regions by number, the whole box first.
+
+    Attributes:
+        most: The top corner of the box, tuples/s, shape (inputs,).
+        axes: The inputs that are divided: those whose rate can be above 0.
+        child: The first of the 2^axes parts of a region, which follow each other, bit k of their offset telling the
+            upper half of axis k; -1, it is whole. Shape (regions,).
+        plan: The plan of a whole region; -1, it needs none. Shape (regions,).
+
+    Source: FIT, section 5.1; Samet, The Quadtree and Related Hierarchical Data Structures (1984).
+    """
+
+    most: Floats
+    axes: Indices
+    child: Indices
+    plan: Indices
+
+    def find(self, rates: Floats) -> Indices:
+        """The plans of points; those beyond the box are taken at its edge."""
+        found = np.empty(len(rates), np.int64)
+        _find(rates, self.most, self.axes, self.child, self.plan, found)
+        return found
+
+
+@compiled
+def _find(rates: Floats, most: Floats, axes: Indices, child: Indices, plan: Indices, found: Indices) -> None:
+    low, high = np.empty(len(most)), np.empty(len(most))
+    for point in range(len(rates)):
+        region = 0
+        for axis in axes:
+            low[axis], high[axis] = 0.0, most[axis]
+        while child[region] >= 0:
+            offset = 0
+            for bit in range(len(axes)):
+                axis = axes[bit]
+                middle = (low[axis] + high[axis]) / 2
+                if rates[point, axis] >= middle:
+                    offset |= 1 << bit
+                    low[axis] = middle
+                else:
+                    high[axis] = middle
+            region = child[region] + offset
+        found[point] = plan[region]

@@ -1,0 +1,115 @@
+"""Solver and Solver-W: best plans made in advance for the bottom corners of regions, the worst region divided first."""
+
+import heapq
+
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.fit.planners.plan_table import PlanTable, TablePlanner
+from adapt.core.fit.planners.region_tree import RegionTree
+from adapt.core.fit.planners.workload import Workload
+from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.program.program import ROUNDING, Program
+from adapt.core.partitioning.measures.resources import Floats
+
+MOST_PLANS = 200_000
+"""Regions are not divided beyond this many."""
+
+MOST_INPUTS = 16
+"""A division makes two to the power of so many regions."""
+
+
+class Regions:
+    """A box of rates, divided until the plans of bottom corners are good enough for all above them.
+
+    The best score rises with the rates, so that within a region no point can lose more by the plan of its bottom
+    corner than the top corner would: error = 1 - S(bottom) / S(top). A region whose top corner fits needs no plan.
+    With a workload, what counts is the sum over regions of probability times error; without, the largest error.
+    Division can stop at any time, with `error` so far.
+
+    Source: FIT, section 5.1; with a workload a reconstruction, as section 5.2 is lost.
+    """
+
+    def __init__(self, program: Program, most: Floats, workload: Workload | None = None) -> None:
+        """One region.
+
+        Args:
+            program: Of the network.
+            most: The highest rates that are planned for, from 0 up, shape (inputs,).
+            workload: How likely rates are; those beyond the box are taken at its edge.
+
+        Raises:
+            UsageError: a rate is negative or not finite, or there are too many inputs.
+        """
+        if most.shape != (program.inputs,) or not ((most >= 0) & (most < np.inf)).all():
+            raise UsageError(f"highest rates are {most}; give {program.inputs} finite numbers from 0 up")
+        if len(most) > MOST_INPUTS:
+            raise UsageError(
+                f"a region of {len(most)} inputs divides into 2^{len(most)}; use exact, which divides none"
+            )
+        self.program, self._most, self._workload = program, most, workload
+        self._pool = BasisPool(program)
+        self._axes = np.flatnonzero(most > 0)
+        bits = (np.arange(1 << len(self._axes))[:, None] >> np.arange(len(self._axes))) & 1
+        self._upper_half = np.zeros((len(bits), program.inputs), dtype=np.bool_)
+        self._upper_half[:, self._axes] = bits == 1
+        self._low: list[Floats] = []
+        self._high: list[Floats] = []
+        self._child: list[int] = []
+        self._error: list[float] = []
+        self._queue: list[tuple[float, int]] = []
+        self.plans = 0
+        self._add(np.zeros((1, program.inputs)), most[None])
+
+    @property
+    def error(self) -> float:
+        """The largest error of a region; with a workload, the sum of probability times error."""
+        priorities = [-priority for priority, _ in self._queue]
+        return sum(priorities) if self._workload is not None else max(priorities, default=0.0)
+
+    def divide(self, target: float, most_plans: int = MOST_PLANS) -> None:
+        """Divide the worst region until the error is at most `target`, or another division made too many plans."""
+        left = self.error
+        while self._queue and left > target * (1 + ROUNDING) and self.plans + len(self._upper_half) - 1 <= most_plans:
+            priority, region = heapq.heappop(self._queue)
+            self.plans -= 1
+            low, high = self._low[region], self._high[region]
+            middle = (low + high) / 2
+            self._child[region] = len(self._child)
+            added = self._add(np.where(self._upper_half, middle, low), np.where(self._upper_half, high, middle))
+            left = left + priority + added if self._workload is not None else -self._queue[0][0] if self._queue else 0.0
+
+    def planner(self) -> TablePlanner:
+        """A planner by the regions as they are."""
+        child = np.array(self._child, np.int64)
+        planned = np.flatnonzero((child < 0) & ~np.isnan(self._error))
+        low, high = np.array(self._low)[planned], np.array(self._high)[planned]
+        flows, scores = self._pool.plan(low)
+        plan = np.full(len(child), -1, np.int64)
+        plan[planned] = np.arange(len(planned))
+        table = PlanTable(low, high, scores, np.array(self._error)[planned], flows)
+        tree = RegionTree(self._most, self._axes, child, plan)
+        return TablePlanner(self.program, ((table, tree),), self.error)
+
+    def corners(self) -> int:
+        """How many different points were planned."""
+        return len(np.unique(np.concatenate((self._low, self._high)), axis=0))
+
+    def _add(self, low: Floats, high: Floats) -> float:
+        """Add regions; returns the sum of what they count."""
+        fits = self.program.feasible(high)
+        _, scores = self._pool.plan(np.concatenate((low, high)))
+        bottom, top = scores[: len(low)], scores[len(low) :]
+        error = np.where(top > 0, 1 - bottom / np.where(top > 0, top, 1.0), 0.0)
+        error = np.where(fits, np.nan, np.maximum(error, 0.0))
+        counts = np.where(fits, 0.0, error)
+        if self._workload is not None:
+            counts = counts * self._workload.probability(low, np.where(high >= self._most, np.inf, high))
+        for region in np.flatnonzero(~fits):
+            heapq.heappush(self._queue, (-float(counts[region]), len(self._child) + int(region)))
+        self._low += list(low)
+        self._high += list(high)
+        self._child += [-1] * len(low)
+        self._error += error.tolist()
+        self.plans += int((~fits).sum())
+        return float(counts.sum())

@@ -1,0 +1,75 @@
+"""How likely rates are: what the workload-aware solver goes by."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from adapt.core.errors import BadInput
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.partitioning.measures.resources import Floats
+
+
+class Workload(Protocol):
+    """A distribution of the rates of all inputs."""
+
+    def probability(self, low: Floats, high: Floats) -> Floats:
+        """Of boxes from `low` to before `high`, shape (boxes, inputs) each; shape (boxes,)."""
+        ...
+
+    def of(self, inputs: Indices) -> "Workload":
+        """The distribution of some of the inputs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exponential:
+    """Independent exponential rates.
+
+    Attributes:
+        means: Tuples/s, above 0; shape (inputs,).
+
+    Source: FIT, section 8.1; the paper's lambda behaves as a mean, not as its inverse.
+    """
+
+    means: Floats
+
+    def __post_init__(self) -> None:
+        if not ((self.means > 0) & (self.means < np.inf)).all():
+            raise BadInput(f"mean rates are {self.means}; give finite numbers above 0")
+
+    def probability(self, low: Floats, high: Floats) -> Floats:
+        """The product over inputs of differences of exp(-rate / mean)."""
+        return np.asarray(np.prod(np.exp(-low / self.means) - np.exp(-high / self.means), axis=1))
+
+    def of(self, inputs: Indices) -> "Exponential":
+        """Of some of the inputs."""
+        return Exponential(self.means[inputs])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """Rates as they were seen.
+
+    Attributes:
+        rates: Shape (times, inputs), at least one time.
+    """
+
+    rates: Floats
+
+    def __post_init__(self) -> None:
+        if not len(self.rates):
+            raise BadInput("a workload needs rates that were seen at some time, and there are none")
+
+    def probability(self, low: Floats, high: Floats) -> Floats:
+        """The share of times within each box."""
+        return np.array(
+            [
+                np.mean(((self.rates >= least) & (self.rates < most)).all(axis=1))
+                for least, most in zip(low, high, strict=True)
+            ]
+        )
+
+    def of(self, inputs: Indices) -> "Observed":
+        """Of some of the inputs."""
+        return Observed(self.rates[:, inputs])

@@ -1,0 +1,1 @@
+"""The linear program of shedding, and what solves it."""

@@ -1,0 +1,91 @@
+"""Variables of a program that are alike taken as one: fewer plans that differ in nothing that matters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.program.program import Program, Scaled
+from adapt.core.partitioning.measures.resources import Floats
+
+_ALIKE = 1e-13
+"""Columns are told apart by this part of their largest entry, and no finer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """A scaled program in which inputs that load and give the same, up to a factor, share one variable.
+
+    What such a variable keeps is divided so that each of its inputs keeps the same share. Upper bounds are multiples of
+    a few linear functions of the rates, the dimensions of the problem: one for each input, or fewer.
+
+    Attributes:
+        scaled: Variables are merged ones, C of them; their units are of no use.
+        column_of: The merged variable of each variable, shape (variables,).
+        input_of: As in the program, shape (variables,).
+        unit: Tuples/s that each variable counts in, shape (variables,).
+        rays: Of each dimension, its value for a tuple/s of each input; shape (dimensions, inputs).
+        dimension_of: The dimension that bounds a merged variable; -1, none does. Shape (C,).
+        height: That bound over the value of the dimension; 0 if there is none. Shape (C,).
+    """
+
+    scaled: Scaled
+    column_of: Indices
+    input_of: Indices
+    unit: Floats
+    rays: Floats
+    dimension_of: Indices
+    height: Floats
+
+    @classmethod
+    def of(cls, program: Program) -> "Merged":
+        """Merge what is alike."""
+        scaled = Scaled.of(program)
+        columns = np.concatenate((scaled.rows, scaled.weights[None])).T
+        size = np.abs(columns).max(axis=1)
+        size[size == 0] = 1.0
+        bounded = program.input_of >= 0
+        alone = np.where(bounded, 0, 1 + np.arange(len(columns)))[:, None]
+        first, column_of = _first_of_alike(np.concatenate((columns / size[:, None], alone), axis=1))
+        factor = size / size[first[column_of]]
+        bounds = np.zeros((len(first), program.inputs))
+        of = np.flatnonzero(bounded)
+        np.add.at(bounds, (column_of[of], program.input_of[of]), factor[of] / scaled.unit[of])
+        most = bounds.max(axis=1, initial=0.0)
+        merged = np.flatnonzero(most > 0)
+        ray, dimension = _first_of_alike(bounds[merged] / most[merged, None])
+        dimension_of = np.full(len(first), -1, np.int64)
+        dimension_of[merged] = dimension
+        return cls(
+            Scaled(scaled.unit[first], scaled.score, scaled.rows[:, first], scaled.limits, scaled.weights[first]),
+            column_of,
+            program.input_of,
+            scaled.unit,
+            np.ascontiguousarray(bounds[merged[ray]] / most[merged[ray], None]),
+            dimension_of,
+            most,
+        )
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers of a point of rates matter."""
+        return len(self.rays)
+
+    def upper(self, rates: Floats) -> Floats:
+        """Bounds of merged variables; shape (inputs,) to (C,)."""
+        return np.where(self.dimension_of >= 0, (self.rays @ rates)[self.dimension_of] * self.height, np.inf)
+
+    def flows(self, rates: Floats, values: Floats) -> Floats:
+        """The flows that values of merged variables stand for, tuples/s; shape (variables,)."""
+        upper = self.upper(rates)
+        whole = values >= upper
+        share = np.divide(values, upper, out=np.ones_like(values), where=~whole & np.isfinite(upper))
+        split = values[self.column_of] * self.unit
+        return np.where(self.input_of >= 0, share[self.column_of] * rates[self.input_of], split)
+
+
+def _first_of_alike(rows: Floats) -> tuple[Indices, Indices]:
+    """The first of each set of rows that are alike, in rising order, and the number of the set of each row."""
+    _, first, inverse = np.unique(np.round(rows / _ALIKE), axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[inverse.reshape(-1)]

@@ -1,0 +1,200 @@
+"""Every planner by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
+
+from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.distributed.distributed import DFit, KeptTables
+from adapt.core.fit.distributed.distributed_cuts import DFitCuts
+from adapt.core.fit.distributed.exchange import Transport
+from adapt.core.fit.distributed.local import GreedyLocal
+from adapt.core.fit.network.names import DropPlanner, Grid
+from adapt.core.fit.network.network import Network
+from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Proportional
+from adapt.core.fit.planners.fragments import Apart, Fragment
+from adapt.core.fit.planners.plan_table import TablePlanner
+from adapt.core.fit.planners.planner import Planner
+from adapt.core.fit.planners.solver import MOST_PLANS, Regions
+from adapt.core.fit.planners.workload import Workload
+from adapt.core.fit.program.program import Program
+from adapt.core.partitioning.measures.resources import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannerOptions:
+    """What planners may ask for.
+
+    Attributes:
+        headroom: Part of every node and link that plans leave free, in [0, 1).
+        epsilon: What plans of a table may lose of the best score; of solver-w, what they may lose on average.
+        most_rates: The highest rates that a table is made for, tuples/s, shape (inputs,); others need none.
+        workload: How likely rates are; solver-w needs it.
+        most_plans: A table has no more of them; what it then loses may be above epsilon.
+        grid: Which rates stand in the tables of c-fit and d-fit.
+        distance: What the scores in tables that nodes of d-fit tell each other may be off, so that less is told.
+        transport: What messages between nodes of d-fit and d-fit-cuts meet; None, they take no time and all arrive, so
+            that a planner is made with everything told.
+        trusting: Whether these nodes let in whatever others send, be it what they should have dropped.
+        seed: Of delays and losses.
+    """
+
+    headroom: float = 0.0
+    epsilon: float = 0.05
+    most_rates: Floats | None = None
+    workload: Workload | None = None
+    most_plans: int = MOST_PLANS
+    grid: Grid = Grid.SAFE
+    distance: float = 0.0
+    transport: Transport | None = None
+    trusting: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < 1:
+            raise UsageError(f"epsilon is {self.epsilon:g}; give a part of the score above 0 and below 1")
+        if not 0 <= self.headroom < 1:
+            raise UsageError(f"headroom is {self.headroom:g}; give a part of a capacity from 0 to below 1")
+        if not 0 <= self.distance < 1:
+            raise UsageError(f"distance is {self.distance:g}; give a part of the score from 0 to below 1")
+        if self.most_plans < 1:
+            raise UsageError(f"a table of {self.most_plans} plans is none; give 1 or more")
+
+    def of(self, fragment: Fragment) -> "PlannerOptions":
+        """The same for a fragment."""
+        return replace(
+            self,
+            most_rates=None if self.most_rates is None else self.most_rates[fragment.inputs],
+            workload=None if self.workload is None else self.workload.of(fragment.inputs),
+        )
+
+    @property
+    def box(self) -> Floats:
+        """The highest rates.
+
+        Raises:
+            UsageError: they are not given.
+        """
+        if self.most_rates is None:
+            raise UsageError("plans made in advance need the highest rate of each input; give them, or use exact")
+        return self.most_rates
+
+
+def _solver(program: Program, options: PlannerOptions) -> TablePlanner:
+    regions = Regions(program, options.box)
+    regions.divide(options.epsilon, options.most_plans)
+    return regions.planner()
+
+
+def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
+    if options.workload is None:
+        raise UsageError("solver-w plans by how likely rates are; give it a workload, or use solver")
+    regions = Regions(program, options.box, options.workload)
+    regions.divide(options.epsilon, options.most_plans)
+    return regions.planner()
+
+
+def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
+    """Nodes with everything told, or still to be told where messages take time.
+
+    Args:
+        program: Of a fragment.
+        options: For the fragment.
+        kept: What they made and told before.
+
+    Raises:
+        UsageError: d-fit cannot take this network.
+        KeyError: what was kept is of another network.
+    """
+    nodes = DFit(
+        program,
+        options.box,
+        options.epsilon,
+        options.grid,
+        options.most_plans,
+        options.distance,
+        options.transport,
+        options.seed,
+        options.trusting,
+        kept,
+    )
+    if options.transport is None:
+        nodes.settle()
+    return nodes
+
+
+def _d_fit_cuts(program: Program, options: PlannerOptions) -> DFitCuts:
+    groups = DFitCuts(
+        program, options.transport, options.seed, asks=options.transport is None, trusting=options.trusting
+    )
+    if options.transport is None:
+        groups.settle()
+    return groups
+
+
+PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = MappingProxyType(
+    {
+        DropPlanner.NONE: lambda program, _: Nothing(program),
+        DropPlanner.PROPORTIONAL: lambda program, _: Proportional(program),
+        DropPlanner.GREEDY_LOCAL: lambda program, _: GreedyLocal(program),
+        DropPlanner.LP: lambda program, _: LinearProgram(program),
+        DropPlanner.SOLVER: _solver,
+        DropPlanner.SOLVER_W: _solver_w,
+        DropPlanner.C_FIT: lambda program, options: fit(
+            program, options.box, options.epsilon, options.grid, options.most_plans
+        ).planner(),
+        DropPlanner.D_FIT: d_fit,
+        DropPlanner.D_FIT_CUTS: _d_fit_cuts,
+        DropPlanner.EXACT: lambda program, _: Exact(program),
+    }
+)
+"""How each is made for the program of a fragment."""
+
+
+@runtime_checkable
+class _Following(Protocol):
+    """A planner that follows other costs, selectivities, capacities and places of operators."""
+
+    program: Program
+
+    def change(self, program: Program) -> None:
+        """Plan for it from now on."""
+        ...
+
+    def settle(self) -> None:
+        """Let nodes tell each other what follows."""
+        ...
+
+
+def planner_of(
+    name: DropPlanner, network: Network, options: PlannerOptions | None = None, before: Apart | None = None
+) -> Apart:
+    """A planner of a network, each fragment planned apart.
+
+    Args:
+        name: Which.
+        network: What it plans for.
+        options: What it may ask for.
+        before: A planner of the same name and options whose place it takes; where nodes tell each other what they
+            know, they go on and tell only what changed, at once or as the transport lets them.
+
+    Raises:
+        UsageError: the planner needs an option that is not given, or cannot take this network.
+    """
+    chosen = options or PlannerOptions()
+
+    following = [planner for planner in (before.planners if before else ()) if isinstance(planner, _Following)]
+
+    def make(fragment: Fragment) -> Planner:
+        program = Program.of(fragment.network, chosen.headroom)
+        for planner in following:
+            if planner.program.wiring.arcs == program.wiring.arcs:
+                planner.change(program)
+                if chosen.transport is None:
+                    planner.settle()
+                return planner
+        return PLANNERS[name](program, chosen.of(fragment))
+
+    return Apart(network, make)

@@ -1,0 +1,1 @@
+"""A trace replayed through a query network that sheds load."""

@@ -1,0 +1,268 @@
+"""Rows of a trace as the tuples of a query network: which are bound to which of its inputs, and when they come."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.fit.network.network import ColumnEquals, Input, KeyBucket, KeyRange, Network, Stream
+from adapt.core.fit.running.tick import Offered
+from adapt.core.partitioning.schemes.uniform import UniformPartitioner
+from adapt.core.stage.input.keyed_rows import KEY, TIME, times_of
+
+MOST_TICKS = 5_000_000
+"""All that is taken down of each must fit in memory."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """Some rows, one for each input that they are bound to, in the order of time.
+
+    Attributes:
+        at_us: When they come, in microseconds since the first row of the trace; shape (rows,).
+        inputs: Of the network, shape (rows,).
+        matched: How many rows of the trace they are: a row may be bound to several inputs.
+    """
+
+    at_us: NDArray[np.int64]
+    inputs: NDArray[np.int64]
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """How rows of a trace become tuples.
+
+    Attributes:
+        network: Whose inputs are bound.
+        tick_us: How long a tick is, after the speed-up.
+        speedup: Trace seconds that pass in a second of the network.
+    """
+
+    network: Network
+    tick_us: int
+    speedup: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.speedup < np.inf:
+            raise UsageError(f"a speed-up of {self.speedup:g} is none; give a number above 0")
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        named = [
+            entering.stream.column for entering in self.network.inputs if isinstance(entering.stream, ColumnEquals)
+        ]
+        by_key = any(isinstance(entering.stream, KeyRange | KeyBucket) for entering in self.network.inputs)
+        return list(dict.fromkeys([TIME, *([KEY] if by_key else []), *named]))
+
+    def check(self, there: Sequence[str]) -> None:
+        """Whether every input is bound, by columns that a trace has.
+
+        Raises:
+            BadInput: one is not.
+        """
+        for entering in self.network.inputs:
+            match entering.stream:
+                case None:
+                    raise BadInput(
+                        f"input {entering.name!r} is bound to no rows; give it stream = {{ column = NAME, equals = "
+                        "VALUE }, { keys = [FIRST, END] } or { bucket = NUMBER, of = BUCKETS }"
+                    )
+                case ColumnEquals(column, _) if column not in there:
+                    raise BadInput(
+                        f"input {entering.name!r} is bound to column {column!r}, which the trace does not have"
+                        f"{did_you_mean(column, there)}; ingest it with --keep {column}"
+                    )
+                case _:
+                    pass
+
+    def bound(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Bound]:
+        """The rows of a trace, in time order, as tuples.
+
+        Raises:
+            BadInput: a row has no time or is before the one above it, or a value cannot be one of its column.
+        """
+        first_us: int | None = None
+        last_us = np.iinfo(np.int64).min
+        before = 0
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            times = times_of(batch, before)
+            early = np.flatnonzero(times < np.concatenate(([last_us], times[:-1])))
+            if len(early):
+                raise BadInput(f"row {before + early[0] + 1:,} is before the one above it; sort the trace by {TIME!r}")
+            first_us, last_us = int(times[0]) if first_us is None else first_us, int(times[-1])
+            before += batch.num_rows
+            since = times - first_us
+            yield self._bound(batch, since if self.speedup == 1 else (since / self.speedup).astype(np.int64))
+
+    def ticks(self, batches: Iterable[pa.RecordBatch], count: int) -> Iterator[Offered]:
+        """The same, cut into so many ticks."""
+        at_us, inputs = np.empty(0, np.int64), np.empty(0, np.int64)
+        at = 0
+        for bound in self.bound(batches):
+            at_us, inputs = np.concatenate((at_us, bound.at_us)), np.concatenate((inputs, bound.inputs))
+            whole = min(int(at_us[-1] // self.tick_us) if len(at_us) else at, count)
+            yield from self._cut(at_us, inputs, at, whole)
+            rest = int(np.searchsorted(at_us, whole * self.tick_us))
+            at_us, inputs, at = at_us[rest:], inputs[rest:], whole
+        yield from self._cut(at_us, inputs, at, count)
+
+    def _cut(self, at_us: NDArray[np.int64], inputs: NDArray[np.int64], first: int, end: int) -> Iterator[Offered]:
+        """The ticks from one to before another, of rows none of which comes before."""
+        edges = np.arange(first, end + 1) * self.tick_us
+        cuts = zip(edges.tolist(), np.searchsorted(at_us, edges).tolist(), strict=True)
+        for (begin_us, begin), (end_us, stop) in pairwise(cuts):
+            yield Offered(begin_us, end_us, at_us[begin:stop], inputs[begin:stop])
+
+    def _bound(self, batch: pa.RecordBatch, at_us: NDArray[np.int64]) -> Bound:
+        matches = [_matches(entering, batch) for entering in self.network.inputs]
+        found = [np.flatnonzero(each) for each in matches]
+        rows = np.concatenate(found)
+        inputs = np.repeat(np.arange(len(found)), [len(each) for each in found])
+        order = np.argsort(rows, kind="stable")
+        return Bound(at_us[rows[order]], inputs[order], int(np.logical_or.reduce(matches).sum()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """How many rows come when.
+
+    Attributes:
+        by_tick: Rows of each input, shape (ticks, inputs).
+        rows: Of the trace.
+        unbound: Rows that no input is bound to.
+    """
+
+    by_tick: NDArray[np.int64]
+    rows: int
+    unbound: int
+
+    @classmethod
+    def of(
+        cls,
+        binding: Binding,
+        batches: Iterable[pa.RecordBatch],
+        told: Callable[[int], None] | None = None,
+    ) -> "Counts":
+        """Of a trace; the ticks go from its first row to its last.
+
+        Args:
+            binding: Of its rows.
+            batches: In time order.
+            told: Given the rows read so far.
+
+        Raises:
+            BadInput: as `Binding.bound`, or there are no rows.
+            UsageError: there are too many ticks.
+        """
+        inputs = len(binding.network.inputs)
+        so_far: NDArray[np.int64] = np.zeros((0, inputs), np.int64)
+        seen = _Seen(batches)
+        last_us, bound_rows = 0, 0
+        for bound in binding.bound(seen):
+            last_us = max(last_us, int(seen.span_us / binding.speedup))
+            ticks = last_us // binding.tick_us + 1
+            if ticks > MOST_TICKS:
+                raise UsageError(
+                    f"the trace lasts more than {MOST_TICKS:,} ticks; give a longer tick, or a larger --speedup"
+                )
+            if ticks > len(so_far):
+                so_far = np.concatenate(
+                    (so_far, np.zeros((max(ticks, 2 * len(so_far)) - len(so_far), inputs), np.int64))
+                )
+            cells = bound.at_us // binding.tick_us * inputs + bound.inputs
+            if len(cells):
+                first = int(cells.min())
+                added = np.bincount(cells - first)
+                so_far.reshape(-1)[first : first + len(added)] += added
+            bound_rows += bound.matched
+            if told is not None:
+                told(seen.rows)
+        if not seen.rows:
+            raise BadInput("the trace has no rows, so nothing comes in")
+        return cls(so_far[: last_us // binding.tick_us + 1], seen.rows, seen.rows - bound_rows)
+
+    def unmatched(self, network: Network) -> list[str]:
+        """A sentence for each input that no row is bound to."""
+        totals = self.by_tick.sum(axis=0)
+        return [
+            f"input {entering.name!r} ({binding_text(entering.stream)}) matches none of the {self.rows:,} rows"
+            for entering, total in zip(network.inputs, totals, strict=True)
+            if total == 0
+        ]
+
+
+class _Seen:
+    """Batches as they pass, and what was in them."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.rows = 0
+        self._first_us: int | None = None
+        self.span_us = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            if batch.num_rows:
+                times = times_of(batch, self.rows)
+                self._first_us = int(times[0]) if self._first_us is None else self._first_us
+                self.span_us = int(times[-1]) - self._first_us
+                self.rows += batch.num_rows
+            yield batch
+
+
+def binding_text(stream: Stream | None) -> str:
+    """How messages and tables call a binding."""
+    match stream:
+        case ColumnEquals(column, value):
+            return f"{column} = {value!r}"
+        case KeyRange(first, end):
+            begin, stop = "the first" if first is None else repr(first), "the last" if end is None else repr(end)
+            return f"keys from {begin} to {stop}"
+        case KeyBucket(bucket, of):
+            return f"bucket {bucket} of {of}"
+        case None:
+            return "no rows"
+
+
+def _matches(entering: Input, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Whether each row is bound to an input; a missing value is bound to none. Shape (rows,)."""
+    match entering.stream:
+        case ColumnEquals(column, value):
+            cells = batch.column(column)
+            return _truths(pc.equal(cells, _value(entering.name, value, cells.type)))
+        case KeyRange(first, end):
+            keys = batch.column(KEY)
+            within = np.ones(len(keys), np.bool_) if first is not None or end is not None else _truths(keys.is_valid())
+            if first is not None:
+                within &= _truths(pc.greater_equal(keys, _value(entering.name, first, keys.type)))
+            if end is not None:
+                within &= _truths(pc.less(keys, _value(entering.name, end, keys.type)))
+            return within
+        case KeyBucket(bucket, of):
+            return np.asarray(UniformPartitioner(of).channels_of(batch.column(KEY)) == bucket)
+        case None:
+            raise BadInput(f"input {entering.name!r} is bound to no rows; give it a stream")
+
+
+def _value(name: str, value: str | int, kind: pa.DataType) -> pa.Scalar:
+    """A value as one of a column."""
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (text and isinstance(value, int)):
+        try:
+            return pa.scalar(value, pa.string() if isinstance(value, str) else pa.int64()).cast(kind)
+        except pa.ArrowException:
+            pass
+    raise BadInput(f"input {name!r} is bound to {value!r}, but the column holds {kind}; give a value of that type")
+
+
+def _truths(array: pa.Array) -> NDArray[np.bool_]:
+    return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False))

@@ -1,0 +1,64 @@
+"""Charts of a query network that sheds load: its planners beside each other, tick by tick."""
+
+from dataclasses import replace
+
+from adapt.core.charts.axes import column_of
+from adapt.core.charts.bars import written_bars
+from adapt.core.charts.chart import Chart
+from adapt.core.charts.points import is_real
+from adapt.core.labels import label
+from adapt.core.stage.charts import lines_of_cases
+from adapt.core.table import Table
+
+_DRAWN = (
+    ("Score", ("score", "optimum"), "What the outputs gave with each planner, and dashed the best for what came"),
+    ("Dropped", ("dropped",), "The share of what came that each planner did not let in"),
+    ("Waiting", ("wait_max",), "The time that the node or link with the longest queue needs for it"),
+    (
+        "Latency",
+        ("latency_max", "latency"),
+        "The longest from when a row comes until its results are read, dashed the mean",
+    ),
+)
+"""Title, columns and sentence of each chart of ticks."""
+
+
+def shedding_charts(planners: Table, ticks: Table, nodes: Table) -> tuple[Chart, ...]:
+    """Planners beside each other; score, share dropped, queues and latency over time; how busy each node is."""
+    cases = _as_cases(ticks)
+    charts = [lines_of_cases(cases, *each) for each in _told(ticks)]
+    names = list(dict.fromkeys(nodes.values("node")))
+    return (_beside_each_other(planners), *charts, *(_busy(nodes, str(name)) for name in names))
+
+
+def _beside_each_other(planners: Table) -> Chart:
+    """What each gives of the best: in the ticks that tell them apart, if there are any."""
+    full = any(is_real(share) for share in planners.values("of_optimum_full"))
+    column = column_of(planners, "of_optimum_full" if full else "of_optimum")
+    pairs = [
+        (label(name), share)
+        for name, share in zip(planners.values("planner"), planners.values(column.name), strict=True)
+        if is_real(share)
+    ]
+    ticks = "in the ticks in which not all that came could be done" if full else "that each tick allowed"
+    return written_bars(
+        "Planners", pairs, column, f"What each planner gives of the best, {ticks} ({column.name}).", planners
+    )
+
+
+def _told(ticks: Table) -> list[tuple[str, tuple[str, ...], str]]:
+    """Those of which there is anything to draw."""
+    return [each for each in _DRAWN if any(is_real(cell) for cell in ticks.values(each[1][0]))]
+
+
+def _busy(nodes: Table, name: str) -> Chart:
+    at = [column.name for column in nodes.columns].index("node")
+    of_node = replace(nodes, rows=tuple(row for row in nodes.rows if row[at] == name))
+    sentence = f"How busy {name} is with each planner"
+    return lines_of_cases(_as_cases(of_node), f"Utilization of {name}", ("utilization",), sentence)
+
+
+def _as_cases(table: Table) -> Table:
+    """The same, a planner being a case."""
+    columns = tuple(replace(column, name="case") if column.name == "planner" else column for column in table.columns)
+    return replace(table, columns=columns)

@@ -1,0 +1,293 @@
+"""What a replay of a query network measured, as tables."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.replay.bound_rows import Counts
+from adapt.core.fit.replay.outcome import FitOutcome
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.table import Cell, Column, Kind, Table
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+PLANNER = Column("planner")
+
+PLANNER_COLUMNS = (
+    PLANNER,
+    Column("of_optimum", Kind.SHARE, about="of the best that each tick allowed; what comes late makes up for nothing"),
+    Column("of_optimum_full", Kind.SHARE, about="the same in the ticks in which not all that came could be done"),
+    Column("score", Kind.NUMBER, "tuples/s", "weighted output rate, on average"),
+    Column("error_p50", Kind.SHARE, about="lost of the best score of a tick"),
+    Column("error_p95", Kind.SHARE, about="lost of the best score of a tick"),
+    Column("error_p99", Kind.SHARE, about="lost of the best score of a tick"),
+    Column("overloaded", Kind.SHARE, about="of the ticks, in which more was kept than a node or link can do"),
+    Column("dropped", Kind.SHARE, about="of what the inputs gave, on their own arcs"),
+    Column("refused", Kind.COUNT, "tuples", "by nodes whose queues were too long"),
+    Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
+    Column("wait_max", Kind.SECONDS, "s", "the longest that a node or link needed for its queue"),
+    Column("latency_p50", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
+    Column("latency_p95", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
+    Column("latency_p99", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
+    Column("plans", Kind.COUNT, about="different ones that were used"),
+    Column("changes", Kind.COUNT, "ticks", "in which a share changed"),
+    Column("prepared_s", Kind.SECONDS, "s", "to make the planner, with its table if it has one"),
+    Column("planned_s", Kind.SECONDS, "s", "to make all plans"),
+    Column("table", Kind.COUNT, "plans", "or rows, that were made in advance"),
+    Column("epsilon", Kind.SHARE, about="that they came to: what solver may lose, solver-w on average; or the grid's"),
+    Column("stale", Kind.COUNT, "ticks", "that were planned while nodes were still to be told something"),
+    Column("messages", Kind.COUNT, about="between nodes, to make plans; those sent again included"),
+    Column("message_rows", Kind.COUNT, "rows"),
+    Column("message_bytes", Kind.BYTES, "bytes"),
+)
+
+_WHERE_TOLD = {
+    "refused",
+    *("latency_p50", "latency_p95", "latency_p99"),
+    *("table", "epsilon", "stale", "messages", "message_rows", "message_bytes"),
+}
+"""Columns of planners that are shown where any cell is neither empty nor 0."""
+
+SUMMARY_COLUMNS = (
+    Column("verdict"),
+    Column("best", about="the planner that comes closest to the best score"),
+    Column("rows", Kind.COUNT, about="of the trace"),
+    Column("unbound", Kind.COUNT, "rows", "that no input is bound to"),
+    Column("ticks", Kind.COUNT),
+    Column("full", Kind.COUNT, "ticks", "in which not all that came could be done"),
+    Column("tick", Kind.SECONDS, "s"),
+    Column("optimum", Kind.NUMBER, "tuples/s", "weighted output rate, the best of each tick, on average"),
+)
+
+TICK_COLUMNS = (
+    PLANNER,
+    Column("end", Kind.SECONDS, "s", "of the tick"),
+    Column("offered", Kind.NUMBER, "tuples/s", "by the inputs"),
+    Column("score", Kind.NUMBER, "tuples/s", "weighted output rate"),
+    Column("optimum", Kind.NUMBER, "tuples/s", "the best for what came"),
+    Column("dropped", Kind.SHARE, about="of what the inputs gave, on their own arcs"),
+    Column("utilization_max", Kind.SHARE, about="of the busiest node or link"),
+    Column("wait_max", Kind.SECONDS, "s", "that a node or link needs for its queue, at the end"),
+    Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
+    Column("refused", Kind.COUNT, "tuples"),
+    Column("latency", Kind.SECONDS, "s", "on average"),
+    Column("latency_max", Kind.SECONDS, "s"),
+    Column("plan", about="id, one for each part that is planned apart; 0 drops nothing"),
+    Column("changed", about="whether a share changed"),
+    Column("planned_s", Kind.SECONDS, "s", "to make the plan"),
+    Column("stale", about="whether nodes were still to be told something"),
+    Column("message_rows", Kind.COUNT, "rows", "between nodes since the tick before"),
+    Column("message_bytes", Kind.BYTES, "bytes", "likewise"),
+)
+
+NODE_COLUMNS = (
+    PLANNER,
+    Column("end", Kind.SECONDS, "s", "of the tick"),
+    Column("node", about="or link"),
+    Column("utilization", Kind.SHARE),
+    Column("wait", Kind.SECONDS, "s", "that it needs for its queue, at the end"),
+)
+
+DROP_COLUMNS = (
+    PLANNER,
+    Column("end", Kind.SECONDS, "s", "of the tick"),
+    Column("arc"),
+    Column("offered", Kind.COUNT, "tuples"),
+    Column("dropped", Kind.COUNT, "tuples"),
+    Column("keep", Kind.SHARE, about="that was to be kept, of windows where they are dropped"),
+)
+
+
+def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats, full: Mask) -> Table:
+    """One row a planner; `full` tells in which ticks not all that came could be done, shape (ticks,)."""
+    return Table.of("Planners", PLANNER_COLUMNS, [_planner(each, wiring, optimum, full) for each in outcomes])
+
+
+def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -> list[Cell]:
+    roots = wiring.source < wiring.inputs
+    offered, dropped = outcome.total("offered")[roots].sum(), outcome.total("dropped")[roots].sum()
+    errors = outcome.errors(optimum)
+    return [
+        outcome.planner,
+        of_optimum(outcome, optimum),
+        of_optimum(outcome, optimum, full),
+        float(outcome.scores.mean()),
+        *(float(np.quantile(errors, share)) if len(errors) else None for share in (0.5, 0.95, 0.99)),
+        float(outcome.overloaded.mean()),
+        float(dropped / offered) if offered else 0.0,
+        round(float(outcome.total("refused").sum())),
+        round(float(outcome.ticks[-1].queued.sum())),
+        _longest_wait_s(outcome),
+        *(outcome.latency_s(share) for share in (0.5, 0.95, 0.99)),
+        outcome.plans,
+        outcome.changes,
+        outcome.prepared_s,
+        outcome.planned_s,
+        outcome.table,
+        outcome.epsilon,
+        outcome.stale,
+        outcome.sent.messages,
+        outcome.sent.rows,
+        outcome.sent.size,
+    ]
+
+
+def planners_told(planners: Table) -> Table:
+    """The table of planners without the columns that say nothing here: no node refuses, or tells another."""
+    kept = [
+        at
+        for at, column in enumerate(planners.columns)
+        if column.name not in _WHERE_TOLD or any(row[at] for row in planners.rows)
+    ]
+    return replace(
+        planners,
+        columns=tuple(planners.columns[at] for at in kept),
+        rows=tuple(tuple(row[at] for at in kept) for row in planners.rows),
+    )
+
+
+def of_optimum(outcome: FitOutcome, optimum: Floats, ticks: Mask | None = None) -> float | None:
+    """All scores, none above the best of its tick, over the best ones; None where nothing could be had.
+
+    Of some of the ticks, if they are given, shape (ticks,).
+
+    A tick in which queues of earlier ones are worked off scores more than it alone could; without the limit, never
+    dropping would look best wherever there is time to catch up.
+    """
+    chosen = slice(None) if ticks is None else ticks
+    best = float(optimum[chosen].sum())
+    return float(np.minimum(outcome.scores, optimum)[chosen].sum()) / best if best else None
+
+
+def _longest_wait_s(outcome: FitOutcome) -> float:
+    return max(float(tick.wait_s.max(initial=0.0)) for tick in outcome.ticks)
+
+
+def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, full: Mask, tick_us: int) -> Table:
+    """All planners in one row, with the verdict; planners are told apart where not all that came could be done."""
+    told = full if optimum[full].any() else np.ones_like(full)
+    best = max(outcomes, key=lambda each: (round(of_optimum(each, optimum, told) or 0.0, 3), -_longest_wait_s(each)))
+    row = (
+        _verdict(outcomes, best, optimum, full),
+        best.planner,
+        counts.rows,
+        counts.unbound,
+        len(counts.by_tick),
+        int(full.sum()),
+        tick_us / 1e6,
+        float(optimum.mean()),
+    )
+    return Table.of("The run", SUMMARY_COLUMNS, [row])
+
+
+def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, full: Mask) -> str:
+    in_full = {each.planner: of_optimum(each, optimum, full) for each in outcomes}
+    reached = {each.planner: of_optimum(each, optimum) for each in outcomes}
+    if reached[best.planner] is None:
+        return "Nothing that came was worth anything at an output."
+    sentences = [f"{best.planner} gives {reached[best.planner]:.1%} of the best that each tick allowed."]
+    if full.any() and not full.all() and in_full[best.planner] is not None:
+        ticks = f"the {full.sum():,} of {len(full):,} ticks in which not all could be done"
+        sentences[0] = f"{sentences[0][:-1]}, and {in_full[best.planner]:.1%} in {ticks}."
+        reached = in_full
+    waits = {each.planner: f"{_longest_wait_s(each):.3g} s" for each in outcomes}
+    others = [
+        f"{name} {share:.1%} (queues up to {waits[name]})"
+        for name, share in reached.items()
+        if name != best.planner and share is not None
+    ]
+    if others:
+        sentences.append(f"Beside it: {', '.join(others)}.")
+    if best.overloaded.any():
+        sentences.append(
+            f"With it more was kept than a node or link can do in {best.overloaded.mean():.1%} of the ticks, and queues"
+            f" came to {waits[best.planner]} of work."
+        )
+    return " ".join(sentences)
+
+
+def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, optimum: Floats, tick_us: int) -> Table:
+    """One row for each planner and tick."""
+    roots = wiring.source < wiring.inputs
+    tick_s = tick_us / 1e6
+    rows = [
+        (
+            outcome.planner,
+            (at + 1) * tick_s,
+            float(rates[at].sum()),
+            tick.score,
+            float(optimum[at]),
+            _share(tick.dropped[roots].sum(), tick.offered[roots].sum()),
+            float(tick.busy_s.max(initial=0.0)) / tick_s,
+            float(tick.wait_s.max(initial=0.0)),
+            round(float(tick.queued.sum())),
+            round(float(tick.refused.sum())),
+            tick.latency_s,
+            tick.latency_max_s,
+            " ".join(map(str, decision.plans)),
+            "yes" if decision.changed else "no",
+            decision.planned_s,
+            "yes" if decision.stale else "no",
+            decision.sent.rows,
+            decision.sent.size,
+        )
+        for outcome in outcomes
+        for at, (tick, decision) in enumerate(zip(outcome.ticks, outcome.decisions, strict=True))
+    ]
+    return Table.of("Ticks", TICK_COLUMNS, rows)
+
+
+def nodes_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
+    """One row for each planner, tick, and node or link."""
+    tick_s = tick_us / 1e6
+    rows = [
+        (outcome.planner, (at + 1) * tick_s, name, float(busy) / tick_s, float(wait))
+        for outcome in outcomes
+        for at, tick in enumerate(outcome.ticks)
+        for name, busy, wait in zip(wiring.resources, tick.busy_s, tick.wait_s, strict=True)
+    ]
+    return Table.of("Nodes", NODE_COLUMNS, rows)
+
+
+def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
+    """One row for each planner, tick, and arc on which something was dropped."""
+    rows = [
+        (
+            outcome.planner,
+            (at + 1) * tick_us / 1e6,
+            wiring.arcs[arc].name,
+            round(float(tick.offered[arc])),
+            round(float(tick.dropped[arc])),
+            float(decision.keeps[arc]),
+        )
+        for outcome in outcomes
+        for at, (tick, decision) in enumerate(zip(outcome.ticks, outcome.decisions, strict=True))
+        for arc in np.flatnonzero(tick.dropped > 0)
+    ]
+    return Table.of("Drops", DROP_COLUMNS, rows)
+
+
+def tables_of_arcs(drops: Table) -> tuple[Table, ...]:
+    """All ticks of a table of drops together, one row for each planner and arc; none where nothing was dropped."""
+    sums: dict[tuple[Cell, Cell], list[int]] = {}
+    for row in drops.records():
+        so_far = sums.setdefault((row["planner"], row["arc"]), [0, 0, 0])
+        for at, amount in enumerate((1, int(row["offered"] or 0), int(row["dropped"] or 0))):
+            so_far[at] += amount
+    columns = [
+        PLANNER,
+        Column("arc"),
+        Column("ticks", Kind.COUNT, about="in which something was dropped there"),
+        Column("offered", Kind.COUNT, "tuples", "in these ticks"),
+        Column("dropped", Kind.COUNT, "tuples"),
+    ]
+    rows = [(*named, *amounts) for named, amounts in sums.items()]
+    return (Table.of("Where it was dropped", columns, rows),) if rows else ()
+
+
+def _share(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole else None

@@ -1,0 +1,175 @@
+"""Window Drop: whole windows of an aggregate live or die, so that every one that is emitted has its unshed value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.errors import UsageError
+from adapt.core.fit.network.names import BATCH
+from adapt.core.fit.network.network import Operator, Window
+from adapt.core.fit.network.wiring import Indices, Wiring
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.random_bits import coins, stream_of
+
+_HALVINGS = 60
+
+Positions = TypeVar("Positions", int, Indices)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDrop:
+    """Which tuples of an arc are kept and which windows of the aggregates behind it may begin.
+
+    Positions are those of the tuples before any drop: microseconds since the windows were counted from, or numbers of
+    tuples. Windows are numbered from 0, the one that begins at position 0.
+
+    A tuple is kept if a window lives that it is needed for. The aggregates behind the arc open only windows that live,
+    or are needed for one that does, and so never one that lacks a tuple.
+
+    Attributes:
+        windows: Of the aggregates behind the arc, nearest first; at least one.
+        keep: The share of the windows of the last one that live, in [0, 1].
+        seed: Of all coins.
+        arc: The arc's number.
+        batch: Consecutive windows that live or die together.
+
+    Source: FIT, sections 2 and 7; Tatbul and Zdonik, Window-aware load shedding for aggregation queries over data
+    streams, VLDB 2006.
+    """
+
+    windows: tuple[Window, ...]
+    keep: float
+    seed: int
+    arc: int
+    batch: int = BATCH
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise UsageError(f"windows cannot live or die by {self.batch}; give a batch of 1 or more")
+
+    def keeps(self, positions: Indices) -> NDArray[np.bool_]:
+        """Whether the tuples at these positions, from 0 up, are kept; of their shape."""
+        if not len(positions):
+            return np.empty(0, np.bool_)
+        needed = needed_for(self.windows)
+        batches = windows_at(needed, np.array([positions.max()]))[1][0] // self.batch + 1
+        alive = coins(stream_of(self.seed, self.arc), np.arange(batches)) < self.keep
+        return in_live_windows(needed, self.batch, alive, positions)
+
+    def opens(self, level: int, numbers: Indices) -> NDArray[np.bool_]:
+        """Whether the windows of these numbers may begin at the aggregate of a level, 0 the nearest; of their shape."""
+        if level == len(self.windows) - 1:
+            return np.asarray(coins(stream_of(self.seed, self.arc), numbers // self.batch) < self.keep)
+        window = self.windows[level]
+        # A result of a timed window has the time at which that began.
+        results = numbers * window.slide if window.timed else numbers
+        return replace(self, windows=self.windows[level + 1 :]).keeps(results)
+
+
+def needed_for(windows: Sequence[Window]) -> Window:
+    """The tuples that one result of the last of some aggregates needs of the stream before the first.
+
+    Two windows of sizes w1 and w2 that slide by 1 need w1 + w2 - 1.
+
+    Source: Tatbul and Zdonik, section 4.2.
+    """
+    if len({window.timed for window in windows}) > 1:
+        raise UsageError("aggregates behind one another have windows of time and of tuples; drop at random there")
+    needed = windows[-1]
+    for inner in reversed(windows[:-1]):
+        if inner.timed:
+            needed = Window(inner.size + needed.size - 1, needed.slide, True)
+        else:
+            size = inner.size + (needed.size - 1) * inner.slide
+            needed = Window(size, inner.slide * needed.slide, False)
+    return needed
+
+
+def windows_at(window: Window, positions: Indices) -> tuple[Indices, Indices]:
+    """The numbers of the first and last window that hold each position; of its shape."""
+    return np.maximum((positions - window.size) // window.slide + 1, 0), positions // window.slide
+
+
+def in_live_windows(window: Window, batch: int, alive: NDArray[np.bool_], positions: Indices) -> NDArray[np.bool_]:
+    """Whether any window at each position is in a batch that lives.
+
+    Args:
+        window: Size and slide.
+        batch: Windows in a batch.
+        alive: Whether each batch lives, from the first to that of the last position; shape (batches,).
+        positions: From 0 up.
+    """
+    first, last = windows_at(window, positions)
+    so_far = np.concatenate(([0], np.cumsum(alive)))
+    return np.asarray(so_far[last // batch + 1] > so_far[first // batch])
+
+
+def tuples_kept(window: Window, batch: int, keep: Floats) -> Floats:
+    """The share of tuples that Window Drop keeps on average where it keeps these shares of windows; of their shape.
+
+    A tuple in n windows is dropped if all batches that these are in die. It is above the share of windows by far
+    unless a batch is much longer than n.
+
+    Source: the expectation over the place of a tuple in its slide, and of its first window in its batch.
+    """
+    drop = 1 - np.asarray(keep, np.float64)
+    most = (window.size - 1) // window.slide + 1
+    with_most = (window.size - (most - 1) * window.slide) / window.slide
+    removed = np.zeros_like(drop)
+    for windows, share in ((most, with_most), (most - 1, 1 - with_most)):
+        if share > 0:
+            batches = (np.arange(batch) + windows - 1) // batch + 1
+            spans, times = np.unique(batches, return_counts=True)
+            removed += share * (drop[..., None] ** spans @ (times / batch))
+    return np.asarray(1 - removed)
+
+
+def windows_kept(window: Window, batch: int, kept: Floats) -> Floats:
+    """The share of windows to keep so that this share of tuples is; the inverse of `tuples_kept`."""
+    kept = np.asarray(kept, np.float64)
+    low, high = np.zeros_like(kept), np.ones_like(kept)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        above = tuples_kept(window, batch, middle) > kept
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.where(kept >= 1, 1.0, low)
+
+
+def windows_behind(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
+    """The windows of the aggregates behind each arc, nearest first; of every arc, none if there are none.
+
+    Raises:
+        UsageError: behind one arc are aggregates side by side whose windows differ, so that no window could live for
+            both, or one whose window is not given.
+    """
+    behind: dict[int, tuple[Window, ...]] = {}
+    for arc in reversed(range(len(wiring.arcs))):
+        target = int(wiring.target[arc])
+        if target < 0:
+            behind[arc] = ()
+            continue
+        operator = wiring.network.sources[target]
+        assert isinstance(operator, Operator)
+        out = wiring.arcs_of(target)
+        further = {behind[at] for at in range(out.start, out.stop)} - {()}
+        if len(further) > 1:
+            raise UsageError(
+                f"behind {operator.name!r} are aggregates side by side with different windows, so that windows cannot "
+                "be dropped before it; give them the same window, or drop at random"
+            )
+        behind[arc] = (*_own(operator), *next(iter(further), ()))
+    return tuple(behind[arc] for arc in range(len(wiring.arcs)))
+
+
+def _own(operator: Operator) -> tuple[Window, ...]:
+    if operator.kind != "aggregate":
+        return ()
+    if operator.window is None:
+        raise UsageError(
+            f"operator {operator.name!r} is an aggregate without a window; give it window = {{ size, slide }}, "
+            "or drop at random"
+        )
+    return (replace(operator.window, group_by=None),)

@@ -1,0 +1,1 @@
+"""Policies of Flux: which partitions move in a round."""

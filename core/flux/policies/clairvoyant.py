@@ -1,0 +1,169 @@
+"""What a policy could do that knows the run ahead: a bound for the others. Not in the paper."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.errors import UsageError
+from adapt.core.flux.policies.assignment import Assignment, Demand, assign, bound_s
+from adapt.core.stage.conditions.arrivals import Rows, Source
+from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.movement.controller import Move, Observation, Round
+from adapt.core.stage.movement.spilling import Memory
+
+HORIZON_S = 1.0
+"""How far it looks ahead at a time."""
+
+WORTHWHILE = 0.02
+"""By what share the bottleneck must improve for anything to move."""
+
+LEAST_SPEED = 1e-3
+"""Of a site that stands still; nothing is assigned by a division by zero."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ahead:
+    """What is known of a run before it is made.
+
+    Attributes:
+        settings: The stage and what disturbs it.
+        work_s: CPU of the tuples of each partition in each period, over all tuples of the period, shape (periods,
+            partitions).
+        period_s: How long a period is; infinite if there is one.
+        memory: Limits the state, if given.
+    """
+
+    settings: StageSettings
+    work_s: NDArray[np.float64]
+    period_s: float
+    memory: Memory | None = None
+
+    def demand(self, from_s: float, to_s: float) -> Demand:
+        """The mean of work and speeds between two times, and the least memory."""
+        last = len(self.work_s) - 1
+        first, end = (min(last, int(at / self.period_s)) for at in (from_s, to_s))
+        return Demand(
+            work_s=self.work_s[first : end + 1].mean(axis=0),
+            fixed_s=self.settings.costs.produce_s / self.settings.sites,
+            speeds=np.array([self._speed(site, from_s, to_s) for site in range(self.settings.sites)]),
+            sizes=(self.settings.state_sizes() * self.settings.costs.tuple_bytes).astype(np.float64),
+            room=self._room(to_s),
+        )
+
+    def bound_rate(self, from_s: float, to_s: float) -> float:
+        """Tuples a second that no assignment exceeds between two times, if it is not changed within steps of a horizon.
+
+        What producers and connections hold at the start may come on top.
+        """
+        starts = np.arange(from_s, to_s, HORIZON_S)
+        ends = np.minimum(starts + HORIZON_S, to_s)
+        rates = [
+            1 / bound_s(self.demand(start, end)) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        return float(np.average(rates, weights=ends - starts))
+
+    def _speed(self, site: int, from_s: float, to_s: float) -> float:
+        lost = 0.0
+        for one in self.settings.disturbances:
+            if one.site == site:
+                speed = one.kept if isinstance(one, ExternalLoad) else one.speed
+                lost += (1 - speed) * max(0.0, min(one.end_s, to_s) - max(one.start_s, from_s))
+        return max(LEAST_SPEED, 1 - lost / (to_s - from_s))
+
+    def _room(self, to_s: float) -> NDArray[np.float64]:
+        if self.memory is None:
+            return np.full(self.settings.sites, np.inf)
+        room = np.full(self.settings.sites, self.memory.site_bytes)
+        for change in sorted(self.memory.changes, key=lambda one: one.at_s):
+            if change.at_s <= to_s:
+                room[change.site] = change.bytes
+        return room
+
+
+def ahead_of(settings: StageSettings, source: Source, memory: Memory | None = None, period_s: float = 1.0) -> Ahead:
+    """All that a run will be made of, from what makes it.
+
+    Args:
+        settings: The stage.
+        source: Its tuples. Those of a stream are read once and counted.
+        memory: Limits the state, if given.
+        period_s: How finely the shares of partitions in a stream are known. Rows that are not due at a time are thought
+            to be taken at the full rate of the stage.
+    """
+    if not period_s > 0:
+        raise UsageError(f"a period of {period_s:g} s is none; give one above 0")
+    costs, groups = settings.costs, len(settings.partition_of)
+    if not isinstance(source, Rows):
+        shares = np.ones(groups) if source.shares is None else source.shares
+        by_partition = np.bincount(settings.partition_of, shares, settings.partitions)
+        return Ahead(settings, costs.service_s * by_partition[None] / shares.sum(), np.inf, memory)
+    rows_a_period = period_s * settings.sites / (costs.service_s + costs.produce_s)
+    work_s, counts = np.zeros((1, settings.partitions)), np.zeros(1)
+    rows = 0
+    for chunk in source.chunks():
+        ranks = np.arange(rows, rows + len(chunk.groups))
+        rows += len(ranks)
+        at = (ranks / rows_a_period if chunk.due_s is None else chunk.due_s / period_s).astype(np.int64)
+        more = max(0, int(at.max(initial=0)) + 1 - len(work_s))
+        work_s = np.concatenate([work_s, np.zeros((more, settings.partitions))])
+        counts = np.concatenate([counts, np.zeros(more)])
+        first = int(at.min(initial=len(work_s) - 1))
+        cost_s = np.full(len(ranks), costs.service_s) if chunk.cost_s is None else chunk.cost_s
+        cells = (at - first) * settings.partitions + settings.partition_of[chunk.groups]
+        periods = len(work_s) - first
+        work_s[first:] += np.bincount(cells, cost_s, periods * settings.partitions).reshape(periods, -1)
+        counts[first:] += np.bincount(at - first, minlength=periods)
+    return Ahead(settings, work_s / np.maximum(1.0, counts)[:, None], period_s, memory)
+
+
+class OptimumController:
+    """Knows what will be, and assigns partitions for it as well as it can; bound by moves taking their time.
+
+    Every round looks at the mean of the time that follows. Moves are made if the bottleneck improves by some share, or
+    if state does not fit where it is.
+
+    Attributes:
+        found: The assignments that it has made, with their gaps.
+    """
+
+    def __init__(self, ahead: Ahead, collection_s: float, horizon_s: float = HORIZON_S) -> None:
+        """A controller of one run.
+
+        Args:
+            ahead: What is known.
+            collection_s: Time between moves and the next look.
+            horizon_s: How far it looks ahead at a time.
+
+        Raises:
+            UsageError: a time is not above 0.
+        """
+        if not (collection_s > 0 and horizon_s > 0):
+            raise UsageError(
+                f"rounds of {collection_s:g} s that look {horizon_s:g} s ahead are none; give times above 0"
+            )
+        self._ahead, self._round_s, self._horizon_s = ahead, collection_s, horizon_s
+        self.found: list[Assignment] = []
+
+    def collection_s(self, previous: Round | None) -> float:  # noqa: ARG002
+        """Always the same."""
+        return self._round_s
+
+    def plan(self, observed: Observation) -> Sequence[Move]:
+        """The moves from where partitions are to where they should be."""
+        if observed.sites != self._ahead.settings.sites:
+            return ()
+        demand = self._ahead.demand(observed.at_s, observed.at_s + self._horizon_s)
+        present, fits = demand.slowest_s(observed.owners), demand.fits(observed.owners)
+        if fits and present <= (1 + WORTHWHILE) * bound_s(demand):
+            return ()
+        found = assign(observed.owners, demand)
+        if fits and present <= (1 + WORTHWHILE) * found.slowest_s:
+            return ()
+        self.found.append(found)
+        leaving = np.flatnonzero(found.owners != observed.owners)
+        return tuple(
+            Move(int(partition), int(observed.owners[partition]), int(found.owners[partition])) for partition in leaving
+        )

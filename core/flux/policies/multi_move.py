@@ -1,0 +1,81 @@
+"""The guarded load policy with as many moves in a round as are wanted. Not in the paper."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing, loads_of
+from adapt.core.flux.policies.memory_policy import excess_bytes
+from adapt.core.stage.movement.controller import Move, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralMoves:
+    """The busiest site gives to the idlest, as predicted after the moves so far, until no pair is worth evening out.
+
+    The faithful policy moves one partition of a loaded site a round, so that its recovery takes a round for each.
+
+    Attributes:
+        guard: Its estimator and thresholds.
+        least_donor: The utilization below which a site gives nothing.
+        within_memory: Whether sites take only what they have room for; the mean is then of those that give or take,
+            since one that is full and idle tells nothing of what the others could come to.
+    """
+
+    guard: GuardedLoadBalancing = field(default_factory=GuardedLoadBalancing)
+    least_donor: float = 0.0
+    within_memory: bool = False
+
+    def plan(self, observed: Observation) -> tuple[Move, ...]:
+        """This round's moves: a site gives, or takes, or neither. Equal sites rank by their number."""
+        return self.foreseen(observed)[0]
+
+    def foreseen(self, observed: Observation) -> tuple[tuple[Move, ...], NDArray[np.float64]]:
+        """The moves, and the utilization that each site should then have, shape (sites,)."""
+        pairs = self.guard.pairs
+        predicted = observed.utilization.copy()
+        room = excess_bytes(observed) if self.within_memory else np.full(observed.sites, np.inf)
+        largest = observed.state_bytes.max()
+        shares = (room >= largest) | (predicted > predicted.mean())
+        if not shares.any():
+            return (), predicted
+        mean = float(predicted[shares].mean())
+        gives, takes = predicted > mean, (predicted < mean) & (room >= largest)
+        offers = {int(site): list(zip(*loads_of(observed, int(site)), strict=True)) for site in np.flatnonzero(gives)}
+        moves = []
+        while gives.any() and takes.any():
+            donor, receiver = _highest(predicted, gives), _lowest(predicted, takes)
+            if predicted[donor] < max(self.least_donor, mean, pairs.min_imbalance * predicted[receiver]):
+                break
+            ratio = self.guard.cost_ratio(observed, donor, receiver)
+            given = self._first_that_helps(offers[donor], predicted[donor], predicted[receiver], ratio)
+            if given is None:
+                gives[donor] = False
+                continue
+            partition, load = offers[donor].pop(given)
+            moves.append(Move(int(partition), donor, receiver))
+            predicted[donor] -= load
+            predicted[receiver] += load * ratio
+            room[receiver] -= observed.state_bytes[partition]
+            takes[receiver] = room[receiver] >= largest
+        return tuple(moves), predicted
+
+    def _first_that_helps(
+        self, offers: list[tuple[int, float]], gives: float, takes: float, ratio: float
+    ) -> int | None:
+        """Where the first partition stands that brings the higher of two sites down enough."""
+        for at, (_, load) in enumerate(offers):
+            after = takes + load * ratio
+            gain = gives - max(gives - load, after)
+            if gain >= self.guard.min_gain * load and after <= self.guard.pairs.max_receiver:
+                return at
+        return None
+
+
+def _highest(values: NDArray[np.float64], among: NDArray[np.bool_]) -> int:
+    return int(np.argmax(np.where(among, values, -np.inf)))
+
+
+def _lowest(values: NDArray[np.float64], among: NDArray[np.bool_]) -> int:
+    return int(np.argmin(np.where(among, values, np.inf)))

@@ -1,0 +1,104 @@
+"""Every policy by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from adapt.core.errors import UsageError
+from adapt.core.flux.policies.clairvoyant import Ahead, OptimumController
+from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing
+from adapt.core.flux.policies.hybrid_policy import HybridBalancing
+from adapt.core.flux.policies.load_policy import LoadBalancing
+from adapt.core.flux.policies.memory_policy import MemoryBalancing
+from adapt.core.flux.policies.multi_move import SeveralMoves
+from adapt.core.flux.policies.multi_move_memory import SeveralMemoryController, SeveralMemoryMoves
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedController, Policy
+from adapt.core.flux.policies.settling import SettlingController
+from adapt.core.flux.policies.tuned import TunedController
+from adapt.core.stage.movement.controller import Controller
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a controller is made from.
+
+    Attributes:
+        pairs: The thresholds of the paper.
+        min_collection_s: delta_min.
+        ahead: What is known of the run; only the optimum may know anything.
+    """
+
+    pairs: LoadBalancing
+    min_collection_s: float
+    ahead: Ahead | None
+
+
+def _paced(policy: Callable[[LoadBalancing], Policy]) -> Callable[[Chosen], Controller]:
+    """A policy in the rounds of the paper."""
+    return lambda chosen: PacedController(policy(chosen.pairs), chosen.min_collection_s)
+
+
+def _tuned(chosen: Chosen) -> Controller:
+    return TunedController(chosen.pairs, chosen.min_collection_s)
+
+
+def _settling(chosen: Chosen) -> Controller:
+    return SettlingController(SeveralMoves(GuardedLoadBalancing(chosen.pairs)), chosen.min_collection_s)
+
+
+def _several_memory(chosen: Chosen) -> Controller:
+    memory = SeveralMemoryMoves(MemoryBalancing(chosen.pairs.min_imbalance))
+    return SeveralMemoryController(memory, None, chosen.min_collection_s)
+
+
+def _several_hybrid(chosen: Chosen) -> Controller:
+    memory = SeveralMemoryMoves(MemoryBalancing(chosen.pairs.min_imbalance))
+    load = SettlingController(
+        SeveralMoves(GuardedLoadBalancing(chosen.pairs), within_memory=True), chosen.min_collection_s
+    )
+    return SeveralMemoryController(memory, load, chosen.min_collection_s)
+
+
+def _optimum(chosen: Chosen) -> Controller:
+    if chosen.ahead is None:
+        raise UsageError("the policy optimum knows its run ahead; give it what is ahead, or choose another policy")
+    return OptimumController(chosen.ahead, chosen.min_collection_s)
+
+
+CONTROLLERS: Mapping[FluxPolicy, Callable[[Chosen], Controller] | None] = MappingProxyType(
+    {
+        FluxPolicy.NONE: None,
+        FluxPolicy.LOAD: _paced(lambda pairs: pairs),
+        FluxPolicy.MEMORY: _paced(lambda pairs: MemoryBalancing(pairs.min_imbalance)),
+        FluxPolicy.HYBRID: _paced(lambda pairs: HybridBalancing(pairs, MemoryBalancing(pairs.min_imbalance))),
+        FluxPolicy.LOAD_AUTO: _tuned,
+        FluxPolicy.LOAD_GUARDED: _paced(GuardedLoadBalancing),
+        FluxPolicy.LOAD_SEVERAL: _settling,
+        FluxPolicy.MEMORY_SEVERAL: _several_memory,
+        FluxPolicy.HYBRID_SEVERAL: _several_hybrid,
+        FluxPolicy.OPTIMUM: _optimum,
+    }
+)
+"""How each is made."""
+
+
+def controller_of(
+    policy: FluxPolicy,
+    min_collection_s: float = MIN_COLLECTION_S,
+    pairs: LoadBalancing | None = None,
+    ahead: Ahead | None = None,
+) -> Controller | None:
+    """The controller of a policy for one run; None, of that which moves nothing.
+
+    Args:
+        policy: Its name.
+        min_collection_s: delta_min; of the one that finds it by itself, where it begins.
+        pairs: The thresholds of the paper; its defaults if not given.
+        ahead: What is known of the run, for the optimum.
+
+    Raises:
+        UsageError: the least collection time is not above 0, or the optimum is to know nothing.
+    """
+    made = CONTROLLERS[policy]
+    return None if made is None else made(Chosen(pairs or LoadBalancing(), min_collection_s, ahead))

@@ -1,0 +1,1 @@
+"""A trace replayed through a stage under policies of Flux."""

@@ -1,0 +1,144 @@
+"""What a replay through a stage measured, as tables: its cases, their series, and the whole with its verdict."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adapt.core.flux.replay.sentences import verdict_of
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.input.offered_load import Bounds
+from adapt.core.stage.outcome import Outcome
+from adapt.core.stage.simulate import CRASH_COLUMNS
+from adapt.core.table import Column, Kind, Table
+
+CASE = Column("case", about="static, where nothing moves, or the policy that moves partitions")
+
+CASE_COLUMNS = (
+    CASE,
+    Column("throughput", Kind.NUMBER, "rows/s", "until it was through with the rows, or cut off"),
+    Column("of_capacity", Kind.SHARE, about="of what all sites together could have done with the same rows"),
+    Column("finished", Kind.SECONDS, "s", "when the last row was processed, or it was cut off"),
+    Column("latency_p50", Kind.SECONDS, "s", "from when a row is due until it is processed"),
+    Column("latency_p99", Kind.SECONDS, "s", "from when a row is due until it is processed"),
+    Column("operator_p50", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
+    Column("operator_p99", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
+    Column("moves", Kind.COUNT),
+    Column("moved", Kind.BYTES, "bytes", "state that went to another site"),
+    Column("behind", Kind.SECONDS, "s", "time at less than 85 % of what the sites could do, while input waited"),
+    Column("recovered", Kind.SECONDS, "s", "from when it fell behind until it no longer was; missing if it never did"),
+    Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
+    Column("late", Kind.SECONDS, "s", "from when the last row was due until all were processed"),
+    Column("processed", Kind.COUNT, "rows"),
+    Column("left", Kind.COUNT, "rows", "due and not processed at the end"),
+    Column("lost", Kind.COUNT, "rows", "that died with a site"),
+    Column("shed", Kind.COUNT, "rows", "that sites dropped as they filled up"),
+    Column("on_disk_max", Kind.COUNT, "partitions", "on disk at the same time"),
+    Column("spilled_max", Kind.COUNT, "rows", "on disk at the same time"),
+)
+
+SUMMARY_COLUMNS = (
+    Column("verdict"),
+    Column("best", about="the policy that comes closest to what the sites can do"),
+    Column("rows", Kind.COUNT, about="of the trace, or of its part that was replayed"),
+    Column("sites", Kind.COUNT),
+    Column("partitions", Kind.COUNT),
+    Column("capacity", Kind.NUMBER, "rows/s", "of all sites while nothing disturbs them"),
+    Column("busiest_site", Kind.SHARE, about="of all work, at the start"),
+    Column("heaviest_partition", Kind.SHARE, about="of all work"),
+    Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest site has all the work it can do"),
+    Column("best_full_at", Kind.NUMBER, about="the same, of the best placement of whole partitions"),
+)
+
+ROUND_COLUMNS = (
+    CASE,
+    Column("round", Kind.COUNT, about="from 0; those without moves are left out"),
+    Column("collection", Kind.SECONDS, "s", "how long statistics were collected"),
+    Column("moves", Kind.COUNT),
+    Column("moving", Kind.SECONDS, "s", "how long the moves took"),
+)
+
+
+def cases_table(outcomes: Sequence[Outcome]) -> Table:
+    """One row a case; with what crashes took, and what standby costs, where there are any."""
+    if any(one.simulated.crashes or one.simulated.mirrored for one in outcomes):
+        rows = [(*_case(one), *one.simulated.of_crashes()) for one in outcomes]
+        return Table.of("Cases", (*CASE_COLUMNS, *CRASH_COLUMNS), rows)
+    return Table.of("Cases", CASE_COLUMNS, [_case(one) for one in outcomes])
+
+
+def _case(outcome: Outcome) -> list[str | int | float | None]:
+    intervals = outcome.simulated.intervals
+    return [
+        outcome.case,
+        outcome.throughput,
+        outcome.of_capacity,
+        outcome.finished_s,
+        outcome.total.share_below_s(0.5),
+        outcome.total.share_below_s(0.99),
+        outcome.operator.share_below_s(0.5),
+        outcome.operator.share_below_s(0.99),
+        len(outcome.simulated.moves),
+        outcome.moved_bytes,
+        outcome.behind_s,
+        outcome.recovered_s,
+        outcome.lag_s,
+        outcome.late_s,
+        outcome.processed,
+        outcome.left,
+        outcome.lost,
+        outcome.shed,
+        max(one.on_disk for one in intervals),
+        max(one.spilled for one in intervals),
+    ]
+
+
+def summary_table(outcomes: Sequence[Outcome], bounds: Bounds, settings: StageSettings, speedup: float | None) -> Table:
+    """All cases in one row, with the verdict."""
+    found = verdict_of(outcomes, bounds, speedup)
+    row = (
+        found.sentence,
+        found.best,
+        bounds.rows,
+        settings.sites,
+        settings.partitions,
+        settings.sites / bounds.row_s if bounds.row_s else None,
+        bounds.busiest_share,
+        bounds.heaviest_share,
+        found.static_full_at,
+        found.best_full_at,
+    )
+    return Table.of("The run", SUMMARY_COLUMNS, [row])
+
+
+def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Table]:
+    """`intervals` with what the sites could have done in each, `sites`, `moves` and `crashes`, each of all cases."""
+    tables = {outcome.case: outcome.simulated.tables() for outcome in outcomes}
+    joined = {
+        name: _joined([(case, each[name]) for case, each in tables.items()]) for name in ("sites", "moves", "crashes")
+    }
+    intervals = _joined([(case, each["intervals"]) for case, each in tables.items()])
+    possible = [
+        (bounds.capacity.by(one.end_s) - bounds.capacity.by(one.start_s)) / bounds.row_s / (one.end_s - one.start_s)
+        for outcome in outcomes
+        for one in outcome.simulated.intervals
+    ]
+    column = Column("capacity", Kind.NUMBER, "rows/s", "of all sites, for rows of the mean cost")
+    rows = [(*row, rate) for row, rate in zip(intervals.rows, possible, strict=True)]
+    return {"intervals": replace(intervals, columns=(*intervals.columns, column), rows=tuple(rows)), **joined}
+
+
+def rounds_table(outcomes: Sequence[Outcome]) -> Table:
+    """One row for each round of a controller in which something moved."""
+    rows = [
+        (outcome.case, number, one.collection_s, len(one.moves), one.moving_s)
+        for outcome in outcomes
+        for number, one in enumerate(outcome.simulated.rounds)
+        if one.moves
+    ]
+    return Table.of("Rounds", ROUND_COLUMNS, rows)
+
+
+def _joined(tables: Sequence[tuple[str, Table]]) -> Table:
+    """Tables of the same columns one below the other, with the case of each row in front."""
+    first = tables[0][1]
+    rows = tuple((case, *row) for case, table in tables for row in table.rows)
+    return replace(first, columns=(CASE, *first.columns), rows=rows)

@@ -1,1 +1,0 @@
-"""How often each key occurs, and which keys are worth tracking."""

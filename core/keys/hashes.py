@@ -1,0 +1,106 @@
+"""The hash functions of plans: a key's position on the ring, and its remainder."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.keys import murmur3, xxhash64
+from adapt.core.keys.columns import KeyBytes, Words, key_bytes, one_array
+from adapt.core.keys.names import HashName
+
+
+class KeyHash(Protocol):
+    """A hash of keys, equal for equal keys on every machine."""
+
+    @property
+    def name(self) -> HashName:
+        """Its name in plans."""
+
+    @property
+    def seed(self) -> int:
+        """The seed, fixed and recorded in plans."""
+
+    def positions(self, keys: pa.Array | pa.ChunkedArray | KeyBytes) -> tuple[Words, Words]:
+        """Where each key stands among the 2^128 positions of a ring: high and low word, each of shape (rows,)."""
+
+    def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
+        """The hash of each key modulo n, for 1 <= n < 2^31; shape (rows,), each in [0, n)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Murmur3:
+    """MurmurHash3 x64 128, read as the number h1 * 2^64 + h2 (design, section 5)."""
+
+    name: ClassVar[HashName] = HashName.MURMUR3
+    seed: ClassVar[int] = murmur3.SEED
+
+    def positions(self, keys: pa.Array | pa.ChunkedArray | KeyBytes) -> tuple[Words, Words]:
+        """The words h1 and h2."""
+        return murmur3.murmur3(_bytes_of(keys))
+
+    def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
+        """The 128-bit number modulo n, exactly: below 2^31 no product of two remainders overflows a word."""
+        high, low = self.positions(keys)
+        divisor, carry = np.uint64(n), np.uint64(2**64 % n)
+        return ((high % divisor * carry + low % divisor) % divisor).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Xxhash64:
+    """xxHash64: unsigned on the ring, and as Spark's `pmod(xxhash64(key), n)` for the remainder (design, section 5)."""
+
+    name: ClassVar[HashName] = HashName.XXHASH64
+    seed: ClassVar[int] = xxhash64.SEED
+
+    def positions(self, keys: pa.Array | pa.ChunkedArray | KeyBytes) -> tuple[Words, Words]:
+        """The unsigned hash, and zeros."""
+        high = xxhash64.xxhash64(_bytes_of(keys))
+        return high, np.zeros_like(high)
+
+    def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
+        """The signed hash modulo n, never negative."""
+        signed = xxhash64.xxhash64(key_bytes(keys)).view(np.int64)
+        return np.mod(signed, np.int64(n)).astype(np.int32)
+
+
+HASHES: dict[HashName, KeyHash] = {known.name: known for known in (Murmur3(), Xxhash64())}
+
+
+@dataclass(frozen=True, slots=True)
+class HashedKeys:
+    """The keys of a column, hashed once for all that look them up.
+
+    Attributes:
+        bytes: The keys as bytes; a null is the empty key.
+        missing: Which keys are null, shape (rows,); None if none is.
+        high, low: Their positions; each of shape (rows,).
+        hash: What they were hashed with.
+    """
+
+    bytes: KeyBytes
+    missing: NDArray[np.bool_] | None
+    high: Words
+    low: Words
+    hash: HashName
+
+    @classmethod
+    def of(cls, keys: pa.Array | pa.ChunkedArray, hash: HashName) -> "HashedKeys":
+        """Hash a column.
+
+        Raises:
+            ValueError: the column is none of string, int64 and binary.
+        """
+        column = one_array(keys)
+        missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        as_bytes = key_bytes(column)
+        return cls(as_bytes, missing, *HASHES[hash].positions(as_bytes), hash)
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+
+def _bytes_of(keys: pa.Array | pa.ChunkedArray | KeyBytes) -> KeyBytes:
+    return keys if isinstance(keys, KeyBytes) else key_bytes(keys)

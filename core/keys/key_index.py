@@ -1,0 +1,143 @@
+"""An index of a column of distinct keys: in which row each of many other keys stands, if in any."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.keys.columns import KeyBytes, Words
+from adapt.core.keys.hashes import HashedKeys
+from adapt.core.keys.names import HashName
+
+_MOST_KEYS = 1 << 30
+_FEW_KEYS = 1 << 12
+_ROW_BITS = np.uint64(32)
+_ROW = np.uint64(2**32 - 1)
+
+
+class KeyIndex:
+    """Finds keys among those of a column, in O(1) each; null is a key, and not the empty one.
+
+    The column is hashed when it is first asked, once for each hash that keys come with, and kept: 16 to 32 bytes a key
+    beside the keys themselves, and up to 128 where there are few. A hash only says where to look: keys are the same if
+    their bytes are.
+    """
+
+    def __init__(self, keys: pa.Array) -> None:
+        """An index of distinct keys, fewer than 2^30 of them; string, int64 or binary.
+
+        Raises:
+            ValueError: there are more.
+        """
+        if len(keys) >= _MOST_KEYS:
+            raise ValueError(f"{len(keys):,} keys are more than an index holds, which is {_MOST_KEYS - 1:,}")
+        self._keys = keys
+        self._slots: dict[HashName, tuple[KeyBytes, Words]] = {}
+
+    def rows_of(self, keys: HashedKeys) -> NDArray[np.int32]:
+        """The row at which each of some keys stands, -1 where it does not; shape (rows,).
+
+        The keys are taken for those of the same type: it is their bytes that are compared.
+        """
+        known, slots = self._indexed(keys.hash)
+        rows = np.empty(len(keys), np.int32)
+        _find(known.data, known.offsets, slots, keys.high, keys.bytes.data, keys.bytes.offsets, rows)
+        if keys.missing is not None:
+            rows[keys.missing] = self._null_row()
+        return rows
+
+    def _null_row(self) -> int:
+        return int(np.argmax(self._keys.is_null())) if self._keys.null_count else -1
+
+    def _indexed(self, hash: HashName) -> tuple[KeyBytes, Words]:
+        """The bytes of the keys and the table of slots: see `_fill`."""
+        if hash not in self._slots:
+            keys = HashedKeys.of(self._keys, hash)
+            slots = np.zeros(_slots_for(len(keys)), np.uint64)
+            present = np.ones(len(keys), np.bool_) if keys.missing is None else ~keys.missing
+            _fill(keys.high, present, slots)
+            self._slots[hash] = keys.bytes, slots
+        return self._slots[hash]
+
+    def __reduce__(self) -> tuple[type["KeyIndex"], tuple[pa.Array]]:
+        return KeyIndex, (self._keys,)
+
+
+def _slots_for(keys: int) -> int:
+    """A power of two above 2 slots a key; above 8 where these fit into a cache, so that most searches end at once."""
+    return int(2 ** ((8 if keys <= _FEW_KEYS else 2) * keys).bit_length())
+
+
+@inlined
+def _first_slot(hash: np.uint64, slots: Words) -> np.uint64:
+    """Where the search for a key begins: its leading bits, since these are independent of those kept in the slot."""
+    return (hash >> _ROW_BITS) & np.uint64(len(slots) - 1)
+
+
+@compiled
+def _fill(high: Words, present: NDArray[np.bool_], slots: Words) -> None:
+    """Open addressing, less than half full: a slot has the last 32 bits of a hash above the row plus 1, or is 0."""
+    for row in range(len(high)):
+        if present[row]:
+            at = _first_slot(high[row], slots)
+            while slots[at]:
+                at = (at + np.uint64(1)) & np.uint64(len(slots) - 1)
+            slots[at] = (high[row] << _ROW_BITS) | np.uint64(row + 1)
+
+
+@inlined
+def _word(data: NDArray[np.uint8], start: np.uint64) -> np.uint64:
+    """The 8 bytes at `start`, little-endian; written so that it compiles to one load."""
+    word = np.uint64(0)
+    for place in range(8):
+        word |= np.uint64(data[start + np.uint64(place)]) << np.uint64(8 * place)
+    return word
+
+
+@inlined
+def _same(
+    data: NDArray[np.uint8], start: np.uint64, length: np.uint64, other: NDArray[np.uint8], at: np.uint64
+) -> bool:
+    """Whether `length` bytes are the same in both."""
+    eight = np.uint64(8)
+    while length >= eight:
+        if _word(data, start) != _word(other, at):
+            return False
+        start += eight
+        at += eight
+        length -= eight
+    if not length:
+        return True
+    if start + eight <= np.uint64(len(data)) and at + eight <= np.uint64(len(other)):
+        return not (_word(data, start) ^ _word(other, at)) << (np.uint64(64) - length * eight)
+    while length and data[start + length - np.uint64(1)] == other[at + length - np.uint64(1)]:
+        length -= np.uint64(1)
+    return not length
+
+
+@compiled
+def _find(
+    known: NDArray[np.uint8],
+    known_offsets: NDArray[np.int64],
+    slots: Words,
+    high: Words,
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    rows: NDArray[np.int32],
+) -> None:
+    for row in range(len(rows)):
+        start = np.uint64(offsets[row])
+        length = np.uint64(offsets[row + 1]) - start
+        at = _first_slot(high[row], slots)
+        mark = high[row] & _ROW
+        found = np.int64(-1)
+        while slots[at]:
+            if slots[at] >> _ROW_BITS == mark:
+                there = (slots[at] & _ROW) - np.uint64(1)
+                begin = np.uint64(known_offsets[there])
+                size = np.uint64(known_offsets[there + np.uint64(1)]) - begin
+                if size == length and _same(data, start, length, known, begin):
+                    found = np.int64(there)
+                    break
+            at = (at + np.uint64(1)) & np.uint64(len(slots) - 1)
+        rows[row] = found

@@ -1,0 +1,62 @@
+"""A look-up among sorted 128-bit positions: which one is the first at or after another."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.keys.columns import Words
+
+
+@dataclass(frozen=True, slots=True)
+class SortedPositions:
+    """Positions on a circle of 2^128, in rising order, with an index by their leading bits.
+
+    There are one to two buckets a position, so that a look-up passes less than one position on average.
+
+    Attributes:
+        high: High words, rising; shape (positions,).
+        low: Low words, rising where high words are equal; shape (positions,).
+        starts: The first position at or after the start of each bucket; shape (buckets,), int64.
+        shift: A position's bucket is its high word shifted right by this.
+    """
+
+    high: Words
+    low: Words
+    starts: NDArray[np.int64]
+    shift: np.uint64
+
+    @classmethod
+    def of(cls, high: Words, low: Words) -> "SortedPositions":
+        """Index positions that are already in rising order; at least one."""
+        bits = max(1, len(high).bit_length())
+        shift = np.uint64(64 - bits)
+        starts = np.searchsorted(high, np.arange(2**bits, dtype=np.uint64) << shift)
+        return cls(high, low, starts.astype(np.int64), shift)
+
+    def first_at_or_after(self, high: Words, low: Words) -> NDArray[np.int64]:
+        """The index of the first position at or after each given one, the first of all after the last.
+
+        Shape (rows,). O(1) a row as long as positions are spread evenly.
+        """
+        found = np.empty(len(high), np.int64)
+        _first_at_or_after(self.high, self.low, self.starts, self.shift, high, low, found)
+        return found
+
+
+@compiled
+def _first_at_or_after(
+    highs: Words,
+    lows: Words,
+    starts: NDArray[np.int64],
+    shift: np.uint64,
+    high: Words,
+    low: Words,
+    found: NDArray[np.int64],
+) -> None:
+    for row in range(len(found)):
+        at = starts[high[row] >> shift]
+        while at < len(highs) and (highs[at] < high[row] or (highs[at] == high[row] and lows[at] < low[row])):
+            at += 1
+        found[row] = at if at < len(highs) else 0

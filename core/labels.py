@@ -1,0 +1,55 @@
+"""Names short enough for a chart, and where a column's name may break."""
+
+import re
+from collections.abc import Sequence
+
+from adapt.core.table import Cell, Column, Kind
+from adapt.core.values import human, visible
+
+_LONGEST = 32
+_UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
+
+
+def label(cell: Cell) -> str:
+    """A key or a scheme as an axis or a legend shows it: escapes visible, long ones cut."""
+    text = "(null)" if cell is None else "(empty)" if cell == "" else visible(str(cell)[: 2 * _LONGEST])
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def distinct(labels: Sequence[str]) -> list[str]:
+    """The labels, later ones of the same text numbered, so that two bars never fall in one place."""
+    taken: set[str] = set()
+    result = []
+    for text in labels:
+        unlike, number = text, 1
+        while unlike in taken:
+            number += 1
+            unlike = f"{text} [{number}]"
+        taken.add(unlike)
+        result.append(unlike)
+    return result
+
+
+def breakable(name: str) -> list[str]:
+    """The pieces of a column's name: it may break after underscores and spaces.
+
+    A piece of one letter, as in `r_floor` and `build_s`, stays with its neighbour.
+    """
+    pieces = [""]
+    for piece in re.findall(r"[^_ ]*[_ ]+|[^_ ]+", name):
+        if min(len(pieces[-1].strip("_ ")), len(piece.strip("_ "))) < 2:
+            pieces[-1] += piece
+        else:
+            pieces.append(piece)
+    return pieces
+
+
+def headed(column: Column) -> str:
+    """The column's name with its unit, unless the unit is the name or stands in every cell."""
+    has_unit = column.unit and column.unit != column.name and column.kind not in _UNITS_IN_VALUES
+    return visible(f"{column.name} ({column.unit})" if has_unit else column.name)
+
+
+def count(things: int) -> str:
+    """A number of things, grouped."""
+    return human(things, Column("count", Kind.COUNT))

@@ -1,0 +1,1 @@
+"""Mechanisms of all systems compared on one trace."""

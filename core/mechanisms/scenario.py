@@ -1,0 +1,372 @@
+"""One scenario on one stream: the stage that it asks for, simulated, and what that comes to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.elastic.policies.names import ScalingPolicy
+from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
+from adapt.core.elastic.policies.registry import Chosen, policy_of
+from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
+from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic_outcome_of
+from adapt.core.elastic.replay.tables import elastic_series
+from adapt.core.errors import UsageError
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import controller_of
+from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
+from adapt.core.mechanisms.cost_model import Terms
+from adapt.core.mechanisms.scenarios import Scenario, Static
+from adapt.core.partitioning.build import Recipe, build_partitioner
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.run import run_as_data
+from adapt.core.stage.conditions.arrivals import Rows
+from adapt.core.stage.conditions.settings import StageSettings, check_sites, even_groups
+from adapt.core.stage.control.workers import Migration, Scaling
+from adapt.core.stage.engine.series import Interval
+from adapt.core.stage.input.keyed_rows import Reading
+from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
+from adapt.core.stage.input.split_rows import SplitKeys
+from adapt.core.stage.movement.controller import Controller
+from adapt.core.stage.movement.spilling import Memory
+from adapt.core.stage.outcome import outcome_of
+from adapt.core.stage.simulate import Simulated, simulate
+from adapt.core.stream import Weight
+from adapt.core.table import Column, Kind, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream as scenarios ask for it.
+
+    Attributes:
+        rows: Its tuples in a reading, as often as they are asked for.
+        counted: Its keys, counted.
+        bytes: The sizes of all rows of each partition of a reading together.
+    """
+
+    rows: Callable[[Reading], Rows]
+    counted: Callable[[], Frequencies]
+    bytes: Callable[[MiniPartitions], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Staged:
+    """A scenario that can be simulated.
+
+    Attributes:
+        rows: The tuples.
+        demand: Their sums.
+        settings: The stage.
+        memory: Of a site; None, without limit.
+        rows_read: Of the stream, without the tuples that merge parts of keys.
+    """
+
+    rows: Rows
+    demand: Demand
+    settings: StageSettings
+    memory: Memory | None
+    rows_read: int
+
+
+def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
+    """The stage of a scenario, with all that can be known before it is simulated.
+
+    Raises:
+        UsageError: a number is out of its range.
+        BadInput: the rows of the stream cannot be.
+    """
+    check_scenario(scenario, terms)
+    placed, split = _placed(scenario, terms, stream)
+    reading = Reading(
+        placed,
+        terms.speedup,
+        terms.cost_unit_s,
+        terms.by_stream,
+        np.inf if terms.duration_s is None else terms.duration_s,
+    )
+    sites, partitions = placed.sites, placed.sites * placed.a_site
+    overload = None
+    if scenario.sheds:
+        thresholds = scenario.thresholds or terms.thresholds
+        factor = replace(terms.overload.factor, tau2=thresholds.tau2)
+        overload = replace(terms.overload, factor=factor)
+    settings = StageSettings(
+        sites=sites,
+        owners=placed.owners,
+        partition_of=even_groups(partitions, partitions),
+        buffer_tuples=terms.buffer_tuples,
+        network=terms.network,
+        costs=terms.costs,
+        state_tuples=terms.state if isinstance(terms.state, int) else 0,
+        seed=terms.seed,
+        overload=overload,
+    )
+    whole = stream.rows(reading)
+    demand = Demand.of(whole.chunks(), settings)
+    rows, rows_read = whole, demand.all_rows
+    if split is not None:
+        rows = stream.rows(replace(reading, split=split))
+        demand = Demand.of(rows.chunks(), settings)
+    settings = replace(settings, state_tuples=_state(terms, placed, demand, stream))
+    if scenario.is_scaled:
+        owners = _placement(terms, settings, demand).place(terms.least_of(scenario)).owners
+        settings = replace(settings, owners=owners)
+    return Staged(rows, demand, settings, _memory(scenario, settings), rows_read)
+
+
+def simulated(
+    scenario: Scenario,
+    terms: Terms,
+    stage: Staged,
+    duration_s: float | None,
+    told: Callable[[Interval], None] | None = None,
+) -> Simulated:
+    """A scenario simulated until all is done, or until a time."""
+    done = simulate(
+        stage.settings,
+        stage.rows,
+        duration_s,
+        _controller(scenario, terms),
+        stage.memory,
+        scaling=_scaling(scenario, terms, stage),
+        interval_s=terms.interval_s,
+        told=told,
+    )
+    return done if scenario.is_scaled else replace(done, workers=[(0.0, stage.settings.sites)])
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRun:
+    """What a scenario came to.
+
+    Attributes:
+        outcome: Rows, latencies, workers.
+        bounds: What its sites can do at best.
+        staged: Its stage.
+        sustained: The rates that it sustains, one row for each number of channels; None, that was not asked.
+        parameters: All that decides the result, beside the stream; JSON data.
+    """
+
+    mechanism: ClassVar[str] = "scenario"
+
+    outcome: ElasticOutcome
+    bounds: Bounds
+    staged: Staged
+    sustained: Table | None
+    parameters: Mapping[str, Any]
+
+    def summary(self) -> Table:
+        """The scenario in one row."""
+        return Table.of("The scenario", OUTCOME_COLUMNS, [outcome_row(self.outcome, self.bounds, self.staged)])
+
+    def tables(self) -> dict[str, Table]:
+        """`intervals`, `sites`, `moves`, `steps`, and `sustained` if it was asked for."""
+        asked = {} if self.sustained is None else {"sustained": self.sustained}
+        return {**elastic_series([self.outcome], self.bounds), **asked}
+
+    def as_data(self) -> dict[str, Any]:
+        """The run as JSON data."""
+        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
+
+
+_PARTS = 20
+
+OUTCOME_COLUMNS = (
+    Column("scenario"),
+    Column("throughput", Kind.NUMBER, "rows/s", "until it was through with the rows, or cut off"),
+    Column("p50", Kind.SECONDS, "s", "latency that half of the rows do not exceed, from when they are due"),
+    Column("p95", Kind.SECONDS, "s", "the same of 95%"),
+    Column("p99", Kind.SECONDS, "s", "the same of 99%"),
+    Column("shed", Kind.SHARE, "", "of the rows, dropped as channels filled up"),
+    Column("worker_time", Kind.SECONDS, "s", "that workers were there, all together, until all rows were done"),
+    Column("idle_workers", Kind.NUMBER, "", "without work, on average"),
+    Column(
+        "imbalance_max", Kind.RATIO, "", "rows of the busiest worker over the mean, in the worst twentieth of the time"
+    ),
+    Column("moved", Kind.BYTES, "bytes", "state that went to another worker"),
+    Column("paused", Kind.SECONDS, "s", "time in which some partition was paused"),
+    Column("restarts", Kind.COUNT, "", "changes of the placement or the workers, for which other engines restart"),
+    Column("imbalance", Kind.RATIO, "", "the same, of all intervals by their rows"),
+    Column("workers_mean", Kind.NUMBER, "", "over its time"),
+    Column("workers_max", Kind.COUNT, "", "at any time"),
+    Column("catch_up", Kind.SECONDS, "s", "the longest from a scale step until rows no longer waited"),
+    Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
+    Column("late", Kind.SECONDS, "s", "from when the last row was due until all were processed"),
+    Column("finished", Kind.SECONDS, "s", "when it was through with the rows, or cut off"),
+    Column("processed", Kind.COUNT, "rows"),
+    Column("left", Kind.COUNT, "rows", "due and not processed at the end"),
+    Column("moves", Kind.COUNT, "", "of partitions"),
+    Column("spilled_max", Kind.COUNT, "rows", "on disk at the same time"),
+    Column("merge_tuples", Kind.COUNT, "", "that merge parts of split keys; they cost what rows do"),
+    Column("load", Kind.NUMBER, "", "work of the busiest channel as placed at the start, over what it can do"),
+)
+"""What is known of a scenario."""
+
+
+def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str | int | float | None]:
+    """The cells of `OUTCOME_COLUMNS`; merge tuples are no rows, but take and make latency as rows do."""
+    outcome = one.outcome
+    merges = stage.demand.all_rows - stage.rows_read
+    processed = max(0, outcome.processed - merges)
+    in_all = processed + outcome.shed + outcome.left
+    rounds = sum(bool(each.moves) for each in outcome.simulated.rounds)
+    return [
+        one.case,
+        processed / outcome.finished_s if outcome.finished_s else 0.0,
+        outcome.total.share_below_s(0.5),
+        outcome.total.share_below_s(0.95),
+        outcome.total.share_below_s(0.99),
+        outcome.shed / in_all if in_all else 0.0,
+        one.worker_s,
+        one.idle_s / one.ended_s,
+        _worst_imbalance(one, stage.demand.last_s),
+        outcome.moved_bytes,
+        one.paused_s,
+        one.restarts + rounds,
+        one.imbalance,
+        one.mean_workers,
+        one.most_workers,
+        one.catch_up_s,
+        outcome.lag_s,
+        outcome.late_s,
+        outcome.finished_s,
+        processed,
+        outcome.left,
+        len(outcome.simulated.moves),
+        max(each.spilled for each in outcome.simulated.intervals),
+        merges,
+        bounds.static_load,
+    ]
+
+
+def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
+    """Of the twentieths of the time in which rows come; None where none of them has rows enough."""
+    parts: dict[int, list[tuple[Interval, Span]]] = {}
+    for pair in zip(one.outcome.simulated.intervals, one.spans, strict=True):
+        if pair[0].start_s < last_s:
+            parts.setdefault(int(_PARTS * pair[0].start_s / last_s), []).append(pair)
+    worst = []
+    for pairs in parts.values():
+        by_site = np.sum([interval.by_site for interval, _ in pairs], axis=0)
+        workers = max(span.most for _, span in pairs)
+        if by_site.sum() >= FEW * workers:
+            worst.append(float(by_site.max()) * workers / float(by_site.sum()))
+    return max(worst, default=None)
+
+
+def outcome_of_scenario(scenario: Scenario, stage: Staged, done: Simulated) -> ElasticOutcome:
+    """What a simulated scenario comes to, its workers counted until it was through with the rows."""
+    bounds = bounds_of(stage.demand, stage.settings)
+    return elastic_outcome_of(outcome_of(scenario.name, done, bounds))
+
+
+def check_scenario(scenario: Scenario, terms: Terms) -> None:
+    """What can be said of a scenario before its rows are read.
+
+    Raises:
+        UsageError: the pool is smaller than M, or a policy cannot be made; the sentence names the scenario.
+    """
+    try:
+        check_pool(terms.least_of(scenario), terms.sites_of(scenario))
+        check_sites(terms.sites_of(scenario))
+        MiniPartitions(terms.sites_of(scenario), terms.a_site, terms.hash)
+        if scenario.elastic is not None:
+            policy_of(scenario.elastic, _chosen(scenario, terms))
+        _patience(scenario, terms)
+        _rebuild(scenario, terms)
+    except UsageError as error:
+        raise UsageError(f"scenario {scenario.name!r}: {error}") from None
+
+
+def _placed(scenario: Scenario, terms: Terms, stream: Stream) -> tuple[MiniPartitions, SplitKeys | None]:
+    """Where keys are at the start, and how they are split."""
+    sites = terms.sites_of(scenario)
+    if scenario.split is not None:
+        has_head = scenario.split in (Splitting.D_CHOICES, Splitting.W_CHOICES)
+        heavy = _heavy(stream.counted(), sites) if has_head else pa.array([], pa.string())
+        return MiniPartitions(sites, terms.a_site, terms.hash), SplitKeys(scenario.split, heavy, terms.period_s)
+    if scenario.plan is Static.UNIFORM or scenario.is_scaled:
+        return MiniPartitions(sites, terms.a_site, terms.hash), None
+    recipe = Recipe(Scheme(scenario.plan.value), hash=terms.hash)
+    return MiniPartitions(sites, terms.a_site, terms.hash, build_partitioner(stream.counted(), recipe, sites)), None
+
+
+def _heavy(counted: Frequencies, sites: int) -> pa.Array:
+    """Keys with a share above 1/(5N), as published."""
+    return counted.keys.filter(pa.array(counted.count_low * 5 * sites > counted.total))
+
+
+def _state(terms: Terms, placed: MiniPartitions, demand: Demand, stream: Stream) -> Any:
+    """Tuples of state of each partition, or one number for all."""
+    if isinstance(terms.state, int):
+        return terms.state
+    if terms.state is Weight.COUNT:
+        return demand.rows
+    return np.maximum(1, -(-stream.bytes(placed) // terms.costs.tuple_bytes))
+
+
+def _memory(scenario: Scenario, settings: StageSettings) -> Memory | None:
+    """So much for each site that all state would fit with some to spare, and no less than the largest partition has."""
+    if scenario.memory is None:
+        return None
+    sizes = settings.state_sizes() * settings.costs.tuple_bytes
+    return Memory(max(scenario.memory * float(sizes.sum()) / settings.sites, float(sizes.max()), 1.0))
+
+
+def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
+    policy = scenario.flux or FluxPolicy.NONE
+    if policy is FluxPolicy.OPTIMUM:
+        raise UsageError(f"scenario {scenario.name!r}: the policy optimum knows its run ahead; `replay flux` has it")
+    return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s))
+
+
+def _scaling(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:
+    if not scenario.is_scaled:
+        return None
+    controller = ElasticController(
+        policy_of(scenario.elastic or ScalingPolicy.FIXED, _chosen(scenario, terms)),
+        terms.least_of(scenario),
+        terms.sites_of(scenario),
+        _patience(scenario, terms),
+        _rebuild(scenario, terms),
+        stage.settings.partitions,
+        scenario.alignment,
+    )
+    placement = _placement(terms, stage.settings, stage.demand)
+    return Scaling(controller, placement, terms.period_s, Migration(scenario.migrating))
+
+
+def _placement(terms: Terms, settings: StageSettings, demand: Demand) -> PlannedPlacement:
+    recipe = Recipe(Scheme.HYBRID, hash=terms.hash)
+    return PlannedPlacement(recipe, settings.partitions, Counting(terms.window_s), demand.cost_s is not None)
+
+
+def _chosen(scenario: Scenario, terms: Terms) -> Chosen:
+    return Chosen(
+        scenario.thresholds or terms.thresholds,
+        scenario.signal,
+        terms.overload.capacity_tuples if scenario.sheds else None,
+        scenario.utilization,
+        terms.lag_rows if scenario.lag_rows is None else scenario.lag_rows,
+    )
+
+
+def _patience(scenario: Scenario, terms: Terms) -> Patience:
+    return Patience(
+        terms.hold_up_s if scenario.hold_up_s is None else scenario.hold_up_s,
+        terms.hold_down_s if scenario.hold_down_s is None else scenario.hold_down_s,
+    )
+
+
+def _rebuild(scenario: Scenario, terms: Terms) -> Rebuild:
+    if not scenario.rebuilds:
+        return Rebuild()
+    by_the_clock = scenario.rebuild_limit is None
+    every_s = terms.rebuild_s if scenario.rebuild_s is None and by_the_clock else scenario.rebuild_s
+    return Rebuild(every_s, scenario.rebuild_limit, terms.hold_up_s)

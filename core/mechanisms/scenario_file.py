@@ -1,0 +1,170 @@
+"""Scenarios as a user writes them: TOML text with a [[scenario]] for each."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
+from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
+from adapt.core.errors import AdaptError, BadInput, UsageError
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.mechanisms.scenarios import Scenario, Static
+from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.stage.conditions.names import Migrating
+from adapt.core.stage.conditions.shed_factor import Thresholds
+from adapt.core.toml import Element, called, elements, number_of, only
+from adapt.core.units.amounts import seconds_of
+
+KIND = "scenario"
+
+FIELDS = (
+    "name",
+    "plan",
+    "split",
+    "flux",
+    "memory",
+    "rebuild",
+    "rebuild_limit",
+    "elastic",
+    "workers",
+    "pool",
+    "tau",
+    "signal",
+    "hold_up",
+    "hold_down",
+    "alignment",
+    "utilization",
+    "lag",
+    "migrate",
+    "shed",
+)
+"""What a scenario may say."""
+
+_HEAD = re.compile(r"\s*\[\[\s*[\"']?scenario[\"']?\s*\]\]")
+_ANY_HEAD = re.compile(r"\s*\[")
+
+
+def read_scenarios(text: str) -> tuple[Scenario, ...]:
+    """Scenarios from the text of their file, in its order.
+
+    Raises:
+        BadInput: the text is no TOML, has an unknown field, two scenarios of one name, or one that cannot be; the
+            sentence names line and scenario.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"the scenarios are not written as TOML: {error}") from None
+    lines = text.splitlines()
+    for name in document:
+        only(f"line {_line_of(lines, 0, name)}: the file", {name: None}, (KIND,))
+    tables = elements(document, KIND)
+    if not tables:
+        raise BadInput("there is no scenario; write each as [[scenario]] with its fields below")
+    heads = [at for at, line in enumerate(lines) if _HEAD.match(line)]
+    starts = heads if len(heads) == len(tables) else [0] * len(tables)
+    found: dict[str, tuple[Scenario, int]] = {}
+    for start, fields in zip(starts, tables, strict=True):
+        where = called(KIND, fields)
+        for name in fields:
+            only(f"line {_line_of(lines, start, name)}: {where}", {name: None}, FIELDS)
+        one = _scenario(f"line {start + 1}: {where}", fields)
+        if one.name in found:
+            raise BadInput(
+                f"line {start + 1}: a scenario {one.name!r} is there already, on line {found[one.name][1] + 1}; give"
+                " each a name of its own"
+            )
+        found[one.name] = (one, start)
+    return tuple(one for one, _ in found.values())
+
+
+def _line_of(lines: list[str], start: int, name: str) -> int:
+    """The line of a field of the table that begins at `start`, or of a table; that of the beginning if unclear."""
+    field = re.compile(rf"\s*(\[\[?\s*)?[\"']?{re.escape(name)}[\"']?\s*[=\].]")
+    for at in range(start, len(lines)):
+        if field.match(lines[at]):
+            return at + 1
+        if at > start and start > 0 and _ANY_HEAD.match(lines[at]):
+            break
+    return start + 1
+
+
+def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
+    element = Element(where, fields, FIELDS)
+    rebuild = element.get("rebuild")
+    up_s, down_s = _time_or_none(element, "hold_up"), _time_or_none(element, "hold_down")
+    try:
+        Patience(1.0 if up_s is None else up_s, 1.0 if down_s is None else down_s)
+        every_s = None if isinstance(rebuild, bool) or rebuild is None else _time(element, "rebuild", rebuild)
+        limit = element.number_or_none("rebuild_limit")
+        Rebuild(every_s, limit)
+        one = Scenario(
+            name=element.text("name"),
+            plan=element.choice("plan", Static, Static.UNIFORM),
+            split=element.choice("split", Splitting) if "split" in fields else None,
+            flux=_policy(element, fields),
+            memory=element.number_or_none("memory"),
+            rebuilds=rebuild is True or every_s is not None or limit is not None,
+            rebuild_s=every_s,
+            rebuild_limit=limit,
+            elastic=element.choice("elastic", ScalingPolicy) if "elastic" in fields else None,
+            workers=_whole_or_none(element, "workers"),
+            pool=_whole_or_none(element, "pool"),
+            thresholds=_thresholds(element),
+            signal=element.choice("signal", Signal, Signal.HELD),
+            hold_up_s=up_s,
+            hold_down_s=down_s,
+            alignment=element.choice("alignment", Alignment, Alignment.ANY),
+            utilization=element.number("utilization", 0.8),
+            lag_rows=element.number_or_none("lag"),
+            migrating=element.choice("migrate", Migrating, Migrating.ALL),
+            sheds=element.truth("shed", False),
+        )
+        if one.workers is not None:
+            check_pool(one.workers, one.workers if one.pool is None else one.pool)
+    except UsageError as error:
+        raise BadInput(_once(where, error)) from None
+    return one
+
+
+def _once(where: str, error: AdaptError) -> str:
+    """A sentence with the place in front, and the name of the scenario once."""
+    place, _, name = where.partition(": ")
+    said = str(error)
+    return f"{place}: {said}" if said.startswith(name) else f"{where}: {said}"
+
+
+def _policy(element: Element, fields: Mapping[str, Any]) -> FluxPolicy | None:
+    if "flux" not in fields:
+        return None
+    policy = element.choice("flux", FluxPolicy)
+    return None if policy is FluxPolicy.NONE else policy
+
+
+def _thresholds(element: Element) -> Thresholds | None:
+    given = element.get("tau")
+    if given is None:
+        return None
+    if not isinstance(given, list) or len(given) != 4:
+        raise BadInput(f"{element.where}: tau is {given!r}; give the four thresholds, such as [0.1, 0.4, 0.8, 0.9]")
+    return Thresholds(*(number_of(element.where, "tau", one) for one in given))
+
+
+def _whole_or_none(element: Element, name: str) -> int | None:
+    return None if element.get(name) is None else element.whole(name, 0)
+
+
+def _time_or_none(element: Element, name: str) -> float | None:
+    value = element.get(name)
+    return None if value is None else _time(element, name, value)
+
+
+def _time(element: Element, name: str, value: Any) -> float:
+    """A length of time, as a text with its unit or as seconds."""
+    if isinstance(value, str):
+        try:
+            return seconds_of(value)
+        except UsageError as error:
+            raise BadInput(f"{element.where}: {name}: {error}") from None
+    return number_of(element.where, name, value)

@@ -1,0 +1,1 @@
+"""Chains of operators: described, checked, bound to a stream."""

@@ -1,0 +1,375 @@
+"""A chain bound to a stream: its tuples as words, its keys as numbers, the partition of each key."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.ordered.chain.chain import LONGEST_COST_US, Chain, Operator, Punctuations
+from adapt.core.ordered.chain.mixing import mixed
+from adapt.core.ordered.chain.names import PartitionBy
+from adapt.core.ordered.chain.ranges import range_partitions
+from adapt.core.ordered.chain.roles import TIME, VALUE, Passes, role_of
+from adapt.core.partitioning.schemes.uniform import UniformPartitioner
+
+Words: TypeAlias = NDArray[np.int64]
+PartitionOf: TypeAlias = NDArray[np.int64]
+"""The partition of each key by its number, shape (keys,)."""
+
+_RANGES: Mapping[str, int] = {TIME: 1 << 61, "item": 1 << 31, "cents": 1 << 31, "qty": 1 << 31}
+"""Values of these columns are from 0 to below the number, so that words hold what functions make of them."""
+
+CODES: Mapping[str, tuple[str, ...]] = {"page": ("view", "cart", "checkout", "search")}
+"""Texts that are read as their places here."""
+
+END = (1 << 62) - 1
+"""The time of the punctuation at the end of a stream."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundOperator:
+    """An operator that knows the tuples it reads.
+
+    Attributes:
+        operator: It.
+        number: Its place in the chain, from 0.
+        fields: What the words of its inputs mean.
+        gives: What the words of its outputs mean.
+        partition_of: The partition of each key; None if it has no key, or one that is made in the chain.
+        partitions: How many there are; 1 if it has no key.
+    """
+
+    operator: Operator
+    number: int
+    fields: tuple[str, ...]
+    gives: tuple[str, ...]
+    partition_of: PartitionOf | None
+    partitions: int
+
+    @property
+    def value_at(self) -> int:
+        """The word of a tuple that it changes."""
+        return self.fields.index(VALUE)
+
+    @property
+    def key_at(self) -> int:
+        """The word of a tuple that holds the number of its key, or the key itself if made in the chain; -1 without."""
+        field = _key_of(self.operator)
+        return -1 if field is None else self.fields.index(field)
+
+    @property
+    def cost_at(self) -> int:
+        """The word of a tuple that holds its cost in nanoseconds; -1 where all cost the same."""
+        return self.fields.index(_cost_field(self.operator.cost)) if isinstance(self.operator.cost, str) else -1
+
+    @property
+    def keys(self) -> int:
+        """How many keys of the stream its state has; 1 without such a key."""
+        return 1 if self.partition_of is None else len(self.partition_of)
+
+    def partition(self, row: Sequence[int]) -> int:
+        """Of a tuple."""
+        if self.operator.key is None:
+            return 0
+        key = row[self.key_at]
+        return mixed(key) % self.partitions if self.partition_of is None else int(self.partition_of[key])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundChain:
+    """A chain with the tuples that enter it.
+
+    Attributes:
+        operators: In the order in which tuples pass them.
+        tuples: Those that enter, in serial order; shape (tuples, fields).
+        punctuations: Which of them are punctuations, rising; the first word of such a tuple is its time, and the others
+            mean nothing.
+    """
+
+    operators: tuple[BoundOperator, ...]
+    tuples: Words
+    punctuations: Words = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def rows(self) -> int:
+        """How many of the tuples are rows of the stream."""
+        return len(self.tuples) - len(self.punctuations)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What the words of a tuple that enters mean."""
+        return self.operators[0].fields
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """What the words of a tuple that leaves mean."""
+        return self.operators[-1].gives
+
+
+def columns_by_operator(chain: Chain) -> tuple[tuple[str, ...], ...]:
+    """The columns of a stream that each operator reads."""
+    made: set[str] = {VALUE}
+    named = []
+    for operator in chain.operators:
+        role = role_of(operator.function)
+        key = [operator.key] if operator.key is not None and not role.made_key else []
+        cost = [operator.cost] if isinstance(operator.cost, str) else []
+        named.append((*key, *cost, *(name for name in role.reads if name not in made)))
+        made.update(role.makes)
+    return tuple(named)
+
+
+def columns_of(chain: Chain) -> tuple[str, ...]:
+    """The columns of a stream that a chain reads, each once."""
+    times = () if chain.punctuations is None else (chain.punctuations.column,)
+    return tuple(dict.fromkeys((*(name for columns in columns_by_operator(chain) for name in columns), *times)))
+
+
+def bind(
+    chain: Chain, columns: Mapping[str, pa.Array | pa.ChunkedArray], plan: Partitioner | None = None
+) -> BoundChain:
+    """Bind a chain to the rows of a stream; serial order is that of the rows.
+
+    Args:
+        chain: The chain.
+        columns: The columns of the stream by name, all of one length; those of `columns_of`, and others.
+        plan: Maps the keys of operators that are partitioned by a plan.
+
+    Raises:
+        BadInput: an operator names a column that is not there or cannot be what it is named for, or reads what another
+            before it does not pass on.
+        UsageError: an operator is partitioned by a plan, and none is given.
+    """
+    rows = max((len(column) for column in columns.values()), default=0)
+    words: dict[str, Words] = {}
+    partition_of: dict[str, PartitionOf] = {}
+    made = {VALUE}
+    for operator in chain.operators:
+        role = role_of(operator.function)
+        if operator.key is not None and not role.made_key:
+            codes, keys = _keys(operator, _column(operator, operator.key, columns))
+            words[_key_field(operator.key)] = codes
+            partition_of[operator.name] = _partitions(operator, keys, plan)
+        if isinstance(operator.cost, str):
+            words[_cost_field(operator.cost)] = _cost_ns(operator, _column(operator, operator.cost, columns))
+        for name in role.reads:
+            if name not in made and name not in words:
+                words[name] = _whole_numbers(operator, name, _column(operator, name, columns))
+        made.update(role.makes)
+    words[VALUE] = np.arange(rows, dtype=np.int64)
+    layouts = layouts_of(chain.operators, tuple(words))
+    bound = tuple(
+        BoundOperator(
+            operator,
+            number,
+            layouts[number],
+            layouts[number + 1],
+            partition_of.get(operator.name),
+            _count(operator, plan),
+        )
+        for number, operator in enumerate(chain.operators)
+    )
+    tuples = np.ascontiguousarray(np.stack([words[name] for name in layouts[0]], axis=1))
+    if chain.punctuations is None:
+        return BoundChain(bound, tuples)
+    return BoundChain(bound, *_punctuated(chain.punctuations, tuples, columns))
+
+
+def layouts_of(operators: Sequence[Operator], columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The fields before each operator, and those after the last one.
+
+    Fields that nobody reads any more are left out where a function passes on only what is needed.
+
+    Raises:
+        BadInput: an operator reads what another before it does not pass on.
+    """
+    roles = [role_of(operator.function) for operator in operators]
+    there = [columns]
+    for role in roles:
+        passed = () if role.passes is Passes.NONE else there[-1]
+        there.append((*passed, *(name for name in role.makes if name not in passed)))
+    needed = [set(there[-1])]
+    for number in reversed(range(len(operators))):
+        role, reads = roles[number], _reads(operators[number])
+        for name in reads:
+            if name not in there[number]:
+                raise BadInput(
+                    f"operator {operators[number].name!r} reads {_said(name)}, which does not come past "
+                    f"{_lost_at(name, operators, there)}"
+                )
+        kept = set() if role.passes is Passes.NONE else needed[-1] & set(there[number])
+        needed.append(kept | set(reads))
+    needed.reverse()
+    layouts = [_of(there[0], needed[0])]
+    for number, role in enumerate(roles):
+        match role.passes:
+            case Passes.ALL:
+                layouts.append(layouts[-1])
+            case Passes.NEEDED:
+                layouts.append(_of(there[number + 1], needed[number + 1]))
+            case Passes.NONE:
+                layouts.append(role.makes)
+    return layouts
+
+
+def _of(fields: tuple[str, ...], needed: set[str]) -> tuple[str, ...]:
+    """Those needed, or at least one: a punctuation has a word for its time."""
+    return tuple(name for name in fields if name in needed) or fields[:1]
+
+
+def _lost_at(name: str, operators: Sequence[Operator], there: Sequence[tuple[str, ...]]) -> str:
+    """The operator at which a field is lost."""
+    last = max((number for number, fields in enumerate(there) if name in fields), default=0)
+    return f"operator {operators[min(last, len(operators) - 1)].name!r}"
+
+
+def _said(name: str) -> str:
+    return f"the {name}" if " " in name else f"the field {name!r}"
+
+
+def _reads(operator: Operator) -> tuple[str, ...]:
+    key = _key_of(operator)
+    return (
+        *([key] if key is not None else []),
+        *([_cost_field(operator.cost)] if isinstance(operator.cost, str) else []),
+        *role_of(operator.function).reads,
+    )
+
+
+def _punctuated(
+    punctuations: Punctuations, tuples: Words, columns: Mapping[str, pa.Array | pa.ChunkedArray]
+) -> tuple[Words, Words]:
+    """The tuples with punctuations among them, and which those are."""
+    name = punctuations.column
+    if name not in columns:
+        raise BadInput(f"the punctuations go by column {name!r}, which the stream does not have")
+    times = _whole_words("the punctuations", name, columns[name])
+    back = np.flatnonzero(np.diff(times) < 0)
+    if len(back) or (len(times) and times[0] < 0):
+        row = int(back[0]) + 1 if len(back) else 0
+        raise BadInput(f"column {name!r} goes back in time in row {row} or is before 1970; sort the stream by it")
+    before, ends = np.array([len(times)], np.int64), np.array([END], np.int64)
+    if punctuations.every_us is not None and len(times):
+        stretch = times // punctuations.every_us
+        after = np.flatnonzero(np.append(np.diff(stretch) > 0, True))
+        before = np.append(after + 1, before)
+        ends = np.append((stretch[after] + 1) * punctuations.every_us, ends)
+    rows = np.zeros((len(ends), tuples.shape[1]), np.int64)
+    rows[:, 0] = ends
+    return np.ascontiguousarray(np.insert(tuples, before, rows, axis=0)), before + np.arange(len(before))
+
+
+def _key_of(operator: Operator) -> str | None:
+    """The field of its key."""
+    if operator.key is None:
+        return None
+    return operator.key if role_of(operator.function).made_key else _key_field(operator.key)
+
+
+def _key_field(column: str) -> str:
+    return f"key {column}"
+
+
+def _cost_field(column: str) -> str:
+    return f"cost {column}"
+
+
+def _whole_numbers(operator: Operator, name: str, column: pa.Array | pa.ChunkedArray) -> Words:
+    where = f"operator {operator.name!r}"
+    words = _whole_words(where, name, column)
+    below = _RANGES.get(name)
+    if below is not None and len(words) and not 0 <= words.min() <= words.max() < below:
+        row = int(np.argmax((words < 0) | (words >= below)))
+        raise BadInput(f"{where}: column {name!r} is {words[row]} in row {row}; it may be from 0 to below {below}")
+    return words
+
+
+def _whole_words(where: str, name: str, column: pa.Array | pa.ChunkedArray) -> Words:
+    """A column as whole numbers: times in microseconds, texts that have codes by those."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.null_count:
+        raise BadInput(f"{where}: column {name!r} has rows without a value")
+    texts = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if name in CODES and texts:
+        column = pc.index_in(column, pa.array(CODES[name], column.type))
+        if column.null_count:
+            raise BadInput(f"{where}: column {name!r} has texts other than {', '.join(CODES[name])}")
+    elif pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    elif not pa.types.is_integer(column.type) or name in CODES:
+        wanted = f"one of {', '.join(CODES[name])}" if name in CODES else "whole numbers or times"
+        raise BadInput(f"{where}: column {name!r} is of type {column.type}, not {wanted}")
+    return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _column(
+    operator: Operator, name: str, columns: Mapping[str, pa.Array | pa.ChunkedArray]
+) -> pa.Array | pa.ChunkedArray:
+    if name not in columns:
+        raise BadInput(f"operator {operator.name!r}: the stream has no column {name!r}{did_you_mean(name, columns)}")
+    return columns[name]
+
+
+def _keys(operator: Operator, column: pa.Array | pa.ChunkedArray) -> tuple[Words, pa.Array]:
+    """The number of each row's key, and the keys by number."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.int64())
+    kind = column.type
+    if not (kind == pa.int64() or pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.binary()):
+        raise BadInput(
+            f"operator {operator.name!r}: column {operator.key!r} is of type {kind}, and a key is a string, an integer "
+            "or binary"
+        )
+    encoded = column.dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # of no chunk
+        return np.zeros(0, np.int64), pa.array([], kind)
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary
+
+
+def _partitions(operator: Operator, keys: pa.Array, plan: Partitioner | None) -> PartitionOf:
+    match operator.by:
+        case PartitionBy.PLAN:
+            return np.asarray(_plan_of(operator, plan).channels_of(keys), np.int64)
+        case PartitionBy.RANGE:
+            return range_partitions(keys, operator.partitions or 1)
+        case PartitionBy.HASH:
+            return np.asarray(UniformPartitioner(operator.partitions or 1).channels_of(keys), np.int64)
+
+
+def _count(operator: Operator, plan: Partitioner | None) -> int:
+    if operator.key is None:
+        return 1
+    return operator.partitions or _plan_of(operator, plan).channels
+
+
+def _plan_of(operator: Operator, plan: Partitioner | None) -> Partitioner:
+    if plan is None:
+        raise UsageError(f"operator {operator.name!r} is partitioned by a plan, and none is given; name one by --plan")
+    return plan
+
+
+def _cost_ns(operator: Operator, column: pa.Array | pa.ChunkedArray) -> Words:
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise BadInput(
+            f"operator {operator.name!r}: its cost, column {operator.cost!r}, is of type {column.type}, not numbers"
+        )
+    cost = np.asarray(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    wrong = ~((cost >= 0) & (cost <= LONGEST_COST_US))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise BadInput(
+            f"operator {operator.name!r}: its cost, column {operator.cost!r}, is {cost[row]:g} in row {row}; costs are "
+            f"microseconds from 0 to {LONGEST_COST_US:g}"
+        )
+    return np.rint(cost * 1000).astype(np.int64)

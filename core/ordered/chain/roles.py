@@ -1,0 +1,89 @@
+"""What each function of operators reads and gives, by the names of fields; light enough for chains to be checked by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind
+
+VALUE = "value"
+"""The field that operators change; at the ingress, the number of the row."""
+
+COUNTED = "counted"
+"""What the `top` functions count: a word of which each value has a count."""
+
+TIME = "ts"
+
+
+class Passes(StrEnum):
+    """What becomes of the fields that a function does not make."""
+
+    ALL = "all"
+    """They stay: the outputs have the fields of the inputs."""
+    NEEDED = "needed"
+    """Those stay that a later operator reads."""
+    NONE = "none"
+    """The outputs have only what is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A function as the other operators of a chain see it.
+
+    Attributes:
+        kinds: Of operators that can run it.
+        reads: Fields, beside the key; those that no operator before makes are columns of the stream.
+        makes: Fields.
+        passes: What becomes of the others.
+        at_punctuations: Whether there is anything that it gives at punctuations only.
+        made_key: Whether its key is `COUNTED` and not a column of the stream.
+    """
+
+    kinds: frozenset[OperatorKind]
+    reads: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
+    passes: Passes = Passes.NONE
+    at_punctuations: bool = False
+    made_key: bool = False
+
+
+_STATELESS = frozenset({OperatorKind.STATELESS})
+_PARTITIONED = frozenset({OperatorKind.PARTITIONED})
+_STATEFUL = frozenset({OperatorKind.STATEFUL})
+
+CHUNK = 8
+"""Items that travel together."""
+
+CHUNKED = tuple(f"items {number}" for number in range(CHUNK))
+"""Two items a word, each plus 1, 0 for none: the words of the first chunk, then those of the second."""
+
+_TOP = Role(_PARTITIONED | _STATEFUL, (COUNTED, VALUE), ("window", COUNTED, VALUE), at_punctuations=True, made_key=True)
+
+_OF_VALUES = Role(frozenset(OperatorKind), (VALUE,), (VALUE,), Passes.ALL)
+
+ROLES: Mapping[FunctionName, Role] = {
+    FunctionName.WORK: _OF_VALUES,
+    FunctionName.COUNT: Role(_PARTITIONED, (VALUE,), (VALUE,), Passes.ALL),
+    FunctionName.PROJECT: Role(_STATELESS, passes=Passes.NEEDED),
+    FunctionName.NOT_SEARCHES: Role(_STATELESS, ("page",), passes=Passes.NEEDED),
+    FunctionName.VIEWS_AND_CHECKOUTS: Role(_STATELESS, ("page",), passes=Passes.NEEDED),
+    FunctionName.ABANDONED_CARTS: Role(_STATELESS, ("kinds",), passes=Passes.NEEDED),
+    FunctionName.HOUR: Role(_STATELESS, (TIME,), ("hour",), Passes.NEEDED),
+    FunctionName.DAY_REVENUE: Role(_STATELESS, (TIME, "cents", "qty"), ("day", "revenue"), Passes.NEEDED),
+    FunctionName.BASKET_PAIRS: Role(_PARTITIONED, ("item", "hour"), (COUNTED, VALUE)),
+    FunctionName.SESSION_ITEMS: Role(_PARTITIONED, (TIME, "item"), (*CHUNKED, "within"), at_punctuations=True),
+    FunctionName.ITEM_PAIRS: Role(_STATELESS, (*CHUNKED, "within"), (COUNTED, VALUE)),
+    FunctionName.SESSION_PAGES: Role(_PARTITIONED, (TIME, "page"), ("pages", "kinds"), at_punctuations=True),
+    FunctionName.MEAN_PAGES: Role(_STATEFUL, ("pages",), ("pages", "sessions"), at_punctuations=True),
+    FunctionName.RECENT_VIEWS: Role(_PARTITIONED, (TIME, "item", "page"), (COUNTED, VALUE)),
+    FunctionName.WINDOW_TOP_100: _TOP,
+    FunctionName.FINAL_TOP_30: _TOP,
+    FunctionName.FALLING_REVENUE: Role(
+        _PARTITIONED, ("category", "day", "revenue"), ("category", "rise", "spread"), at_punctuations=True
+    ),
+}
+
+
+def role_of(function: object) -> Role:
+    """That of a function by its name, or of one in Python, which makes values of values."""
+    return ROLES[function] if isinstance(function, FunctionName) else _OF_VALUES

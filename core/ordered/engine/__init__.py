@@ -1,0 +1,1 @@
+"""The engine: workers on threads, in compiled code."""

@@ -1,0 +1,85 @@
+"""The real engine: a chain run by workers on threads, none of which holds the interpreter's lock."""
+
+import threading
+
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.engine import kernel
+from adapt.core.ordered.engine.memory import Memory
+from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.functions.function import NO_MEMORY
+from adapt.core.ordered.functions.work import measured_pace
+
+
+def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = None, keep: int = 0) -> WorkersRun:
+    """Run a chain on threads; its egress is that of the serial run.
+
+    Args:
+        chain: The chain, bound to its tuples.
+        settings: The choices.
+        pace: Steps of work that take 1024 ns on this machine; measured if None.
+        keep: How many of the tuples that leave are kept.
+
+    Raises:
+        UsageError: the settings would hang, or take too much memory.
+        MemoryError: a function found none for its state.
+        RuntimeError: a function of an operator failed, or nothing moved any more; the program is at fault.
+        BaseException: what ended a worker, if one ended; the others are stopped.
+    """
+    memory = Memory(chain, settings, measured_pace() if pace is None else pace, keep)
+    elapsed_s = _run(memory, settings.workers)
+    if memory.ended == kernel.FAULTY:
+        if memory.fault == NO_MEMORY:
+            raise MemoryError(f"operator {memory.at_fault!r} found no memory for its state or its outputs")
+        raise RuntimeError(f"the function of operator {memory.at_fault!r} failed")
+    if memory.ended != kernel.FINISHED:
+        raise RuntimeError(
+            f"no tuple moves; of each operator, those that came, were claimed, were sent: {memory.stuck()}"
+        )
+    return WorkersRun(
+        egress=memory.egress(),
+        elapsed_s=elapsed_s,
+        operators=tuple(memory.tally(bound) for bound in chain.operators),
+        marks=memory.marks(),
+        kept=memory.kept(),
+    )
+
+
+def _run(memory: Memory, workers: int) -> float:
+    """Have all workers work until the run is over; the seconds it took."""
+    _compile(memory)
+    deaths: list[BaseException] = []
+    threads = [
+        threading.Thread(target=_work, args=(memory, worker, deaths), name=f"worker {worker}")
+        for worker in range(workers)
+    ]
+    start = kernel.now_ns()
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException:  # an interrupt, or no more threads to be had
+        memory.end(kernel.DEAD)
+        raise
+    elapsed_s = (kernel.now_ns() - start) / 1e9
+    memory.release()
+    if deaths:
+        raise deaths[0]
+    return elapsed_s
+
+
+def _compile(memory: Memory) -> None:
+    """Compile the worker before any begins: one that finds the run over leaves at once."""
+    memory.end(kernel.FINISHED)
+    kernel.work(memory.address, 0)
+    memory.end(kernel.GOES_ON)
+
+
+def _work(memory: Memory, worker: int, deaths: list[BaseException]) -> None:
+    """One thread. What ends it ends the run: alone, it would be missed by nobody."""
+    try:
+        kernel.work(memory.address, worker)
+    except BaseException as death:
+        deaths.append(death)
+        memory.end(kernel.DEAD)

@@ -1,0 +1,1 @@
+"""The model of the engine, for any number of workers."""

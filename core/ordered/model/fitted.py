@@ -1,0 +1,115 @@
+"""What the operators of a chain cost and give: said by the chain, or measured where it does not say."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
+from adapt.core.ordered.chain.chain import MOST_OUTPUTS, PythonFunction
+from adapt.core.ordered.chain.names import CostSource, FunctionName
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.outcome import OperatorTally
+from adapt.core.ordered.functions.function import Row
+from adapt.core.ordered.functions.registry import function_of
+
+_SAMPLE = 20_000
+"""Rows that the plain forms of operators are timed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Costs and selectivities by operator.
+
+    Attributes:
+        us: Microseconds of a tuple; None where each tuple brings its own.
+        selectivities: Outputs a tuple, c and s of the paper.
+        sources: Where each cost is from.
+    """
+
+    us: tuple[float | None, ...]
+    selectivities: tuple[float, ...]
+    sources: tuple[CostSource, ...]
+
+
+def is_python(chain: BoundChain) -> bool:
+    """Whether an operator is a function in Python, which no thread can run."""
+    return any(isinstance(bound.operator.function, PythonFunction) for bound in chain.operators)
+
+
+def is_given(chain: BoundChain) -> bool:
+    """Whether the chain says the cost of every operator."""
+    return all(_says_cost(bound) for bound in chain.operators)
+
+
+def given_costs(chain: BoundChain) -> Costs:
+    """Those that the chain says."""
+    operators = chain.operators
+    return Costs(
+        tuple(_given_us(bound) for bound in operators),
+        tuple(bound.operator.selectivity for bound in operators),
+        tuple(CostSource.CHAIN for _ in operators),
+    )
+
+
+def fitted_costs(chain: BoundChain, tallies: Sequence[OperatorTally], contention: Contention) -> Costs:
+    """Those of a run of the real engine by one worker, in which no tuple was timed, where the chain does not say them.
+
+    The time in which a model will send is taken off, since the model adds it again.
+
+    Source: ordered streams, section 6: c is time over inputs, and s outputs over inputs.
+    """
+    measured = [_measured_us(tally, contention) for tally in tallies]
+    given = [tally.outputs / tally.inputs if tally.inputs else 0.0 for tally in tallies]
+    return _where_not_said(chain, measured, given, CostSource.THREADS)
+
+
+def interpreted_costs(chain: BoundChain, clock: Callable[[], float]) -> Costs:
+    """Those of the plain forms of operators over the first rows, where the chain does not say them.
+
+    Args:
+        chain: With functions in Python.
+        clock: Tells seconds.
+    """
+    first = np.delete(chain.tuples[:_SAMPLE], chain.punctuations[chain.punctuations < _SAMPLE], axis=0)
+    rows: Sequence[Row] = [tuple(words) for words in first.view(np.uint64).tolist()]
+    measured, selectivities = [], []
+    for bound in chain.operators:
+        step = function_of(bound.operator).step(bound)
+        start = clock()
+        made = [given for row in rows for given in step(row)]
+        measured.append((clock() - start) * 1e6 / max(len(rows), 1))
+        selectivities.append(len(made) / max(len(rows), 1))
+        rows = made[: _SAMPLE * 8]
+    return _where_not_said(chain, measured, selectivities, CostSource.PYTHON)
+
+
+def _measured_us(tally: OperatorTally, contention: Contention) -> float:
+    if not tally.inputs:
+        return 0.0
+    sending_us = contention.send_us * int(tally.in_use.sum()) + contention.output_us * tally.outputs
+    return max(tally.busy_ns / 1000 - sending_us, 0.0) / tally.inputs
+
+
+def _where_not_said(
+    chain: BoundChain, measured_us: Sequence[float], selectivities: Sequence[float], source: CostSource
+) -> Costs:
+    said = [_says_cost(bound) for bound in chain.operators]
+    return Costs(
+        tuple(
+            _given_us(bound) if says else us for bound, says, us in zip(chain.operators, said, measured_us, strict=True)
+        ),
+        tuple(min(selectivity, MOST_OUTPUTS - 1.0) for selectivity in selectivities),
+        tuple(CostSource.CHAIN if says else source for says in said),
+    )
+
+
+def _says_cost(bound: BoundOperator) -> bool:
+    """A cost of 0 is that of an operator whose cost was left out."""
+    function = bound.operator.function
+    may = function is FunctionName.WORK or isinstance(function, PythonFunction)
+    return may and (isinstance(bound.operator.cost, str) or bound.operator.cost > 0)
+
+
+def _given_us(bound: BoundOperator) -> float | None:
+    return None if isinstance(bound.operator.cost, str) else bound.operator.cost

@@ -1,0 +1,1 @@
+"""A trace replayed through a chain of operators."""

@@ -1,0 +1,229 @@
+"""Charts of an ordered replay: by the number of workers, and where their time and their rings went."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from adapt.core.charts.axes import DASHED, colours, column_of, named, powers, spans_magnitudes, ticks, up
+from adapt.core.charts.chart import Chart, Records, chart
+from adapt.core.charts.points import is_real
+from adapt.core.charts.theme import INK
+from adapt.core.labels import label
+from adapt.core.table import Table
+from adapt.core.values import human
+
+_LATENCIES = ("latency_p99", "latency_p50", "processing_p99", "processing_p50")
+REST = "no operator"
+
+_ACROSS = 4
+"""Operators side by side in the diagram."""
+
+_WIDE, _TALL = 0.84, 0.8
+"""What a box takes of its place."""
+
+
+def ordered_charts(workers: Table, operators: Table, occupancy: Table) -> tuple[Chart, ...]:
+    """All charts of a run."""
+    return (
+        pipeline(operators),
+        throughput_by_workers(workers),
+        latency_by_workers(workers),
+        time_by_workers(operators),
+        rings_in_use(occupancy),
+    )
+
+
+def pipeline(operators: Table) -> Chart:
+    """The operators as boxes in their order, coloured by kind, each with its share of the time as a bar."""
+    most = max(filter(is_real, operators.values("workers")), default=0)
+    column = column_of(operators, "time_share")
+    rows = [row for row in operators.records() if row["workers"] == most]
+    points: Records = []
+    for at, row in enumerate(rows):
+        line, place = divmod(at, _ACROSS)
+        share = row["time_share"] if is_real(row["time_share"]) else 0.0
+        name, told = label(row["operator"]), human(row["time_share"], column)
+        box = {"x": place, "x2": place + _WIDE, "y": line, "y2": line + _TALL, "series": str(row["kind"])}
+        said = f"{name}, {row['kind']}: {told} of the time"
+        points.append({"part": "box", **box, "name": name, "t": told, "middle": place + _WIDE / 2, "d": said})
+        points.append({"part": "share", **box, "x2": place + _WIDE * min(share, 1.0), "y": line + _TALL - 0.1})
+        if at + 1 < len(rows) and place + 1 < _ACROSS:
+            arrow = {"x": place + _WIDE, "x2": place + 1, "y": line + _TALL / 2, "y2": line + _TALL / 2}
+            points.append({"part": "arrow", **arrow})
+    kinds = list(dict.fromkeys(str(row["kind"]) for row in rows))
+    lines = max(1, -(-len(rows) // _ACROSS))
+    sentence = (
+        "Rows go through the operators from left to right, and on in the line below; the bar in each box is what it"
+        f" took of the time of {human(most, column_of(operators, 'workers'))} worker{'' if most == 1 else 's'}."
+    )
+    body = {"height": 84 * lines, "layer": _boxes(kinds, lines)}
+    return chart("The chain", body, points, sentence, operators)
+
+
+def _boxes(kinds: Sequence[str], lines: int) -> list[dict[str, Any]]:
+    """Boxes, the bars in them, arrows between them, and what is written in them."""
+    x: dict[str, Any] = {
+        "field": "x",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, _ACROSS], "nice": False},
+    }
+    y: dict[str, Any] = {
+        "field": "y",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, lines], "nice": False, "reverse": True},
+    }
+    ends = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
+    text = {
+        "type": "text",
+        "color": INK,
+        "baseline": "middle",
+        "aria": False,
+        "limit": {"expr": f"width / {_ACROSS} - 26"},
+    }
+    middle = {"x": {**x, "field": "middle"}, "y": y}
+
+    def layer(part: str, mark: dict[str, Any], encoding: dict[str, Any]) -> dict[str, Any]:
+        return {"transform": [{"filter": f"datum.part == '{part}'"}], "mark": mark, "encoding": encoding}
+
+    return [
+        layer("arrow", {"type": "rule", "color": INK, "opacity": 0.55, "aria": False}, ends),
+        layer(
+            "box",
+            {"type": "rect", "fillOpacity": 0.2, "cornerRadius": 3},
+            {**ends, "color": colours(kinds), "description": {"field": "d"}},
+        ),
+        layer("share", {"type": "rect", "aria": False}, {**ends, "color": colours(kinds)}),
+        layer("box", {**text, "dy": 20, "fontSize": 11}, {**middle, "text": {"field": "name"}}),
+        layer("box", {**text, "dy": 38, "fontSize": 10.5, "opacity": 0.8}, {**middle, "text": {"field": "t"}}),
+    ]
+
+
+def throughput_by_workers(workers: Table) -> Chart:
+    """What each number of workers did, and dashed what it would be if each did as much as the first."""
+    points = _points(workers, ["throughput"])
+    sentence = f"The {named(workers, 'throughput')} of each number of workers"
+    if points:
+        first = points[0]
+        points = [
+            *points,
+            *({"x": point["x"], "y": first["y"] * point["x"] / first["x"], "series": "even"} for point in points),
+        ]
+        sentence += "; the dashed line is what it would be if each worker did as much as those of the first point"
+    encoding = {"x": _across(workers), "y": up(workers, "throughput", zero=True)}
+    layers = [
+        {"mark": DASHED, "transform": [{"filter": "datum.series == 'even'"}]},
+        *({**layer, "transform": [{"filter": "datum.series != 'even'"}]} for layer in _lines(["throughput"])),
+    ]
+    return chart("Throughput", {"encoding": encoding, "layer": layers}, points, f"{sentence}.", workers)
+
+
+def latency_by_workers(workers: Table) -> Chart:
+    """Latency of each number of workers, on a logarithmic scale where it spans magnitudes."""
+    points = _points(workers, _LATENCIES)
+    heights = [point["y"] for point in points if point["y"] > 0]
+    upwards = up(workers, _LATENCIES[0], zero=True)
+    sentence = (
+        "What half and what 99 % of the timed rows do not exceed: latency from the first worklist on, processing from "
+        "the first operator on"
+    )
+    if spans_magnitudes(heights):
+        points = [point for point in points if point["y"] > 0]
+        axis = {**ticks(workers, _LATENCIES[0]), "title": "seconds"} | powers(heights)
+        upwards = {**up(workers, _LATENCIES[0]), "scale": {"type": "log"}, "axis": axis}
+        sentence += ", on a logarithmic scale"
+    upwards = {**upwards, "axis": {**upwards["axis"], "title": "latency"}}
+    encoding = {"x": _across(workers), "y": upwards}
+    return chart("Latency", {"encoding": encoding, "layer": _lines(_LATENCIES)}, points, f"{sentence}.", workers)
+
+
+def time_by_workers(operators: Table) -> Chart:
+    """The share of the time of all workers that each operator took, and what is left of it."""
+    column = column_of(operators, "time_share")
+    names = list(dict.fromkeys(str(name) for name in operators.values("operator")))
+    points: Records = []
+    for workers in dict.fromkeys(operators.values("workers")):
+        rows = [row for row in operators.records() if row["workers"] == workers]
+        shares = {str(row["operator"]): row["time_share"] for row in rows}
+        known = {name: share for name, share in shares.items() if is_real(share)}
+        if known:
+            known[REST] = max(1.0 - sum(known.values()), 0.0)
+        for at, name in enumerate([*names, REST]):
+            if name in known:
+                said = f"{workers} workers, {label(name)}: {human(known[name], column)}"
+                points.append({"x": str(workers), "y": known[name], "series": label(name), "at": at, "d": said})
+    series = [label(name) for name in [*names, REST]]
+    encoding = {
+        "x": {"field": "y", "type": "quantitative", "stack": "zero", "axis": ticks(operators, "time_share")},
+        "y": {"field": "x", "type": "nominal", "sort": None, "axis": {"title": "workers"}},
+        "color": colours(series),
+        "order": {"field": "at"},
+        "description": {"field": "d"},
+    }
+    body = {"height": {"step": 30}, "mark": {"type": "bar", "height": 20}, "encoding": encoding}
+    sentence = (
+        "How the time of all workers was spent, by operator; the rest is choosing, waiting and giving way to others."
+    )
+    return chart("Worker time", body, points, sentence, operators)
+
+
+def rings_in_use(occupancy: Table) -> Chart:
+    """How full the ring of each operator was with the most workers."""
+    counts = [cell for cell in occupancy.values("workers") if is_real(cell)]
+    most = max(counts, default=0)
+    column = column_of(occupancy, "share")
+    rows = [row for row in occupancy.records() if row["workers"] == most]
+    names = list(dict.fromkeys(label(row["operator"]) for row in rows))
+    points: Records = [
+        {
+            "x": row["up_to"],
+            "y": row["share"],
+            "series": label(row["operator"]),
+            "d": f"{label(row['operator'])}, up to {row['up_to']} tuples: {human(row['share'], column)}",
+        }
+        for row in rows
+        if is_real(row["share"]) and is_real(row["up_to"]) and row["up_to"] > 0
+    ]
+    across = {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"type": "log", "base": 2, "nice": False},
+        "axis": {
+            "title": "tuples of the ring in use, up to",
+            "values": sorted({point["x"] for point in points}),
+            "labelExpr": "format(datum.value, '~s')",
+            "labelOverlap": True,
+        },
+    }
+    encoding = {"x": across, "y": up(occupancy, "share", zero=True)}
+    sentence = (
+        f"How much of its ring each operator had in use when a batch was claimed, with {most} "
+        f"worker{'' if most == 1 else 's'}: the share of its batches, by powers of two."
+    )
+    return chart("Rings in use", {"encoding": encoding, "layer": _lines(names)}, points, sentence, occupancy)
+
+
+def _points(workers: Table, names: Sequence[str]) -> Records:
+    points: Records = []
+    for row in workers.records():
+        for name in names:
+            height = row[name]
+            if is_real(height):
+                said = f"{row['workers']} workers: {name} {human(height, column_of(workers, name))}"
+                points.append({"x": row["workers"], "y": height, "series": name, "d": said})
+    return points
+
+
+def _across(workers: Table) -> dict[str, Any]:
+    axis = {**ticks(workers, "workers", whole=True), "values": sorted(filter(is_real, workers.values("workers")))}
+    scale = {"zero": False, "nice": False, "padding": 8}
+    return {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
+
+
+def _lines(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Lines with a point at each number."""
+    spots = {"type": "point", "filled": True, "size": 46, "opacity": 1}
+    return [
+        {"mark": "line", "encoding": {"color": colours(names)}},
+        {"mark": spots, "encoding": {"color": colours(names), "description": {"field": "d"}}},
+    ]

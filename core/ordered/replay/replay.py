@@ -1,0 +1,277 @@
+"""A stream replayed through a chain of operators, in order, by several numbers of workers: real ones or a model's."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from adapt.core.errors import UsageError
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.names import Engine, Reorder, Worklist
+from adapt.core.ordered.engine.contention import MEASURED, Contention
+from adapt.core.ordered.engine.memory import queues
+from adapt.core.ordered.engine.serial import Egress, run_serially
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import run_by_workers
+from adapt.core.ordered.functions.work import measured_pace
+from adapt.core.ordered.model.fitted import Costs, fitted_costs, given_costs, interpreted_costs, is_given, is_python
+from adapt.core.ordered.model.model import run_model
+from adapt.core.ordered.replay.outcome import WorkersOutcome
+from adapt.core.ordered.replay.tables import (
+    OPERATORS_FIRST,
+    WORKERS_FIRST,
+    constants_table,
+    costs_table,
+    occupancy_table,
+    of_most_workers,
+    operators_table,
+    ordered_summary,
+    partitions_table,
+    with_columns,
+    workers_table,
+)
+from adapt.core.run import run_as_data, verdict_under
+from adapt.core.table import Table
+
+TIMED = 10_000
+"""Tuples that are timed in a run, about, if nothing is said."""
+
+Told: TypeAlias = Callable[[str, int, int], None]
+"""Told what is being done, the rows done, and the rows in all or 0."""
+
+Clock: TypeAlias = Callable[[], float]
+"""Tells seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """How a chain is run.
+
+    Attributes:
+        workers: Their numbers, in turn.
+        engine: What runs it.
+        settings: The choices; their number of workers says nothing. Timed is one of so many tuples as makes `TIMED`,
+            where they say none.
+        contention: What workers of the model cost each other.
+        seed: Of what the model draws.
+        cores: That the machine has.
+        serial: Whether the serial run is made, and what leaves is held against it.
+
+    Raises:
+        UsageError: there is no number of workers, or one is out of its range, or the model does not know a choice.
+    """
+
+    workers: tuple[int, ...]
+    engine: Engine = Engine.THREADS
+    settings: RunSettings = field(default_factory=RunSettings)
+    contention: Contention = MEASURED
+    seed: int = 0
+    cores: int = 1
+    serial: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.workers:
+            raise UsageError("no number of workers is given; give one or more, e.g. 1,2,4")
+        for workers in self.workers:
+            replace(self.settings, workers=workers)
+        if self.settings.worklist is Worklist.SHARED:
+            raise UsageError(f"worklist {Worklist.SHARED} loses the order of partitions; it is there for tests alone")
+        if self.engine is Engine.SIM and self.settings.reorder is Reorder.RETRY:
+            raise UsageError(
+                f"the model knows reorder {Reorder.CLAIM} and {Reorder.LOCK}; {Reorder.RETRY} runs on threads only "
+                f"(engine {Engine.THREADS})"
+            )
+
+    def settings_of(self, workers: int, rows: int) -> RunSettings:
+        """The choices of one run."""
+        every = self.settings.mark_every or max(rows // TIMED, 1)
+        return replace(self.settings, workers=workers, mark_every=every)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedRun:
+    """What a replay measured.
+
+    Attributes:
+        chain: What was run.
+        ordered: How.
+        outcomes: One a number of workers, in their order.
+        egress: What left the serial run, or without one the first run.
+        costs: What the model was given; None for real workers.
+        parameters: All that decides the result, beside the stream; JSON data.
+    """
+
+    mechanism: ClassVar[str] = "ordered"
+
+    chain: BoundChain
+    ordered: Ordered
+    outcomes: tuple[WorkersOutcome, ...]
+    egress: Egress
+    costs: Costs | None
+    parameters: Mapping[str, Any]
+
+    def summary(self) -> Table:
+        """The run in one row, with its verdict."""
+        ordered = self.ordered
+        return ordered_summary(
+            self.chain, self.outcomes, self.egress, ordered.engine, ordered.cores, self.costs, ordered.contention
+        )
+
+    def tables(self) -> dict[str, Table]:
+        """`workers`, one row each; `operators`, `occupancy`, `partitions`; of a model `costs` and `constants`."""
+        tables = {
+            "workers": workers_table(self.outcomes),
+            "operators": operators_table(self.chain.operators, self.outcomes),
+            "occupancy": occupancy_table(self.outcomes),
+            "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
+        }
+        if self.costs is not None:
+            tables["costs"] = costs_table(self.chain.operators, self.costs)
+            tables["constants"] = constants_table(self.ordered.contention)
+        return tables
+
+    def shown(self) -> tuple[Table, ...]:
+        """What people see first: workers under the verdict, operators with the most workers, a model's assumptions."""
+        tables = self.tables()
+        workers, summary = verdict_under(tables["workers"], self.summary())
+        return (
+            with_columns(workers, WORKERS_FIRST),
+            with_columns(of_most_workers(tables["operators"]), OPERATORS_FIRST),
+            *(tables[name] for name in ("costs", "constants") if name in tables),
+            summary,
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        """The run as JSON data."""
+        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
+
+    def _repr_html_(self) -> str:
+        """Summary and workers, for a notebook."""
+        return self.summary()._repr_html_() + workers_table(self.outcomes)._repr_html_()
+
+
+def replay_ordered(
+    chain: BoundChain,
+    ordered: Ordered,
+    *,
+    clock: Clock,
+    cpu_clock: Clock,
+    parameters: Mapping[str, Any] | None = None,
+    told: Told | None = None,
+) -> OrderedRun:
+    """Run a chain by each number of workers.
+
+    With threads, what leaves is held against the serial run in plain Python. A model's workers move copies of tuples,
+    whose egress is held against that of its own run by one worker. Costs that the chain does not say are measured by
+    the real engine with one worker; where an operator is Python, on the plain forms of the operators.
+
+    Args:
+        chain: The chain, bound to its tuples.
+        ordered: How it is run.
+        clock: Tells seconds, for plain forms that are timed.
+        cpu_clock: Tells the CPU seconds of this process.
+        parameters: What is recorded as decisive.
+        told: Progress.
+
+    Raises:
+        UsageError: an argument is out of its range, the settings would hang, or threads are asked to run Python.
+        BadInput: a function in Python fails on a tuple.
+        RuntimeError: the program is at fault.
+    """
+    tell = told or _silent
+    check_chain(chain, ordered)
+    decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
+    if ordered.engine is Engine.SIM:
+        costs = costs_of(chain, ordered, clock, tell)
+        outcomes, egress = _by_model(chain, ordered, costs, tell)
+        return OrderedRun(chain, ordered, outcomes, egress, costs, decisive)
+    outcomes, serial = _by_threads(chain, ordered, cpu_clock, tell)
+    return OrderedRun(chain, ordered, outcomes, serial or outcomes[0].run.egress, None, decisive)
+
+
+def check_chain(chain: BoundChain, ordered: Ordered) -> None:
+    """What can be said before anything is run.
+
+    Raises:
+        UsageError: the settings would hang, or threads are asked to run Python.
+    """
+    for workers in ordered.workers:
+        queues(chain, replace(ordered.settings, workers=workers))
+    if ordered.engine is Engine.THREADS and is_python(chain):
+        warm_up(chain)
+
+
+def warm_up(chain: BoundChain) -> None:
+    """Run no tuple, so that what is compiled on the first call is no part of a run.
+
+    Raises:
+        UsageError: an operator is Python.
+    """
+    run_by_workers(replace(chain, tuples=chain.tuples[:0]), RunSettings(), pace=1)
+
+
+def costs_of(chain: BoundChain, ordered: Ordered, clock: Clock, told: Told | None = None) -> Costs:
+    """What a model of the chain is given."""
+    if is_given(chain):
+        return given_costs(chain)
+    tell = told or _silent
+    if is_python(chain):
+        tell("timing plain forms", 0, 0)
+        return interpreted_costs(chain, clock)
+    tell("measuring costs with one worker", 0, 0)
+    settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, worklist=Worklist.HYBRID, mark_every=0)
+    warm_up(chain)
+    measured = run_by_workers(chain, settings)
+    return fitted_costs(chain, measured.operators, ordered.contention)
+
+
+def _by_model(
+    chain: BoundChain, ordered: Ordered, costs: Costs, tell: Told
+) -> tuple[tuple[WorkersOutcome, ...], Egress]:
+    rows = chain.rows
+
+    def run(workers: int) -> WorkersOutcome:
+        tell(f"{workers} workers", 0, 0)
+        random = np.random.default_rng(ordered.seed)
+        settings = ordered.settings_of(workers, rows)
+        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities)
+        return WorkersOutcome(workers, rows, done.run, None, None)
+
+    outcomes = {workers: run(workers) for workers in ordered.workers}
+    if not ordered.serial:
+        return tuple(outcomes.values()), outcomes[ordered.workers[0]].run.egress
+    alone = (outcomes.get(1) or run(1)).run.egress
+    return tuple(replace(one, is_ordered=one.run.egress == alone) for one in outcomes.values()), alone
+
+
+def _by_threads(
+    chain: BoundChain, ordered: Ordered, cpu_clock: Clock, tell: Told
+) -> tuple[tuple[WorkersOutcome, ...], Egress | None]:
+    rows = chain.rows
+    serial = run_serially(chain, told=lambda done: tell("serial run", done, rows)).egress if ordered.serial else None
+    warm_up(chain)
+    pace = measured_pace()
+    outcomes = []
+    for workers in ordered.workers:
+        tell(f"{workers} workers", 0, 0)
+        settings = ordered.settings_of(workers, rows)
+        start_s = cpu_clock()
+        done = run_by_workers(chain, settings, pace)
+        cpu_s = cpu_clock() - start_s
+        outcomes.append(WorkersOutcome(workers, rows, done, None if serial is None else done.egress == serial, cpu_s))
+    return tuple(outcomes), serial
+
+
+def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
+    """All that decides a replay, beside the chain and the stream; JSON data."""
+    settings = ordered.settings_of(ordered.workers[0], rows)
+    named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
+    told = {"workers": list(ordered.workers), "engine": ordered.engine.value, **named}
+    if ordered.engine is Engine.SIM:
+        return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
+    return {**told, "cores": ordered.cores}
+
+
+def _silent(*_: Any) -> None:
+    pass

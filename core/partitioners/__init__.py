@@ -1,1 +1,0 @@
-"""Partitioners: one scheme a file, one construction a file."""

@@ -1,0 +1,1 @@
+"""Partitioning functions: schemes, constructions, plans, what they cost, and the optimum."""

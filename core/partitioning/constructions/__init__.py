@@ -1,0 +1,1 @@
+"""Constructions: how a plan chooses its pinned keys and their channels."""

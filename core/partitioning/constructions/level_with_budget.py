@@ -1,0 +1,198 @@
+"""Levelling channels as far as a budget of migrated state goes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.resources import Floats
+
+_ROUNDING = 1e-12
+"""Falls of the sum of squares within this part of it, and budgets exceeded by no more, are rounding."""
+
+_NEXT_TO_NOTHING = 0.001
+"""Of an average load: what an empty channel counts as, so that ratios stay finite and can be compared."""
+
+_MOVES = 10
+"""Of a key, on the average, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrugalStep:
+    """Keys to be placed with little migration, on channels that have a load already.
+
+    Attributes:
+        loads: Of each key, by what is to be balanced; shape (loads, keys).
+        residual: What lies on each channel whatever is done, shape (loads, channels).
+        capacities: Of each channel, over that of the average one; shape (channels,).
+        exponents: How much the balance of each load counts, shape (loads,).
+        state: What migrates with each key, shape (keys,).
+        home: Where its state is; a number from `channels` up, nowhere that is left, so that it may go anywhere for
+            nothing. Shape (keys,).
+    """
+
+    loads: Floats
+    residual: Floats
+    capacities: Floats
+    exponents: Floats
+    state: Floats
+    home: Channels
+
+    def moved(self, channel_of: Channels) -> float:
+        """The state that migrates by choice: of keys that leave a home that is left."""
+        leaves = (channel_of != self.home) & (self.home < len(self.capacities))
+        return float(self.state[leaves].sum())
+
+    def log_b(self, channel_of: Channels) -> float:
+        """The logarithm of b (Eq. 11), but for tolerances and constant resources."""
+        logarithm = 0.0
+        for load, residual, exponent in zip(self.loads, self.residual, self.exponents, strict=True):
+            on = residual + np.bincount(channel_of, load, len(residual))
+            used = on / self.capacities
+            if used.max() > 0:
+                least = _NEXT_TO_NOTHING * float(on.sum() / self.capacities.sum())
+                logarithm += float(exponent * np.log(used.max() / max(float(used.min()), least)))
+        return logarithm
+
+
+def within_budget(step: FrugalStep, start: Channels, target: Channels, budget: float) -> Channels:
+    """A placement that moves no more state than the budget, as level as three ways of spending it make it.
+
+    The target is taken if it keeps to the budget. Otherwise two ways begin where the keys are, and move one key after
+    the other from the fullest channel, or to the emptiest one: the key that buys the most balance for its state, or the
+    one that buys the most at all. The third begins with the target, sends keys home that buy the least for their state
+    until the budget is kept, and spends what is left over as the first does. What is bought is a fall of the sum of
+    squared loads over capacities. The placement of the least b is taken, and no other than `start` unless b falls.
+
+    Args:
+        step: The keys and the channels.
+        start: Where the keys are, or are put for nothing; shape (keys,).
+        target: Where they would be put without a budget, shape (keys,).
+        budget: State that may migrate by choice, from 0.
+
+    Returns:
+        The channel of each key, int32, shape (keys,).
+
+    Source: ours. O(loads^2 keys^2) in the worst case.
+    """
+    allowed = budget * (1 + _ROUNDING)
+    if step.moved(target) <= allowed:
+        return target
+    totals = (step.loads.sum(axis=1) + step.residual.sum(axis=1)) ** 2
+    weights = np.divide(step.exponents, totals, out=np.zeros(len(totals)), where=totals > 0)
+    placements = [start]
+    for begin, returning, by_state in ((start, False, True), (start, False, False), (target, True, True)):
+        placement = np.array(begin, np.int32)
+        _spend(
+            np.ascontiguousarray(step.loads, np.float64),
+            np.ascontiguousarray(step.residual, np.float64),
+            step.capacities,
+            weights,
+            np.array(step.state, np.float64),
+            np.array(step.home, np.int32),
+            allowed - step.moved(placement),
+            returning,
+            by_state,
+            placement,
+        )
+        placements.append(placement)
+    return min(placements, key=step.log_b)
+
+
+@compiled
+def _spend(
+    loads: Floats,
+    residual: Floats,
+    capacities: Floats,
+    weights: Floats,
+    state: Floats,
+    home: Channels,
+    left: float,
+    returning: bool,
+    by_state: bool,
+    channel_of: Channels,
+) -> None:
+    """Send keys home until nothing is overspent, if that is asked for; then spend what is left. In `channel_of`."""
+    rows, keys = loads.shape
+    channels = residual.shape[1]
+    per = 1 / capacities
+    on = residual.copy()
+    for key in range(keys):
+        for k in range(rows):
+            on[k, channel_of[key]] += loads[k, key]
+    used = on * per
+    while returning and left < 0:
+        least, chosen = np.inf, -1
+        for key in range(keys):
+            if home[key] < channels and channel_of[key] != home[key] and state[key] > 0:
+                loss = -_gain(loads, used, per, weights, key, channel_of[key], home[key]) / state[key]
+                if loss < least:
+                    least, chosen = loss, key
+        left += state[chosen]
+        _move(loads, on, used, per, chosen, home[chosen], channel_of)
+    steepest = np.zeros(rows)  # the most load of a key for its state
+    for key in range(keys):
+        for k in range(rows):
+            if state[key] > 0:
+                steepest[k] = max(steepest[k], loads[k, key] / state[key])
+    fullest, emptiest = np.empty(channels, np.bool_), np.empty(rows, np.int64)
+    bound = np.empty(channels)  # no key of the channel has more, unless it moves for nothing
+    for _ in range(_MOVES * keys):
+        fullest[:] = False
+        bound[:] = 0.0
+        least = 0.0
+        for k in range(rows):
+            fullest[np.argmax(used[k])] = True
+            emptiest[k] = np.argmin(used[k])
+            least += _ROUNDING * weights[k] * (on[k] * used[k]).sum()
+            for channel in range(channels):
+                apart = used[k, channel] - used[k, emptiest[k]]
+                most_of_it = 2 * steepest[k] * apart if by_state else apart * apart / per[channel]
+                bound[channel] += weights[k] * most_of_it
+        most, chosen, target, price, for_nothing = 0.0, -1, -1, 0.0, False
+        for key in range(keys):
+            source = channel_of[key]
+            at_home = source == home[key] and state[key] > 0
+            if at_home and (for_nothing or bound[source] <= most):
+                continue
+            stays, leaves = 0.0, 0.0  # of what migrates: the key's state, if it goes home and if it goes elsewhere
+            if home[key] < channels:
+                stays, leaves = (0.0, state[key]) if source == home[key] else (-state[key], 0.0)
+            for turn in range(channels if fullest[source] else rows):
+                channel = turn if fullest[source] else emptiest[turn]
+                cost = stays if channel == home[key] else leaves
+                if channel == source or cost > left:
+                    continue
+                gain = _gain(loads, used, per, weights, key, source, channel)
+                if gain <= least:
+                    continue
+                free = cost <= 0
+                score = gain / cost if by_state and not free else gain
+                if (free and not for_nothing) or (free == for_nothing and score > most):
+                    most, chosen, target, price, for_nothing = score, key, channel, cost, free
+        if chosen < 0:
+            return
+        left -= price
+        _move(loads, on, used, per, chosen, target, channel_of)
+
+
+@inlined
+def _gain(loads: Floats, used: Floats, per: Floats, weights: Floats, key: int, source: int, channel: int) -> float:
+    """By how much the weighted sum of squared loads over capacities falls when a key moves."""
+    gain = 0.0
+    for k in range(len(loads)):
+        load = loads[k, key]
+        gain += weights[k] * load * (2 * (used[k, source] - used[k, channel]) - load * (per[source] + per[channel]))
+    return gain
+
+
+@inlined
+def _move(loads: Floats, on: Floats, used: Floats, per: Floats, key: int, channel: int, channel_of: Channels) -> None:
+    """Move a key, in `on`, `used` and `channel_of`."""
+    source = channel_of[key]
+    for k in range(len(loads)):
+        on[k, source] -= loads[k, key]
+        on[k, channel] += loads[k, key]
+        used[k, source], used[k, channel] = on[k, source] * per[source], on[k, channel] * per[channel]
+    channel_of[key] = channel

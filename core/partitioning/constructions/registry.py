@@ -1,0 +1,39 @@
+"""The constructions of the hybrid scheme, by name."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.constructions.level import level
+from adapt.core.partitioning.constructions.problem import Problem
+from adapt.core.partitioning.constructions.readj import readj
+from adapt.core.partitioning.constructions.readj_printed import readj_printed
+from adapt.core.partitioning.constructions.redist import redist
+from adapt.core.partitioning.constructions.scan import scan
+from adapt.core.partitioning.constructions.tracking import SERVED
+from adapt.core.partitioning.constructions.unlocked import unlocked
+from adapt.core.partitioning.schemes.names import Construction
+
+
+class Construct(Protocol):
+    """Gives each tracked key a channel, in view of the partitioner in force (partitioning functions, section 4.2)."""
+
+    def __call__(self, problem: Problem) -> Channels:
+        """The channel of each tracked key, in the order of `problem.keys`; int32, shape (keys,)."""
+
+
+CONSTRUCTIONS: Mapping[Construction, Construct] = MappingProxyType(
+    {
+        Construction.SCAN: scan,
+        Construction.REDIST: redist,
+        Construction.READJ: readj,
+        Construction.READJ_PRINTED: readj_printed,
+        Construction.UNLOCKED: unlocked,
+        Construction.LEVEL: level,
+    }
+)
+
+LEAST_TRACKED: Mapping[Construction, int] = MappingProxyType({Construction.LEVEL: SERVED})
+"""How many keys a construction tracks at least, as many as there are, if nothing is said; the others, those alone that
+reach delta. The level construction costs little for a key, and comes nearer to even with each."""

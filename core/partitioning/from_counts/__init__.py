@@ -1,0 +1,1 @@
+"""Schemes whose pinned keys follow from the counts alone."""

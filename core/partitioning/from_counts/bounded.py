@@ -1,0 +1,112 @@
+"""The bounded scheme: consistent hashing in which no channel is filled above a multiple of the average."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.errors import UsageError
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.constructions.constraints import Constraints
+from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.resources import Floats, Load, ResourceFunction
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+
+USUAL = 1.25
+"""c, as the usual trade of balance for keys away from home."""
+
+TIGHT = 1.05
+"""c of the tight variant: better balance, more entries and more migration."""
+
+_ROUNDING = 1e-12
+"""A load within this part of the cap keeps to it, and utilisations within it tie; sums differ by less."""
+
+
+def bounded(
+    counted: Counted,
+    ring: ConsistentHash,
+    weigh: Load = ResourceFunction.LINEAR,
+    capacity: float = USUAL,
+    constraints: Constraints | None = None,
+) -> HybridPartitioner:
+    """Let every listed key walk the ring from its place to the first channel on which it fits.
+
+    A key fits if the channel's load with it is at most `capacity` times the average channel's. Keys go by falling load,
+    then in the order of the list. The paper bounds the number of equal keys, so where keys have loads of their own we
+    decide: a key that fits nowhere takes the emptiest channel, of several the first that it meets; only keys heavier
+    than (c - 1) times the average can. So no channel is above the cap, if no key is so heavy. Only keys away from home
+    get an entry in the explicit map. Keys that a lossy counter did not list stay where the ring puts them; each channel
+    is taken to hold an even part of their load.
+
+    Where channels differ in capacity, each has a cap in proportion, and a key that fits nowhere takes the channel that
+    is least utilised with it. Pinned keys lie on their channels before any other is placed, however full that makes
+    these, and always have an entry.
+
+    Args:
+        counted: The counted keys.
+        ring: The consistent hash to walk; its channels are those of the result.
+        weigh: What a key loads onto a channel.
+        capacity: c, above 1.
+        constraints: Capacities of the channels, and pinned keys.
+
+    Raises:
+        UsageError: `capacity` is not above 1.
+
+    Source: Mirrokni, Thorup and Zadimoghaddam, Consistent Hashing with Bounded Loads (SODA 2018); keys by falling
+    frequency, partitioning functions, section 4.3. O(N) steps a key on average.
+    """
+    if not capacity > 1:
+        raise UsageError(f"capacity {capacity:g} leaves no room: give the cap as a multiple of the average, above 1")
+    population, limits = Population.of(counted), constraints or Constraints()
+    keys, loads = population.frequencies.keys, population.loads(weigh)
+    listed = np.array(loads[: population.listed])
+    capacities, pins = limits.relative(ring.channels), limits.pins_of(keys)
+    channels, free = pins.copy(), pins < 0
+    filled = np.full(ring.channels, loads[population.listed :].sum() / ring.channels)
+    filled += np.bincount(pins[~free], listed[~free], ring.channels)
+    caps = capacity * loads.sum() / ring.channels * (1 + _ROUNDING) * capacities
+    homes = ring.replicas_of(keys)
+    order = np.flatnonzero(free)[np.argsort(-listed[free], kind="stable")]
+    _walk(listed, order, homes, ring.owners, caps, capacities, filled, channels)
+    away = (channels != ring.owners[homes]) | ~free
+    return HybridPartitioner(ExplicitMap(keys.filter(away), channels[away]).over(limits.pinned), ring)
+
+
+@compiled
+def _walk(
+    loads: Floats,
+    order: NDArray[np.int64],
+    homes: NDArray[np.int64],
+    owners: Channels,
+    caps: Floats,
+    capacities: Floats,
+    filled: Floats,
+    out: Channels,
+) -> None:
+    for key in order:
+        load = loads[key]
+        emptiest, fits = 0, False
+        for channel in range(len(filled)):
+            fits = fits or filled[channel] <= caps[channel] - load
+            if _is_emptier(filled, capacities, load, channel, emptiest):
+                emptiest = channel
+        at = homes[key]
+        channel = owners[at]
+        # Where the key fits nowhere, the walk ends at a channel that is as empty as any.
+        while (
+            filled[channel] > caps[channel] - load if fits else _is_emptier(filled, capacities, load, emptiest, channel)
+        ):
+            at = at + 1 if at + 1 < len(owners) else 0
+            channel = owners[at]
+        filled[channel] += load
+        out[key] = channel
+
+
+@inlined
+def _is_emptier(filled: Floats, capacities: Floats, load: float, one: int, other: int) -> bool:
+    """Whether a channel is less utilised than another when a load is put on it."""
+    if capacities[one] == capacities[other]:
+        return bool(filled[one] < filled[other])
+    used, beside = (filled[one] + load) / capacities[one], (filled[other] + load) / capacities[other]
+    return bool(used < beside * (1 - _ROUNDING))

@@ -1,0 +1,95 @@
+"""The greedy scheme: every listed key on the channel that is least loaded when its turn comes, the heaviest first."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.constructions.constraints import Constraints
+from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.resources import Floats, Load, ResourceFunction
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+
+_TIE = 1e-12
+"""Utilisations within this part of each other tie; those of channels of unequal capacity are rounded."""
+
+
+def greedy(
+    counted: Counted,
+    ring: ConsistentHash,
+    weigh: Load = ResourceFunction.LINEAR,
+    constraints: Constraints | None = None,
+) -> HybridPartitioner:
+    """Give every listed key an explicit channel; the fullest is then at most 4/3 - 1/(3N) of the least possible.
+
+    The map is as large as the list, and nearly every key moves when the counts or the channels change: this is what
+    balance alone can reach, not what one would run. Keys go by falling load, then in the order of the list, and of
+    equally loaded channels the lowest is taken. Keys that a lossy counter did not list are left to the ring.
+
+    Where channels differ in capacity, a key goes to the one that is least utilised with it, and each is taken to hold
+    an even part of the load of unlisted keys; the most utilised is then at most 2 - 2/(N + 1) of the least possible, if
+    all keys are listed and none is pinned. Pinned keys lie on their channels before any other is placed.
+
+    Args:
+        counted: The counted keys.
+        ring: Places keys that are not listed; its channels are those of the result.
+        weigh: What a key loads onto a channel.
+        constraints: Capacities and pinned keys.
+
+    Source: Graham, Bounds on Multiprocessing Timing Anomalies (1969), LPT, O(keys log N); for capacities Gonzalez,
+    Ibarra and Sahni, Bounds for LPT Schedules on Uniform Processors (1977), O(keys N).
+    """
+    population, limits = Population.of(counted), constraints or Constraints()
+    listed = population.frequencies
+    weights = population.loads(weigh)
+    loads = np.array(weights[: population.listed])
+    capacities, pins = limits.relative(ring.channels), limits.pins_of(listed.keys)
+    channels, free = pins.copy(), pins < 0
+    filled = np.bincount(pins[~free], loads[~free], ring.channels).astype(np.float64)
+    order = np.flatnonzero(free)[np.argsort(-loads[free], kind="stable")]
+    if (capacities == 1).all():
+        _place(loads, order, filled, np.argsort(filled, kind="stable"), channels)
+    else:
+        filled += weights[population.listed :].sum() / ring.channels
+        _place_by_capacity(loads, order, filled, capacities, channels)
+    return HybridPartitioner(ExplicitMap(listed.keys, channels).over(limits.pinned), ring)
+
+
+@compiled
+def _place(loads: Floats, order: NDArray[np.int64], filled: Floats, heap: NDArray[np.int64], out: Channels) -> None:
+    """Place keys in order; `heap` holds the channels, the least loaded (then lowest) before its two successors."""
+    n = len(heap)
+    for key in order:
+        channel = heap[0]
+        out[key] = channel
+        filled[channel] += loads[key]
+        at = 0
+        while 2 * at + 1 < n:
+            below = 2 * at + 1
+            if below + 1 < n:
+                left, right = heap[below], heap[below + 1]
+                if filled[right] < filled[left] or (filled[right] == filled[left] and right < left):
+                    below += 1
+            lighter = heap[below]
+            if filled[channel] < filled[lighter] or (filled[channel] == filled[lighter] and channel < lighter):
+                break
+            heap[at] = lighter
+            at = below
+        heap[at] = channel
+
+
+@compiled
+def _place_by_capacity(
+    loads: Floats, order: NDArray[np.int64], filled: Floats, capacities: Floats, out: Channels
+) -> None:
+    """Place keys in order, each where the utilisation with it is least; of several the lowest."""
+    for key in order:
+        least, channel = np.inf, 0
+        for each in range(len(filled)):
+            utilised = (filled[each] + loads[key]) / capacities[each]
+            if utilised < least * (1 - _TIE):
+                least, channel = utilised, each
+        out[key] = channel
+        filled[channel] += loads[key]

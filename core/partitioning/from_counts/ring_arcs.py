@@ -1,0 +1,110 @@
+"""The arcs of a ring whose replicas may become more or fewer: what each channel would carry, without routing anew."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Channels
+from adapt.core.keys.positions import SortedPositions
+from adapt.core.partitioning.measures.resources import Floats, Load
+from adapt.core.partitioning.schemes.consistent import replica_names
+
+Counts = NDArray[np.int64]
+"""Replicas of each channel, shape (channels,); 0 for one that is not on the ring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arcs:
+    """What lies between one replica and the next, when every channel has the most replicas that it may have.
+
+    On a ring of fewer replicas, a replica that is there takes its own arc and those of the missing ones before it.
+    Keys are hashed and looked up once; each ring costs one pass over the replicas.
+
+    Attributes:
+        owners: The channel of each replica in the order of the ring, shape (replicas,).
+        numbers: Which replica of its channel it is, from 0; shape (replicas,).
+        loads: What the keys that meet it first load onto a channel, by load; each of shape (replicas,).
+        most: How many replicas of each channel there are, shape (channels,).
+    """
+
+    owners: Channels
+    numbers: Counts
+    loads: Mapping[Load, Floats]
+    most: Counts
+
+    @classmethod
+    def of(cls, keys: pa.Array, loads: Mapping[Load, Floats], most: Counts, hash: HashName) -> "Arcs":
+        """Lay keys with their loads, each of shape (keys,), on the ring with the most replicas of each channel."""
+        high, low = HASHES[hash].positions(replica_names(most))
+        order = np.lexsort((low, high))
+        first = SortedPositions.of(high[order], low[order]).first_at_or_after(*HASHES[hash].positions(keys))
+        numbers = np.arange(len(order)) - np.repeat(np.cumsum(most) - most, most)
+        return cls(
+            owners=np.repeat(np.arange(len(most), dtype=np.int32), most)[order],
+            numbers=numbers[order],
+            loads={load: _sums(first, of_keys, len(order)) for load, of_keys in loads.items()},
+            most=most,
+        )
+
+    def loads_on(self, counts: Counts, load: Load) -> Floats:
+        """What each channel carries on the ring that has the first so many replicas of each; shape (channels,).
+
+        Args:
+            counts: How many of each channel, at most those that there are, and some at all; the channels after the last
+                are not on the ring.
+            load: What the keys load onto a channel.
+        """
+        carried = np.zeros(len(self.most))
+        _carry(self.owners, self.numbers, self.loads[load], self._of_all(counts), carried)
+        return carried[: len(counts)]
+
+    def moved(self, before: Counts, after: Counts, load: Load) -> float:
+        """What goes from one channel to another, both on both rings, when one ring follows another (`loads_on`)."""
+        counts = self._of_all(before), self._of_all(after)
+        return float(_moved(self.owners, self.numbers, self.loads[load], *counts))
+
+    def _of_all(self, counts: Counts) -> Counts:
+        return np.pad(counts, (0, len(self.most) - len(counts)))
+
+
+def _sums(places: Counts, loads: Floats, minlength: int) -> Floats:
+    return np.bincount(places, loads, minlength).astype(np.float64)
+
+
+@compiled
+def _carry(owners: Channels, numbers: Counts, loads: Floats, counts: Counts, carried: Floats) -> None:
+    """Pass the ring against its order, since an arc belongs to the first replica at or after it that is there."""
+    meets = _first(owners, numbers, counts)
+    for at in range(len(owners) - 1, -1, -1):
+        if numbers[at] < counts[owners[at]]:
+            meets = owners[at]
+        carried[meets] += loads[at]
+
+
+@compiled
+def _moved(owners: Channels, numbers: Counts, loads: Floats, before: Counts, after: Counts) -> float:
+    left, met = _first(owners, numbers, before), _first(owners, numbers, after)
+    moved = 0.0
+    for at in range(len(owners) - 1, -1, -1):
+        if numbers[at] < before[owners[at]]:
+            left = owners[at]
+        if numbers[at] < after[owners[at]]:
+            met = owners[at]
+        if left != met and after[left] and before[met]:
+            moved += loads[at]
+    return moved
+
+
+@inlined
+def _first(owners: Channels, numbers: Counts, counts: Counts) -> int:
+    """Whose the first replica of a ring is."""
+    for at in range(len(owners)):
+        if numbers[at] < counts[owners[at]]:
+            return int(owners[at])
+    return -1

@@ -1,0 +1,1 @@
+"""Loads, imbalance, migration, and the bounds on them."""

@@ -1,0 +1,31 @@
+"""What the keys of a stream load onto each channel."""
+
+import numpy as np
+
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.resources import Floats, Resources
+
+
+def channel_loads(placed: Channels, counted: Counted, resources: Resources, channels: int) -> Floats:
+    """L_k(i) of every channel (Eqs. 1, 3, 5); shape (3, channels).
+
+    Counts are weighed as they are: whole numbers stay exact as floats, and every ratio is free of their scale.
+    Eq. 3 is read without its extra factor f, as Figure 1 and Eq. 17 compute it.
+
+    Args:
+        placed: The channel of each key of the population, shape (keys,): of each listed key if the counts are exact.
+        counted: The counted keys.
+        resources: The functions of their counts, or the columns measured, that load the channels.
+        channels: N.
+
+    Raises:
+        UsageError: a load was not measured.
+
+    Source: partitioning functions, section 3.1.
+    """
+    population = Population.of(counted)
+    of = {
+        load: np.bincount(placed, weights=population.loads(load), minlength=channels) for load in set(resources.loads)
+    }
+    return np.stack([of[load] for load in resources.loads])

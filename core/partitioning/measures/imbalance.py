@@ -1,0 +1,41 @@
+"""How unevenly channels are loaded.
+
+A ratio over an empty channel is infinite; it is given as None, beside the number of empty channels.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from adapt.core.partitioning.measures.resources import Floats
+
+
+def max_over_min(load: Floats) -> float | None:
+    """r_k, the fullest channel over the emptiest (Eqs. 2, 4, 6); None when a channel is empty."""
+    lightest = float(load.min())
+    return float(load.max()) / lightest if lightest > 0 else None
+
+
+def max_over_mean(load: Floats, capacities: Floats | None = None) -> float | None:
+    """`imbalance`: the fullest channel over the average one, so 1.3 means 30 % too much; None without any load.
+
+    Where channels differ in capacity, it is the most utilised channel over the utilisation of all capacity together.
+    """
+    total = float(load.sum())
+    if total <= 0:
+        return None
+    if capacities is None:
+        return float(load.max()) * len(load) / total
+    return float((load / capacities).max()) * float(capacities.sum()) / total
+
+
+def relative_imbalance(ratios: Sequence[float | None], tolerance: Sequence[float]) -> float | None:
+    """b, the geometric mean of b_k = r_k / alpha_k (Eq. 11); 1 is the tolerated limit. None if any r_k is."""
+    known = [ratio / alpha for ratio, alpha in zip(ratios, tolerance, strict=True) if ratio is not None]
+    return math.prod(known) ** (1 / len(known)) if len(known) == len(ratios) else None
+
+
+def empty_channels(load: Floats) -> int:
+    """How many channels carry nothing."""
+    return int(np.count_nonzero(load == 0))

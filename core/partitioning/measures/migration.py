@@ -1,0 +1,50 @@
+"""What changing from one partitioner to the next moves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.resources import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """The bill of one change of partitioner.
+
+    Attributes:
+        keys: Keys whose channel changed.
+        state: Their state, M (Eq. 9), in units of beta_s of a count.
+        ideal: L_s (Eq. 10): the state of an average channel among the new ones.
+    """
+
+    keys: int
+    state: float
+    ideal: float
+
+    @property
+    def relative(self) -> float | None:
+        """m (Eq. 12): 1 is what consistent hashing moves to a new channel without skew; None without any state."""
+        return self.state / self.ideal if self.ideal > 0 else None
+
+
+def migration(
+    before: Channels, after: Channels, state: Floats, channels: int, represented: Floats | None = None
+) -> Migration:
+    """Price the change of channel of each key by its state in the new period.
+
+    A key of a channel that is gone has moved, since its old channel differs from any new one. A key that is not
+    in the new period has no known state and is not charged.
+
+    Args:
+        before: The channel of each key under the old partitioner, shape (keys,).
+        after: The same under the new one.
+        state: beta_s of each key's new count, shape (keys,).
+        channels: N of the new partitioner (decision of ours: Eq. 10 does not say which N).
+        represented: How many keys each key is, shape (keys,), as a stand-in may be several; if not given, 1.
+
+    Source: partitioning functions, sections 3.3 and 3.4.
+    """
+    moved = before != after
+    keys = np.count_nonzero(moved) if represented is None else round(represented[moved].sum())
+    return Migration(int(keys), float(state[moved].sum()), float(state.sum()) / channels)

@@ -1,0 +1,60 @@
+"""What each channel carries before and after, worst first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.table import Column, Kind, Table
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAfter:
+    """The load of each channel over the average, before and after.
+
+    A channel that is there only before or only after has nothing in the other list.
+
+    Attributes:
+        placed_before, placed_after: What places the keys.
+        rows: Channel, before, after: those that were fullest before come first.
+    """
+
+    placed_before: str
+    placed_after: str
+    rows: tuple[tuple[int, float | None, float | None], ...]
+
+    @classmethod
+    def of(cls, placed_before: str, before: Floats, placed_after: str, after: Floats) -> "BeforeAfter":
+        """Two placements, each with its channels' loads over the average (`relative`); shapes (channels,)."""
+        number = max(len(before), len(after))
+        was, is_now = ([*loads.tolist(), *[None] * (number - len(loads))] for loads in (before, after))
+        order = sorted(range(number), key=lambda channel: (-(was[channel] or is_now[channel] or 0.0), channel))
+        return cls(placed_before, placed_after, tuple((at, was[at], is_now[at]) for at in order))
+
+    def table(self) -> Table:
+        """One row a channel, worst before first."""
+        columns = (
+            Column("channel", Kind.COUNT),
+            Column("before", Kind.RATIO, about=f"load over the average, placed by {self.placed_before}", bar=True),
+            Column("after", Kind.RATIO, about=f"load over the average, placed by {self.placed_after}", bar=True),
+        )
+        note = f"Load over the average: before, placed by {self.placed_before}; after, by {self.placed_after}."
+        return Table.of("Channels before and after", columns, self.rows, note)
+
+    def as_data(self, most: int) -> dict[str, Any]:
+        """The same as JSON data; of more than `most` channels the first."""
+        return {
+            "placed_before": self.placed_before,
+            "placed_after": self.placed_after,
+            "rows": [list(row) for row in self.rows[:most]],
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "BeforeAfter":
+        """What `as_data` told.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none.
+        """
+        rows = tuple((int(channel), before, after) for channel, before, after in data["rows"])
+        return cls(data["placed_before"], data["placed_after"], rows)

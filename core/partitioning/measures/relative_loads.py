@@ -1,0 +1,26 @@
+"""The loads of channels over the average one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.resources import Floats, Resources
+
+
+def over_average(
+    counted: Counted, partitioner: Partitioner, resources: Resources, capacities: Floats | None = None
+) -> Floats:
+    """The network load of each channel over the average one, shape (channels,); all 0 without any load."""
+    population = Population.of(counted)
+    placed = partitioner.channels_of(population.keys)
+    loads = np.bincount(placed, population.loads(resources.network), partitioner.channels).astype(np.float64)
+    return relative(loads, capacities)
+
+
+def relative(loads: Floats | Sequence[float], capacities: Floats | Sequence[float] | None = None) -> Floats:
+    """Loads of channels over the average one; where capacities differ, utilisations over that of all together."""
+    each, total = np.asarray(loads, np.float64), float(np.sum(loads))
+    own = np.ones(len(each)) if capacities is None else np.asarray(capacities, np.float64)
+    return np.asarray(each / own * own.sum() / total) if total > 0 else np.zeros(len(each))

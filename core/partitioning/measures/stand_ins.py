@@ -1,0 +1,57 @@
+"""Made-up keys, for partitioners to route in place of keys that nobody wrote down."""
+
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.keys.columns import Words, key_type_of
+from adapt.core.stream import KeyType
+
+_PREFIX = "\x1astand-in\x1a"
+"""Before the 16 hex digits of a text: control characters that hardly any text has."""
+
+
+@lru_cache(maxsize=2)
+def stand_in_keys(kind: pa.DataType, number: int) -> pa.Array:
+    """Distinct keys of an Arrow type, always the same ones; more of them begin with those of fewer.
+
+    That one of them is a key of a real stream is as unlikely as that a number drawn from 2^64 is.
+
+    Args:
+        kind: string, int64 or binary, with offsets of 32 or 64 bits.
+        number: How many, shape (number,); kept, since a chain of plans is judged by the same keys.
+
+    Raises:
+        ValueError: `kind` is the type of no key.
+    """
+    words = _mixed(np.arange(number, dtype=np.uint64))
+    if key_type_of(kind) is KeyType.INT64:
+        return pa.array(words.view(np.int64))
+    return _as_texts(words, kind)
+
+
+def _mixed(numbers: Words) -> Words:
+    """Each number as another one; no two as the same, since every step can be undone.
+
+    Source: Stafford's variant 13 of the 64-bit finalizer of MurmurHash3, after an offset of our own (pi), so that
+    streams of mixed numbers from 0 up are others.
+    """
+    words = numbers + np.uint64(0x243F6A8885A308D3)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(words ^ (words >> np.uint64(31)))
+
+
+def _as_texts(words: Words, kind: pa.DataType) -> pa.Array:
+    """Each number as the prefix and 16 hex digits."""
+    prefix = np.frombuffer(_PREFIX.encode(), np.uint8)
+    width = len(prefix) + 16
+    letters = np.empty((len(words), width), np.uint8)
+    letters[:, : len(prefix)] = prefix
+    numbers = words.astype(">u8").view(np.uint8).reshape(-1, 8)
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    letters[:, len(prefix) :: 2], letters[:, len(prefix) + 1 :: 2] = digits[numbers >> 4], digits[numbers & 15]
+    offsets = np.arange(len(words) + 1, dtype=np.int64) * width
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(letters)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(words), buffers).cast(kind)

@@ -1,0 +1,170 @@
+"""What some of a stream's keys load onto the channels of a partitioner: a part of the whole, which parts add up to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.counting.exact import KeyCounts, check_counts
+from adapt.core.counting.frequencies import Counts
+from adapt.core.errors import BadInput
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.measures.exact_sums import ExactSums
+from adapt.core.partitioning.measures.floors import r_floor_pair
+from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
+from adapt.core.partitioning.measures.migration import Migration
+from adapt.core.partitioning.measures.resources import Floats, Load, Measured, Resources
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What some keys load onto each channel. Tallies of the same partitioner merge where no key is in two of them.
+
+    It takes memory by the channels and the explicit keys, not by the keys that were tallied. Sums are exact, so that
+    the whole is the same however its keys were shared out.
+
+    Attributes:
+        keys: How many keys there are.
+        loads: What they load onto each channel, by how that is known.
+        heaviest: The network loads of the heaviest of them, falling; all or one a channel. Shape (up to channels,).
+        tracked: Those that are mapped one by one: the row of each in the explicit map, rising. Shape (tracked,).
+        tracked_loads: Their network loads, shape (tracked,).
+        moved_keys: How many have another channel than under the partitioner before; None without one.
+        moved: The state of these, as the one group of the sums.
+    """
+
+    keys: int
+    loads: Mapping[Load, ExactSums]
+    heaviest: Floats
+    tracked: NDArray[np.int32]
+    tracked_loads: Floats
+    moved_keys: int | None = None
+    moved: ExactSums | None = None
+
+    def plus(self, other: "Tally") -> "Tally":
+        """The tally of the keys of both."""
+        tracked = np.concatenate((self.tracked, other.tracked))
+        order = np.argsort(tracked)
+        both_moved = None
+        if self.moved is not None and other.moved is not None:
+            both_moved = self.moved.plus(other.moved)
+        channels = len(next(iter(self.loads.values())).limbs)
+        return Tally(
+            self.keys + other.keys,
+            {load: sums.plus(other.loads[load]) for load, sums in self.loads.items()},
+            _falling(np.concatenate((self.heaviest, other.heaviest)), channels),
+            tracked[order],
+            np.concatenate((self.tracked_loads, other.tracked_loads))[order],
+            None if self.moved_keys is None or other.moved_keys is None else self.moved_keys + other.moved_keys,
+            both_moved,
+        )
+
+    def channel_loads(self, resources: Resources) -> Floats:
+        """What the tallied keys load onto every channel, shape (3, channels); by the resources that were tallied."""
+        of = {load: sums.totals() for load, sums in self.loads.items()}
+        return np.stack([of[load] for load in resources.loads])
+
+    def metrics(self, partitioner: Partitioner, resources: Resources, capacities: Floats | None = None) -> Metrics:
+        """The metrics of the partitioner on the tallied keys, as `evaluate` tells them of keys that are all held.
+
+        Args:
+            partitioner: The one that was tallied.
+            resources: With the same loads as those that were tallied.
+            capacities: Of each channel, shape (channels,), where they differ.
+        """
+        loads = self.channel_loads(resources)
+        moved = None
+        if self.moved is not None and self.moved_keys is not None:
+            ideal = self.loads[resources.state].whole() / partitioner.channels
+            moved = Migration(self.moved_keys, self.moved.whole(), ideal)
+        mapped = partitioner if isinstance(partitioner, HybridPartitioner) else None
+        return metrics_of(
+            loads,
+            resources,
+            total=self.loads[resources.network].whole(),
+            heavy=self.heaviest,
+            pair_floor=None if mapped is None else self._pair_floor(mapped, loads[2], capacities),
+            explicit_keys=0 if mapped is None else len(mapped.explicit),
+            moved=moved,
+            capacities=capacities,
+        )
+
+    def _pair_floor(self, partitioner: HybridPartitioner, network: Floats, capacities: Floats | None) -> float | None:
+        owners = partitioner.explicit.channels[self.tracked]
+        explicit = np.bincount(owners, weights=self.tracked_loads, minlength=partitioner.channels)
+        return r_floor_pair(np.sort(self.tracked_loads)[::-1], np.maximum(network - explicit, 0.0), capacities)
+
+
+def tallies(
+    partitioners: Sequence[Partitioner],
+    keys: pa.Array,
+    counts: Counts,
+    resources: Resources,
+    columns: Mapping[str, Counts] = MappingProxyType({}),
+) -> list[Tally]:
+    """Tally some keys under each of some partitioners, each but the first in place of the one before it.
+
+    Args:
+        partitioners: What is judged.
+        keys: Distinct keys, shape (keys,).
+        counts: What they weigh, exactly; same shape.
+        resources: What weighs them.
+        columns: What was measured of them, by source; same shape.
+
+    Raises:
+        BadInput: a count or another amount is negative, infinite or not a number, or its square is.
+        UsageError: an explicit map has keys of another type.
+    """
+    check_counts(KeyCounts(keys, counts, len(keys)))
+    weighed = {load: _weighed(keys, load, counts, columns) for load in dict.fromkeys(resources.loads)}
+    placed = [partitioner.channels_of(keys) for partitioner in partitioners]
+    before = [None, *placed[:-1]]
+    return [
+        _tally(partitioner, keys, weighed, resources, now, was)
+        for partitioner, now, was in zip(partitioners, placed, before, strict=True)
+    ]
+
+
+def _weighed(keys: pa.Array, load: Load, counts: Counts, columns: Mapping[str, Counts]) -> Floats:
+    """The load of each key, which is a finite number from 0 up."""
+    with np.errstate(over="ignore"):
+        loads = np.asarray(columns[load.source], np.float64) if isinstance(load, Measured) else load.of(counts)
+    wrong = np.flatnonzero(~(np.isfinite(loads) & (loads >= 0)))
+    if len(wrong):
+        what = load.source if isinstance(load, Measured) else f"{load.name.lower()} load"
+        key, amount = keys[int(wrong[0])].as_py(), loads[wrong[0]]
+        raise BadInput(f"key {key!r} has a {what} of {amount:g}, but a load is a finite number from 0 up")
+    return loads
+
+
+def _tally(
+    partitioner: Partitioner,
+    keys: pa.Array,
+    weighed: Mapping[Load, Floats],
+    resources: Resources,
+    placed: Channels,
+    before: Channels | None,
+) -> Tally:
+    loads = {load: ExactSums.of(placed, each, partitioner.channels) for load, each in weighed.items()}
+    rows = np.full(len(keys), -1, np.int32)
+    if isinstance(partitioner, HybridPartitioner):
+        rows = partitioner.explicit.rows_of(keys)
+    met = np.flatnonzero(rows >= 0)
+    met = met[np.argsort(rows[met])]
+    network = weighed[resources.network]
+    heaviest = _falling(network, partitioner.channels)
+    if before is None:
+        return Tally(len(keys), loads, heaviest, rows[met], network[met])
+    moving = placed != before
+    moved = ExactSums.of(np.zeros(int(moving.sum()), np.int32), weighed[resources.state][moving], 1)
+    return Tally(len(keys), loads, heaviest, rows[met], network[met], int(moving.sum()), moved)
+
+
+def _falling(loads: Floats, most: int) -> Floats:
+    """The largest of some loads, falling; all of them or `most`."""
+    top = loads if len(loads) <= most else np.partition(loads, len(loads) - most)[len(loads) - most :]
+    return np.sort(top)[::-1]

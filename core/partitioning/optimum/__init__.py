@@ -1,0 +1,1 @@
+"""The best that any assignment of the tracked keys reaches."""

@@ -1,0 +1,315 @@
+"""The best that any placement of the tracked keys can do: the yardstick of every construction."""
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.errors import UsageError
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.build import Recipe, problem_of
+from adapt.core.partitioning.constructions.problem import Problem
+from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor_pair
+from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
+from adapt.core.partitioning.optimum.even_spread import evenly
+from adapt.core.partitioning.optimum.integer_program import Effort, EndedBy, Program
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.table import Cell, Column, Kind, Table
+
+MOST_PAIRS = 5000
+"""Pairs of a tracked key and a channel at most; a search among more would end with its first bound."""
+
+NODES = 1000
+"""Nodes of the search tree, if nothing is said: seconds for a few dozen keys, up to half a minute for the most."""
+
+SECONDS = 120.0
+"""A backstop, if nothing is said."""
+
+_MOST_RATIO = 1000.0
+"""Of two channels with a higher ratio the emptier is nearly within the solver's tolerance, so nothing is proved."""
+
+
+class Objective(StrEnum):
+    """What is to be as low as possible, of the network resource."""
+
+    IMBALANCE = "imbalance"
+    """Load of the fullest channel over the average one."""
+    R_N = "r_n"
+    """Load of the fullest channel over the emptiest one."""
+    SPREAD = "spread"
+    """Fullest less emptiest channel over the average one, of the tracked keys alone: rho of Eq. 19, times theta."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """The best placement that was found, and how much better another one can be.
+
+    Attributes:
+        objective: What was lowered.
+        placement: The channel of each tracked key, int32, shape (keys,). Channels that are alike have any order, so it
+            may move more state than it must.
+        value: Its objective; None where that is not defined, over a channel or a stream without load. (For a proof, a
+            channel with less than 2e-8 of the average has none.)
+        bound: No allowed placement has a lower objective; None where it is not defined for any.
+        ended_by: What ended the search.
+    """
+
+    objective: Objective
+    placement: Channels
+    value: float | None
+    bound: float | None
+    ended_by: EndedBy
+
+    @property
+    def proved(self) -> bool:
+
+        return self.ended_by is EndedBy.PROOF
+
+    @property
+    def gap(self) -> float | None:
+        """How much lower the objective may still be, in its own units: 0.01 is a hundredth of an average channel.
+
+        None where no placement was found for which it is defined.
+        """
+        if self.proved:
+            return 0.0
+        return None if self.value is None or self.bound is None else self.value - self.bound
+
+
+def optimum(
+    problem: Problem,
+    objective: Objective = Objective.IMBALANCE,
+    *,
+    start: Channels | None = None,
+    most_moved: float | None = None,
+    nodes: int = NODES,
+    seconds: float = SECONDS,
+) -> Optimum:
+    """Search for the placement of the tracked keys with the least objective.
+
+    The untracked keys lie where the next ring puts them, and pinned ones where they are pinned. Where channels differ
+    in capacity, loads are utilisations. The same problem has the same answer every time, unless it was ended by time.
+
+    The fullest channel, and the difference of the fullest and the emptiest, are linear in the program that `Program`
+    describes. Their ratio is lowered as Dinkelbach does: for a ratio a that is reached, the least max - a min is
+    below 0 just where some placement has a lower ratio, and its placement is such a one. Where B <= 0 bounds this
+    difference from below and M bounds max, no ratio is under a M / (M - B): max - a min >= B and min = max / r give
+    r >= a / (1 - B / max).
+
+    Args:
+        problem: The tracked keys, the channels, and where the keys are.
+        objective: What to lower.
+        start: A placement to begin with, shape (keys,); one that moves more than is allowed is not used.
+        most_moved: State that may migrate, with that which must: what is owed, and keys that cannot stay where they
+            are. None, any, as far as the budget of the problem goes.
+        nodes: Nodes of the search tree at most, of all searches for a ratio together.
+        seconds: A backstop.
+
+    Raises:
+        UsageError: there are more than `MOST_PAIRS` pairs of a key and a channel, more state must migrate than may, or
+            `start` is not a channel for each key.
+
+    Source: none for the program. Dinkelbach, On nonlinear fractional programming, Management Science 13, 1967.
+    """
+    _refuse_the_large(problem)
+    program, free = _program(problem, objective, most_moved), problem.pinned < 0
+    starts = [problem.start[free], evenly(program.loads, program.residual)]
+    if start is not None:
+        starts.insert(0, _checked(start, problem)[free])
+    best = min(filter(program.allows, starts), key=lambda placement: _order(objective, program, placement))
+    found = _least(program, objective, best, Effort(nodes, seconds))
+    placement = problem.start
+    placement[free] = found.placement
+    return replace(found, placement=placement)
+
+
+def _least(program: Program, objective: Objective, best: Channels, effort: Effort) -> Optimum:
+    """The optimum of a program, and the placement of its keys; `best` is one that is allowed, to begin with."""
+    if not len(program.loads) or program.channels == 1 or program.total == 0:
+        value = _value(objective, program, best)
+        return Optimum(objective, best, value, value, EndedBy.PROOF)
+    if objective is Objective.R_N:
+        return _least_ratio(program, best, effort)
+    found = program.minimise(1, 1 if objective is Objective.SPREAD else 0, best, effort)
+    value = _value(objective, program, found.placement)
+    proved = found.ended_by is EndedBy.PROOF
+    bound = value if proved else found.bound / program.average
+    return Optimum(objective, found.placement, value, bound, found.ended_by)
+
+
+def optimum_table(
+    problem: Problem,
+    placement: Channels,
+    *,
+    most_moved: float | None = None,
+    nodes: int = NODES,
+    seconds: float = SECONDS,
+) -> Table:
+    """A placement beside the optimum and the floor, one row an objective.
+
+    Where all three resources have one load there is a row for b too, which is then r_n over the mean tolerance.
+
+    Args:
+        problem: The tracked keys, the channels, and where the keys are.
+        placement: What is judged: the channel of each tracked key, shape (keys,).
+        most_moved: As in `optimum`.
+        nodes: As in `optimum`, for each objective.
+        seconds: As in `optimum`, for each objective.
+
+    Raises:
+        UsageError: as in `optimum`.
+    """
+    rows: list[list[Cell]] = []
+    for objective in Objective:
+        best = optimum(problem, objective, start=placement, most_moved=most_moved, nodes=nodes, seconds=seconds)
+        program = _program(replace(problem, budget=None), objective, None)
+        judged = _value(objective, program, placement[problem.pinned < 0])
+        ratios = [judged, best.value, best.bound, best.gap, _floor(objective, program)]
+        rows.append([objective.value, *ratios, best.proved, best.ended_by.value])
+        if objective is Objective.R_N and len(set(problem.resources.loads)) == 1:
+            tolerance = math.prod(problem.resources.tolerance) ** (1 / 3)
+            over = [None if ratio is None else ratio / tolerance for ratio in ratios]
+            rows.append(["b", *over, best.proved, best.ended_by.value])
+    return Table.of("Against the optimum", _COLUMNS, rows, note=_NOTE)
+
+
+def plan_against_optimum(
+    plan: Plan, frequencies: Frequencies, recipe: Recipe, previous: Plan | None = None, seconds: float = SECONDS
+) -> Table:
+    """A plan of the hybrid scheme beside the optimum and the floor (`optimum_table`).
+
+    Args:
+        plan: What is judged.
+        frequencies: The counted keys that it was built from.
+        recipe: What it was built by.
+        previous: The plan that it follows.
+        seconds: As in `optimum`, for each objective.
+
+    Raises:
+        UsageError: the plan is of another scheme, or as in `optimum`.
+    """
+    if plan.scheme is not Scheme.HYBRID:
+        raise UsageError(f"the optimum is searched for keys that are placed one by one; scheme {plan.scheme} has none")
+    current = None if previous is None else previous.partitioner()
+    problem = problem_of(frequencies, recipe, plan.channels, current)
+    return optimum_table(problem, plan.partitioner().channels_of(problem.keys), seconds=seconds)
+
+
+_COLUMNS = (
+    Column("objective"),
+    Column("placed", Kind.RATIO, about="of the placement that is judged"),
+    Column("optimum", Kind.RATIO, about="the least that was found"),
+    Column("bound", Kind.RATIO, about="no placement of the tracked keys has less"),
+    Column("gap", Kind.RATIO, about="optimum less bound"),
+    Column("floor", Kind.RATIO, about="a bound that needs no search"),
+    Column("proved", about="whether optimum and bound are one"),
+    Column("ended_by", about="what ended the search"),
+)
+
+_NOTE = (
+    "Of the network resource, with the untracked keys where the ring puts them; spread is max - min over the mean of"
+    " the tracked keys alone, which is what the constructions of the paper see."
+)
+
+
+def _refuse_the_large(problem: Problem) -> None:
+    pairs = len(problem.keys) * problem.channels
+    if pairs > MOST_PAIRS:
+        raise UsageError(
+            f"{len(problem.keys):,} tracked keys on {problem.channels:,} channels are {pairs:,} pairs, too many to"
+            f" search for the optimum ({MOST_PAIRS:,} at most): track {MOST_PAIRS // problem.channels:,} keys or fewer"
+        )
+
+
+def _program(problem: Problem, objective: Objective, most_moved: float | None) -> Program:
+    """The program of the free keys; pinned ones are as good as untracked load on their channels."""
+    free = problem.pinned < 0
+    gone = problem.home >= problem.channels
+    must = problem.owed + float(problem.state[gone | (~free & (problem.pinned != problem.home))].sum())
+    if most_moved is not None and most_moved < must:
+        raise UsageError(
+            f"a state of {most_moved:g} may migrate, but {must:g} must, whatever is chosen: allow that or more"
+        )
+    budgets = [] if most_moved is None else [most_moved - must]
+    budgets += [] if problem.budget is None else [problem.budget()]
+    held = np.bincount(problem.pinned[~free], problem.network[~free], problem.channels)
+    residual = np.zeros(problem.channels) if objective is Objective.SPREAD else problem.residual()[2]
+    return Program(
+        problem.network[free],
+        residual + held,
+        problem.state[free],
+        problem.home[free],
+        min(budgets, default=None),
+        problem.capacities,
+    )
+
+
+def _checked(start: Channels, problem: Problem) -> Channels:
+    placement = np.asarray(start)
+    keys, channels = len(problem.keys), problem.channels
+    if placement.shape != (keys,) or bool(((placement < 0) | (placement >= channels)).any()):
+        raise UsageError(f"a placement to start with is one channel from 0 to {channels - 1} for each of {keys:,} keys")
+    return placement.astype(np.int32)
+
+
+def _value(objective: Objective, program: Program, placement: Channels) -> float | None:
+    used = program.on_channels(placement)
+    match objective:
+        case Objective.IMBALANCE:
+            return max_over_mean(used * program.capacities, program.capacities)
+        case Objective.R_N:
+            return max_over_min(used)
+        case Objective.SPREAD:
+            return float(np.ptp(used)) / program.average if program.total > 0 else 0.0
+
+
+def _order(objective: Objective, program: Program, placement: Channels) -> float:
+    value = _value(objective, program, placement)
+    return math.inf if value is None else value
+
+
+def _least_ratio(program: Program, best: Channels, effort: Effort) -> Optimum:
+    """Dinkelbach's steps, after a search for the fullest emptiest channel where some channel has next to nothing."""
+    ratio, bound, highest = _ratio(program, best), 1.0, program.least_highest
+    if ratio > _MOST_RATIO:
+        filled = program.minimise(0, 1, best, effort)
+        best, effort, ratio = filled.placement, filled.left, _ratio(program, filled.placement)
+        if ratio == math.inf and filled.ended_by is EndedBy.PROOF:
+            return Optimum(Objective.R_N, best, None, None, EndedBy.PROOF)
+        lowest = max(-filled.bound, float(program.on_channels(best).min()))
+        bound = max(highest / lowest, 1.0)
+        if ratio == math.inf:
+            return Optimum(Objective.R_N, best, None, bound, filled.ended_by)
+    while True:
+        found = program.minimise(1, ratio, best, effort)
+        bound = max(bound, ratio * highest / (highest - min(found.bound, 0.0)))
+        best, effort, reached = found.placement, found.left, _ratio(program, found.placement)
+        if reached >= ratio or found.ended_by in (EndedBy.NODES, EndedBy.TIME):
+            break
+        ratio = reached
+    ended_by = EndedBy.PROOF if reached <= bound else found.ended_by
+    if ended_by is EndedBy.PROOF and reached > _MOST_RATIO:
+        ended_by = EndedBy.ROUNDING
+    return Optimum(
+        Objective.R_N, best, reached, reached if ended_by is EndedBy.PROOF else min(bound, reached), ended_by
+    )
+
+
+def _ratio(program: Program, placement: Channels) -> float:
+    ratio = max_over_min(program.on_channels(placement))
+    return math.inf if ratio is None else ratio
+
+
+def _floor(objective: Objective, program: Program) -> float | None:
+    """What no placement can pass, without a search; None if no such floor is known."""
+    falling = np.sort(program.loads)[::-1]
+    match objective:
+        case Objective.IMBALANCE:
+            return imbalance_floor(falling, program.total, program.channels, program.capacities)
+        case Objective.R_N:
+            return r_floor_pair(falling, program.residual, program.capacities)
+        case Objective.SPREAD:
+            return None

@@ -1,0 +1,75 @@
+"""Keys and channels that a search need not tell apart, since exchanging them changes nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.resources import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Keys in groups of equal ones, heaviest first, and how many of each group a channel need hold at most.
+
+    Channels that are alike may be renumbered in any placement, so that they stand in the order of the first key on
+    each. Then the j-th of them, counted from 0, holds none of the first j keys; no other placement need be searched.
+
+    Attributes:
+        keys: The keys in the order of their groups, shape (keys,).
+        sizes: Keys of each group, shape (groups,).
+        channels: The channels that are alike, by rising number; those that are like no other may be left out.
+        most: How many keys of each group each channel may hold, shape (groups, channels).
+    """
+
+    keys: NDArray[np.intp]
+    sizes: NDArray[np.int64]
+    channels: tuple[NDArray[np.intp], ...]
+    most: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, described: Sequence[Floats], channels: Floats, unlike: Channels) -> "Alike":
+        """Group keys of the same description, and channels.
+
+        Args:
+            described: What tells keys apart, loads first; each of shape (keys,).
+            channels: What tells channels apart, shape (channels,).
+            unlike: Channels that are like no other, whatever is said of them; numbers out of range mean nothing.
+        """
+        columns = np.stack([-described[0], *described[1:]])
+        _, of_key, sizes = np.unique(columns, axis=1, return_inverse=True, return_counts=True)
+        others = np.setdiff1d(np.arange(len(channels)), unlike)
+        alike = tuple(others[channels[others] == each] for each in np.unique(channels[others]))
+        before = np.zeros(len(channels), np.int64)
+        for group in alike:
+            before[group] = np.arange(len(group))
+        most = np.where(np.cumsum(sizes)[:, None] > before, sizes[:, None], 0)
+        return cls(np.argsort(of_key.reshape(-1), kind="stable"), sizes, alike, most)
+
+    @property
+    def heads(self) -> NDArray[np.intp]:
+        """One key of each group, shape (groups,)."""
+        return np.asarray(self.keys[np.cumsum(self.sizes) - self.sizes])
+
+    def counted(self, placement: Channels) -> NDArray[np.int64]:
+        """How many keys of each group a placement has on each channel, after renumbering; shape (groups, channels)."""
+        channels = self.most.shape[1]
+        placed = placement[self.keys]
+        first = np.full(channels, len(placed))
+        np.minimum.at(first, placed, np.arange(len(placed)))
+        number = np.arange(channels)
+        for group in self.channels:
+            number[group[np.argsort(first[group], kind="stable")]] = group
+        group_of = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        counted = np.zeros(self.most.shape, np.int64)
+        np.add.at(counted, (group_of, number[placed]), 1)
+        return counted
+
+    def placement(self, counted: NDArray[np.int64]) -> Channels:
+        """The channel of each key where so many of each group are on each channel; earlier keys on lower channels."""
+        placed = np.empty(len(self.keys), np.int32)
+        groups, channels = counted.shape
+        placed[self.keys] = np.repeat(np.tile(np.arange(channels), groups), counted.reshape(-1))
+        return placed

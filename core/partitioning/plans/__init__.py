@@ -1,0 +1,1 @@
+"""Plans: read, written, compared, and evaluated on all keys of a stream."""

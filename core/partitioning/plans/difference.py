@@ -1,0 +1,168 @@
+"""What changes from one plan to another: the keys and the state that move, and between which channels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.tables import MOST_KEYS, NULL_KEY
+from adapt.core.errors import BadInput
+from adapt.core.keys.key_text import key_to_text
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.constructions.constraints import recorded_capacities, unequal_capacities
+from adapt.core.partitioning.measures.channel_loads import channel_loads
+from adapt.core.partitioning.measures.metrics import Metrics, measure
+from adapt.core.partitioning.measures.migration import Migration, migration
+from adapt.core.partitioning.measures.per_channel import BeforeAfter
+from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.relative_loads import relative
+from adapt.core.partitioning.measures.resources import Floats, Resources
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.table import Column, Kind, Table
+
+SCHEMA = "adapt.difference/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The migration bill between two plans over some counted keys.
+
+    All numbers are of the whole population: where a lossy counter did not list every key, with the stand-ins for the
+    others (`Population`). Only listed keys are ever named.
+
+    Attributes:
+        before, after: How each plan carries these keys; `after` with its migration.
+        migration: Keys and state that move.
+        keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after). Where a stand-in is
+            several keys, each cell is rounded to whole keys.
+        heaviest: The heaviest listed keys that move, at most `MOST_KEYS`: key, state, from, to.
+        loads_before, loads_after: The network load of each channel over the average, shapes (N,); where capacities
+            differ, its utilisation.
+    """
+
+    before: Metrics
+    after: Metrics
+    migration: Migration
+    keys_moved: NDArray[np.int64]
+    state_moved: Floats
+    heaviest: Table
+    loads_before: Floats
+    loads_after: Floats
+
+    def table(self) -> Table:
+        """Both plans side by side, one row a metric."""
+        before, after = self.before.as_data(), self.after.as_data()
+        columns = (Column("metric"), Column("before", Kind.NUMBER), Column("after", Kind.NUMBER))
+        return Table.of("Before and after", columns, [(name, before[name], after[name]) for name in after])
+
+    def moves(self) -> Table:
+        """Keys and state by old and new channel, most state first; only pairs that something moves between."""
+        columns = (
+            Column("from", Kind.COUNT, about="channel before"),
+            Column("to", Kind.COUNT, about="channel after"),
+            Column("keys", Kind.COUNT),
+            Column("state", Kind.NUMBER),
+        )
+        pairs = sorted(
+            zip(*np.nonzero(self.keys_moved), strict=True), key=lambda pair: (-self.state_moved[pair], *pair)
+        )
+        rows = [(int(i), int(j), int(self.keys_moved[i, j]), float(self.state_moved[i, j])) for i, j in pairs]
+        return Table.of("Moves", columns, rows)
+
+    def channels(self) -> Table:
+        """Each channel's load over the average in both plans, the fullest before first."""
+        return BeforeAfter.of("the first plan", self.loads_before, "the second", self.loads_after).table()
+
+    def _repr_html_(self) -> str:
+        """Before and after, from where to where, and the heaviest keys that move, for a notebook."""
+        return "".join(table._repr_html_() for table in (self.table(), self.moves(), self.heaviest))
+
+    def as_data(self) -> dict[str, object]:
+        """The difference as JSON data."""
+        return {
+            "schema": SCHEMA,
+            "before": self.before.as_data(),
+            "after": self.after.as_data(),
+            "migrated_keys": self.migration.keys,
+            "migrated_state": self.migration.state,
+            "m": self.migration.relative,
+            "keys_moved": self.keys_moved.tolist(),
+            "state_moved": self.state_moved.tolist(),
+            "heaviest": self.heaviest.records(),
+            "heaviest_cut": len(self.heaviest.rows) < self.migration.keys,
+        }
+
+
+def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resources: Resources) -> Difference:
+    """What moving from one plan to the other costs, over the counted keys; each measured by the capacities it records.
+
+    Raises:
+        BadInput: a plan is for keys of another type than those that were counted, or records capacities that are none.
+    """
+    for name, plan in (("first", before), ("second", after)):
+        if plan.key_type is not frequencies.key_type:
+            raise BadInput(
+                f"the {name} plan is for {plan.key_type} keys, but the counted keys are {frequencies.key_type}"
+            )
+    population = Population.of(frequencies)
+    old, new = before.partitioner(), after.partitioner()
+    was, is_now = old.channels_of(population.keys), new.channels_of(population.keys)
+    state, represented = population.loads(resources.state), population.represented
+    moved = np.flatnonzero(was != is_now)
+    cell = was[moved].astype(np.int64) * after.channels + is_now[moved]
+    shape = (before.channels, after.channels)
+    size = before.channels * after.channels
+    keys_moved = np.bincount(cell, weights=None if represented is None else represented[moved], minlength=size)
+    state_moved = np.bincount(cell, weights=state[moved], minlength=size)
+    bill = migration(was, is_now, state, after.channels, represented)
+    return Difference(
+        _measured(before, old, population, resources, was),
+        _measured(after, new, population, resources, is_now, was),
+        bill,
+        np.rint(keys_moved).astype(np.int64).reshape(shape),
+        state_moved.astype(np.float64).reshape(shape),
+        _heaviest(population, was, is_now, state, bill.keys),
+        *(_over_average(plan, placed, population, resources) for plan, placed in ((before, was), (after, is_now))),
+    )
+
+
+def _over_average(plan: Plan, placed: Channels, population: Population, resources: Resources) -> Floats:
+    """The network load of each channel over the average, by the capacities that the plan records; shape (N,)."""
+    loads = np.bincount(placed, population.loads(resources.network), plan.channels).astype(np.float64)
+    return relative(loads, unequal_capacities(recorded_capacities(plan.parameters, plan.channels)))
+
+
+def _measured(
+    plan: Plan,
+    partitioner: Partitioner,
+    population: Population,
+    resources: Resources,
+    placed: Channels,
+    before: Channels | None = None,
+) -> Metrics:
+    loads = channel_loads(placed, population, resources, partitioner.channels)
+    capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
+    return measure(partitioner, population, resources, placed, loads, before, capacities)
+
+
+def _heaviest(
+    population: Population, was: Channels, is_now: Channels, state: Floats, migrated: int, most: int = MOST_KEYS
+) -> Table:
+    """The heaviest listed keys that move, of all that do."""
+    columns = (
+        Column("key"),
+        Column("state", Kind.NUMBER),
+        Column("from", Kind.COUNT, about="channel before"),
+        Column("to", Kind.COUNT, about="channel after"),
+    )
+    listed = slice(population.listed)
+    first = np.flatnonzero(was[listed] != is_now[listed])[:most]
+    keys = population.keys.take(pa.array(first)).to_pylist()
+    rows = [
+        (NULL_KEY if key is None else key_to_text(key), float(state[at]), int(was[at]), int(is_now[at]))
+        for key, at in zip(keys, first, strict=True)
+    ]
+    hidden = migrated - len(first)
+    return Table.of("Heaviest keys that move", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")

@@ -1,0 +1,149 @@
+"""How plans do on every key of a stream, beside what they foresaw."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
+from adapt.core.partitioning.measures.resources import RESOURCES, Floats, Resources
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.stream import Weight
+from adapt.core.table import Column, Kind, Table
+
+SCHEMA = "adapt.evaluation/1"
+
+_WEIGHED = ("resources", "tolerance", "measured")
+_OF_MIGRATION = ("m", "b(1+m)", "migrated_keys", "migrated_state")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedPlan:
+    """A plan and how it does.
+
+    Attributes:
+        name: What the user calls it.
+        plan: The plan.
+        measured: How it does, with the migration from the plan before it, if there is one.
+        loads: The loads of its channels: state, computation, network; shape (3, channels).
+        foreseen: Metrics by their published names that the plan foresaw of the same thing: none where it weighed by
+            other resources, and none of migration where it was built to follow another plan than the one before it.
+    """
+
+    name: str
+    plan: Plan
+    measured: Metrics
+    loads: Floats
+    foreseen: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Plans, one after the other, on every key of one stream.
+
+    Attributes:
+        plans: In the order in which they were given.
+        keys: Distinct keys.
+        weight: What a row of the stream weighs.
+        resources: Functions and tolerances that they were measured by.
+    """
+
+    plans: tuple[EvaluatedPlan, ...]
+    keys: int
+    weight: Weight
+    resources: Resources
+
+    def table(self) -> Table:
+        """One row a plan."""
+        columns = (Column("plan"), Column("scheme"), Column("construction"), Column("channels", Kind.COUNT))
+        rows = [
+            (
+                each.name,
+                each.plan.scheme.value,
+                each.plan.construction and each.plan.construction.value,
+                each.plan.channels,
+                *(each.measured.as_data()[column.name] for column in METRIC_COLUMNS),
+            )
+            for each in self.plans
+        ]
+        note = f"{self.keys:,} keys, all of them, weighed by {self.weight}; resources {self._weighed_by()}"
+        return Table.of("Plans on every key", (*columns, *METRIC_COLUMNS), rows, note)
+
+    def foresight(self) -> Table:
+        """What each plan foresaw beside what was measured, one row a metric."""
+        columns = (
+            Column("plan"),
+            Column("metric"),
+            Column("foreseen", Kind.NUMBER),
+            Column("measured", Kind.NUMBER),
+            Column("off", Kind.SHARE, about="measured over foreseen, less 1"),
+        )
+        rows = [
+            (
+                each.name,
+                name,
+                foreseen,
+                measured,
+                measured / foreseen - 1 if foreseen and measured is not None else None,
+            )
+            for each in self.plans
+            for name, foreseen in each.foreseen.items()
+            for measured in (each.measured.as_data()[name],)
+        ]
+        without = [each.name for each in self.plans if not each.foreseen]
+        note = f"{', '.join(without)} foresaw nothing by resources {self._weighed_by()}" if without else ""
+        return Table.of("Foreseen and measured", columns, rows, note)
+
+    def _weighed_by(self) -> str:
+        """The letters of the resources, and what was measured."""
+        measured = zip(RESOURCES, self.resources.measured, strict=True)
+        named = [f"{resource} by {source}" for resource, source in measured if source is not None]
+        return ", ".join([self.resources.letters, *named])
+
+    def as_data(self) -> dict[str, Any]:
+        """The evaluation as JSON data."""
+        return {
+            "schema": SCHEMA,
+            "keys": self.keys,
+            "weight": self.weight.value,
+            **self.resources.as_data(),
+            "plans": [
+                {
+                    "plan": each.name,
+                    "content_hash": each.plan.content_hash(),
+                    "scheme": each.plan.scheme.value,
+                    "construction": each.plan.construction and each.plan.construction.value,
+                    "channels": each.plan.channels,
+                    "measured": each.measured.as_data(),
+                    "foreseen": dict(each.foreseen),
+                    "loads": dict(zip(RESOURCES, each.loads.tolist(), strict=True)),
+                }
+                for each in self.plans
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        """Both tables, for a notebook."""
+        return self.table()._repr_html_() + self.foresight()._repr_html_()
+
+
+def resources_of(plans: Sequence[Plan]) -> Resources:
+    """What the first of some plans was built to balance; the default where it does not say.
+
+    Raises:
+        UsageError: it says what makes no sense.
+    """
+    default = Resources()
+    said = plans[0].parameters
+    measured = [f"{resource}={source}" for resource, source in said.get("measured", {}).items()]
+    letters, tolerance = said.get("resources", default.letters), said.get("tolerance", default.tolerance)
+    return Resources.parse(letters, tolerance, measure=measured)
+
+
+def foreseen_metrics(plan: Plan, before: Plan | None, resources: Resources) -> dict[str, Any]:
+    """What a plan foresaw of what is measured by these resources and in place of the plan before it."""
+    if {name: plan.parameters.get(name) for name in _WEIGHED} != {**dict.fromkeys(_WEIGHED), **resources.as_data()}:
+        return {}
+    follows = before is not None and plan.parent == before.content_hash()
+    told = [column.name for column in METRIC_COLUMNS if column.name != "explicit_keys"]
+    names = [name for name in told if follows or name not in _OF_MIGRATION]
+    return {name: plan.metrics[name] for name in names if name in plan.metrics}

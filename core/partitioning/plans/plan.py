@@ -1,0 +1,234 @@
+"""A plan: a partitioner as plain data, with what was foreseen of it and how it was made."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import pyarrow as pa
+
+from adapt.core.errors import BadInput
+from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.plans.plan_fields import (
+    read_explicit,
+    read_explicit_table,
+    read_field,
+    read_name,
+    read_positive,
+    read_replicas,
+)
+from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas, alike
+from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
+from adapt.core.partitioning.schemes.explicit_json import explicit_data, explicit_json
+from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_parallelism
+from adapt.core.partitioning.schemes.names import (
+    ENGINE_SCHEMES,
+    GROUP_SCHEMES,
+    MAPPED_SCHEMES,
+    RING_SCHEMES,
+    Construction,
+    Scheme,
+)
+from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.stream import KeyType
+
+SCHEMA = "adapt.plan/1"
+"""The format; readers refuse another number after the stroke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that makes a partitioner, and what is worth knowing about it.
+
+    Attributes:
+        scheme: How keys are placed.
+        channels: N, from 1.
+        key_type: The type of the keys; the same value hashes differently as another type.
+        construction: How the explicit channels were chosen, where there are any.
+        hash: The hash function; its seed is fixed. Without meaning in the scheme of an engine, which has
+            its own, and murmur3 there.
+        replicas: Of each channel on the ring, one number or one a channel; without meaning in a scheme without a ring.
+        explicit: Tracked keys with their channels; empty in a scheme that tracks none.
+        max_parallelism: The key groups, in a scheme that has them; where none is given, what Flink takes by default.
+        trace: Fingerprint of the trace it was built for.
+        parent: Content hash of the plan it follows.
+        predicted_loads: Foreseen load of each channel, by resource; JSON data.
+        metrics: Foreseen quality by the names of design section 5; JSON data.
+        parameters: How it was built; JSON data.
+
+    Source: design, sections 4 and 5.
+    """
+
+    scheme: Scheme
+    channels: int
+    key_type: KeyType
+    construction: Construction | None = None
+    hash: HashName = HashName.MURMUR3
+    replicas: Replicas = DEFAULT_REPLICAS
+    explicit: ExplicitMap = field(default_factory=lambda: ExplicitMap.of({}))
+    max_parallelism: int | None = None
+    trace: str | None = None
+    parent: str | None = None
+    predicted_loads: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Any mapping will do for `explicit`; it is kept as an `ExplicitMap` of keys of `key_type`."""
+        object.__setattr__(self, "explicit", ExplicitMap.of(self.explicit, self.key_type))
+        refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
+        object.__setattr__(self, "replicas", alike(self.replicas))
+        if self.scheme in ENGINE_SCHEMES:
+            object.__setattr__(self, "hash", HashName.MURMUR3)
+        groups = default_max_parallelism(self.channels) if self.max_parallelism is None else self.max_parallelism
+        object.__setattr__(self, "max_parallelism", groups if self.scheme in GROUP_SCHEMES else None)
+
+    def partitioner(self) -> Partitioner:
+        """The partitioner, built anew."""
+        return make_partitioner(
+            self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism
+        )
+
+    def _repr_html_(self) -> str:
+        """What was foreseen of it, and the load of each channel, for a notebook."""
+        from adapt.core.partitioning.plans.plan_tables import load_table, plan_first_table  # these are tables of this
+
+        return plan_first_table(self)._repr_html_() + load_table(self)._repr_html_()
+
+    def content_hash(self) -> str:
+        """SHA-256 in hex of what decides the mapping, and of the parameters.
+
+        Equal plans have equal hashes wherever and whenever they are made: neither times nor predictions count.
+        """
+        decisive = {**_mapping_to_data(self, {}), "parameters": self.parameters}
+        canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        # The first is the field itself: the fields before it, in this order, hold no text of anybody's.
+        before, field_name, after = canonical.encode().partition(b'"explicit":')
+        return sha256(before + field_name + explicit_json(self.explicit) + after.removeprefix(b"{}")).hexdigest()
+
+
+def explicit_table(plan: Plan) -> pa.Table:
+    """The explicit entries as a table in key order: `key` of the plan's key type, `channel` int32."""
+    return pa.table({"key": plan.explicit.column, "channel": pa.array(plan.explicit.channels)})
+
+
+def plan_to_data(plan: Plan, *, with_explicit: bool = True) -> dict[str, Any]:
+    """The plan as JSON data.
+
+    The explicit map is an object of key text to channel: strings as they are, integers in decimal, bytes in hex.
+    The null key has no text, and its channel stands in `explicit_null`.
+
+    Args:
+        plan: What to write.
+        with_explicit: Without it `explicit` is null, for a reader that is given `explicit_table`.
+    """
+    data = {"schema": SCHEMA, **_mapping_to_data(plan, explicit_data(plan.explicit) if with_explicit else None)}
+    if not with_explicit:
+        data["explicit_null"] = None
+    told = {"trace": plan.trace, "parent": plan.parent, "predicted_loads": dict(plan.predicted_loads)}
+    return data | told | {"metrics": dict(plan.metrics), "parameters": dict(plan.parameters)}
+
+
+def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) -> Plan:
+    """The plan that `plan_to_data` wrote; fields that are not of this format are passed over.
+
+    Args:
+        data: The JSON data.
+        explicit: The explicit entries (`explicit_table`), in place of those in `data`.
+
+    Raises:
+        BadInput: a field is missing, unknown or out of its range; the sentence names it.
+    """
+    _check_schema(read_field(data, "schema", str))
+    _refuse_splitting(data)
+    scheme = read_name(data, "scheme", Scheme)
+    channels = read_positive(data, "channels")
+    key_type = read_name(data, "key_type", KeyType)
+    tracked = (
+        read_explicit(data, key_type, channels)
+        if explicit is None
+        else read_explicit_table(explicit, key_type, channels)
+    )
+    if tracked and scheme not in MAPPED_SCHEMES:
+        raise BadInput(f"plan field 'explicit' has {len(tracked)} keys, but scheme {scheme} has no explicit map")
+    if data.get("ring_replicas") is not None and scheme not in RING_SCHEMES:
+        raise BadInput(f"plan field 'ring_replicas' is given, but scheme {scheme} has no ring")
+    return Plan(
+        scheme=scheme,
+        channels=channels,
+        key_type=key_type,
+        construction=None if data.get("construction") is None else read_name(data, "construction", Construction),
+        hash=HashName.MURMUR3 if scheme in ENGINE_SCHEMES else _hash_from_data(read_field(data, "hash", Mapping)),
+        replicas=read_replicas(data, channels),
+        explicit=tracked,
+        max_parallelism=_groups_from_data(data, scheme, channels) if scheme in GROUP_SCHEMES else None,
+        trace=read_field(data, "trace", str, None),
+        parent=read_field(data, "parent", str, None),
+        predicted_loads=read_field(data, "predicted_loads", Mapping, {}),
+        metrics=read_field(data, "metrics", Mapping, {}),
+        parameters=read_field(data, "parameters", Mapping, {}),
+    )
+
+
+def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str, Any]:
+    """What decides the mapping, with the construction that chose it; the explicit map as it is given."""
+    return {
+        "scheme": plan.scheme.value,
+        "construction": plan.construction and plan.construction.value,
+        "channels": plan.channels,
+        "key_type": plan.key_type.value,
+        "hash": _hash_to_data(plan),
+        **_replicas_to_data(plan),
+        **({"max_parallelism": plan.max_parallelism} if plan.scheme in GROUP_SCHEMES else {}),
+        "explicit": explicit,
+        "explicit_null": plan.explicit.of_null,
+    }
+
+
+def _check_schema(schema: str) -> None:
+    family, _, version = schema.partition("/")
+    if [family, version.partition(".")[0]] != SCHEMA.split("/"):
+        raise BadInput(f"plan field 'schema': {schema!r} cannot be read here, only {SCHEMA!r}")
+
+
+def _refuse_splitting(data: Mapping[str, Any]) -> None:
+    scheme = data.get("scheme")
+    if scheme in list(Splitting):
+        raise BadInput(
+            f"plan field 'scheme': {scheme} splits keys over channels by their load of the moment, so that no plan says"
+            " where a key goes; build one that keeps keys whole, e.g. with --scheme hybrid"
+        )
+
+
+def _hash_to_data(plan: Plan) -> dict[str, Any] | None:
+    """The hash of the plan; none in the scheme of an engine, whose name says it."""
+    return None if plan.scheme in ENGINE_SCHEMES else {"name": plan.hash.value, "seed": HASHES[plan.hash].seed}
+
+
+def _replicas_to_data(plan: Plan) -> dict[str, Any]:
+    """The replicas of the plan: one number in `replicas`, or one a channel in `ring_replicas`."""
+    if plan.scheme not in RING_SCHEMES:
+        return {"replicas": None}
+    if isinstance(plan.replicas, tuple):
+        return {"replicas": None, "ring_replicas": list(plan.replicas)}
+    return {"replicas": plan.replicas}
+
+
+def _groups_from_data(data: Mapping[str, Any], scheme: Scheme, channels: int) -> int:
+    groups, most = read_positive(data, "max_parallelism"), MOST_GROUPS if scheme is Scheme.FLINK else 2**31 - 1
+    if not channels <= groups <= most:
+        raise BadInput(f"plan field 'max_parallelism': {groups} key groups are not from {channels}, N, to {most}")
+    return groups
+
+
+def _hash_from_data(data: Mapping[str, Any]) -> HashName:
+    within = {f"hash.{name}": value for name, value in data.items()}
+    name = read_name(within, "hash.name", HashName)
+    seed = read_field(within, "hash.seed", int)
+    if seed != HASHES[name].seed:
+        raise BadInput(f"plan field 'hash.seed': {seed} is not the seed of {name}, which is {HASHES[name].seed}")
+    return name

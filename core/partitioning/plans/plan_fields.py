@@ -1,0 +1,131 @@
+"""The fields of a plan as they are read: each is of its type and in its range, or is named in a refusal."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from adapt.core.errors import BadInput, did_you_mean
+from adapt.core.keys.columns import key_type_of, one_array
+from adapt.core.keys.key_text import keys_from_texts
+from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas
+from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
+from adapt.core.stream import KeyType
+
+Data = Mapping[str, Any]
+Name = TypeVar("Name", bound=StrEnum)
+
+_MEANT = {str: "text", int: "a whole number", list: "a list", Mapping: "an object"}
+_REQUIRED = object()
+
+
+@contextmanager
+def naming_field(name: str) -> Iterator[None]:
+    """Put the field's name before every refusal raised within."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"plan field {name!r}: {error}") from error
+
+
+def read_field(data: Data, name: str, kind: type, default: Any = _REQUIRED) -> Any:
+    """The field of that name, of type `kind`; `default`, if there is one, where it is missing or null.
+
+    Raises:
+        BadInput: it is missing and has no default, or is of another type (true and false are not numbers).
+    """
+    value = data.get(name)
+    with naming_field(name):
+        if value is None and default is _REQUIRED:
+            raise BadInput("it is missing")
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise BadInput(f"{value!r} is not {_MEANT[kind]}")
+    return default if value is None else value
+
+
+def read_positive(data: Data, name: str, default: Any = _REQUIRED) -> int:
+    """A whole number from 1 to 2^31 - 1.
+
+    Raises:
+        BadInput: it is none.
+    """
+    value: int = read_field(data, name, int, default)
+    with naming_field(name):
+        if not 1 <= value < 2**31:
+            raise BadInput(f"{value} is not from 1 to 2147483647")
+    return value
+
+
+def read_replicas(data: Data, channels: int) -> Replicas:
+    """The replicas on the ring: field `ring_replicas`, one number a channel, if it is there; else `replicas`.
+
+    Raises:
+        BadInput: they are not whole numbers from 1 to 2^31 - 1, or `ring_replicas` is not one a channel.
+    """
+    each = read_field(data, "ring_replicas", list, None)
+    if each is None:
+        return read_positive(data, "replicas", DEFAULT_REPLICAS)
+    with naming_field("ring_replicas"):
+        if len(each) != channels:
+            raise BadInput(f"it has the replicas of {len(each)} channels, but the plan has {channels}")
+    within = {f"ring_replicas[{channel}]": count for channel, count in enumerate(each)}
+    return tuple(read_positive(within, name) for name in within)
+
+
+def read_name(data: Data, name: str, names: type[Name]) -> Name:
+    """One of a set of names.
+
+    Raises:
+        BadInput: it is none of them; the sentence has the nearest.
+    """
+    value = read_field(data, name, str)
+    with naming_field(name):
+        if value not in list(names):
+            raise BadInput(f"{value!r} is not known{did_you_mean(value, [known.value for known in names])}")
+    return names(value)
+
+
+def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:
+    """The explicit map of fields `explicit` and `explicit_null`.
+
+    Raises:
+        BadInput: a key is not of its type, stands twice, or has a channel that is not in [0, channels).
+    """
+    texts = read_field(data, "explicit", Mapping)
+    null = read_field(data, "explicit_null", int, None)
+    with naming_field("explicit"):
+        keys, owners = keys_from_texts(texts, key_type), list(texts.values())
+        for text, owner in texts.items():
+            if not isinstance(owner, int) or isinstance(owner, bool):
+                raise BadInput(f"key {text!r} is mapped to {owner!r}, which is not a whole number")
+        refuse_out_of_range(keys, owners, channels)
+    with naming_field("explicit_null"):
+        if null is not None:
+            keys, owners = pa.concat_arrays([keys, pa.nulls(1, keys.type)]), [*owners, null]
+        refuse_out_of_range(keys, owners, channels)
+    with naming_field("explicit"):
+        return ExplicitMap(keys, owners)
+
+
+def read_explicit_table(table: pa.Table, key_type: KeyType, channels: int) -> ExplicitMap:
+    """The explicit map of a table that stands beside the data; columns `key` and `channel`.
+
+    Raises:
+        BadInput: as `read_explicit`, or the columns are missing or of other types.
+    """
+    with naming_field("explicit"):
+        if not {"key", "channel"} <= set(table.column_names):
+            raise BadInput(f"its table has columns {table.column_names}, but needs 'key' and 'channel'")
+        keys, owners = one_array(table["key"]), table["channel"]
+        if not pa.types.is_integer(owners.type) or owners.null_count:
+            raise BadInput(f"the channels of its table are {owners.type} with {owners.null_count} nulls, not whole")
+        try:
+            found = key_type_of(keys.type)
+        except ValueError as error:
+            raise BadInput(str(error)) from error
+        if found is not key_type:
+            raise BadInput(f"its table has {found} keys, but the plan has {key_type} keys")
+        refuse_out_of_range(keys, owners.to_numpy(), channels)
+        return ExplicitMap(keys, owners.to_numpy())

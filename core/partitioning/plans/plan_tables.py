@@ -1,0 +1,94 @@
+"""A plan as tables."""
+
+from adapt.core.counting.tables import NULL_KEY
+from adapt.core.keys.key_text import key_to_text
+from adapt.core.partitioning.constructions.constraints import recorded_capacities
+from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES
+from adapt.core.table import Cell, Column, Kind, Table
+
+
+def plan_table(plan: Plan) -> Table:
+    """What a plan is and what is foreseen of it, in one row."""
+    columns = [
+        Column("scheme"),
+        Column("construction"),
+        Column("channels", Kind.COUNT),
+        Column("hash"),
+        Column("key_type"),
+        *(column for column in METRIC_COLUMNS if column.name in plan.metrics),
+    ]
+    facts = {
+        "scheme": plan.scheme.value,
+        "construction": None if plan.construction is None else plan.construction.value,
+        "channels": plan.channels,
+        "hash": None if plan.scheme in ENGINE_SCHEMES else plan.hash.value,
+        "key_type": plan.key_type.value,
+    }
+    row = [{**plan.metrics, **facts}[column.name] for column in columns]
+    return Table.of("Plan", columns, [row])
+
+
+def plan_first_table(plan: Plan) -> Table:
+    """What people need first of a plan, in one row: how it places keys, how evenly, and what that moves."""
+    metrics = {**plan.metrics, "scheme": _scheme(plan), "channels": plan.channels}
+    floor, imbalance = plan.metrics.get("imbalance_floor"), plan.metrics.get("imbalance")
+    metrics["gap"] = None if not floor or imbalance is None else imbalance / floor
+    known = {column.name: column for column in METRIC_COLUMNS}
+    gap = Column("gap", Kind.RATIO, about="imbalance over imbalance_floor")
+    columns = [
+        Column("scheme"),
+        Column("channels", Kind.COUNT),
+        *(known.get(name, gap) for name in _FIRST if known.get(name, gap).name in metrics),
+    ]
+    row = [metrics[column.name] for column in columns]
+    return Table.of("Plan", columns, [row], "--all shows every metric, each channel's loads, and the explicit map.")
+
+
+_FIRST = ("imbalance", "imbalance_floor", "gap", "migrated_keys", "migrated_state", "m", "explicit_keys")
+
+
+def _scheme(plan: Plan) -> str:
+    return plan.scheme.value if plan.construction is None else f"{plan.scheme} ({plan.construction})"
+
+
+def load_table(plan: Plan) -> Table:
+    """The foreseen load of each channel, fullest first; with capacities, the most utilised first."""
+    loads, capacities = plan.predicted_loads, recorded_capacities(plan.parameters, plan.channels)
+    columns = _LOAD_COLUMNS if capacities is None else (*_LOAD_COLUMNS, *_CAPACITY_COLUMNS)
+    if not loads:
+        return Table.of(_LOAD_TITLE, columns, [])
+    network = loads["network"]
+    total = sum(network)
+    used = network if capacities is None else [load / own for load, own in zip(network, capacities, strict=True)]
+    rows: list[tuple[Cell, ...]] = []
+    for at in sorted(range(plan.channels), key=lambda channel: (-used[channel], channel)):
+        share = network[at] / total if total else None
+        utilised = used[at] * sum(capacities or ()) / total if total else None
+        own = () if capacities is None else (capacities[at], utilised)
+        rows.append((at, network[at], share, loads["state"][at], loads["computation"][at], *own))
+    return Table.of(_LOAD_TITLE, columns, rows)
+
+
+_LOAD_TITLE = "Foreseen load of each channel"
+
+_LOAD_COLUMNS = (
+    Column("channel", Kind.COUNT),
+    Column("network", Kind.NUMBER),
+    Column("share", Kind.SHARE, about="of the whole network load"),
+    Column("state", Kind.NUMBER),
+    Column("computation", Kind.NUMBER),
+)
+
+_CAPACITY_COLUMNS = (
+    Column("capacity", Kind.NUMBER, about="in relation to the others"),
+    Column("utilisation", Kind.RATIO, about="network load over capacity; 1 is that of all channels together"),
+)
+
+
+def explicit_keys_table(plan: Plan) -> Table:
+    """The whole explicit map, in key order."""
+    columns = (Column("key"), Column("channel", Kind.COUNT))
+    rows = [(NULL_KEY if key is None else key_to_text(key), channel) for key, channel in plan.explicit.items()]
+    return Table.of("Keys mapped one by one", columns, rows)

@@ -1,0 +1,184 @@
+"""Every scheme by name: what a plan, a build and a comparison make their partitioners with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import Protocol, TypeAlias
+
+from adapt.core.engines.flink.scheme import FlinkPartitioner
+from adapt.core.engines.kafka.scheme import KafkaPartitioner
+from adapt.core.engines.spark.scheme import SparkPartitioner
+from adapt.core.errors import UsageError
+from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.constructions.constraints import Constraints
+from adapt.core.partitioning.from_counts.bounded import TIGHT, bounded
+from adapt.core.partitioning.from_counts.greedy import greedy
+from adapt.core.partitioning.measures.population import Counted
+from adapt.core.partitioning.measures.resources import Load
+from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash, Replicas
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from adapt.core.partitioning.schemes.jump import JumpHash
+from adapt.core.partitioning.schemes.key_groups import KeyGroups
+from adapt.core.partitioning.schemes.maglev import Maglev
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Engine, Scheme
+from adapt.core.partitioning.schemes.rendezvous import Rendezvous
+from adapt.core.partitioning.schemes.uniform import UniformPartitioner
+from adapt.core.stream import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What partitioners are made of; each scheme takes what it has a use for.
+
+    Attributes:
+        channels: N, from 1.
+        hash: Places keys, and replicas on a ring.
+        replicas: Of each channel on a ring, one number or one a channel.
+        explicit: The explicit map.
+        max_parallelism: The number of key groups; None, what Flink takes by default.
+    """
+
+    channels: int
+    hash: HashName = HashName.MURMUR3
+    replicas: Replicas = DEFAULT_REPLICAS
+    explicit: Mapping[Key, int] = field(default_factory=dict)
+    max_parallelism: int | None = None
+
+    def ring(self) -> ConsistentHash:
+        """The ring of the channels."""
+        return ConsistentHash(self.channels, self.replicas, self.hash)
+
+
+Factory: TypeAlias = Callable[[Parts], Partitioner]
+"""Makes the partitioner of a scheme."""
+
+
+def _mapped(parts: Parts) -> Partitioner:
+    return HybridPartitioner(parts.explicit, parts.ring())
+
+
+SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
+    {
+        Scheme.UNIFORM: lambda parts: UniformPartitioner(parts.channels, parts.hash),
+        Scheme.CONSISTENT: Parts.ring,
+        Scheme.HYBRID: _mapped,
+        Scheme.JUMP: lambda parts: JumpHash(parts.channels, parts.hash),
+        Scheme.RENDEZVOUS: lambda parts: Rendezvous(parts.channels, parts.hash),
+        Scheme.MAGLEV: lambda parts: Maglev(parts.channels, parts.hash),
+        Scheme.KEY_GROUPS: lambda parts: KeyGroups(parts.channels, parts.hash, parts.max_parallelism),
+        Scheme.SPARK: lambda parts: SparkPartitioner(parts.channels),
+        Scheme.KAFKA: lambda parts: KafkaPartitioner(parts.channels),
+        Scheme.FLINK: lambda parts: FlinkPartitioner(parts.channels, parts.max_parallelism),
+        Scheme.BOUNDED: _mapped,
+        Scheme.BOUNDED_TIGHT: _mapped,
+        Scheme.GREEDY: _mapped,
+        Scheme.WEIGHTED: _mapped,
+    }
+)
+
+
+class FromCounts(Protocol):
+    """Chooses the explicit map of a scheme from counted keys, over a ring, by what a key loads onto a channel."""
+
+    def __call__(
+        self,
+        counted: Counted,
+        ring: ConsistentHash,
+        weigh: Load,
+        *,
+        constraints: Constraints | None = None,
+    ) -> HybridPartitioner:
+        """The partitioner for counted keys that keeps to the constraints."""
+
+
+FROM_COUNTS: Mapping[Scheme, FromCounts] = MappingProxyType(
+    {
+        Scheme.BOUNDED: bounded,
+        Scheme.BOUNDED_TIGHT: partial(bounded, capacity=TIGHT),
+        Scheme.GREEDY: greedy,
+    }
+)
+"""The schemes that must know the counts, whatever partitioner was there before."""
+
+
+def make_partitioner(
+    scheme: Scheme,
+    channels: int,
+    hash: HashName = HashName.MURMUR3,
+    replicas: Replicas = DEFAULT_REPLICAS,
+    explicit: Mapping[Key, int] | None = None,
+    max_parallelism: int | None = None,
+) -> Partitioner:
+    """The partitioner of a scheme.
+
+    Args:
+        scheme: How keys are placed.
+        channels: N, from 1.
+        hash: Places keys, and replicas on a ring; passed over by the scheme of an engine, which has its own.
+        replicas: Of each channel on a ring, one number or one a channel; one is passed over by a scheme without a ring.
+        explicit: The explicit map, of a scheme that has one; empty if not given.
+        max_parallelism: The key groups, of a scheme that has them; what Flink takes by default if not given.
+
+    Raises:
+        UsageError: a number is out of its range, or the scheme has no explicit map, or no ring for replicas that
+            differ, and these were given.
+        BadInput: a key is mapped to a channel that does not exist.
+    """
+    if explicit and scheme not in MAPPED_SCHEMES:
+        raise UsageError(f"scheme {scheme} has no explicit map, but {len(explicit)} keys are mapped explicitly")
+    if isinstance(replicas, tuple) and scheme not in RING_SCHEMES:
+        raise UsageError(f"scheme {scheme} has no ring, but {len(replicas)} channels are given replicas of their own")
+    return SCHEMES[scheme](Parts(channels, hash, replicas, explicit or {}, max_parallelism))
+
+
+def placement_of(engine: Engine, channels: int, max_parallelism: int | None = None) -> Partitioner:
+    """The placement that a stream has which nobody placed: that of the engine, of all its keys.
+
+    Raises:
+        UsageError: a number is out of its range.
+    """
+    return make_partitioner(Scheme(engine.value), channels, max_parallelism=max_parallelism)
+
+
+def follow(
+    scheme: Scheme,
+    counted: Counted,
+    weigh: Load,
+    parts: Parts,
+    current: Partitioner | None = None,
+    constraints: Constraints | None = None,
+) -> Partitioner:
+    """The partitioner of a scheme for counted keys: hashed, or chosen from the counts without regard to what was.
+
+    Key groups are kept: where no max parallelism is given, that of `current` is taken as long as the channels fit in
+    it, since Flink keeps a job's when it is rescaled.
+
+    Args:
+        scheme: How keys are placed.
+        counted: The counted keys.
+        weigh: What a key loads onto a channel.
+        parts: What the partitioner is made of; of an explicit map, nothing yet.
+        current: The partitioner in force.
+        constraints: What the placement must keep to, in a scheme that can.
+
+    Raises:
+        UsageError: a number is out of its range.
+    """
+    if scheme in FROM_COUNTS:
+        return FROM_COUNTS[scheme](counted, parts.ring(), weigh, constraints=constraints)
+    groups = parts.max_parallelism
+    if groups is None:
+        groups = _kept_groups(current, parts.channels)
+    return make_partitioner(scheme, parts.channels, parts.hash, parts.replicas, max_parallelism=groups)
+
+
+def max_parallelism_of(partitioner: Partitioner | None) -> int | None:
+    """The key groups of a partitioner; None if it has none."""
+    return partitioner.groups if isinstance(partitioner, KeyGroups | FlinkPartitioner) else None
+
+
+def _kept_groups(current: Partitioner | None, channels: int) -> int | None:
+    groups = max_parallelism_of(current)
+    return groups if groups is not None and channels <= groups else None

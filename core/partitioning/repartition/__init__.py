@@ -1,0 +1,1 @@
+"""A stream replayed period by period: route, measure, rebuild, migrate."""

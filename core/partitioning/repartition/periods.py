@@ -1,0 +1,174 @@
+"""Cutting a stream into periods of the same length in time, or in rows, and counting the keys of each."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.counting.exact import KeyCounts, count_keys
+from adapt.core.counting.frequencies import Counts
+from adapt.core.errors import BadInput
+from adapt.core.units.row_or_time_span import Length
+
+ROWS_KEPT = 1 << 18
+"""Rows are kept until there are this many before they are counted: counting pays by the piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The rows of one stretch of a stream, counted.
+
+    Attributes:
+        index: Its place among all stretches, empty ones included; the first row is in period 0.
+        start_us: When it begins, in microseconds since 1970: a whole number of lengths after the first row, or, of a
+            period of so many rows, the time of its first row.
+        end_us: When it ends: one length later, itself outside; or the time of its last row.
+        counted: Its keys, in order of first appearance.
+    """
+
+    index: int
+    start_us: int
+    end_us: int
+    counted: KeyCounts
+
+
+def periods(batches: Iterable[pa.RecordBatch], length: Length, weight_column: str | None = None) -> Iterator[Period]:
+    """Count a stream period by period; a period without rows is passed over, however many of them there are.
+
+    The result does not depend on how the stream is cut into batches: costs too are added row by row in their order.
+    Memory grows with the distinct keys of one period, never with its rows or with the length of the stream.
+
+    Args:
+        batches: Rows in time order; columns `ts` (timestamp[us], not null), `key` (null is a key of its own), and the
+            weight column if there is one.
+        length: Of a period, counted from the first row on.
+        weight_column: What each row weighs; null weighs nothing. Without it every row weighs 1.
+
+    Raises:
+        BadInput: a row is before the one above it, or has no time.
+        ValueError: `ts` is not in microseconds.
+    """
+    seen = _Seen(length)
+    open_period: _OpenPeriod | None = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        times = seen.times_of(batch)
+        numbers = seen.periods_of(times)
+        weights = _weights(batch, weight_column)
+        cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+        for first, end in pairwise(cuts):
+            number = int(numbers[first])
+            if open_period is not None and open_period.number != number:
+                yield seen.closed(open_period)
+                open_period = None
+            if open_period is None:
+                open_period = _OpenPeriod(number, int(times[first]))
+            open_period.add(batch.column("key").slice(first, end - first), weights[first:end], int(times[end - 1]))
+    if open_period is not None:
+        yield seen.closed(open_period)
+
+
+class _Seen:
+    """What is known of the stream so far: when it began, how many rows have passed, and the time of the last."""
+
+    def __init__(self, length: Length) -> None:
+        self._length = length
+        self._origin: int | None = None
+        self._rows = 0
+        self._last: int | None = None
+
+    def times_of(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
+        """The times of the next rows, which must not fall."""
+        column = batch.column("ts")
+        if not (pa.types.is_timestamp(column.type) and column.type.unit == "us"):
+            raise ValueError(f"column 'ts' is {column.type}, but a time in microseconds is needed")
+        if column.null_count:
+            raise BadInput(f"a row after row {self._rows:,} has no time; rows without one cannot be put into periods")
+        times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+        steps = np.diff(times, prepend=times[0] if self._last is None else self._last)
+        if (steps < 0).any():
+            row = self._rows + int(np.argmax(steps < 0)) + 1
+            raise BadInput(f"row {row:,} is before the row above it, but periods need rows in time order; sort by 'ts'")
+        return times
+
+    def periods_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of the period of each of the next rows; shape (rows,)."""
+        if self._origin is None:
+            self._origin = int(times[0])
+        first, self._rows, self._last = self._rows, self._rows + len(times), int(times[-1])
+        if self._length.in_rows:
+            return np.arange(first, self._rows, dtype=np.int64) // self._length.size
+        return (times - self._origin) // self._length.size
+
+    def closed(self, period: "_OpenPeriod") -> Period:
+        """A period whose rows have all come."""
+        if self._length.in_rows or self._origin is None:
+            return Period(period.number, period.first_us, period.last_us, period.counted())
+        start = self._origin + period.number * self._length.size
+        return Period(period.number, start, start + self._length.size, period.counted())
+
+
+class _OpenPeriod:
+    """A period whose rows are still coming.
+
+    Rows are kept as they come until there are `ROWS_KEPT`, or as many as keys counted before if that is more. So each
+    is touched a few times at most, and there are never more of them than distinct keys, or a few large batches.
+    """
+
+    def __init__(self, number: int, first_us: int) -> None:
+        self.number = number
+        self.first_us = first_us
+        self.last_us = first_us
+        self._keys: list[pa.Array] = []
+        self._weights: list[Counts] = []
+        self._distinct = 0
+        self._kept = 0
+        self._rows = 0
+
+    def add(self, keys: pa.Array, weights: Counts, last_us: int) -> None:
+        """The next rows."""
+        self._keys.append(_wide(keys))
+        self._weights.append(weights)
+        self._kept += len(keys)
+        self._rows += len(keys)
+        self.last_us = last_us
+        if self._kept >= max(ROWS_KEPT, self._distinct):
+            self._count()
+
+    def counted(self) -> KeyCounts:
+        """All rows by key."""
+        counted = self._count()
+        return KeyCounts(counted.keys, counted.counts, self._rows)
+
+    def _count(self) -> KeyCounts:
+        """Count what was kept on top of what was counted; float weights so are added one row after the other."""
+        counted = count_keys(pa.chunked_array(self._keys), _joined(self._weights))
+        self._keys, self._weights = [counted.keys], [counted.counts]
+        self._distinct, self._kept = len(counted.keys), 0
+        return counted
+
+
+def _weights(batch: pa.RecordBatch, column: str | None) -> Counts:
+    """What each row weighs, shape (rows,); int64 or float64."""
+    if column is None:
+        return np.ones(batch.num_rows, dtype=np.int64)
+    values = batch.column(column).fill_null(0)
+    kind = np.float64 if pa.types.is_floating(values.type) else np.int64
+    weights: Counts = values.to_numpy(zero_copy_only=False).astype(kind, copy=False)
+    return weights
+
+
+def _joined(weights: Sequence[Counts]) -> Counts:
+    return cast(Counts, np.concatenate(weights))
+
+
+def _wide(keys: pa.Array) -> pa.Array:
+    """Text with 64-bit offsets, so that the keys of a period may be longer than 2 GiB together."""
+    if pa.types.is_string(keys.type):
+        return keys.cast(pa.large_string())
+    return keys.cast(pa.large_binary()) if pa.types.is_binary(keys.type) else keys

@@ -1,0 +1,74 @@
+"""The plan that routes a stream while it is replayed, and its successor, built from what it has just routed."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.build import Recipe, build_partitioner
+from adapt.core.partitioning.measures.channel_loads import channel_loads
+from adapt.core.partitioning.measures.key_loads import listed_loads
+from adapt.core.partitioning.measures.metrics import Metrics, measure
+from adapt.core.partitioning.measures.migration import Migration, migration
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.partitioning.plans.registry import make_partitioner
+
+
+class PlanInForce:
+    """Routes one period after the other; keeps the keys of the last one, to build the next plan from them."""
+
+    def __init__(self, recipe: Recipe, channels: int, clock: Callable[[], float] | None = None) -> None:
+        """Start with hashing alone: the scheme of the recipe with nothing tracked."""
+        self._recipe = recipe
+        self._clock = clock
+        self._partitioner: Partitioner = make_partitioner(
+            recipe.scheme, channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
+        )
+        self._routed: tuple[Frequencies, Channels] | None = None
+        self._change: Migration | None = None
+        self.build_s: float | None = None
+
+    def route(self, frequencies: Frequencies) -> tuple[Metrics, Floats]:
+        """Measure the plan in force on the keys of a period.
+
+        Returns:
+            The metrics, those of migration being the bill of the last rebuild (None before the first); and the loads
+            of the channels, shape (3, channels).
+        """
+        resources, channels = self._recipe.resources, self._partitioner.channels
+        placed = self._partitioner.channels_of(frequencies.keys)
+        loads = channel_loads(placed, frequencies, resources, channels)
+        capacities = self._recipe.constraints.unequal
+        metrics = measure(self._partitioner, frequencies, resources, placed, loads, capacities=capacities)
+        self._routed = frequencies, placed
+        return _charged(metrics, self._change), loads
+
+    def rebuild(self, channels: int) -> None:
+        """Put the next plan in force, built from the period routed last and charged with its state.
+
+        Raises:
+            ValueError: nothing was routed since the last plan was built.
+        """
+        if self._routed is None:
+            raise ValueError("a plan is built from the keys that were routed, and none were")
+        frequencies, before = self._routed
+        self._routed = None
+        started = self._clock() if self._clock else 0.0
+        self._partitioner = build_partitioner(frequencies, self._recipe, channels, self._partitioner)
+        self.build_s = self._clock() - started if self._clock else None
+        after = self._partitioner.channels_of(frequencies.keys)
+        self._change = migration(before, after, listed_loads(frequencies, self._recipe.resources.state), channels)
+
+
+def _charged(metrics: Metrics, change: Migration | None) -> Metrics:
+    """The metrics with the bill of a change in them."""
+    if change is None:
+        return metrics
+    b, m = metrics.b, change.relative
+    return replace(
+        metrics,
+        m=m,
+        b_times_1_plus_m=None if b is None or m is None else b * (1 + m),
+        migrated_keys=change.keys,
+        migrated_state=change.state,
+    )

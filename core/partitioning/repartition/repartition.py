@@ -1,0 +1,136 @@
+"""A stream replayed period by period, its partitioner built again between them: balance and migration over time."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from adapt.core.counting.exact import frequencies_of
+from adapt.core.partitioning.build import Recipe
+from adapt.core.partitioning.repartition.channel_schedule import Schedule
+from adapt.core.partitioning.repartition.period_tables import (
+    PeriodOutcome,
+    channels_table,
+    periods_table,
+    summary_table,
+)
+from adapt.core.partitioning.repartition.periods import Period, periods
+from adapt.core.partitioning.repartition.plan_in_force import PlanInForce
+from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES, RING_SCHEMES, Scheme
+from adapt.core.run import run_as_data
+from adapt.core.stream import Weight
+from adapt.core.table import Table
+from adapt.core.units.row_or_time_span import Length
+
+
+@dataclass(frozen=True, slots=True)
+class RepartitionRun:
+    """What a replay measured.
+
+    Attributes:
+        outcomes: One a period that has rows, in order.
+        parameters: All that decides the result, beside the stream; JSON data.
+    """
+
+    mechanism: ClassVar[str] = "repartition"
+
+    outcomes: tuple[PeriodOutcome, ...]
+    parameters: Mapping[str, Any]
+
+    def summary(self) -> Table:
+        """The run in one row."""
+        return summary_table(self.outcomes)
+
+    def tables(self) -> dict[str, Table]:
+        """`periods`, one row each, and `channels`, one row a period and channel."""
+        return {"periods": periods_table(self.outcomes), "channels": channels_table(self.outcomes)}
+
+    def as_data(self) -> dict[str, Any]:
+        """The run as JSON data."""
+        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
+
+    def _repr_html_(self) -> str:
+        """Summary and periods, for a notebook."""
+        return self.summary()._repr_html_() + periods_table(self.outcomes)._repr_html_()
+
+
+def replay_repartition(
+    batches: Iterable[pa.RecordBatch],
+    length: Length,
+    schedule: Schedule,
+    recipe: Recipe,
+    *,
+    weight: Weight = Weight.COUNT,
+    weight_column: str | None = None,
+    clock: Callable[[], float] | None = None,
+) -> RepartitionRun:
+    """Route each period of a stream by the plan in force, measure it, and build the plan of the next period from it.
+
+    The plan in force during a period was built at the end of the one before, from the frequencies of that one, for the
+    channel count that the schedule has when the period starts: a step of the schedule inside a period waits for the
+    next. The first period has no period before it, so it runs on hashing alone: the scheme with nothing tracked.
+    Nothing is built after the last period.
+
+    A change of plan is charged with the state that the keys of the period just ended hold then, which are the
+    frequencies the new plan is built from; a key that did not occur in it holds none. It stands in the row of the
+    period at whose start it took effect, since that row's channels and balance are what it bought.
+
+    Args:
+        batches: Rows in time order, as `periods` takes them.
+        length: Of a period; those without rows are passed over, and the plan stays as it is meanwhile.
+        schedule: Channel counts by the time since the first row.
+        recipe: How plans are built.
+        weight: What a row weighs; other than a count, it stands in `weight_column`.
+        weight_column: Its name.
+        clock: Seconds, for `build_s`.
+
+    Raises:
+        BadInput: the rows are not in time order, or a key weighs less than nothing.
+        ValueError: a weight was named without its column, or a column without its weight.
+
+    Source: partitioning functions, sections 3.3 and 4.1; which frequencies charge a migration, the paper leaves open.
+    """
+    if (weight is Weight.COUNT) != (weight_column is None):
+        raise ValueError(f"weight {weight} does not go with weight column {weight_column}")
+    parameters = {
+        "scheme": recipe.scheme.value,
+        "construction": recipe.construction.value if recipe.scheme is Scheme.HYBRID else None,
+        "hash": None if recipe.scheme in ENGINE_SCHEMES else recipe.hash.value,
+        "replicas": recipe.replicas if recipe.scheme in RING_SCHEMES else None,
+        "period": str(length),
+        "schedule": str(schedule),
+        "weight": weight.value,
+        **recipe.parameters,
+    }
+    counted = periods(batches, length, weight_column)
+    return RepartitionRun(tuple(_outcomes(counted, schedule, recipe, weight, clock)), parameters)
+
+
+def _outcomes(
+    counted: Iterable[Period],
+    schedule: Schedule,
+    recipe: Recipe,
+    weight: Weight,
+    clock: Callable[[], float] | None,
+) -> Iterator[PeriodOutcome]:
+    """Route and measure each period, a new plan before each but the first."""
+    plan = PlanInForce(recipe, schedule.channels_at(0), clock)
+    origin_us: int | None = None
+    for period in counted:
+        if origin_us is None:
+            origin_us = period.start_us
+        else:
+            plan.rebuild(schedule.channels_at(period.start_us - origin_us))
+        frequencies = frequencies_of(period.counted, weight)
+        metrics, loads = plan.route(frequencies)
+        yield PeriodOutcome(
+            index=period.index,
+            start_us=period.start_us,
+            end_us=period.end_us,
+            rows=frequencies.rows,
+            keys=frequencies.distinct,
+            metrics=metrics,
+            loads=loads,
+            build_s=plan.build_s,
+        )

@@ -1,0 +1,1 @@
+"""Hash schemes: how a key becomes a channel."""

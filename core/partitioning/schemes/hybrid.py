@@ -1,0 +1,80 @@
+"""The hybrid scheme: tracked keys have explicit channels, and a ring places all others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.keys.columns import column_of, one_array
+from adapt.core.keys.hashes import HashedKeys
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
+from adapt.core.stream import Key
+
+
+@dataclass(frozen=True, init=False, slots=True)
+class HybridPartitioner:
+    """Looks a key up in the explicit map first, and asks the ring for the rest.
+
+    Attributes:
+        explicit: H_p, the tracked keys with their channels, readable as a mapping.
+        ring: H_c, the partitioner of every other key.
+
+    Source: partitioning functions, section 4.1.1, Algorithm 1.
+    """
+
+    explicit: ExplicitMap
+    ring: ConsistentHash
+
+    def __init__(self, explicit: Mapping[Key, int], ring: ConsistentHash) -> None:
+        """Put an explicit map (an `ExplicitMap`, or any mapping of keys of one type) before a ring.
+
+        Raises:
+            BadInput: a key is mapped to a channel that the ring does not have.
+            UsageError: the keys are of several types.
+        """
+        columns = ExplicitMap.of(explicit)
+        refuse_out_of_range(columns.column, columns.channels, ring.channels)
+        object.__setattr__(self, "explicit", columns)
+        object.__setattr__(self, "ring", ring)
+
+    @property
+    def channels(self) -> int:
+        """N, the number of parallel channels."""
+        return self.ring.channels
+
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each key of a column.
+
+        Raises:
+            UsageError: the explicit map has keys of another type.
+        """
+        column = one_array(keys)
+        hashed = HashedKeys.of(column, self.ring.hash)
+        channels = self.ring.channels_at(hashed.high, hashed.low)
+        rows = self.explicit.rows_of_hashed(hashed, column.type)
+        if len(self.explicit):
+            _override(channels, rows, self.explicit.channels)
+        return channels
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key; raises as `channels_of` does."""
+        column = column_of(key, self.explicit.key_type)
+        self.explicit.refuse_other_type(column.type)
+        return self.explicit[key] if key in self.explicit else int(self.ring.channels_of(column)[0])
+
+    def __reduce__(self) -> tuple[type["HybridPartitioner"], tuple[ExplicitMap, ConsistentHash]]:
+        return HybridPartitioner, (self.explicit, self.ring)
+
+
+@compiled
+def _override(channels: Channels, rows: NDArray[np.int32], explicit: Channels) -> None:
+    """Give the keys that stand in a row of the explicit map their channel there; without a branch a key."""
+    for key in range(len(channels)):
+        row = rows[key]
+        mapped = explicit[max(row, 0)]
+        channels[key] = mapped if row >= 0 else channels[key]

@@ -1,0 +1,63 @@
+"""The jump scheme: consistent hashing without a ring, for channels that come and go at the end only."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.compiled import compiled
+from adapt.core.keys.channel_count import check_channels
+from adapt.core.keys.columns import Words, column_of
+from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Channels
+from adapt.core.stream import Key
+
+_MULTIPLIER = np.uint64(2862933555777941757)
+
+
+@dataclass(frozen=True, slots=True)
+class JumpHash:
+    """Follows the jumps of a key over growing channel counts: each new channel takes keys from all, evenly.
+
+    The generator starts from the first word of a key's position. O(log N) a key, no memory.
+
+    Attributes:
+        channels: N, from 1 to 2^31 - 1.
+        hash: Places keys.
+
+    Raises:
+        UsageError: there is no channel, or 2^31 or more.
+
+    Source: Lamping and Veach, A Fast, Minimal Memory, Consistent Hash Algorithm (2014), figure 1.
+    """
+
+    channels: int
+    hash: HashName = HashName.MURMUR3
+
+    def __post_init__(self) -> None:
+        check_channels(self.channels)
+
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each key of a column."""
+        high, _ = HASHES[self.hash].positions(keys)
+        channels = np.empty(len(high), np.int32)
+        _jump(high, self.channels, channels)
+        return channels
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key."""
+        return int(self.channels_of(column_of(key))[0])
+
+
+@compiled
+def _jump(words: Words, channels: int, out: Channels) -> None:
+    for row in range(len(out)):
+        state = words[row]
+        here, following = np.int64(0), np.int64(0)
+        while following < channels:
+            here = following
+            state = state * _MULTIPLIER + np.uint64(1)
+            # The next count at which the key jumps; one division and one product of doubles, alike on every machine.
+            following = np.int64((here + 1) * (2.0**31 / np.float64((state >> np.uint64(33)) + np.uint64(1))))
+        out[row] = here

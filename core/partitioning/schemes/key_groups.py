@@ -1,0 +1,84 @@
+"""The key-groups scheme: keys are hashed to groups once and for all, and channels have ranges of groups."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.errors import UsageError
+from adapt.core.keys.channel_count import check_channels
+from adapt.core.keys.columns import column_of
+from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Channels
+from adapt.core.stream import Key
+
+FEWEST_GROUPS = 128
+"""The groups that are taken by default for few channels."""
+
+MOST_GROUPS = 32768
+"""The groups that are taken by default for many channels, and the most that Flink can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroups:
+    """State travels in whole groups, so a change of the channel count re-splits ranges instead of touching keys.
+
+    A key's group is its hash modulo the groups, and group g belongs to channel floor(g N / groups).
+
+    Attributes:
+        channels: N, from 1 to the groups.
+        hash: Places keys.
+        max_parallelism: The groups; if not given, as many as Flink takes by default for N channels.
+
+    Raises:
+        UsageError: there is no channel, or there are fewer groups than channels, or 2^31 or more groups.
+
+    Source: Carbone et al., State Management in Apache Flink (VLDB 2017), section 3.4; users and peers, section 5.1.
+    """
+
+    channels: int
+    hash: HashName = HashName.MURMUR3
+    max_parallelism: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_parallelism", groups_for(self.channels, self.max_parallelism))
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return groups_for(self.channels, self.max_parallelism)
+
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each key of a column."""
+        return channels_of_groups(HASHES[self.hash].modulo(keys, self.groups), self.channels, self.groups)
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key."""
+        return int(self.channels_of(column_of(key))[0])
+
+
+def default_max_parallelism(channels: int) -> int:
+    """The power of two from 1.5 N up, within 128 to 32768: what Flink takes where a job says nothing."""
+    return min(max(1 << (channels + channels // 2 - 1).bit_length(), FEWEST_GROUPS), MOST_GROUPS)
+
+
+def groups_for(channels: int, max_parallelism: int | None, most: int = 2**31 - 1) -> int:
+    """The groups for so many channels: those that are given, or the default.
+
+    Raises:
+        UsageError: there is no channel, or fewer groups than channels, or more than `most` groups.
+    """
+    check_channels(channels, most)
+    groups = default_max_parallelism(channels) if max_parallelism is None else max_parallelism
+    if not channels <= groups <= most:
+        raise UsageError(
+            f"{groups} key groups do not go with {channels} channels: give a max parallelism from {channels} to {most}"
+        )
+    return groups
+
+
+def channels_of_groups(groups: NDArray[np.int32], channels: int, number: int) -> Channels:
+    """The channel of each group of `number`, shape as `groups`: ranges that differ by one group at most."""
+    return (groups.astype(np.int64) * channels // number).astype(np.int32)

@@ -1,0 +1,102 @@
+"""The rendezvous scheme: every channel bids for a key, and the highest bid has it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.errors import UsageError
+from adapt.core.keys.channel_count import check_channels
+from adapt.core.keys.columns import Words, column_of
+from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Channels
+from adapt.core.stream import Key
+
+_MIX1 = np.uint64(0xFF51AFD7ED558CCD)
+_MIX2 = np.uint64(0xC4CEB9FE1A85EC53)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendezvous:
+    """Highest random weight: a new channel takes the keys for which it bids most, a leaving one hands its keys to all.
+
+    Channel c bids for a key the finalizer of MurmurHash3 over the exclusive or of two words: the first of the key's
+    position, and the first of the position of the text `c` (decimal, from 0). Of equal bids the lowest channel's wins.
+    With weights a bid is read as a number u in (0, 1), its leading 53 bits and a half, and becomes -weight / ln u, so
+    that channels win in proportion to their weights. O(N) a key.
+
+    Attributes:
+        channels: N, from 1.
+        hash: Places keys and channels.
+        weights: One a channel, above 0; none, all channels are alike.
+
+    Raises:
+        UsageError: there is no channel, or 2^31 or more; or the weights are not one finite number above 0 a channel.
+
+    Source: Thaler and Ravishankar, Using Name-Based Mappings to Increase Hit Rates (1998); the weights, Schindelhauer
+    and Schomaker, Weighted Distributed Hash Tables (2005), the logarithmic method.
+    """
+
+    channels: int
+    hash: HashName = HashName.MURMUR3
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_channels(self.channels)
+        if self.weights is None:
+            return
+        if len(self.weights) != self.channels or not all(math.isfinite(each) and each > 0 for each in self.weights):
+            raise UsageError(
+                f"weights {list(self.weights)} are not {self.channels} numbers above 0, one for each channel"
+            )
+
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each key of a column."""
+        known = HASHES[self.hash]
+        high, _ = known.positions(keys)
+        bidders, _ = known.positions(pa.array(range(self.channels)).cast("string"))
+        channels = np.empty(len(high), np.int32)
+        if self.weights is None:
+            _highest(high, bidders, channels)
+        else:
+            _highest_weighted(high, bidders, np.array(self.weights), channels)
+        return channels
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key."""
+        return int(self.channels_of(column_of(key))[0])
+
+
+@inlined
+def _bid(key: np.uint64, channel: np.uint64) -> np.uint64:
+    word = key ^ channel
+    word = (word ^ (word >> np.uint64(33))) * _MIX1
+    word = (word ^ (word >> np.uint64(33))) * _MIX2
+    return word ^ (word >> np.uint64(33))
+
+
+@compiled
+def _highest(keys: Words, bidders: Words, out: Channels) -> None:
+    for row in range(len(out)):
+        winner, best = 0, _bid(keys[row], bidders[0])
+        for channel in range(1, len(bidders)):
+            bid = _bid(keys[row], bidders[channel])
+            if bid > best:
+                winner, best = channel, bid
+        out[row] = winner
+
+
+@compiled
+def _highest_weighted(keys: Words, bidders: Words, weights: NDArray[np.float64], out: Channels) -> None:
+    for row in range(len(out)):
+        winner, best = 0, -1.0
+        for channel in range(len(bidders)):
+            unit = (np.float64(_bid(keys[row], bidders[channel]) >> np.uint64(11)) + 0.5) / 2.0**53
+            bid = -weights[channel] / np.log(unit)
+            if bid > best:
+                winner, best = channel, bid
+        out[row] = winner

@@ -1,0 +1,38 @@
+"""The uniform scheme: the hash of a key modulo the number of channels."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from adapt.core.errors import UsageError
+from adapt.core.keys.columns import column_of
+from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Channels
+from adapt.core.stream import Key
+
+
+@dataclass(frozen=True, slots=True)
+class UniformPartitioner:
+    """Spreads keys evenly, and moves nearly all of them when the number of channels changes.
+
+    Raises:
+        UsageError: there is no channel, or 2^31 or more.
+
+    Source: partitioning functions, section 2 (the hash that consistent hashing replaces); design, section 5.
+    """
+
+    channels: int
+    hash: HashName = HashName.MURMUR3
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.channels < 2**31:
+            raise UsageError(f"a partitioner has from 1 to 2147483647 channels, not {self.channels}")
+
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each key of a column."""
+        return HASHES[self.hash].modulo(keys, self.channels)
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key."""
+        return int(self.channels_of(column_of(key))[0])

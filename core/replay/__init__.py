@@ -1,1 +1,0 @@
-"""A trace walked by periods: route, measure, rebuild, charge the migration."""

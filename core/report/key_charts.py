@@ -1,0 +1,165 @@
+"""Charts of how weight is spread: over ranks, over the heaviest keys, over channels."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from adapt.core.charts.axes import DASHED, column_of, named, powers, ticks, up
+from adapt.core.charts.bars import written_bars
+from adapt.core.charts.chart import Chart, Records, chart
+from adapt.core.charts.points import Real, is_real, log_spaced
+from adapt.core.charts.theme import INK, PALETTE
+from adapt.core.labels import count, distinct, label
+from adapt.core.table import Cell, Column, Table
+from adapt.core.values import human
+
+MOST_RANKS = 300
+MOST_BARS = 20
+MOST_CHANNELS = 64
+_MOST_DOTS = 30
+
+
+def rank_frequency(
+    table: Table,
+    rank: str = "rank",
+    share: str = "share",
+    law: Table | None = None,
+    thresholds: Mapping[str, Real] | None = None,
+) -> Chart:
+    """How heavy the key at each rank is, both on logarithmic scales: a straight line is a power law.
+
+    Args:
+        table: A row a rank.
+        rank: The column of ranks.
+        share: The column of shares.
+        law: The Zipf law of these keys in one row (`zipf_table`), drawn where it holds.
+        thresholds: Shares with what they mean, drawn across where keys come to them.
+    """
+    pairs = [(at, weight) for at, weight in _weighed(table, rank, share) if is_real(at) and at > 0 and weight > 0]
+    pairs.sort()
+    kept = [pairs[at] for at in log_spaced([at for at, _ in pairs], MOST_RANKS)]
+    column = column_of(table, share)
+    points: Records = [
+        {
+            "x": at,
+            "y": weight,
+            "part": "dot" if number < _MOST_DOTS else "",
+            "d": f"{rank} {at}: {human(weight, column)}",
+        }
+        for number, (at, weight) in enumerate(kept)
+    ]
+    sentence = (
+        f"The {named(table, share)} of the key at each {rank}, both on logarithmic scales: steeper is more skewed."
+    )
+    if len(kept) < len(pairs):
+        sentence += f" {count(len(kept))} of {count(len(pairs))} ranks are drawn, evenly spread over the scale."
+    if kept:
+        fitted, said = _fitted(law)
+        crossed, told = _crossed(thresholds or {}, kept, column)
+        points += [*fitted, *crossed]
+        sentence += said + told
+    log = {"scale": {"type": "log"}}
+    heights = [point["y"] for point in points]
+    encoding = {
+        "x": {"field": "x", "type": "quantitative", **log, "axis": ticks(table, rank) | powers(at for at, _ in kept)},
+        "y": {**up(table, share), **log, "axis": ticks(table, share) | powers(heights)},
+    }
+    dots = {
+        "mark": {"type": "circle", "size": 26, "opacity": 1, "color": PALETTE[0]},
+        "transform": [{"filter": "datum.part == 'dot'"}],
+        "encoding": {"description": {"field": "d"}},
+    }
+    line = {
+        "mark": {"type": "line", "color": PALETTE[0]},
+        "transform": [{"filter": "datum.part == 'dot' || datum.part == ''"}],
+    }
+    fit = {"mark": DASHED, "transform": [{"filter": "datum.part == 'fit'"}]}
+    rules = {
+        "mark": {"type": "rule", "color": PALETTE[1], "strokeWidth": 1.2, "aria": False},
+        "transform": [{"filter": "datum.part == 'rule'"}],
+        "encoding": {"x": None},
+    }
+    names = {
+        "mark": {"type": "text", "align": "right", "dy": -6, "color": INK, "fontSize": 10.5, "aria": False},
+        "transform": [{"filter": "datum.part == 'rule'"}],
+        "encoding": {"x": {"value": "width"}, "text": {"field": "t"}},
+    }
+    return chart(
+        "Rank and frequency", {"encoding": encoding, "layer": [line, fit, rules, names, dots]}, points, sentence, table
+    )
+
+
+def _fitted(law: Table | None) -> tuple[Records, str]:
+    """The ends of the law's line, and what is said of it: its weights come to what the ranks of its range carry."""
+    row = law.records()[0] if law is not None and law.rows else {}
+    exponent, first, last, carried = (
+        row.get(name) for name in ("zipf_exponent", "zipf_first_rank", "zipf_last_rank", "zipf_share")
+    )
+    if not (is_real(exponent) and is_real(first) and is_real(last) and is_real(carried)):
+        return [], ""
+    scale = carried / float(np.sum(np.arange(first, last + 1, dtype=float) ** -exponent))
+    points: Records = [{"x": at, "y": scale * float(at) ** -exponent, "part": "fit"} for at in (first, last)]
+    told = f" The dashed line is rank^-{exponent:.2f}, the law that holds from rank {count(int(first))}"
+    return points, f"{told} to {count(int(last))}."
+
+
+def _crossed(thresholds: Mapping[str, Real], kept: Sequence[tuple[Real, Real]], column: Column) -> tuple[Records, str]:
+    """Lines across at shares, and what they mean; only near what there is to see."""
+    low, high = min(weight for _, weight in kept) / 2, max(weight for _, weight in kept) * 4
+    points: Records = []
+    told = ""
+    for name, level in thresholds.items():
+        if low <= level <= high:
+            points.append({"y": level, "part": "rule", "t": name, "d": f"{name}: {human(level, column)}"})
+            told += f" The line at {human(level, column)} is {name}."
+    return points, told
+
+
+def top_keys(table: Table, key: str = "key", share: str = "share", most: int = MOST_BARS) -> Chart:
+    """The heaviest keys as bars, with their shares written at the end."""
+    pairs = sorted(_weighed(table, key, share), key=lambda pair: -pair[1])
+    labels = distinct([label(name) for name, _ in pairs[:most]])
+    sentence = f"The {named(table, share)} of the heaviest {key}s, heaviest first."
+    if len(pairs) > most:
+        sentence += f" {count(most)} of the table's {count(len(pairs))} are drawn."
+    drawn = [(text, weight) for text, (_, weight) in zip(labels, pairs, strict=False)]
+    return written_bars("Heaviest keys", drawn, column_of(table, share), sentence, table)
+
+
+def channel_loads(table: Table, channel: str = "channel", load: str = "load") -> Chart:
+    """The load of each channel, and the line of their mean."""
+    pairs = _weighed(table, channel, load)
+    mean = sum(height for _, height in pairs) / len(pairs) if pairs else 0.0
+    sentence = f"The {named(table, load)} of each channel; the dashed line is their mean"
+    if mean > 0:
+        sentence += f", of which the fullest carries {max(height for _, height in pairs) / mean:.3f} times as much"
+    sentence += "."
+    if len(pairs) > MOST_CHANNELS:
+        sentence += f" The {MOST_CHANNELS} fullest of {count(len(pairs))} channels are drawn, fullest first."
+        pairs = sorted(pairs, key=lambda pair: -pair[1])[:MOST_CHANNELS]
+    column = column_of(table, load)
+    points: Records = [
+        {"k": text, "y": height, "mean": mean, "d": f"{channel} {text}: {human(height, column)}"}
+        for text, (_, height) in zip(distinct([label(name) for name, _ in pairs]), pairs, strict=True)
+    ]
+    across = {
+        "field": "k",
+        "type": "ordinal",
+        "sort": None,
+        "axis": {"title": channel, "labelAngle": 0, "labelOverlap": True},
+    }
+    bars = {
+        "mark": "bar",
+        "encoding": {"x": across, "y": up(table, load, zero=True), "description": {"field": "d"}},
+    }
+    line = {
+        "mark": {**DASHED, "type": "rule"},
+        "encoding": {"y": {"aggregate": "max", "field": "mean", "type": "quantitative"}},
+    }
+    return chart("Load per channel", {"layer": [bars, line]}, points, sentence, table)
+
+
+def _weighed(table: Table, name: str, weight: str) -> list[tuple[Cell, Real]]:
+    """The pairs of a name and a weight, where the weight is a number."""
+    pairs = zip(table.values(name), table.values(weight), strict=True)
+    return [(cell, heavy) for cell, heavy in pairs if is_real(heavy)]

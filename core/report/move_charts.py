@@ -1,0 +1,52 @@
+"""A chart of what moves from channel to channel."""
+
+from adapt.core.charts.axes import column_of
+from adapt.core.charts.chart import Chart, Records, chart
+from adapt.core.charts.points import is_real
+from adapt.core.charts.theme import PALETTE
+from adapt.core.labels import count
+from adapt.core.table import Table
+from adapt.core.values import human
+
+MOST_CHANNELS = 40
+"""On a side; of more, those with most that moves."""
+
+
+def migration_matrix(moves: Table) -> Chart:
+    """A square for each pair of channels that state moves between, the stronger its colour the more.
+
+    Args:
+        moves: Rows of from, to, keys and state.
+    """
+    rows = [row for row in moves.records() if is_real(row["state"])]
+    kept = {side: _busiest(rows, side) for side in ("from", "to")}
+    state, keys = column_of(moves, "state"), column_of(moves, "keys")
+    points: Records = [
+        {"from": row["from"], "to": row["to"], "y": row["state"]}
+        | {"d": f"{row['from']} to {row['to']}: {human(row['keys'], keys)} keys, state {human(row['state'], state)}"}
+        for row in rows
+        if row["from"] in kept["from"] and row["to"] in kept["to"]
+    ]
+    shown = {"type": "ordinal", "axis": {"labelAngle": 0, "labelOverlap": True, "grid": False}}
+    encoding = {
+        "x": {"field": "to", **shown, "axis": {**shown["axis"], "title": "to channel"}},  # type: ignore[dict-item]
+        "y": {"field": "from", **shown, "axis": {**shown["axis"], "title": "from channel"}},  # type: ignore[dict-item]
+        "opacity": {"field": "y", "type": "quantitative", "legend": None, "scale": {"zero": True, "range": [0.08, 1]}},
+        "description": {"field": "d"},
+    }
+    sentence = "The state that moves from each channel to each other: the stronger the colour, the more."
+    if len(points) < len(rows):
+        sentence += (
+            f" {count(len(points))} of {count(len(rows))} pairs are drawn, of the channels with most that moves."
+        )
+    height = max(150, min(360, 26 * len({point["from"] for point in points})))
+    body = {"height": height, "mark": {"type": "rect", "color": PALETTE[0]}, "encoding": encoding}
+    return chart("What moves where", body, points, sentence, moves)
+
+
+def _busiest(rows: Records, side: str) -> set[int]:
+    """The channels of a side that most state leaves, or comes to."""
+    held: dict[int, float] = {}
+    for row in rows:
+        held[row[side]] = held.get(row[side], 0.0) + row["state"]
+    return set(sorted(held, key=lambda channel: (-held[channel], channel))[:MOST_CHANNELS])

@@ -1,0 +1,163 @@
+"""Charts of schemes against channel counts: balance above its floor, and what it costs to get there."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adapt.core.charts.axes import DASHED, colours, column_of, has, named, shapes, spans_magnitudes, ticks, up
+from adapt.core.charts.chart import Chart, Records, chart
+from adapt.core.charts.points import Real, is_real, set_apart
+from adapt.core.charts.theme import INK, PALETTE
+from adapt.core.labels import count, label
+from adapt.core.table import Cell, Table
+from adapt.core.values import human
+
+MOST_SERIES = 10
+
+
+def comparison(table: Table) -> tuple[Chart, ...]:
+    """Imbalance against channels, and migration where anything moved; a line a scheme, a dot at one channel count."""
+    charts = [imbalance_by_channels(table)]
+    if has(table, "m") and any(is_real(cell) and cell != 0 for cell in table.values("m")):
+        charts += [migration_by_channels(table), three_way_trade(table)]
+    return tuple(charts)
+
+
+def imbalance_by_channels(table: Table, imbalance: str = "imbalance", floor: str = "imbalance_floor") -> Chart:
+    """The imbalance of each scheme at each channel count, above the floor that no placement goes under."""
+    return _by_channels(table, "Imbalance", imbalance, floor)
+
+
+def migration_by_channels(table: Table, migration: str = "m") -> Chart:
+    """What each scheme moved on the way to each channel count."""
+    return _by_channels(table, "Migration", migration, "")
+
+
+def three_way_trade(
+    table: Table, imbalance: str = "imbalance", migration: str = "m", size: str = "explicit_keys"
+) -> Chart:
+    """Imbalance against migration at the most channels, each mark as large as the table of keys that it takes."""
+    most = max(filter(is_real, table.values("channels")), default=0)
+    named_columns = {name: column_of(table, name) for name in (imbalance, migration, size) if has(table, name)}
+    points: Records = []
+    for record in table.records():
+        x, y, keys = record[imbalance], record[migration], record.get(size)
+        if record["channels"] == most and is_real(x) and is_real(y):
+            told = {imbalance: x, migration: y, **({size: keys} if is_real(keys) else {})}
+            amounts = ", ".join(f"{name} {human(amount, named_columns[name])}" for name, amount in told.items())
+            name = _scheme(record)
+            points.append({"x": x, "y": y, "size": keys if is_real(keys) else 0, "t": name, "d": f"{name}: {amounts}"})
+    set_apart(points)
+    across = {**_scaled([point["x"] for point in points]), "axis": {**ticks(table, imbalance), "grid": True}}
+    upwards = {**_scaled([point["y"] for point in points]), "axis": ticks(table, migration)}
+    encoding = {
+        "x": {"field": "x", "type": "quantitative", **across},
+        "y": {"field": "y", "type": "quantitative", **upwards},
+    }
+    area = {"field": "size", "type": "quantitative", "scale": {"range": [40, 700], "zero": True}, "legend": None}
+    layers = [
+        {
+            "mark": {"type": "circle", "color": PALETTE[0], "opacity": 0.55},
+            "encoding": {"size": area, "description": {"field": "d"}},
+        },
+        {
+            "mark": {"type": "text", "align": "left", "dx": 9, "color": INK, "aria": False},
+            "encoding": {"text": {"field": "t"}, "y": {**encoding["y"], "field": "at"}},
+        },
+    ]
+    sentence = (
+        f"The {named(table, imbalance)} of each scheme at {human(most, column_of(table, 'channels'))} channels against"
+        f" what it moved on the way there, {named(table, migration)}: the lower left is best. The larger the mark, the"
+        " more keys it maps one by one."
+    )
+    return chart("The three-way trade", {"height": 300, "encoding": encoding, "layer": layers}, points, sentence, table)
+
+
+def _by_channels(table: Table, what: str, value: str, floor: str) -> Chart:
+    floor = floor if floor and has(table, floor) else ""
+    sentence = f"The {named(table, value)} of each scheme, where lower is better"
+    if floor:
+        sentence += f"; the dashed line is {floor}, the least that any placement of whole keys could reach"
+    points, left_out = _lowest(_by_scheme(table, value, floor))
+    if len({point["x"] for point in points}) > 1:
+        title, body = f"{what} against channels", _lines(table, value, floor, points)
+    else:
+        title, body = f"{what} of each scheme", _rows(table, value, floor, points)
+    return chart(title, body, points, f"{sentence}.{left_out}", table)
+
+
+def _lines(table: Table, value: str, floor: str, points: Records) -> dict[str, Any]:
+    """One line a scheme over the channel counts."""
+    names = list(dict.fromkeys(point["series"] for point in points))
+    upwards = {**up(table, value), **_scale(points)}
+    across = {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"zero": False, "nice": False, "padding": 8},
+        "axis": ticks(table, "channels", whole=True),
+    }
+    spots = {"type": "point", "filled": True, "size": 46, "opacity": 1}
+    series = {"color": colours(names), "shape": shapes(names)}
+    layers: list[dict[str, Any]] = [
+        {"mark": "line", "encoding": {"color": colours(names), "y": upwards}},
+        {"mark": spots, "encoding": {**series, "y": upwards, "description": {"field": "d"}}},
+    ]
+    if floor:
+        layers.insert(0, {"mark": DASHED, "encoding": {"y": {**upwards, "field": "floor", "aggregate": "min"}}})
+    return {"height": 280, "encoding": {"x": across}, "layer": layers}
+
+
+def _rows(table: Table, value: str, floor: str, points: Records) -> dict[str, Any]:
+    """One dot a scheme, for a single channel count."""
+    across = {
+        **up(table, value),
+        "scale": {**_scale(points)["scale"], "padding": 10},
+        "axis": {**ticks(table, value), "grid": True},
+    }
+    rows = {"field": "series", "type": "nominal", "sort": None, "axis": {"title": None, "grid": True}}
+    dots = {"type": "point", "filled": True, "size": 90, "color": PALETTE[0], "opacity": 1}
+    layers = [{"mark": dots, "encoding": {"x": across, "y": rows, "description": {"field": "d"}}}]
+    if floor:
+        rule = {**DASHED, "type": "rule"}
+        layers.append({"mark": rule, "encoding": {"x": {**across, "field": "floor", "aggregate": "min"}}})
+    return {"height": {"step": 26}, "layer": layers}
+
+
+def _by_scheme(table: Table, value: str, floor: str) -> Records:
+    """A point for each row that can be drawn, its series named for the scheme and the construction."""
+    points: Records = []
+    for record in table.records():
+        series = _scheme(record)
+        height, channels, under = record[value], record["channels"], record.get(floor)
+        if is_real(height) and is_real(channels):
+            said = f"{series}, {human(channels, column_of(table, 'channels'))} channels: "
+            point = {"x": channels, "y": height, "series": series, "d": said + human(height, column_of(table, value))}
+            points.append(point | {"floor": under if is_real(under) else None})
+    return points
+
+
+def _scheme(record: Mapping[str, Cell]) -> str:
+    """The scheme with its construction, where it has one."""
+    parts = [record.get(name) for name in ("scheme", "construction")]
+    return label(" ".join(str(part) for part in parts if part not in (None, "")))
+
+
+def _lowest(points: Records) -> tuple[Records, str]:
+    """Of many schemes, the points of those that are lowest on average."""
+    heights: dict[str, list[Real]] = {}
+    for point in points:
+        heights.setdefault(point["series"], []).append(point["y"])
+    if len(heights) <= MOST_SERIES:
+        return points, ""
+    lowest = sorted(heights, key=lambda name: (sum(heights[name]) / len(heights[name]), name))[:MOST_SERIES]
+    kept = [point for point in points if point["series"] in lowest]
+    return kept, f" The {MOST_SERIES} lowest of {count(len(heights))} schemes are drawn."
+
+
+def _scale(points: Records) -> dict[str, Any]:
+    heights = [height for point in points for height in (point["y"], point["floor"]) if is_real(height)]
+    return {"scale": {"type": "log"}} if spans_magnitudes(heights) else {"scale": {"zero": False}}
+
+
+def _scaled(numbers: Sequence[Real]) -> dict[str, Any]:
+    """A scale with room for marks at its ends."""
+    return {"scale": {"type": "log", "padding": 14} if spans_magnitudes(numbers) else {"zero": False, "padding": 14}}

@@ -1,1 +1,0 @@
-"""Loads of channels, their imbalance, the bounds on it, and the price of migration."""

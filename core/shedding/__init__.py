@@ -1,1 +1,0 @@
-"""Load shedding over query networks: the network, its linear program, and the planners that decide what to drop."""

@@ -1,1 +1,0 @@
-"""A query network that runs: tuples or fluid through operators, with a queue at every node."""

@@ -1,0 +1,75 @@
+"""How much CPU the sites of a stage have for its tuples, by the clock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import Crash
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Capacity:
+    """CPU seconds from the start to a time: a line between some times, and straight on after the last.
+
+    Attributes:
+        times_s: From 0, rising.
+        cpu_s: CPU seconds by then, from 0.
+        rate: CPU seconds a second after the last time.
+    """
+
+    times_s: NDArray[np.float64]
+    cpu_s: NDArray[np.float64]
+    rate: float
+
+    @classmethod
+    def of(cls, sites: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
+        """The CPU of some sites together; a disturbance is of one of them, and those of a site do not overlap."""
+        changes: dict[float, float] = {0.0: float(sites)}
+        for one in disturbances:
+            start_s, end_s, kept = _kept(one)
+            changes[start_s] = changes.get(start_s, 0.0) - (1 - kept)
+            if end_s < np.inf:
+                changes[end_s] = changes.get(end_s, 0.0) + (1 - kept)
+        times_s = np.array(sorted(changes))
+        rates = np.maximum(0.0, np.cumsum([changes[time] for time in times_s.tolist()]))
+        cpu_s = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(times_s))])
+        return cls(times_s, cpu_s, float(rates[-1]))
+
+    @classmethod
+    def of_site(cls, site: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
+        """The CPU of one of the sites."""
+        return cls.of(1, [one for one in disturbances if one.site == site])
+
+    def by(self, time_s: float) -> float:
+        """CPU seconds until a time."""
+        return float(self.by_each(np.array([time_s]))[0])
+
+    def by_each(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """CPU seconds until each of some times, of their shape."""
+        over = np.maximum(0.0, times_s - self.times_s[-1])
+        return np.asarray(np.interp(times_s, self.times_s, self.cpu_s) + over * self.rate)
+
+    def until(self, cpu_s: float) -> float:
+        """The first time by which there were so many CPU seconds; infinite if there never are."""
+        over = cpu_s - float(self.cpu_s[-1])
+        if over > 0:
+            return float(self.times_s[-1]) + over / self.rate if self.rate > 0 else np.inf
+        at = int(np.searchsorted(self.cpu_s, cpu_s))
+        if at == 0:
+            return 0.0
+        share = (cpu_s - self.cpu_s[at - 1]) / (self.cpu_s[at] - self.cpu_s[at - 1])
+        return float(self.times_s[at - 1] + share * (self.times_s[at] - self.times_s[at - 1]))
+
+
+def _kept(one: ExternalLoad | SlowDown | Crash) -> tuple[float, float, float]:
+    """From when, to when, and the share of its CPU that a site keeps."""
+    match one:
+        case Crash():
+            return one.at_s, one.back_s, 0.0
+        case SlowDown():
+            return one.start_s, one.end_s, one.speed
+        case _:
+            return one.start_s, one.end_s, one.kept

@@ -1,0 +1,1 @@
+"""Controllers of a stage at work: rebalancing, scaling, shedding, recovery."""

@@ -1,0 +1,209 @@
+"""What a controller adapts: a stage, or two stages in a row whose sites it sees as one."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.engine.event_queue import Action
+from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.tandem import Tandem
+from adapt.core.stage.movement.controller import Move
+from adapt.core.stage.movement.protocol import Movement
+
+
+class Adapted(Protocol):
+    """Sites that report, and partitions that move between them."""
+
+    @property
+    def sites(self) -> int:
+        """n."""
+
+    @property
+    def now_s(self) -> float:
+        """The time."""
+
+    @property
+    def message_s(self) -> float:
+        """How long a message takes."""
+
+    @property
+    def state_bytes(self) -> NDArray[np.int64]:
+        """The state of each partition, shape (partitions,)."""
+
+    def after(self, delay_s: float, action: Action) -> None:
+        """Do something when a delay has passed."""
+
+    def when_read(self, site: int, action: Action) -> None:
+        """Do something when a site reads its messages."""
+
+    def idle_s(self) -> NDArray[np.float64]:
+        """How long each site has had nothing to do since the start, shape (sites,)."""
+
+    def processed(self) -> NDArray[np.int64]:
+        """Tuples of each partition since the start, shape (partitions,)."""
+
+    def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of tuples of each partition in a unit that is the same for all partitions, shape (partitions,)."""
+
+    def owners(self) -> NDArray[np.int32]:
+        """The site of each partition, shape (partitions,)."""
+
+    def on_disk(self) -> NDArray[np.bool_]:
+        """Which partitions are spilled, shape (partitions,)."""
+
+    def may_start(self, move: Move) -> bool:
+        """Whether a move need not wait."""
+
+    def receiver_of(self, partition: int) -> int | None:
+        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+
+    def start(self, moves: Sequence[Move], done: Action) -> None:
+        """Carry out moves, and say when all are done."""
+
+
+class OneStage:
+    """A stage as its controller sees it: a site is idle when its consumer waits, whatever else the CPU does."""
+
+    def __init__(self, stage: Stage, movement: Movement) -> None:
+        """A stage, and what carries out moves on it."""
+        self._stage = stage
+        self._movement = movement
+        self.sites = stage.settings.sites
+        self.message_s = stage.settings.network.latency_s
+        self.state_bytes = _state_bytes(stage.settings)
+
+    @property
+    def now_s(self) -> float:
+        """The time."""
+        return self._stage.now_s
+
+    def after(self, delay_s: float, action: Action) -> None:
+        """Do something when a delay has passed."""
+        self._stage.after(delay_s, action)
+
+    def when_read(self, site: int, action: Action) -> None:
+        """Do something when a consumer reads its messages."""
+        self._stage.when_read(site, action)
+
+    def idle_s(self) -> NDArray[np.float64]:
+        """How long each consumer has waited, shape (sites,)."""
+        return self._stage.idle_s()
+
+    def processed(self) -> NDArray[np.int64]:
+        """Tuples of each partition since the start, shape (partitions,)."""
+        return np.asarray(self._stage.arrays["partition"]["processed"])
+
+    def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers themselves: tuples of one stage are alike."""
+        return tuples.copy()
+
+    def owners(self) -> NDArray[np.int32]:
+        """The site of each partition, shape (partitions,)."""
+        return np.asarray(self._stage.arrays["partition"]["owner"])
+
+    def on_disk(self) -> NDArray[np.bool_]:
+        """Which partitions are spilled, shape (partitions,)."""
+        return np.asarray(self._stage.arrays["partition"]["on_disk"] != 0)
+
+    def may_start(self, move: Move) -> bool:
+        """Whether a move need not wait."""
+        return self._movement.may_start(move)
+
+    def receiver_of(self, partition: int) -> int | None:
+        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+        return self._movement.receiver_of(partition)
+
+    def start(self, moves: Sequence[Move], done: Action) -> None:
+        """Carry out moves, and say when all are done."""
+        self._movement.start(moves, done)
+
+
+class BothStages:
+    """Two stages in a row as one controller sees them: the partitions of the first, then those of the second.
+
+    A site is idle when its CPU is. A tuple weighs what one of its stage has taken on average over all sites, so that a
+    partition of either stage can be exchanged for one of the other.
+    """
+
+    def __init__(self, tandem: Tandem, movements: Sequence[Movement]) -> None:
+        """Two stages, and what carries out moves on each of them."""
+        self._tandem = tandem
+        self._stages = [OneStage(*one) for one in zip(tandem.stages, movements, strict=True)]
+        self._firsts = len(self._stages[0].owners())
+        self.sites = self._stages[0].sites
+        self.message_s = self._stages[0].message_s
+        self.state_bytes = np.concatenate([stage.state_bytes for stage in self._stages])
+
+    @property
+    def now_s(self) -> float:
+        """The time."""
+        return self._stages[0].now_s
+
+    def after(self, delay_s: float, action: Action) -> None:
+        """Do something when a delay has passed."""
+        self._stages[0].after(delay_s, action)
+
+    def when_read(self, site: int, action: Action) -> None:
+        """Do something when both consumers of a site have read their messages."""
+        first, second = self._stages
+        first.when_read(site, lambda: second.when_read(site, action))
+
+    def idle_s(self) -> NDArray[np.float64]:
+        """How long each CPU has had no work, shape (sites,)."""
+        return self._tandem.cpu_idle_s()
+
+    def processed(self) -> NDArray[np.int64]:
+        """Tuples of each partition since the start, shape (partitions,)."""
+        return np.concatenate([stage.processed() for stage in self._stages])
+
+    def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Nanoseconds that as many tuples take on average, shape (partitions,)."""
+        costs = [np.rint(1e9 * cost_s) for cost_s in self._tandem.mean_costs_s()]
+        return np.asarray(tuples * np.where(np.arange(len(tuples)) < self._firsts, *costs), np.int64)
+
+    def owners(self) -> NDArray[np.int32]:
+        """The site of each partition, shape (partitions,)."""
+        return np.concatenate([stage.owners() for stage in self._stages])
+
+    def on_disk(self) -> NDArray[np.bool_]:
+        """Which partitions are spilled, shape (partitions,)."""
+        return np.concatenate([stage.on_disk() for stage in self._stages])
+
+    def may_start(self, move: Move) -> bool:
+        """Whether a move need not wait."""
+        stage, partition = self._found(move.partition)
+        return self._stages[stage].may_start(Move(partition, move.donor, move.receiver))
+
+    def receiver_of(self, partition: int) -> int | None:
+        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+        stage, own = self._found(partition)
+        return self._stages[stage].receiver_of(own)
+
+    def start(self, moves: Sequence[Move], done: Action) -> None:
+        """Carry out moves, each in its stage, and say when all are done."""
+        parts: tuple[list[Move], list[Move]] = ([], [])
+        for move in moves:
+            stage, partition = self._found(move.partition)
+            parts[stage].append(Move(partition, move.donor, move.receiver))
+        waiting = sum(map(bool, parts))
+
+        def one_done() -> None:
+            nonlocal waiting
+            waiting -= 1
+            if waiting == 0:
+                done()
+
+        for adapted, part in zip(self._stages, parts, strict=True):
+            if part:
+                adapted.start(part, one_done)
+
+    def _found(self, partition: int) -> tuple[int, int]:
+        """The stage of a partition, and its number there."""
+        return (0, partition) if partition < self._firsts else (1, partition - self._firsts)
+
+
+def _state_bytes(settings: StageSettings) -> NDArray[np.int64]:
+    return np.asarray(settings.state_sizes() * settings.costs.tuple_bytes)

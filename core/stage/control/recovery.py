@@ -1,0 +1,268 @@
+"""What becomes of a stage when sites die and come back.
+
+A site that dies takes along its consumer: the state of its partitions, the tuple at hand, those in the connections to
+it, and its disk. The input of its producer is a durable log outside the sites: whoever reads it goes on behind what was
+sent, so nothing of it is lost; what the producer had read and not sent is read again, and costs that again. What it had
+sent reaches its consumers.
+
+The controller takes the site for dead when it has not heard from it for some time, or when it comes back before. Then
+its partitions begin anew, with empty state, at the sites with the fewest, and the input of its producer is read at the
+live site that reads the fewest. A site that comes back reads its own input again, and has no partitions but those that
+it is given. With standby, twins take over instead of empty states (see `standby`).
+
+Source: process pairs are named in Flux, section 8; the rest is ours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.control.rounds import Rounds
+from adapt.core.stage.engine.series import Interval
+from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.movement.protocol import Movement
+from adapt.core.stage.movement.spilling import Spilling
+from adapt.core.stage.movement.standby import Standby
+from adapt.core.stage.records.arrays import NONE
+from adapt.core.table import Column, Kind, Table
+
+FULL_RATE = 0.95
+
+
+@dataclass(slots=True, eq=False)
+class CrashReport:
+    """What a crash took, and what became of it.
+
+    Attributes:
+        crash: Which site and when.
+        taken_over_s: When its partitions had owners again; None, not within the run.
+        partitions: How many it owned.
+        promoted: How many of them went on at their twins.
+        lost_tuples: Tuples that died with it.
+        lost_state_bytes: State of partitions that began anew.
+        lost_groups: Groups that lost a tuple, or state that a later answer would have needed.
+        resent: Tuples that producers sent again.
+        protected_s: When every partition had a twin again, with standby.
+        full_rate_s: From the crash to the end of the first interval after that with the full rate.
+    """
+
+    crash: Crash
+    taken_over_s: float | None = None
+    partitions: int = 0
+    promoted: int = 0
+    lost_tuples: int = 0
+    lost_state_bytes: int = 0
+    lost_groups: int = 0
+    resent: int = 0
+    protected_s: float | None = None
+    full_rate_s: float | None = None
+    read: list[int] = field(default_factory=list)
+    """Producers whose input it read."""
+    hit: set[int] = field(default_factory=set)
+    """Groups that lost something."""
+
+    @property
+    def takeover_s(self) -> float | None:
+        """From the crash until its partitions had owners again."""
+        return None if self.taken_over_s is None else self.taken_over_s - self.crash.at_s
+
+
+class Recovery:
+    """Lets sites of a stage die and come back by a schedule, and the controller do what is to be done about it."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        movement: Movement,
+        faults: FaultSchedule,
+        spilling: Spilling | None = None,
+        standby: Standby | None = None,
+    ) -> None:
+        """All crashes of a schedule are to come."""
+        self._stage = stage
+        self._movement = movement
+        self._spilling = spilling
+        self._standby = standby
+        self._detection_s = faults.detection_s
+        self._bytes = stage.settings.state_sizes() * stage.settings.costs.tuple_bytes
+        self._known_dead: dict[int, CrashReport] = {}
+        self._unknown: dict[int, CrashReport] = {}
+        if standby is not None:
+            standby.living = self.living
+        self.rounds: Rounds | None = None
+        """To be told when a site is dead."""
+        self.reports: list[CrashReport] = []
+        for crash in faults.crashes:
+            stage.agenda.at(crash.at_s, partial(self._crash, crash))
+
+    def living(self) -> list[int]:
+        """The sites that the controller knows to live, in order."""
+        return [site for site in range(self._stage.settings.sites) if site not in self._known_dead]
+
+    def _crash(self, crash: Crash) -> None:
+        stage, site = self._stage, crash.site
+        report = CrashReport(crash)
+        self.reports.append(report)
+        self._unknown[site] = report
+        record = stage.arrays["site"][site]
+        before = stage.lost
+        at_hand = int(record["group"])
+        report.read = stage.hosted(site)
+        stage.crash(site)
+        if stage.lost > before:
+            report.hit.add(at_hand)
+        if self._spilling is not None:
+            report.hit.update(stage.spilled_groups(site))
+            stage.lost += self._spilling.crashed(site)
+        report.lost_tuples += stage.lost - before
+        self._movement.crashed(site)
+        stage.after(self._detection_s, partial(self._detect, report))
+        if np.isfinite(crash.back_s):
+            stage.agenda.at(crash.back_s, partial(self._come_back, report))
+
+    def _detect(self, report: CrashReport) -> None:
+        if self._unknown.get(report.crash.site) is report:
+            self._known_dead[report.crash.site] = report
+            self._take_over(report)
+            self._go_on(report)
+
+    def _come_back(self, report: CrashReport) -> None:
+        site = report.crash.site
+        unknown = site in self._unknown
+        if unknown:
+            self._take_over(report)
+        self._known_dead.pop(site, None)
+        self._stage.revive(site)
+        self._stage.read_at(site, site)
+        if unknown:
+            self._go_on(report)
+        elif self._standby is not None:
+            self._standby.replicate()
+
+    def _go_on(self, report: CrashReport) -> None:
+        """What had to wait until everything is taken over."""
+        if self._standby is not None:
+            self._standby.go_on(partial(setattr, report, "protected_s"))
+        if self.rounds is not None:
+            self.rounds.interrupt()
+
+    def _take_over(self, report: CrashReport) -> None:
+        """Everything that a site had goes on elsewhere, as far as it is anywhere."""
+        stage, movement, site = self._stage, self._movement, report.crash.site
+        del self._unknown[site]
+        report.taken_over_s = stage.now_s
+        if self._standby is not None:
+            self._standby.suspend()
+        orphans = movement.bury(site)
+        owned = np.flatnonzero(stage.arrays["partition"]["owner"] == site).tolist()
+        lost = sorted({*orphans, *(one for one in owned if movement.receiver_of(one) is None)})
+        report.partitions = len(owned)
+        self._clear_connections(report)
+        stage.arrays["partition"]["stalled"][lost] = 1  # until what waits goes first
+        owners = {partition: self._new_owner(partition, report) for partition in lost}
+        if self._standby is not None:
+            report.resent = self._standby.send_again(lost)
+        for partition, owner in owners.items():
+            stage.restart(partition, owner)
+            if self._spilling is not None:
+                self._spilling.arrived(owner, partition)
+        for producer in report.read:
+            if stage.arrays["producer"]["host"][producer] == NONE:
+                stage.read_at(producer, self._reader())
+        report.lost_groups = len(report.hit)
+        if self._standby is not None:
+            self._standby.bury(site)
+
+    def _clear_connections(self, report: CrashReport) -> None:
+        """Nothing is on its way to a dead site; without standby, what was is lost."""
+        stage, site = self._stage, report.crash.site
+        stage.interrupted.discard(site)
+        if not stage.standby:
+            groups = stage.groups_on_their_way(site)
+            report.hit.update(groups)
+            report.lost_tuples += len(groups)
+            stage.lost += len(groups)
+        stage.clear_connections(site)
+
+    def _new_owner(self, partition: int, report: CrashReport) -> int:
+        """The twin of a partition, with all that it has; or where it begins anew."""
+        movement, record = self._movement, self._stage.arrays["partition"][partition]
+        groups = movement.groups_with_state(partition)
+        movement.forget(partition)
+        record["in_flight"] = 0
+        if self._standby is not None:
+            twin = self._standby.promote(partition, self.living())
+            if twin is not None:
+                report.promoted += 1
+                record["owner"] = twin
+                return twin
+        report.hit.update(groups)
+        report.lost_state_bytes += int(self._bytes[partition])
+        movement.states.take(partition)
+        owners = self._stage.arrays["partition"]["owner"]
+        counts = np.bincount(owners, minlength=self._stage.settings.sites)
+        if self._standby is not None:
+            counts = counts + self._standby.twins_by_site()
+        owner = min(self.living(), key=lambda one: (counts[one], one))
+        record["owner"] = owner
+        return owner
+
+    def _reader(self) -> int:
+        """The live site that reads the fewest inputs."""
+        return min(self.living(), key=lambda one: (len(self._stage.hosted(one)), one))
+
+
+def full_rate_s(intervals: Sequence[Interval], sites: int, report: CrashReport) -> float | None:
+    """From a crash to the end of the first interval with the full rate that begins when all is taken over, or later.
+
+    The full rate is 95 % of the mean over all intervals that end before the crash, for as many sites as live then. None
+    if it is never reached, or no interval ends before.
+    """
+    before = [one for one in intervals if one.end_s <= report.crash.at_s]
+    if not before or report.taken_over_s is None:
+        return None
+    full = FULL_RATE * sum(one.processed for one in before) / before[-1].end_s
+    for one in intervals:
+        if one.start_s >= report.taken_over_s and one.throughput >= full * one.living / sites:
+            return one.end_s - report.crash.at_s
+    return None
+
+
+def crash_table(reports: list[CrashReport]) -> Table:
+    """One row a crash."""
+    columns = [
+        Column("site", Kind.COUNT),
+        Column("crashed", Kind.SECONDS, "s"),
+        Column("back", Kind.SECONDS, "s"),
+        Column("takeover", Kind.SECONDS, "s", "from the crash until its partitions had owners again"),
+        Column("partitions", Kind.COUNT, "", "that it owned"),
+        Column("promoted", Kind.COUNT, "partitions", "that went on at their twins"),
+        Column("lost", Kind.COUNT, "tuples"),
+        Column("lost_state", Kind.BYTES, "bytes"),
+        Column("lost_groups", Kind.COUNT, "groups", "with wrong answers until their windows are full again"),
+        Column("resent", Kind.COUNT, "tuples"),
+        Column("protected", Kind.SECONDS, "s", "from the crash until every partition had a twin again"),
+        Column("full_rate", Kind.SECONDS, "s", "from the crash until the full rate was reached again"),
+    ]
+    rows = [
+        (
+            one.crash.site,
+            one.crash.at_s,
+            one.crash.back_s if np.isfinite(one.crash.back_s) else None,
+            one.takeover_s,
+            one.partitions,
+            one.promoted,
+            one.lost_tuples,
+            one.lost_state_bytes,
+            one.lost_groups,
+            one.resent,
+            None if one.protected_s is None else one.protected_s - one.crash.at_s,
+            one.full_rate_s,
+        )
+        for one in reports
+    ]
+    note = "The full rate is 95 % of the mean before the crash, for as many sites as are alive."
+    return Table.of("Crashes", columns, rows, note=note)

@@ -1,0 +1,149 @@
+"""The controller at work: collect, decide, move, and again.
+
+Source: Flux, section 5.3.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.stage.control.control_target import Adapted
+from adapt.core.stage.movement.controller import Controller, Move, Observation, Round
+from adapt.core.stage.movement.spilling import Spilling
+
+
+class Rounds:
+    """Lets a controller adapt what it is given, round after round, from the moment it is made.
+
+    The controller tells all consumers to collect; each reports when the time is over, as soon as it reads its messages;
+    the controller decides when it has all reports.
+    """
+
+    def __init__(
+        self,
+        adapted: Adapted,
+        controller: Controller,
+        idle_clock_s: float = 0.0,
+        spilling: Spilling | None = None,
+        living: Callable[[], list[int]] | None = None,
+    ) -> None:
+        """The first round begins now.
+
+        Args:
+            adapted: What reports, and whose partitions move.
+            controller: Decides.
+            idle_clock_s: A consumer without input sleeps in multiples of this and counts them as waiting; 0, it knows
+                exactly how long it has waited.
+            spilling: What keeps memory, if it is limited.
+            living: The sites that the controller knows to live, in order; all if not given. A policy is told of these
+                alone, by their rank, and moves that cannot start are left out of its round.
+        """
+        self._adapted = adapted
+        self._spilling = spilling
+        self._controller = controller
+        self._idle_clock_s = idle_clock_s
+        self.rounds: list[Round] = []
+        n, partitions = adapted.sites, len(adapted.owners())
+        self._began_s: NDArray[np.float64] = np.zeros(n)
+        self._idle_before: NDArray[np.float64] = np.zeros(n)
+        self._processed_before: NDArray[np.int64] = np.zeros(partitions, np.int64)
+        self._collected_s: NDArray[np.float64] = np.zeros(n)
+        self._idle_s: NDArray[np.float64] = np.zeros(n)
+        self._processed: NDArray[np.int64] = np.zeros(partitions, np.int64)
+        self._missing = 0
+        self._living = living
+        self._asked = list(range(n))
+        self._round = 0
+        self._collecting = False
+        self._collect(None)
+
+    def interrupt(self) -> None:
+        """A site is dead: it will not report, and partitions have changed hands. If reports are awaited, begin anew."""
+        if self._collecting:
+            self._collect(self.rounds[-1] if self.rounds else None)
+
+    def _collect(self, previous: Round | None) -> None:
+        collection_s = self._controller.collection_s(previous)
+        self._round += 1
+        self._collecting = True
+        self._adapted.after(self._adapted.message_s, partial(self._begin, self._round, collection_s))
+
+    def _begin(self, number: int, collection_s: float) -> None:
+        if number != self._round:
+            return
+        if self._living is not None:
+            self._asked = self._living()
+        self._missing = len(self._asked)
+        for site in self._asked:
+            self._adapted.when_read(site, partial(self._reset, number, site, collection_s))
+
+    def _reset(self, number: int, site: int, collection_s: float) -> None:
+        """A consumer begins to collect."""
+        if number != self._round:
+            return
+        own = self._adapted.owners() == site
+        self._began_s[site] = self._adapted.now_s
+        self._idle_before[site] = self._adapted.idle_s()[site]
+        self._processed_before[own] = self._adapted.processed()[own]
+        report = partial(self._report, number, site, collection_s)
+        self._adapted.after(collection_s, lambda: self._adapted.when_read(site, report))
+
+    def _report(self, number: int, site: int, collection_s: float) -> None:
+        """A consumer sends what it has collected."""
+        if number != self._round:
+            return
+        own = self._adapted.owners() == site
+        self._collected_s[site] = self._adapted.now_s - self._began_s[site]
+        idle = self._adapted.idle_s()[site] - self._idle_before[site]
+        if self._idle_clock_s > 0:
+            idle = min(np.ceil(idle / self._idle_clock_s) * self._idle_clock_s, self._collected_s[site])
+        self._idle_s[site] = idle
+        self._processed[own] = self._adapted.processed()[own] - self._processed_before[own]
+        self._missing -= 1
+        if self._missing == 0:
+            self._adapted.after(self._adapted.message_s, partial(self._decide, number, collection_s))
+
+    def _decide(self, number: int, collection_s: float) -> None:
+        if number != self._round:
+            return
+        self._collecting = False
+        moves = tuple(self._controller.plan(self._observation())) if len(self._asked) > 1 else ()
+        if self._living is not None:
+            named = (Move(one.partition, self._asked[one.donor], self._asked[one.receiver]) for one in moves)
+            moves = tuple(move for move in named if self._adapted.may_start(move))
+        decided_s = self._adapted.now_s
+        if moves:
+            self._adapted.start(moves, lambda: self._over(collection_s, moves, self._adapted.now_s - decided_s))
+        else:
+            self._over(collection_s, (), 0.0)
+
+    def _over(self, collection_s: float, moves: tuple[Move, ...], moving_s: float) -> None:
+        self.rounds.append(Round(collection_s, moves, moving_s))
+        self._collect(self.rounds[-1])
+
+    def _observation(self) -> Observation:
+        n = self._adapted.sites
+        limits = np.full(n, np.inf) if self._spilling is None else self._spilling.limits
+        return Observation(
+            collected_s=self._collected_s[self._asked],
+            idle_s=self._idle_s[self._asked],
+            processed=self._adapted.weighed(self._processed),
+            owners=self._ranks_of_owners(),
+            state_bytes=self._adapted.state_bytes,
+            on_disk=self._adapted.on_disk(),
+            available_bytes=limits[self._asked],
+            at_s=self._adapted.now_s,
+        )
+
+    def _ranks_of_owners(self) -> NDArray[np.int32]:
+        """Among the sites that were asked; a partition on its way from a dead site counts for where it goes."""
+        owners = self._adapted.owners().copy()
+        if self._living is not None:
+            for partition in np.flatnonzero(~np.isin(owners, self._asked)):
+                receiver = self._adapted.receiver_of(int(partition))
+                owners[partition] = receiver if receiver in self._asked else self._asked[0]
+        ranks = np.zeros(self._adapted.sites, np.int32)
+        ranks[self._asked] = np.arange(len(self._asked))
+        return np.asarray(ranks[owners])

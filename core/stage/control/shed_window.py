@@ -1,0 +1,43 @@
+"""What workers hold for a while after they have taken it in."""
+
+import numpy as np
+
+from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.movement.controller import Move
+from adapt.core.stage.records.arrays import Records
+
+
+class HeldTuples:
+    """The tuples that the workers of a stage hold; without an overload policy they hold none."""
+
+    def __init__(self, stage: Stage) -> None:
+        """As they lie in the arrays of a stage."""
+        self._stage = stage
+        self._room = int(stage.arrays.world["hold"])
+        self.held_s = float(stage.arrays.world["held_for"])
+
+    def count(self) -> int:
+        """How many all workers hold now."""
+        return sum(len(self._of(site)) for site in range(self._stage.settings.sites)) if self._room else 0
+
+    def move(self, move: Move) -> None:
+        """What is held of a partition goes with it; a receiver without room for all forgets the oldest."""
+        if not self._room:
+            return
+        given, own = self._of(move.donor), self._of(move.receiver)
+        goes = given["partition"] == move.partition
+        self._put(move.donor, given[~goes])
+        joined = np.concatenate([own, given[goes]])
+        self._put(move.receiver, joined[np.argsort(joined["since"], kind="stable")][-self._room :])
+
+    def _of(self, site: int) -> Records:
+        """What a worker holds, the oldest first."""
+        record = self._stage.arrays["site"][site]
+        places = (int(record["held_first"]) + np.arange(int(record["held"]))) % self._room
+        ring = self._stage.arrays["held"][site * self._room : (site + 1) * self._room][places]
+        return ring[np.searchsorted(ring["since"] + self.held_s, self._stage.now_s, "right") :]
+
+    def _put(self, site: int, held: Records) -> None:
+        self._stage.arrays["held"][site * self._room : site * self._room + len(held)] = held
+        record = self._stage.arrays["site"][site]
+        record["held_first"], record["held"] = 0, len(held)

@@ -1,0 +1,171 @@
+"""A stage at time 0, as arrays."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.stage.conditions.arrivals import Drawn, Made, Rows, Source, alias_table
+from adapt.core.stage.conditions.disturbances import segments_of
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.engine.kernel import BINS_AN_OCTAVE, OCTAVES
+from adapt.core.stage.records.arrays import (
+    BIN,
+    CONNECTION,
+    CPU,
+    DUE,
+    ENTRY,
+    FLOW,
+    FREE,
+    GROUP,
+    HELD,
+    JOINED,
+    KEPT,
+    LATENCY,
+    LINE,
+    MIRRORED,
+    NEWEST,
+    NONE,
+    PAIR,
+    PART,
+    PARTITION,
+    PAST,
+    POOLED,
+    PRODUCER,
+    QUEUED,
+    REFUSAL,
+    ROW,
+    SERVICE,
+    SITE,
+    SPILLED,
+    WINDOW,
+    WINNER,
+    Arrays,
+    Records,
+)
+
+SERVICE_TIMES = 2**16
+"""How many are drawn; each site uses them in turn, from a place of its own."""
+
+LEAST_SERVICE_S = 1e-9
+
+
+def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, standby: bool = False) -> Arrays:
+    """All arrays at time 0, when every consumer is about to look for input.
+
+    Args:
+        settings: The stage.
+        source: Where tuples come from.
+        journal: How many of the first tuples that are processed to write down.
+        standby: Whether there is place for twins.
+
+    Raises:
+        BadInput: a disturbance or the shares of the groups cannot be.
+    """
+    sites, partitions, groups = settings.sites, settings.partitions, len(settings.partition_of)
+    pool, credits = settings.held_tuples, settings.network.connection_tuples
+    places = pool + 2 * sites * credits if standby else pool
+    copies, paired = (2, 1) if standby else (1, 0)
+    slots = 2 ** int(np.ceil(np.log2(2 * sites)))
+    due = _filled(slots, DUE, at=np.inf)
+    due["at"][:sites] = 0.0
+    segments, firsts = segments_of(sites, settings.disturbances)
+    chance = np.random.default_rng([settings.seed, 1])
+    overload = settings.overload
+    hold = overload.capacity_tuples if overload else 0
+    parts = overload.factor.table(hold) if overload else np.empty(0)
+    arrays = Arrays(
+        site=_filled(
+            sites,
+            SITE,
+            doing=FREE,
+            segment=firsts[:-1],
+            segments_end=firsts[1:],
+            cursor=np.arange(sites) * (SERVICE_TIMES // sites),
+            backlog=NONE,
+        ),
+        cpu=np.zeros(0, CPU),
+        producer=_filled(
+            sites, PRODUCER, random=chance.integers(0, 2**64, sites, np.uint64), host=np.arange(sites, dtype=np.int32)
+        ),
+        connection=_filled(sites**2, CONNECTION, turn=NONE),
+        queued=np.zeros(sites**2 * credits, QUEUED),
+        flow=_filled(sites * partitions, FLOW, head=NONE, tail=NONE),
+        pooled=_filled(sites * places, POOLED, link=np.tile(_chain(places), sites)),
+        partition=_filled(partitions, PARTITION, owner=settings.owners, spill_head=NONE, spill_tail=NONE),
+        group=_groups(settings, source),
+        window=np.zeros(copies * groups if settings.window else 0, WINDOW),
+        past=np.zeros(copies * groups * settings.window, PAST),
+        joined=np.empty(0, JOINED),
+        newest=_filled(2 * groups if settings.join else 0, NEWEST, at=NONE),
+        segment=segments,
+        row=np.empty(0, ROW),
+        spilled=np.empty(0, SPILLED),
+        pair=_filled(paired * partitions, PAIR, twin=NONE),
+        kept=_filled(paired * sites * partitions, KEPT, head=NONE, tail=NONE),
+        line=_filled(paired * sites, LINE, head=NONE, tail=NONE),
+        mirror=_filled(paired * sites * places, MIRRORED, link=_chain(paired * sites * places)),
+        entry=np.zeros(journal, ENTRY),
+        latency=np.zeros(2, LATENCY),
+        bin=np.zeros(2 * OCTAVES * BINS_AN_OCTAVE, BIN),
+        service=_filled(SERVICE_TIMES, SERVICE, seconds=_service_times(settings)),
+        held=np.zeros(sites * hold, HELD),
+        refusal=np.zeros(0, REFUSAL),
+        part=_filled(len(parts), PART, shed=parts),
+        due=due,
+        winner=_filled(slots, WINNER, slot=_winners(due["at"])),
+    )
+    world = arrays.world
+    world["sites"], world["partitions"], world["groups"] = sites, partitions, groups
+    world["pool"], world["places"], world["credits"], world["window"] = pool, places, credits, settings.window
+    world["standby"] = standby
+    world["anywhere"] = settings.router is Router.RIVER
+    world["drawn"] = isinstance(source, Drawn)
+    world["slots"], world["services"], world["entries"] = slots, SERVICE_TIMES, journal
+    world["horizon"], world["spill_free"] = np.inf if isinstance(source, Made) else -np.inf, NONE
+    world["selectivity"] = source.selectivity if isinstance(source, Made) else 0.0
+    world["latency"], world["produce"] = settings.network.latency_s, settings.costs.produce_s
+    if settings.join is not None:
+        world["joins"], world["apart"], world["match"] = 1, settings.join.window, settings.join.match_s
+    if overload is not None:
+        world["hold"], world["held_for"] = hold, overload.window_s
+        world["coins"] = np.random.default_rng([settings.seed, 2]).integers(0, 2**64, dtype=np.uint64)
+    return arrays
+
+
+def _filled(size: int, kind: np.dtype[np.void], **fields: object) -> Records:
+    records = np.zeros(size, kind)
+    for name, value in fields.items():
+        records[name] = value
+    return records
+
+
+def _chain(places: int) -> NDArray[np.int32]:
+    """Each place links to the next, the last to none."""
+    links = np.arange(1, places + 1, dtype=np.int32)
+    links[-1:] = NONE
+    return links
+
+
+def _winners(due: NDArray[np.float64]) -> NDArray[np.int32]:
+    """The tournament: entry i is the better of entries 2 i and 2 i + 1, from the slots in pairs at the end."""
+    winners = np.zeros(len(due), np.int32)
+    level = np.arange(len(due), dtype=np.int32)
+    while len(level) > 1:
+        left, right = level[::2], level[1::2]
+        level = np.where(due[left] <= due[right], left, right)
+        winners[len(level) : 2 * len(level)] = level
+    return winners
+
+
+def _groups(settings: StageSettings, source: Source | Made) -> Records:
+    shares = None if isinstance(source, Rows) else source.shares
+    thresholds, aliases = alias_table(shares, len(settings.partition_of))
+    return _filled(
+        len(settings.partition_of), GROUP, partition=settings.partition_of, threshold=thresholds, alias=aliases
+    )
+
+
+def _service_times(settings: StageSettings) -> NDArray[np.float64]:
+    chance = np.random.default_rng([settings.seed, 0])
+    costs = settings.costs
+    return np.maximum(chance.normal(costs.service_s, costs.service_sd_s, SERVICE_TIMES), LEAST_SERVICE_S)

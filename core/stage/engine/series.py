@@ -1,0 +1,258 @@
+"""What a running stage is seen to do, interval by interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.stage.engine.latency import percentile
+from adapt.core.stage.engine.stage import Stage
+from adapt.core.table import Column, Kind, Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Latencies:
+    """Of the tuples processed in an interval.
+
+    Attributes:
+        first: The first bin with a tuple.
+        counts: Tuples in each bin from there to the last that has any.
+        sum_s: Of all.
+        max_s: The longest.
+    """
+
+    first: int
+    counts: NDArray[np.int64]
+    sum_s: float
+    max_s: float
+
+    @property
+    def mean_s(self) -> float | None:
+        """None where there are none."""
+        count = int(self.counts.sum())
+        return self.sum_s / count if count else None
+
+    def share_below_s(self, share: float) -> float | None:
+        """What `share` of them do not exceed, at most 1/32 too high; None where there are none."""
+        value = percentile(self.counts, share, self.first)
+        return None if value is None else min(value, self.max_s)
+
+
+def together(parts: Sequence[Latencies]) -> Latencies:
+    """The latencies of several intervals as those of one."""
+    filled = [one for one in parts if len(one.counts)]
+    if not filled:
+        return Latencies(0, np.empty(0, np.int64), 0.0, 0.0)
+    first = min(one.first for one in filled)
+    counts = np.zeros(max(one.first + len(one.counts) for one in filled) - first, np.int64)
+    for one in filled:
+        counts[one.first - first : one.first - first + len(one.counts)] += one.counts
+    return Latencies(first, counts, sum(one.sum_s for one in filled), max(one.max_s for one in filled))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interval:
+    """What a stage did from one time to another, and how it stood at the end.
+
+    Attributes:
+        start_s: From.
+        end_s: To.
+        generated: Tuples that producers made or took from the stream.
+        processed: Tuples that consumers have done with.
+        operator: From when a consumer takes a tuple until it is processed.
+        total: From when a tuple is due (drawn, if nothing says when) until it is processed.
+        by_site: Tuples processed, shape (sites,).
+        idle: Share of the time in which each consumer waited for input, or was dead, shape (sites,).
+        pools: Tuples held at the end by each producer, shape (sites,).
+        connections: Tuples in the connections to each site at the end, shape (sites,).
+        partitions: Partitions of each site at the end, shape (sites,).
+        on_disk: Partitions that are on disk at the end.
+        spilled: Tuples that are on disk at the end.
+        lost: Tuples that died with a site.
+        shed: Tuples that sites would not take.
+        living: Sites that are alive at the end.
+        source_queue: Rows that were due and not taken, at the end; None where tuples are not due at a time.
+        lag_s: The longest that a row waited to be taken.
+        behind: Share of the time, over producers, in which a row was waiting to be taken; counted when it is taken.
+        answers: Matches of the tuples processed, where tuples are joined.
+    """
+
+    start_s: float
+    end_s: float
+    generated: int
+    processed: int
+    operator: Latencies
+    total: Latencies
+    by_site: NDArray[np.int64]
+    idle: NDArray[np.float64]
+    pools: NDArray[np.int32]
+    connections: NDArray[np.int64]
+    partitions: NDArray[np.int64]
+    on_disk: int
+    spilled: int
+    lost: int
+    shed: int
+    living: int
+    source_queue: int | None
+    lag_s: float
+    behind: float
+    answers: int = 0
+
+    @property
+    def throughput(self) -> float:
+        """Tuples a second."""
+        return self.processed / (self.end_s - self.start_s)
+
+
+class Series:
+    """Watches a stage; `take` closes an interval."""
+
+    def __init__(self, stage: Stage) -> None:
+        """The first interval begins now."""
+        self._stage = stage
+        self.intervals: list[Interval] = []
+        self._start_s = stage.now_s
+        self._generated = 0
+        self._processed = 0
+        self._by_site = np.zeros(stage.settings.sites, np.int64)
+        self._idle_s = np.zeros(stage.settings.sites)
+        self._behind_s = 0.0
+        self._lost = 0
+        self._shed = 0
+        self._answers = 0
+
+    def take(self) -> Interval:
+        """Close the interval that began when this was last done, and begin the next."""
+        stage, arrays = self._stage, self._stage.arrays
+        sites, producers = arrays["site"], arrays["producer"]
+        n, now = stage.settings.sites, stage.now_s
+        lasted = now - self._start_s
+        operator, total = self._latencies()
+        generated, processed = int(producers["generated"].sum()), int(arrays.world["processed"])
+        idle_s, behind_s = stage.idle_s(), float(producers["behind"].sum())
+        timed = stage.feed is not None and stage.feed.timed
+        taken = Interval(
+            start_s=self._start_s,
+            end_s=now,
+            generated=generated - self._generated,
+            processed=processed - self._processed,
+            operator=operator,
+            total=total,
+            by_site=sites["processed"] - self._by_site,
+            idle=(idle_s - self._idle_s) / lasted,
+            pools=producers["held"].copy(),
+            connections=arrays["connection"]["count"].reshape(n, n).sum(axis=1),
+            partitions=np.bincount(arrays["partition"]["owner"], minlength=n),
+            on_disk=int(arrays.world["on_disk"]),
+            spilled=int(arrays["partition"]["spilled"].sum()),
+            lost=stage.lost - self._lost,
+            shed=stage.shed - self._shed,
+            living=n - len(stage.dead),
+            source_queue=stage.arrived() - generated if timed else None,
+            lag_s=float(producers["lag"].max()),
+            behind=(behind_s - self._behind_s) / lasted / n,
+            answers=(stage.answers or 0) - self._answers,
+        )
+        producers["lag"] = 0
+        self._lost, self._shed, self._answers = stage.lost, stage.shed, stage.answers or 0
+        self._start_s, self._generated, self._processed = now, generated, processed
+        self._by_site, self._idle_s, self._behind_s = sites["processed"].copy(), idle_s, behind_s
+        self.intervals.append(taken)
+        return taken
+
+    def _latencies(self) -> tuple[Latencies, Latencies]:
+        sums, bins = self._stage.arrays["latency"], self._stage.arrays["bin"]
+        operator, total = (
+            _latencies(counts, float(record["sum"]), float(record["max"]))
+            for counts, record in zip(bins["count"].reshape(2, -1), sums, strict=True)
+        )
+        sums[:], bins[:] = 0, 0
+        return operator, total
+
+
+def _latencies(counts: NDArray[np.int64], sum_s: float, max_s: float) -> Latencies:
+    """Without the empty bins at both ends, since a long run has many intervals."""
+    filled = np.flatnonzero(counts)
+    first, last = (int(filled[0]), int(filled[-1])) if len(filled) else (0, -1)
+    return Latencies(first, counts[first : last + 1].copy(), sum_s, max_s)
+
+
+def interval_table(intervals: list[Interval]) -> Table:
+    """One row an interval."""
+    columns = [
+        Column("end", Kind.SECONDS, "s", "end of the interval"),
+        Column("generated", Kind.COUNT, "tuples"),
+        Column("processed", Kind.COUNT, "tuples"),
+        Column("throughput", Kind.NUMBER, "tuples/s"),
+        Column("operator_mean", Kind.SECONDS, "s", "from taken by a consumer to processed"),
+        Column("operator_p99", Kind.SECONDS, "s"),
+        Column("latency_mean", Kind.SECONDS, "s", "from due to processed"),
+        Column("latency_p50", Kind.SECONDS, "s"),
+        Column("latency_p95", Kind.SECONDS, "s"),
+        Column("latency_p99", Kind.SECONDS, "s"),
+        Column("latency_max", Kind.SECONDS, "s"),
+        Column("utilization_max", Kind.SHARE, "", "of the busiest site"),
+        Column("utilization_min", Kind.SHARE, "", "of the idlest site"),
+        Column("in_pools", Kind.COUNT, "tuples", "at the end of the interval"),
+        Column("in_connections", Kind.COUNT, "tuples", "at the end of the interval"),
+        Column("on_disk", Kind.COUNT, "partitions", "at the end of the interval"),
+        Column("spilled", Kind.COUNT, "tuples", "on disk at the end of the interval"),
+        Column("lost", Kind.COUNT, "tuples", "that died with a site"),
+        Column("shed", Kind.COUNT, "tuples", "that sites would not take"),
+        Column("living", Kind.COUNT, "sites", "at the end of the interval"),
+        Column("source_queue", Kind.COUNT, "rows", "due and not taken, at the end of the interval"),
+        Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
+        Column("behind", Kind.SHARE, "", "of the time in which a row waited to be taken"),
+    ]
+    rows = [
+        (
+            one.end_s,
+            one.generated,
+            one.processed,
+            one.throughput,
+            one.operator.mean_s,
+            one.operator.share_below_s(0.99),
+            one.total.mean_s,
+            one.total.share_below_s(0.5),
+            one.total.share_below_s(0.95),
+            one.total.share_below_s(0.99),
+            one.total.max_s if one.processed else None,
+            float(1 - one.idle.min()),
+            float(1 - one.idle.max()),
+            int(one.pools.sum()),
+            int(one.connections.sum()),
+            one.on_disk,
+            one.spilled,
+            one.lost,
+            one.shed,
+            one.living,
+            one.source_queue,
+            one.lag_s,
+            one.behind,
+        )
+        for one in intervals
+    ]
+    return Table.of("Intervals", columns, rows)
+
+
+def site_table(intervals: list[Interval]) -> Table:
+    """One row for each interval and site."""
+    columns = [
+        Column("end", Kind.SECONDS, "s", "end of the interval"),
+        Column("site", Kind.COUNT),
+        Column("processed", Kind.COUNT, "tuples"),
+        Column("utilization", Kind.SHARE, "", "of the time in which the consumer did not wait for input"),
+        Column("in_pool", Kind.COUNT, "tuples", "of its producer, at the end of the interval"),
+        Column("in_connections", Kind.COUNT, "tuples", "to its consumer, at the end of the interval"),
+        Column("partitions", Kind.COUNT, "", "at the end of the interval"),
+    ]
+    rows = [
+        (one.end_s, site, *map(int, counts), float(1 - idle), *map(int, rest))
+        for one in intervals
+        for site, (*counts, idle, pool, connections, partitions) in enumerate(
+            zip(one.by_site, one.idle, one.pools, one.connections, one.partitions, strict=True)
+        )
+        for rest in [(pool, connections, partitions)]
+    ]
+    return Table.of("Sites", columns, rows)

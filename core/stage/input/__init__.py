@@ -1,0 +1,1 @@
+"""Rows of a trace as tuples of the stage."""

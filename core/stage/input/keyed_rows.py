@@ -1,0 +1,145 @@
+"""Rows of a trace as the tuples of a stage: to which partition, by which producer, when, and at what cost."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.errors import BadInput
+from adapt.core.keys.names import HashName
+from adapt.core.stage.conditions.arrivals import Chunk, Rows
+from adapt.core.stage.input.join_sides import Sides
+from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.split_rows import Dealer, SplitKeys
+
+TIME, KEY, STREAM, COST, BYTES = "ts", "key", "stream", "cost_us", "bytes"
+"""Columns of a trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How rows become tuples.
+
+    Attributes:
+        partitions: Of keys.
+        speedup: Trace seconds in a second of the stage; None, rows are taken as fast as they can be.
+        cost_unit_s: CPU for 1 of a row's cost; None, service times are drawn.
+        by_stream: Whether the rows of a stream have one producer, and not each row its own.
+        until_s: Rows that are due later are left out.
+        split: How keys are split over the sites; None, each is whole, in the partition that has it.
+        sides: The two streams that are joined, whose keys are the groups; None, partitions are the groups.
+    """
+
+    partitions: MiniPartitions
+    speedup: float | None = 1.0
+    cost_unit_s: float | None = None
+    by_stream: bool = False
+    until_s: float = np.inf
+    split: SplitKeys | None = None
+    sides: Sides | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        wanted = {TIME: True, KEY: True, STREAM: self.by_stream, COST: self.cost_unit_s is not None}
+        if self.sides is not None:
+            wanted[self.sides.column] = True
+        return [name for name, is_wanted in wanted.items() if is_wanted]
+
+    def rows(self, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Rows:
+        """The tuples of a trace.
+
+        Args:
+            batches: Its rows in time order, from the start at every call.
+        """
+        return Rows(lambda: self._chunks(batches()))
+
+    def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
+        first_us: int | None = None
+        before = 0
+        dealer = None if self.split is None else Dealer(self.split, self.partitions)
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            times = times_of(batch, before)
+            first_us = int(times[0]) if first_us is None else first_us
+            chunk = self._chunk(batch, times, first_us, before, dealer)
+            before += batch.num_rows
+            if chunk.due_s is None or chunk.due_s[-1] <= self.until_s:
+                yield chunk
+            else:
+                yield _first_rows(chunk, int(np.searchsorted(chunk.due_s, self.until_s, "right")))
+                return
+
+    def _chunk(
+        self, batch: pa.RecordBatch, times: NDArray[np.int64], first_us: int, before: int, dealer: Dealer | None
+    ) -> Chunk:
+        sites, since_us, keys = self.partitions.sites, times - first_us, batch.column(KEY)
+        whole = Chunk(
+            groups=self.partitions.of(keys) if self.sides is None else self.sides.groups_of(keys),
+            producers=_by_stream(batch.column(STREAM), sites) if self.by_stream else spread(before, len(batch), sites),
+            due_s=None if self.speedup is None else since_us / (1e6 * self.speedup),
+            cost_s=None if self.cost_unit_s is None else _amounts(batch.column(COST)) * self.cost_unit_s,
+            sides=None if self.sides is None else self.sides.sides_of(batch.column(self.sides.column), keys),
+            times=None if self.sides is None else times,
+        )
+        return whole if dealer is None else dealer.dealt(batch.column(KEY), whole)
+
+
+def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartitions) -> NDArray[np.int64]:
+    """The sizes of all rows of each partition together, shape (partitions,); a missing size is nothing."""
+    sums: NDArray[np.int64] = np.zeros(partitions.sites * partitions.a_site, np.int64)
+    for batch in batches:
+        sizes = batch.column(BYTES).fill_null(0).to_numpy(zero_copy_only=False)
+        np.add.at(sums, partitions.of(batch.column(KEY)), sizes.astype(np.int64, copy=False))
+    return sums
+
+
+def spread(first: int, rows: int, sites: int) -> NDArray[np.int32]:
+    """A producer for each row by the hash of its number, which is splitmix64; shape (rows,)."""
+    producers = np.empty(rows, np.int32)
+    _spread(np.uint64(first), np.uint64(sites), producers)
+    return producers
+
+
+@compiled
+def _spread(first: np.uint64, sites: np.uint64, producers: NDArray[np.int32]) -> None:
+    for row in range(len(producers)):
+        word = (first + np.uint64(row) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        producers[row] = ((word >> np.uint64(32)) * sites) >> np.uint64(32)
+
+
+def _by_stream(streams: pa.Array, sites: int) -> NDArray[np.int32]:
+    """A producer for each row by the hash of its stream."""
+    return MiniPartitions(sites, 1, HashName.MURMUR3).of(streams)
+
+
+def times_of(batch: pa.RecordBatch, before: int) -> NDArray[np.int64]:
+    """When rows come, in microseconds; `before` says how many rows were read before them, for the message."""
+    column = batch.column(TIME)
+    if column.null_count:
+        raise BadInput(f"a row after row {before:,} has no time; rows without one cannot arrive")
+    times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    return times
+
+
+def _amounts(column: pa.Array) -> NDArray[np.float64]:
+    """Numbers; a missing one is nothing."""
+    amounts: NDArray[np.float64] = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return amounts
+
+
+def _first_rows(chunk: Chunk, rows: int) -> Chunk:
+    return Chunk(
+        chunk.groups[:rows],
+        chunk.producers[:rows],
+        None if chunk.due_s is None else chunk.due_s[:rows],
+        None if chunk.cost_s is None else chunk.cost_s[:rows],
+        sides=None if chunk.sides is None else chunk.sides[:rows],
+        times=None if chunk.times is None else chunk.times[:rows],
+    )

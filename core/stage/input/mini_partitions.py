@@ -1,0 +1,81 @@
+"""Keys to the mini-partitions of a stage: so many for each site, which move as a whole."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.errors import UsageError
+from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.stage.conditions.settings import even_owners
+
+MOST = 2**22
+"""No stage has more partitions; such a number is a slip."""
+
+OTHER = {HashName.MURMUR3: HashName.XXHASH64, HashName.XXHASH64: HashName.MURMUR3}
+"""Spreads the keys that a hash brought together."""
+
+
+@dataclass(frozen=True, slots=True)
+class MiniPartitions:
+    """Partitions 0 .. k-1 begin at site 0, the next k at site 1, and so on.
+
+    Without a partitioner the hash of a key decides both. With one, its channel is the site where the key begins, and
+    another hash spreads the keys of a channel over its partitions: the partitioner's own would leave most of them
+    empty, since it is what brought these keys together. Keys that are to be routed by themselves have the first
+    partitions, one each, and the hash of any other key decides among the rest.
+
+    Attributes:
+        sites: n.
+        a_site: k.
+        hash: Of keys; that of the partitioner, if there is one.
+        partitioner: From keys to sites; none if not given.
+        own: Keys with a partition each, which is what they are mapped to: 0 and up; without a partitioner alone.
+    """
+
+    sites: int
+    a_site: int
+    hash: HashName = HashName.MURMUR3
+    partitioner: Partitioner | None = None
+    own: ExplicitMap | None = None
+
+    def __post_init__(self) -> None:
+        if self.a_site < 1:
+            raise UsageError(f"a site cannot have {self.a_site} partitions; give it 1 or more")
+        if self.sites * self.a_site > MOST:
+            raise UsageError(
+                f"{self.sites:,} sites with {self.a_site:,} partitions each are more than the {MOST:,} partitions"
+                " there may be; give fewer"
+            )
+
+    @property
+    def owners(self) -> NDArray[np.int32]:
+        """The site of each partition at the start, shape (partitions,)."""
+        return even_owners(self.sites, self.a_site)
+
+    def of(self, keys: pa.Array) -> NDArray[np.int32]:
+        """The partition of each key of a column, which may be encoded by a dictionary; null is a key."""
+        if isinstance(keys, pa.DictionaryArray):
+            return self._of_encoded(keys)
+        if self.own:
+            rows, first = self.own.rows_of(keys), len(self.own)
+            hashed = HASHES[self.hash].modulo(keys, self.sites * self.a_site - first) + np.int32(first)
+            return np.asarray(np.where(rows >= 0, self.own.channels[rows], hashed), np.int32)
+        if self.partitioner is None:
+            return HASHES[self.hash].modulo(keys, self.sites * self.a_site)
+        within = HASHES[OTHER[self.hash]].modulo(keys, self.a_site)
+        return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.a_site) + within, np.int32)
+
+    def _of_encoded(self, keys: Any) -> NDArray[np.int32]:
+        """Each key of the dictionary is hashed once."""
+        words = keys.dictionary
+        codes = keys.indices
+        if codes.null_count:
+            words = pa.concat_arrays([words, pa.nulls(1, words.type)])
+            codes = codes.fill_null(pa.scalar(len(words) - 1, codes.type))
+        return np.asarray(self.of(words)[codes.to_numpy(zero_copy_only=False)])

@@ -1,0 +1,175 @@
+"""Rows of split keys as the tuples of a stage: each goes to the least loaded of its key's sites, and parts are merged.
+
+A site that holds a part of a key sends it, at the end of every period, to the first of the key's sites as a tuple of
+its own: one tuple a key, site beyond the first, and period. The period that is under way when the stream ends is not
+merged.
+
+Source: Nasir et al., The Power of Both Choices (ICDE 2015); When Two Choices Are Not Enough (ICDE 2016).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+from adapt.core.errors import UsageError
+from adapt.core.keys.hashes import HASHES
+from adapt.core.partitioning.splitting.choices import Choices, choices_of, hashed_choice
+from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.partitioning.splitting.split import CHOICES
+from adapt.core.stage.conditions.arrivals import Chunk
+from adapt.core.stage.input.mini_partitions import OTHER, MiniPartitions
+
+_PART = np.dtype([("key", "<u8"), ("site", "<i4"), ("group", "<i4"), ("home", "<i4")])
+"""A key at a site in a period: the first word of its position, its group there, and the site of the uniform scheme."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitKeys:
+    """How keys are split.
+
+    Attributes:
+        splitting: How many sites a key may use.
+        heavy: The keys that may use more than two, for d-choices and w-choices.
+        merge_s: After so long the parts of a key are merged, again and again.
+        choices: d of d-choices.
+
+    Raises:
+        UsageError: the time is not above 0, or there are fewer than 2 choices.
+    """
+
+    splitting: Splitting
+    heavy: pa.Array
+    merge_s: float
+    choices: int = CHOICES
+
+    def __post_init__(self) -> None:
+        if not 0 < self.merge_s < np.inf:
+            raise UsageError(f"parts of keys cannot be merged every {self.merge_s:g} s; give a time above 0")
+        if self.choices < 2:
+            raise UsageError(f"{self.choices} choices cannot split keys; give 2 or more")
+
+
+class Dealer:
+    """Deals the rows of one pass over a stream, and remembers what every producer has sent where."""
+
+    def __init__(self, split: SplitKeys, partitions: MiniPartitions) -> None:
+        """Nothing was sent.
+
+        Args:
+            split: How keys are split.
+            partitions: The groups: the hash of a key decides which of those of a site it has there.
+        """
+        self._split = split
+        self._partitions = partitions
+        self._sent = np.zeros((partitions.sites, partitions.sites))
+        self._period = 0
+        self._parts: list[NDArray[np.void]] = []
+        self._rows, self._cost_s = 0, 0.0
+
+    def dealt(self, keys: pa.Array, rows: Chunk) -> Chunk:
+        """The rows of a chunk at the sites that they are dealt to, with the tuples that merge what was dealt before.
+
+        Args:
+            keys: Of each row; may be encoded by a dictionary, null is a key.
+            rows: The same rows, with producers and times, wherever their groups are.
+        """
+        assert rows.due_s is not None, "periods are of time"
+        plain = keys.dictionary_decode() if pa.types.is_dictionary(keys.type) else keys
+        encoded = pc.dictionary_encode(plain, "encode")
+        names, codes = encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        places = self._places(names)
+        costs = np.ones(len(codes)) if rows.cost_s is None else np.asarray(rows.cost_s, np.float64)
+        sites = np.empty(len(codes), np.int32)
+        _deal(codes, costs, np.asarray(rows.producers, np.int64), places.channels, places.offsets, self._sent, sites)
+        within = HASHES[OTHER[self._partitions.hash]].modulo(names, self._partitions.a_site)
+        groups = sites * np.int32(self._partitions.a_site) + within[codes]
+        self._rows, self._cost_s = self._rows + len(codes), self._cost_s + float(costs.sum())
+        parts = np.empty(len(codes), _PART)
+        parts["key"] = HASHES[self._partitions.hash].positions(names)[0][codes]
+        parts["site"], parts["group"] = sites, groups
+        parts["home"] = hashed_choice(names, 0, self._partitions.sites, self._partitions.hash)[codes]
+        return self._with_merges(Chunk(groups, rows.producers, rows.due_s, rows.cost_s), parts)
+
+    def _places(self, names: pa.Array) -> Choices:
+        """The sites that each key may use."""
+        split, sites = self._split, self._partitions.sites
+        known = pc.is_in(names, value_set=split.heavy.cast(names.type)) if len(split.heavy) else None
+        heavy = np.zeros(len(names), np.bool_) if known is None else known.to_numpy(zero_copy_only=False)
+        most = {Splitting.ONE_CHOICE: 1, Splitting.PKG: 2, Splitting.D_CHOICES: min(split.choices, sites)}.get(
+            split.splitting, sites
+        )
+        of_each = np.where(heavy, most, min(most, 2))
+        return choices_of(names, of_each, heavy & (most == sites), sites, self._partitions.hash)
+
+    def _with_merges(self, rows: Chunk, parts: NDArray[np.void]) -> Chunk:
+        """The rows of each period, and after them what merges it."""
+        assert rows.due_s is not None
+        periods = np.floor(rows.due_s / self._split.merge_s).astype(np.int64)
+        starts = np.flatnonzero(np.diff(periods, prepend=self._period))
+        pieces: list[Chunk] = []
+        first = 0
+        for start in starts.tolist():
+            self._parts.append(np.unique(parts[first:start]))
+            pieces += [_piece(rows, first, start), self._merges(rows.cost_s is not None)]
+            first, self._period = start, int(periods[start])
+        self._parts.append(np.unique(parts[first:]))
+        return _joined([*pieces, _piece(rows, first, len(parts))]) if pieces else rows
+
+    def _merges(self, costed: bool) -> Chunk:
+        """The tuples that merge the period that is over, due at its end; one costs what rows do on average."""
+        parts = np.unique(np.concatenate([*self._parts, np.empty(0, _PART)]))
+        self._parts = []
+        after_home = (parts["site"] - parts["home"]) % self._partitions.sites
+        parts = parts[np.lexsort((after_home, parts["key"]))]
+        firsts = np.flatnonzero(np.diff(parts["key"], prepend=~parts["key"][:1]))
+        sent = np.ones(len(parts), np.bool_)
+        sent[firsts] = False
+        to = np.repeat(parts["group"][firsts], np.diff(firsts, append=len(parts)))
+        due_s = np.full(int(sent.sum()), (self._period + 1) * self._split.merge_s)
+        cost_s = np.full(len(due_s), self._cost_s / self._rows) if costed else None
+        return Chunk(to[sent], parts["site"][sent].astype(np.int32), due_s, cost_s)
+
+
+def _piece(rows: Chunk, first: int, end: int) -> Chunk:
+    return Chunk(
+        rows.groups[first:end],
+        rows.producers[first:end],
+        None if rows.due_s is None else rows.due_s[first:end],
+        None if rows.cost_s is None else rows.cost_s[first:end],
+    )
+
+
+def _joined(pieces: list[Chunk]) -> Chunk:
+    return Chunk(
+        np.concatenate([one.groups for one in pieces]),
+        np.concatenate([one.producers for one in pieces]),
+        np.concatenate([one.due_s for one in pieces if one.due_s is not None]),
+        np.concatenate([one.cost_s for one in pieces if one.cost_s is not None])
+        if pieces[0].cost_s is not None
+        else None,
+    )
+
+
+@compiled
+def _deal(
+    keys: NDArray[np.int64],
+    costs: NDArray[np.float64],
+    producers: NDArray[np.int64],
+    channels: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    sent: NDArray[np.float64],
+    sites: NDArray[np.int32],
+) -> None:
+    """Fill `sites`: for each row that of its key's to which its producer has sent least; of equals the first."""
+    for row in range(len(keys)):
+        known = sent[producers[row]]
+        best = offsets[keys[row]]
+        for place in range(best + 1, offsets[keys[row] + 1]):
+            if known[channels[place]] < known[channels[best]]:
+                best = place
+        known[channels[best]] += costs[row]
+        sites[row] = channels[best]

@@ -1,0 +1,1 @@
+"""State on the move: partitions between workers, to disk, to standbys."""

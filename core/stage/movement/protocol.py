@@ -1,0 +1,378 @@
+"""How partitions move between sites while their tuples go on arriving, step by step.
+
+Source: Flux, section 5.2.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from adapt.core.errors import BadInput
+from adapt.core.stage.engine.event_queue import Action
+from adapt.core.stage.engine.stage import Job, Stage
+from adapt.core.stage.movement.controller import Move
+from adapt.core.stage.movement.partition_state import PartitionState, States
+from adapt.core.stage.movement.spilling import Spilling
+from adapt.core.stage.movement.state_network import StateNetwork
+from adapt.core.stage.records.arrays import NONE
+
+STEPS = ("decided", "paused", "quiesced", "extracted", "received", "installed", "restarted")
+"""What happens to a move, in this order."""
+
+
+@dataclass(slots=True)
+class Moved:
+    """A move, and what became of it.
+
+    Attributes:
+        move: What moves, from where and to where.
+        state_bytes: The state that moves; of a join what it holds when that is taken out, or, until then, when the move
+            was decided.
+        times_s: When each of the `STEPS` was done, in seconds; those that are yet to come are missing.
+    """
+
+    move: Move
+    state_bytes: int
+    times_s: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class _Course:
+    """A move that is not done.
+
+    Attributes:
+        moved: What is known of it.
+        done: Told when it is done or over.
+        copies: Whether the donor goes on owning the partition, and the receiver gets a twin of it.
+        donor_lost: Whether its donor has died since it was decided.
+        receiver_lost: Whether its receiver has.
+        buried: Whether the controller knows that the donor is dead, and lets the receiver go on without it.
+        over: Whether it was given up.
+    """
+
+    moved: Moved
+    done: Action
+    copies: bool
+    donor_lost: bool
+    receiver_lost: bool
+    buried: bool = False
+    over: bool = False
+
+    @property
+    def state_survives(self) -> bool:
+        """Whether the donor has the state, or what it keeps of it until the restart, or else the receiver has it."""
+        received = "received" in self.moved.times_s
+        return not self.donor_lost or (received and not self.receiver_lost)
+
+
+class Movement:
+    """Carries out moves over a stage.
+
+    1. The controller tells donor and receiver. 2. The donor asks all producers to pause the partition; each keeps its
+    tuples from then on and acknowledges behind what it has sent. 3. The donor goes on. When it has read all
+    acknowledgements, no tuple of the partition is in flight. 4. It takes the state out, and its state mover sends it,
+    one partition after another. 5. The receiver puts it in and tells producers and controller. 6. The producers send
+    to it. Every message takes as long as a packet.
+
+    The donor keeps what it has sent until the restart. If the receiver dies before, the donor puts the state in again
+    and goes on; if the donor dies after the receiver has all, the receiver goes on. A copy takes the same steps, but
+    the donor keeps the state and the partition, which goes on at both.
+    """
+
+    def __init__(self, stage: Stage, spilling: Spilling | None = None, network: StateNetwork | None = None) -> None:
+        """A stage on which nothing moves yet.
+
+        Args:
+            stage: Where to move.
+            spilling: What keeps its memory, if that is limited.
+            network: What states go over, if others use it too.
+        """
+        self._stage = stage
+        self._spilling = spilling
+        limits = stage.settings.network
+        self.network = network or StateNetwork(
+            stage.agenda, lambda: stage.now_s, limits.flow_bits_per_s, limits.state_bits_per_s
+        )
+        self.states = States(stage.arrays)
+        self._sizes = stage.settings.state_sizes()
+        self._message_s = limits.latency_s
+        self.log: list[Moved] = []
+        self.copied: list[Moved] = []
+        """Copies for twins, which are in no log of moves."""
+        self.on_the_wire: dict[int, PartitionState] = {}
+        self._courses: dict[int, _Course] = {}
+        self._moving: set[int] = set()
+        self._donating: set[int] = set()
+        self.on_change: Action = _nothing
+        """Told when a donor may give again, or a move is over."""
+        self.on_moved: Callable[[Move], None] = _not_told
+        """Told of a move when producers send to the receiver."""
+
+    @property
+    def moving(self) -> int:
+        """Moves that are not done."""
+        return len(self._moving)
+
+    def start(self, moves: Sequence[Move], done: Action, copies: bool = False) -> None:
+        """Carry out moves at the same time; those of one donor one behind the other.
+
+        Args:
+            moves: What to move.
+            done: What follows when the controller knows that all are done, or given up since a site is dead.
+            copies: Whether the receivers get twins, and the donors go on as owners.
+
+        Raises:
+            BadInput: a partition moves already or twice, does not belong to its donor, or has nowhere to go.
+        """
+        self._check(moves)
+        waiting = len(moves)
+
+        def one_done() -> None:
+            nonlocal waiting
+            waiting -= 1
+            if waiting == 0:
+                done()
+
+        by_donor: dict[int, list[_Course]] = {}
+        dead = self._stage.dead
+        for move in moves:
+            moved = Moved(move, self._state_bytes(move.partition))
+            course = _Course(moved, one_done, copies, move.donor in dead, move.receiver in dead)
+            self._courses[move.partition] = course
+            self._note(course, "decided")
+            (self.copied if copies else self.log).append(moved)
+            by_donor.setdefault(move.donor, []).append(course)
+        for donor, batch in by_donor.items():
+            self._donating.add(donor)
+            self._tell(donor, partial(self._ask_to_pause, donor, batch))
+
+    def moves(self, partition: int) -> bool:
+        """Whether a partition is on its way, or going back."""
+        return partition in self._moving
+
+    def may_start(self, move: Move, copies: bool = False) -> bool:
+        """Whether a move need not wait: its partition does not move, and its donor asks for no pause.
+
+        With standby, a partition does not move to its twin, and one without is copied before it moves.
+        """
+        if move.partition in self._moving or move.donor in self._donating:
+            return False
+        if copies or not self._stage.standby:
+            return True
+        return int(self._stage.arrays["pair"]["twin"][move.partition]) not in (NONE, move.receiver)
+
+    def receiver_of(self, partition: int) -> int | None:
+        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+        course = self._courses.get(partition)
+        return course.moved.move.receiver if course is not None and course.buried else None
+
+    def state_survives(self, partition: int) -> bool:
+        """Whether the state of an owner is anywhere."""
+        course = self._courses.get(partition)
+        if course is not None:
+            return course.state_survives
+        return int(self._stage.arrays["partition"]["owner"][partition]) not in self._stage.dead
+
+    def crashed(self, site: int) -> None:
+        """A site has died; nobody knows it yet."""
+        self.network.stop(site)
+        self._donating.discard(site)
+        for course in self._courses.values():
+            course.donor_lost |= course.moved.move.donor == site
+            course.receiver_lost |= course.moved.move.receiver == site
+
+    def bury(self, site: int) -> list[int]:
+        """The controller knows that a site is dead: moves to and from it are given up, or go on without it.
+
+        Returns:
+            Partitions that were on their way from a site that is long known to be dead, and are lost with the receiver.
+        """
+        orphans = []
+        self._donating.discard(site)
+        for partition, course in list(self._courses.items()):
+            move = course.moved.move
+            if site not in (move.donor, move.receiver):
+                continue
+            if course.donor_lost and course.state_survives:
+                course.buried = True
+            elif course.donor_lost:
+                if course.buried:
+                    orphans.append(partition)
+                self._end(course)
+            else:
+                self._return(course)
+        return orphans
+
+    def groups_with_state(self, partition: int) -> list[int]:
+        """Groups of a partition of whose state later answers need some; all, where no answers are computed."""
+        if self._stage.settings.window == 0:
+            seen = self._stage.arrays["partition"]["processed"][partition] > 0
+            return self.states.groups_of(partition).tolist() if seen else []
+        state = self.on_the_wire.get(partition) or self.states.copy(partition)
+        found: list[int] = self.states.groups_of(partition)[state.needed].tolist()
+        return found
+
+    def forget(self, partition: int) -> None:
+        """A partition begins anew elsewhere, whatever became of its state."""
+        self._moving.discard(partition)
+        self.on_the_wire.pop(partition, None)
+
+    def _check(self, moves: Sequence[Move]) -> None:
+        owners = self._stage.arrays["partition"]["owner"]
+        if not moves:
+            raise BadInput("no move is asked for")
+        seen: set[int] = set()
+        for move in moves:
+            if move.partition in self._moving | seen:
+                raise BadInput(f"partition {move.partition} moves already; wait until it has arrived")
+            if owners[move.partition] != move.donor or not 0 <= move.receiver < self._stage.settings.sites:
+                raise BadInput(
+                    f"partition {move.partition} is to move from site {move.donor} to {move.receiver}, but it belongs "
+                    f"to site {owners[move.partition]} of {self._stage.settings.sites}"
+                )
+            if move.donor == move.receiver or move.donor in self._donating:
+                raise BadInput(f"site {move.donor} cannot give partition {move.partition} to itself, or while it gives")
+            seen.add(move.partition)
+        self._moving |= seen
+
+    def _tell(self, site: int, action: Action) -> None:
+        self._stage.after(self._message_s, lambda: self._stage.when_read(site, action))
+
+    def _ask_to_pause(self, donor: int, batch: list[_Course]) -> None:
+        if batch[0].donor_lost:
+            return
+        self._stage.announce_pause(donor)
+        self._stage.after(self._message_s, lambda: self._pause(donor, batch))
+
+    def _pause(self, donor: int, batch: list[_Course]) -> None:
+        if batch[0].donor_lost:
+            return
+        going_on = [course for course in batch if not course.over]
+        for course in going_on:
+            self._note(course, "paused")
+        partitions = [course.moved.move.partition for course in going_on]
+        self._stage.pause(donor, partitions, lambda: self._quiesced(donor, going_on))
+
+    def _quiesced(self, donor: int, batch: list[_Course]) -> None:
+        self._donating.discard(donor)
+        for course in batch:
+            if course.over:
+                continue
+            self._note(course, "quiesced")
+            course.moved.state_bytes = self._state_bytes(course.moved.move.partition)
+            if self._spilling is None:
+                self._stage.do(donor, self._marshal(course.moved, partial(self._extract, course)))
+            else:
+                self._spilling.give(donor, course.moved.move.partition, partial(self._give, course))
+        self.on_change()
+
+    def _give(self, course: _Course, through: Action) -> None:
+        """Take out a partition whose site keeps to a limit of memory."""
+        spilling, move = self._spilling, course.moved.move
+        assert spilling is not None
+
+        def extract() -> None:
+            if not course.over:
+                self._extract(course)
+                spilling.left(move.donor, move.partition)
+            through()
+
+        self._stage.do(move.donor, self._marshal(course.moved, extract))
+
+    def _marshal(self, moved: Moved, done: Action) -> Job:
+        """Taking a state out or putting it in."""
+        costs = self._stage.settings.costs
+        return Job(0.0, costs.marshal_s * (moved.state_bytes // costs.tuple_bytes), done)
+
+    def _state_bytes(self, partition: int) -> int:
+        """The state of a partition now."""
+        joined = self._stage.joined
+        tuples = int(self._sizes[partition]) if joined is None else joined.held(self.states.groups_of(partition))
+        return tuples * self._stage.settings.costs.tuple_bytes
+
+    def _extract(self, course: _Course) -> None:
+        if course.over:
+            return
+        moved = course.moved
+        partition = moved.move.partition
+        in_flight = int(self._stage.arrays["partition"]["in_flight"][partition])
+        assert in_flight == 0, f"partition {partition} is taken out with {in_flight} tuples on their way to it"
+        self._note(course, "extracted")
+        self.on_the_wire[partition] = (self.states.copy if course.copies else self.states.take)(partition)
+        self.network.send(moved.move.donor, moved.state_bytes * 8.0, lambda: self._receive(course))
+
+    def _receive(self, course: _Course) -> None:
+        if course.over or course.receiver_lost:
+            return
+        self._note(course, "received")
+        receiver = course.moved.move.receiver
+        job = self._marshal(course.moved, lambda: self._install(course))
+        self._stage.when_read(receiver, lambda: self._stage.do(receiver, job))
+
+    def _install(self, course: _Course) -> None:
+        if course.over:
+            return
+        self._note(course, "installed")
+        partition = course.moved.move.partition
+        self.states.put(partition, self.on_the_wire[partition], twin=course.copies)
+        if self._spilling is not None:
+            self._spilling.arrived(course.moved.move.receiver, partition)
+        self._stage.after(self._message_s, lambda: self._restart(course))
+
+    def _restart(self, course: _Course) -> None:
+        if course.over or course.receiver_lost:
+            return
+        self._note(course, "restarted")
+        move = course.moved.move
+        self.forget(move.partition)
+        if not course.copies:
+            self._stage.restart(move.partition, move.receiver)
+            self.on_moved(move)
+        elif course.buried:
+            self.states.put(move.partition, self.states.take(move.partition, twin=True))
+            self._stage.restart(move.partition, move.receiver)
+        else:
+            self._stage.arrays["pair"]["twin"][move.partition] = move.receiver
+            self._stage.restart(move.partition, move.donor)
+        self._end(course)
+
+    def _return(self, course: _Course) -> None:
+        """The receiver is dead; the donor goes on with what it has kept."""
+        donor, partition = course.moved.move.donor, course.moved.move.partition
+        extracted = "extracted" in course.moved.times_s
+        course.over = True
+        del self._courses[partition]
+
+        def go_on() -> None:
+            if partition in self.on_the_wire and not course.copies:
+                self.states.put(partition, self.on_the_wire[partition])
+                if self._spilling is not None:
+                    self._spilling.arrived(donor, partition)
+            self.forget(partition)
+            if self._stage.arrays["partition"]["stalled"][partition]:
+                self._stage.restart(partition, donor)
+            self.on_change()
+
+        if extracted and not course.copies:
+            self._stage.when_read(donor, lambda: self._stage.do(donor, self._marshal(course.moved, go_on)))
+        else:
+            go_on()
+        course.done()
+
+    def _end(self, course: _Course) -> None:
+        course.over = True
+        del self._courses[course.moved.move.partition]
+        self._moving.discard(course.moved.move.partition)
+        course.done()
+        self.on_change()
+
+    def _note(self, course: _Course, step: str) -> None:
+        course.moved.times_s[step] = self._stage.now_s
+
+
+def _nothing() -> None:
+    pass
+
+
+def _not_told(move: Move) -> None:
+    pass

@@ -1,0 +1,94 @@
+"""The network over which state is handed over: flows that share a bandwidth evenly, each with a limit of its own."""
+
+from collections import deque
+from collections.abc import Callable
+
+from adapt.core.stage.engine.event_queue import Action, Agenda
+
+_NEARLY = 1e-6
+"""Bits that are not worth another event: rounding."""
+
+
+class StateNetwork:
+    """Transfers in progress. Every site sends one at a time, in the order in which they were asked for.
+
+    A flow gets min(flow limit, total / flows). Source: Flux, section 5.4.
+    """
+
+    def __init__(self, agenda: Agenda, now: Callable[[], float], flow_limit: float, total_limit: float) -> None:
+        """A network with nothing on it; limits in bits/s."""
+        self._agenda = agenda
+        self._now = now
+        self._flow_limit = flow_limit
+        self._total_limit = total_limit
+        self._waiting: dict[int, deque[tuple[float, Action]]] = {}
+        self._left: dict[int, float] = {}
+        self._settled_s = 0.0
+        self._version = 0
+        self.bits_sent = 0.0
+
+    @property
+    def rate(self) -> float:
+        """What each flow gets now, in bits/s; 0 where there is none."""
+        return min(self._flow_limit, self._total_limit / len(self._left)) if self._left else 0.0
+
+    @property
+    def flows(self) -> int:
+        """Sites that are sending."""
+        return len(self._left)
+
+    def send(self, donor: int, bits: float, arrived: Action) -> None:
+        """Ask a site to send, behind what it was asked for before."""
+        self._settle()
+        queue = self._waiting.setdefault(donor, deque())
+        queue.append((bits, arrived))
+        if len(queue) == 1:
+            self._left[donor] = bits
+        self._look_ahead()
+
+    def stop(self, donor: int) -> None:
+        """A site sends no more of what it was asked for."""
+        self._settle()
+        self._waiting.pop(donor, None)
+        self._left.pop(donor, None)
+        self._look_ahead()
+
+    def _settle(self) -> None:
+        """Take off what was sent since this was last done."""
+        sent = self.rate * (self._now() - self._settled_s)
+        for donor, left in self._left.items():
+            self._left[donor] = left - sent
+        self.bits_sent += sent * len(self._left)
+        self._settled_s = self._now()
+
+    def _look_ahead(self) -> None:
+        """Enter when the next transfer is done, as things stand."""
+        self._version += 1
+        version = self._version
+        if self._left:
+            soonest = max(0.0, min(self._left.values())) / self.rate
+            self._agenda.at(self._now() + soonest, lambda: self._finish(version))
+
+    def _finish(self, version: int) -> None:
+        if version != self._version:
+            return
+        least = min(self._left.values())
+        self._settle()
+        now, rate = self._now(), self.rate
+        # late in a long run, what rounding leaves may take less time than the clock can tell
+        done = [
+            donor
+            for donor, left in self._left.items()
+            if left <= _NEARLY or left <= least * 1e-9 or now + left / rate == now
+        ]
+        actions = []
+        for donor in sorted(done):
+            queue = self._waiting[donor]
+            actions.append(queue.popleft()[1])
+            if queue:
+                self._left[donor] = queue[0][0]
+            else:
+                del self._left[donor]
+        self._look_ahead()
+        for action in actions:
+            action()

@@ -1,0 +1,1 @@
+"""Amounts, durations, and spans in rows or time, as users write them."""

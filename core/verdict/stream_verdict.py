@@ -1,0 +1,145 @@
+"""Judging a stream: its class, what to move or split, how sure that is, and how it varies."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
+from adapt.core.counting.tables import NULL_KEY
+from adapt.core.counting.top_share import top_share
+from adapt.core.keys.key_text import key_to_text
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.resources import Floats, ResourceFunction, Resources
+from adapt.core.stream import Weight
+from adapt.core.verdict.classify import Skewed, classify
+from adapt.core.verdict.moving import moved_within
+from adapt.core.verdict.skew_over_time import CountedPane, JudgedPane, OverTime
+from adapt.core.verdict.verdict import Confidence, Verdict
+from adapt.core.verdict.verdict_class import Cure
+
+MOST_NAMED = 20
+"""Keys to split that are named, the heaviest first."""
+
+
+def judge(
+    counted: Counted,
+    today: Partitioner,
+    engine: str,
+    *,
+    resources: Resources | None = None,
+    capacities: Floats | None = None,
+    panes: Sequence[CountedPane] = (),
+) -> Verdict | None:
+    """Judge a stream at the channels of the placement that it has today; None where there is no load.
+
+    Args:
+        counted: The counted keys.
+        today: What places them now.
+        engine: Its name, for the sentence.
+        resources: The network load is what is to be even, its tolerance the limit T; the state load is what moves.
+            "LLL" and 1.2 if not given.
+        capacities: Of each channel, where they differ, shape (channels,).
+        panes: The same stream cut by time, each to be judged by itself.
+    """
+    weighed = resources or Resources()
+    each = np.ones(today.channels) if capacities is None else capacities
+    population = Population.of(counted)
+    loads, placed = population.loads(weighed.network), today.channels_of(population.keys)
+    limit = weighed.tolerance[2]
+    found = classify(population, loads, placed, each, limit)
+    if found is None:
+        return None
+    top = _top(population, loads)
+    keys, state, after = (
+        _moves(population, loads, placed, each, weighed) if found.cure is Cure.PLACEMENT else (None, None, None)
+    )
+    return Verdict(
+        found.cure,
+        today.channels,
+        engine,
+        limit,
+        found.imbalance,
+        found.imbalance_floor,
+        *top,
+        found.busy_keys,
+        keys_to_move=keys,
+        state_to_move=state,
+        imbalance_after=after,
+        keys_to_split=tuple(_named(population, row) for row in found.split[:MOST_NAMED]),
+        number_to_split=len(found.split),
+        split_share=found.split_share,
+        proved=found.proved,
+        confidence=_confidence(population.frequencies, weighed, today.channels),
+        over_time=_over_time(panes, today, weighed, each),
+    )
+
+
+def _moves(
+    population: Population, loads: Floats, placed: Channels, capacities: Floats, resources: Resources
+) -> tuple[int | None, float | None, float | None]:
+    """How many keys move, their share of the state, and the imbalance after; all None where the limit is not met."""
+    moved = moved_within(placed, loads, population.listed, capacities, resources.tolerance[2])
+    if moved is None:
+        return None, None, None
+    state, is_moved = population.loads(resources.state), moved != placed
+    total = float(state.sum())
+    share = float(state[is_moved].sum()) / total if total else 0.0
+    filled = np.bincount(moved, loads, len(capacities)) / capacities
+    after = float(filled.max()) * float(capacities.sum()) / float(loads.sum())
+    return int(np.count_nonzero(is_moved)), share, after
+
+
+def _over_time(
+    panes: Sequence[CountedPane], today: Partitioner, resources: Resources, capacities: Floats
+) -> OverTime | None:
+    """Each pane judged by itself; None where none has a load, or what was measured is not known of panes."""
+    if resources.sources:
+        return None
+    judged = []
+    for pane in panes:
+        population = Population.of(pane.frequencies)
+        loads, placed = population.loads(resources.network), today.channels_of(population.keys)
+        found = classify(population, loads, placed, capacities, resources.tolerance[2])
+        if found is not None:
+            judged.append(_judged(pane, population, loads, found))
+    return OverTime(tuple(judged)) if len(judged) > 1 else None
+
+
+def _judged(pane: CountedPane, population: Population, loads: Floats, found: Skewed) -> JudgedPane:
+    top = _top(population, loads)
+    rows = pane.frequencies.rows
+    return JudgedPane(pane.start_us, rows, *top, found.imbalance, found.imbalance_floor, found.cure)
+
+
+def _top(population: Population, loads: Floats) -> tuple[str, float]:
+    """The heaviest listed key and its share of the load."""
+    if not population.listed:
+        return "", 0.0
+    row = int(np.argmax(loads[: population.listed]))
+    return _named(population, row), float(loads[row]) / float(loads.sum())
+
+
+def _named(population: Population, row: int) -> str:
+    key = population.frequencies.keys[row].as_py()
+    return NULL_KEY if key is None else key_to_text(key)
+
+
+def _confidence(frequencies: Frequencies, resources: Resources, channels: int) -> Confidence | None:
+    """How well f_max is known: as a share of messages drawn, or of weights counted within bounds."""
+    counted = top_share(frequencies)
+    if resources.network is not ResourceFunction.LINEAR or counted is None or not len(frequencies.keys):
+        return None
+    are_draws = frequencies.weight is Weight.COUNT and frequencies.rows == round(frequencies.total)
+    if are_draws:
+        low, high = (round(share * frequencies.rows) for share in counted)
+        ends = top_share_interval(low, high, frequencies.rows)
+    elif counted[1] > counted[0]:
+        ends = counted
+    else:
+        return None
+    least, most = max(1.0, channels * ends[0]), max(1.0, channels * ends[1])
+    limit = resources.tolerance[2]
+    level, method = (LEVEL, METHOD) if are_draws else (None, "the bounds of the counter; rows that weigh are no draws")
+    return Confidence(*ends, least, most, level, method, (least <= limit) == (most <= limit))

@@ -1,0 +1,223 @@
+"""`adapt ingest`: what it says of good and of bad input, and that it leaves a whole trace or nothing."""
+
+import bz2
+import errno
+import gzip
+import inspect
+import json
+import lzma
+import os
+import shlex
+import subprocess
+import zipfile
+
+import pytest
+
+from adapt.cli.commands.ingest import OF_BOTH, OF_GENERATING, OF_READING, ingest
+from adapt.traces.store import disk
+from adapt.traces.store.trace import open_trace
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+ROWS = "when,user,spent\n" + "".join(f"2026-05-01T00:{n // 60:02}:{n % 60:02}Z,u{n % 7},{n}\n" for n in range(600))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A current folder that holds rows.csv."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text(ROWS)
+    return tmp_path
+
+
+def test_the_result_is_a_table_or_one_document_and_the_guesses_are_said(adapt, here):
+    said = adapt.done("ingest", "rows.csv", "--key", "user", "--cost", "spent", "-o", "rows.trace")
+    assert said.out.startswith("Trace\n")
+    assert "guessed: " in said.err
+    assert "time from when" in said.err
+    assert "wrote rows.trace" in said.err
+    again = adapt.done("ingest", "rows.csv", "--key", "user", "--cost", "spent", "-o", "again.trace", "--json", "-q")
+    told = json.loads(again.out)
+    assert again.err == ""
+    assert (told["schema"], told["rows"], told["rejects"]["rows"]) == ("adapt.trace/1", 600, 0)
+    first, second = (open_trace(here / name).manifest for name in ("rows.trace", "again.trace"))
+    assert first.content_hash == second.content_hash == told["content_hash"]
+    assert first.made.command == "adapt ingest rows.csv --key user --cost spent -o rows.trace"
+
+
+def test_bad_rows_are_counted_shown_and_warned_of(adapt, here):
+    (here / "some.csv").write_text(ROWS + "yesterday,u1,3\n" * 20)
+    said = adapt.done("ingest", "some.csv", "--key", "user", "--time", "when", "-o", "some.trace")
+    assert "Refused rows" in said.out
+    assert "warning: 3.2% of all rows were refused" in said.err
+    assert "some.csv line 602" in " ".join(said.err.split())
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "told"),
+    [
+        (2, "--key usr", "did you mean 'user'?"),
+        (2, "--key 'substr(user,'", "--key 'substr(user,': Syntax error"),
+        (2, "--key user --cost 'nosuchfunction(spent)'", "nosuchfunction"),
+        (2, "--key user --time-zone Mars/Base", "Mars/Base"),
+        (2, "--keep spnt --key user", "did you mean 'spent'?"),
+        (2, "--time when", "--key is needed"),
+        (2, "--key user --conf spark.driver.memory=1g", "spark.driver.memory"),
+        (3, "--key user --time user", "u"),
+        (4, "--key user --force", "is a folder that adapt did not make"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence_and_leaves_nothing(adapt, here, code, line, told):
+    if code == 4:
+        (here / "x.trace").mkdir()
+        (here / "x.trace" / "mine.txt").write_text("precious")
+    before = sorted(here.rglob("*"))
+    sentence = adapt.refused(code, "ingest", "rows.csv", *shlex.split(line), "-o", "x.trace")
+    assert told in sentence
+    assert "Exception" not in sentence
+    assert sorted(here.rglob("*")) == before
+
+
+def test_times_that_none_can_read_are_counted_with_the_first_of_them(adapt, here):
+    (here / "odd.csv").write_text("when,user\n" + "".join(f"sometime {n},u\n" for n in range(30)))
+    sentence = adapt.refused(3, "ingest", "odd.csv", "--key", "user", "--time", "when", "-o", "x.trace")
+    assert "sometime 0" in sentence
+    sentence = adapt.refused(
+        3, "ingest", "odd.csv", "--key", "user", "--time", "when", "--time-format", "epoch_s", "-o", "x.trace"
+    )
+    assert "30" in sentence
+    assert "odd.csv line 2" in sentence
+
+
+def test_more_bad_rows_than_allowed_refuse_the_whole(adapt, here):
+    (here / "some.csv").write_text(ROWS + "yesterday,u1,3\n")
+    line = ("ingest", "some.csv", "--key", "user", "--time", "when", "-o", "x.trace")
+    assert "more than --max-rejects allows" in adapt.refused(3, *line, "--max-rejects", "0")
+    assert not (here / "x.trace").exists()
+
+
+@pytest.mark.parametrize("text", ["", "when,user,spent\n"])
+def test_empty_input_is_refused(adapt, here, text):
+    (here / "empty.csv").write_text(text)
+    sentence = adapt.refused(3, "ingest", "empty.csv", "--key", "user", "--time", "when", "-o", "x.trace")
+    assert "empty.csv" in sentence
+    assert sorted(path.name for path in here.iterdir()) == ["empty.csv", "rows.csv"]
+
+
+def test_missing_input_is_refused(adapt, here):
+    assert "none.csv" in adapt.refused(3, "ingest", "none.csv", "--key", "user", "-o", "x.trace")
+    assert "*.none" in adapt.refused(3, "ingest", "*.none", "--key", "user", "-o", "x.trace")
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zip"])
+def test_a_truncated_archive_is_named_and_leaves_nothing(adapt, here, kind):
+    path = here / f"rows.csv.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("rows.csv", ROWS)
+    else:
+        path.write_bytes({"gz": gzip, "bz2": bz2, "xz": lzma}[kind].compress(ROWS.encode()))
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert path.name in adapt.refused(3, "ingest", path.name, "--key", "user", "-o", "x.trace")
+    assert sorted(each.name for each in here.iterdir()) == ["rows.csv", path.name]
+
+
+def test_an_output_that_exists_is_replaced_only_by_force(adapt, here):
+    line = ("ingest", "rows.csv", "--key", "user", "-o", "x.trace")
+    adapt.done(*line)
+    manifest = (here / "x.trace" / "_manifest.json").read_bytes()
+    assert "x.trace exists; add --force" in adapt.refused(4, *line)
+    assert (here / "x.trace" / "_manifest.json").read_bytes() == manifest
+    (here / "rows.csv").write_text(ROWS + "2026-05-02T00:00:00Z,late,1\n")
+    adapt.done(*line, "--force")
+    assert open_trace(here / "x.trace").rows == 601
+    assert sorted(path.name for path in here.iterdir()) == ["rows.csv", "x.trace"]
+
+
+@pytest.mark.parametrize("out", ["none/x.trace", "rows.csv/x.trace", "rows.csv"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(adapt, here, out):
+    assert out in adapt.refused(4, "ingest", "rows.csv", "--key", "user", "-o", out, "--force")
+    assert (here / "rows.csv").read_text() == ROWS
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(adapt, here, monkeypatch):
+    def full(path, *_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    for call in ("write_bytes", "sync", "rename"):
+        with monkeypatch.context() as broken:
+            broken.setattr(disk, call, full)
+            sentence = adapt.refused(4, "ingest", "rows.csv", "--key", "user", "-o", "x.trace")
+        assert "the disk is full" in sentence
+        assert sorted(path.name for path in here.iterdir()) == ["rows.csv"], call
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A file system of 64 KiB, where one may be made."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True)
+    if made.returncode:
+        pytest.skip("a small file system can be mounted by root only")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_truly_full_disk_is_one_sentence_too(adapt, tiny_disk, tmp_path):
+    rows = "".join(f"{1_700_000_000 + n},k{n * 7919 % 100_003}\n" for n in range(100_000))
+    (tmp_path / "many.csv").write_text("t,k\n" + rows)
+    out = tiny_disk / "x.trace"
+    assert "disk" in adapt.refused(4, "ingest", tmp_path / "many.csv", "--key", "k", "--time", "t", "-o", out)
+    assert list(tiny_disk.iterdir()) == []
+
+
+def test_a_synthetic_trace_is_the_same_for_the_same_seed(adapt, here):
+    line = ("ingest", "--generate", "zipf", "--rows", 5_000, "--domain", 100, "--seed")
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        assert json.loads(adapt.done(*line, seed, "-o", f"{name}.trace", "--json").out)["rows"] == 5_000
+    a, b, c = (open_trace(here / f"{name}.trace").manifest.content_hash for name in "abc")
+    assert a == b != c
+
+
+@pytest.mark.parametrize(("option", "value"), [("--rows", 0), ("--domain", 0), ("--exponent", -1), ("--rate", 0)])
+def test_a_synthetic_trace_needs_sensible_numbers(adapt, here, option, value):
+    assert option.strip("-")[:4] in adapt.refused(2, "ingest", "--generate", "zipf", option, value, "-o", "x.trace")
+    assert not (here / "x.trace").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--generate zipf --key x", "leave '--key' out"),
+        ("--generate zipf --bytes b", "--bytes 'b' is no distribution"),
+        ("--generate zipf --hot 0.1", "--generate zipf takes no --hot"),
+        ("--generate self-similar --exponent 1", "--generate self-similar takes no --exponent"),
+        ("--generate zipf --burst-for 5s", "--burst-for goes with --bursts"),
+        ("rows.csv --key user --drift 1h", "--drift goes with --generate"),
+        ("--generate zipf --no-header", "leave '--header' out"),
+        ("--generate zipf --max-rejects 1", "leave '--max-rejects' out"),
+        ("rows.csv --generate zipf", "leave 'rows.csv' out"),
+        ("rows.csv --key user --rows 1000000", "--rows goes with --generate"),
+        ("rows.csv --key user --key-type int64", "--key-type goes with --generate"),
+    ],
+)
+def test_options_of_reading_and_of_generating_do_not_mix(adapt, here, line, told):
+    assert told in adapt.refused(2, "ingest", *line.split(), "-o", "x.trace")
+    assert not (here / "x.trace").exists()
+
+
+def test_every_option_of_ingest_is_of_reading_of_generating_or_of_both():
+    both = {"context", "sources", "out", "force", "json", "generate", "master", "conf"}
+    assert {*OF_READING, *OF_GENERATING, *OF_BOTH} == inspect.signature(ingest).parameters.keys() - both
+
+
+def test_rows_that_are_piped_in_give_the_trace_of_the_file(adapt, here, monkeypatch):
+    adapt.done("ingest", "rows.csv", "--key", "user", "-o", "file.trace")
+    with (here / "rows.csv").open() as piped:
+        monkeypatch.setattr("sys.stdin", piped)
+        adapt.done("ingest", "-", "--key", "user", "-o", "piped.trace")
+    file, piped_in = (open_trace(here / name) for name in ("file.trace", "piped.trace"))
+    assert file.manifest.content_hash == piped_in.manifest.content_hash
+    assert file.manifest.made.inputs[0]["sha256"] == piped_in.manifest.made.inputs[0]["sha256"]
+    assert not (here / "piped.trace" / "_stdin").exists()

@@ -1,0 +1,383 @@
+"""`adapt partition` over counts in a CSV: plans, comparisons, differences, routes; no Spark anywhere."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+from adapt.cli.terminal.output import MOST_ROWS
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.measures.metrics import Metrics
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS
+from adapt.core.partitioning.splitting.names import REMEDIES
+from adapt.traces import routing
+from adapt.traces.store.plans import read_plan
+
+METRICS = (
+    "imbalance imbalance_floor r_s r_c r_n r_floor r_floor_pair b b_floor m b(1+m) migrated_keys migrated_state"
+    " explicit_keys empty_channels"
+).split()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty current folder but for counts.csv."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "counts.csv").write_text("key,count\n" + "".join(f"k{n},{3000 // n}\n" for n in range(1, 300)))
+    return tmp_path
+
+
+def document(said):
+    """The one JSON document on stdout."""
+    return json.loads(said.out, parse_constant=lambda name: pytest.fail(name))
+
+
+def test_build_prints_the_explicit_map_and_the_metrics(adapt, here):
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "-o", "P2")
+    line = "partition build counts.csv --scheme hybrid --construction scan --channels 3 --from P2 --format json"
+    plan = document(adapt.done(*line.split()))
+    assert plan["schema"] == "adapt.plan/1"
+    assert (plan["scheme"], plan["construction"], plan["channels"]) == ("hybrid", "scan", 3)
+    assert plan["hash"] == {"name": "murmur3", "seed": 0}
+    assert set(METRICS) <= plan["metrics"].keys()
+    assert plan["explicit"]["k1"] in range(3)
+    assert plan["parent"] == read_plan(here / "P2").content_hash()
+    assert plan["metrics"]["migrated_keys"] > 0
+
+
+def test_compare_prints_one_document_with_every_field(adapt, here):
+    said = adapt.done("partition", "compare", "counts.csv", "--channels", "1:10", "--format", "json")
+    compared = document(said)
+    assert compared["schema"] == "adapt.comparison/1"
+    chains = [("uniform", None), ("consistent", None), *(("hybrid", name) for name in DEFAULT_CONSTRUCTIONS)]
+    chains += [(way.value, None) for way in REMEDIES]  # the heaviest key is too much for a tenth of the load
+    assert [(row["scheme"], row["construction"], row["channels"]) for row in compared["rows"]] == [
+        (*chain, channels) for chain in chains for channels in range(1, 11)
+    ]
+    assert compared["verdict"]["class"] == "needs key splitting"
+    for row in compared["rows"]:
+        assert {"scheme", "construction", "channels", "build_s", *METRICS} <= row.keys()
+        assert row["imbalance"] >= (1 if row["merge_tuples"] else row["imbalance_floor"]) >= 1
+    assert "299 keys" in said.err
+    assert adapt.done("-q", "partition", "compare", "counts.csv", "--channels", "2").err == ""
+
+
+def test_compare_takes_schemes_that_split_keys_and_refuses_unknown_ones(adapt, here):
+    line = ("partition", "compare", "counts.csv", "--channels", "4", "--scheme", "d-choices", "--scheme", "uniform")
+    assert {row["scheme"] for row in document(adapt.done(*line, "--format", "json"))["rows"]} == {
+        "d-choices",
+        "uniform",
+    }
+    said = adapt.refused(2, "partition", "compare", "counts.csv", "--channels", "4", "--scheme", "jmp")
+    assert "did you mean 'jump'? (there are: bounded," in said
+
+
+def test_the_optimum_stands_beside_the_plan(adapt, here):
+    line = ("partition", "build", "counts.csv", "--channels", 3, "--track", 6, "--optimum", 5, "--format", "json")
+    rows = {row["objective"]: row for row in document(adapt.done(*line))["optimum"]}
+    assert rows["imbalance"]["floor"] <= rows["imbalance"]["optimum"] <= rows["imbalance"]["placed"]
+    assert rows["imbalance"]["proved"]
+    said = adapt.refused(2, "partition", "build", "counts.csv", "--channels", 30, "--optimum", 5)
+    assert "track 166 keys or fewer" in said
+
+
+def test_a_limit_of_moves_is_kept_and_recorded(adapt, here):
+    line = ("partition", "build", "counts.csv", "--channels", 3, "--construction", "readj", "--format", "json")
+    assert document(adapt.done(*line, "--moves", 1))["parameters"]["moves"] == 1
+    assert adapt.refused(2, *line, "--moves", 0)
+
+
+def test_a_tolerance_is_suggested_without_counting_anything(adapt):
+    line = ("partition", "tolerance", "--channels", 4, "--total", 10, "--capacity", 3, "--format", "json")
+    suggested = document(adapt.done(*line))
+    assert suggested["schema"] == "adapt.tolerance/1"
+    assert suggested["tolerances"][0]["tolerance"] == pytest.approx(9 / 7)
+    assert "give --utilisation" in adapt.refused(2, "partition", "tolerance")
+
+
+@pytest.mark.parametrize("command", ["build", "compare"])
+def test_every_format_holds_the_metrics(adapt, here, command):
+    told = {
+        format: adapt.done("partition", command, "counts.csv", "--channels", 3, "--format", format).out
+        for format in ("table", "csv", "md")
+    }
+    assert told["csv"].startswith(("# Plan\nscheme,", "scheme,"))
+    assert told["md"].startswith("### Verdict: placement cures it")
+    assert told["table"].startswith("Verdict: placement cures it (3 channels, limit 1.2)\nToday (spark)")
+    for text in told.values():
+        assert "imbalance" in text
+
+
+def test_the_same_command_twice_gives_the_same_bytes(here):
+    """In processes of their own, whose built-in hashes differ."""
+    line = "partition compare counts.csv --channels 1:4 --format json"
+    program = "import sys; from adapt.cli.main import main; main(sys.argv[1:])"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", program, *line.split()],
+            capture_output=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    documents = [json.loads(each) for each in told]
+    for each in documents:
+        for row in each["rows"]:
+            assert row.pop("build_s") >= 0
+    assert json.dumps(documents[0]) == json.dumps(documents[1])
+
+
+def test_outputs_are_not_replaced_unless_that_is_said(adapt, here):
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "-o", "a.plan")
+    first = (here / "a.plan").read_bytes()
+    build = ("partition", "build", "counts.csv", "--channels", 3, "-o", "a.plan")
+    assert "a.plan exists; add --force" in adapt.refused(4, *build)
+    assert (here / "a.plan").read_bytes() == first
+    assert "wrote a.plan" in adapt.done(*build, "--force").err
+    assert read_plan(here / "a.plan").channels == 3
+    adapt.done("partition", "compare", "counts.csv", "--channels", 2, "-o", "a.plans")
+    assert "--force" in adapt.refused(4, "partition", "compare", "counts.csv", "--channels", 2, "-o", "a.plans")
+
+
+def test_the_manifest_holds_the_command_as_it_was_typed(adapt, here):
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "-o", "a.plan")
+    made = json.loads((here / "a.plan").read_text())["made"]
+    assert made["command"] == "adapt partition build counts.csv --channels 2 -o a.plan"
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ("a,1\nb,-2\n", "line 2: the count '-2'"),
+        ("a,1\nb,2\na,3\n", "line 3: key 'a' came on line 1"),
+        ("key,count\na,many\n", "line 2: the count 'many'"),
+        ("a,1\nb\n", "line 2: 1 fields"),
+        ("a,nan\n", "line 1"),
+        ("", "no rows"),
+        ("key,count\n", "no rows"),
+    ],
+)
+def test_bad_counts_are_refused_with_their_line(adapt, here, rows, told):
+    (here / "bad.csv").write_text(rows)
+    assert told in adapt.refused(3, "partition", "build", "bad.csv", "--channels", 2, "-o", "x.plan")
+    assert not (here / "x.plan").exists()
+
+
+def test_keys_that_are_not_of_the_type_are_refused_with_their_line(adapt, here):
+    assert "line 2" in adapt.refused(
+        3, "partition", "build", "counts.csv", "--channels", 2, "--key-type", "int64", "-o", "x.plan"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "told"),
+    [
+        (3, "build none.csv --channels 2", "does not exist; give a trace, counted keys, or a CSV of key,count"),
+        (3, "build a.plan --channels 2", "a.plan"),
+        (3, "count counts.csv", "counts.csv"),
+        (3, "count none.trace", "make one with `adapt ingest"),
+        (3, "build counts.csv --channels 2 --from counts.csv", "is no plan"),
+        (3, "build counts.csv --channels 2 --from none.plan", "make one with `adapt partition build"),
+        (3, "build counts.csv --channels 2 --from a.plan --hash xxhash64", "murmur3"),
+        (3, "route counts.csv", "is no plan"),
+        (3, "route a.plans", "hybrid-scan.plan"),
+        (3, "route a.plan none.txt", "none.txt"),
+        (3, "diff a.plan counts.csv counts.csv", "is no plan"),
+        (3, "diff a.plan a.plan a.plans", "is a comparison; give a trace"),
+        (2, "build counts.csv --channels 2 --weight cost", "--weight goes with a trace"),
+        (2, "build a.plans --channels 2 --key-type int64", "--key-type goes with a CSV"),
+        (4, "build counts.csv --channels 2 -o none/x.plan", "does not exist; make it"),
+        (4, "build counts.csv --channels 2 -o counts.csv/x.plan", "counts.csv"),
+        (4, "compare counts.csv --channels 2 -o counts.csv --force", "is a file"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_leaves_nothing(adapt, here, code, line, told):
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "-o", "a.plan")
+    adapt.done("partition", "compare", "counts.csv", "--channels", 2, "-o", "a.plans")
+    before = sorted(here.rglob("*"))
+    assert told in adapt.refused(code, "partition", *line.split())
+    assert sorted(here.rglob("*")) == before
+
+
+def test_a_folder_that_may_not_be_written_is_refused(adapt, here, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: not os.path.isdir(path))
+    assert "may not be written" in adapt.refused(4, "partition", "build", "counts.csv", "--channels", 2, "-o", "x.plan")
+
+
+class TestDiff:
+    def test_the_bill_agrees_with_itself(self, adapt, here):
+        for channels in (2, 3):
+            adapt.done("partition", "build", "counts.csv", "--channels", channels, "-o", f"{channels}.plan")
+        line = ("partition", "diff", "2.plan", "3.plan", "counts.csv")
+        bill = document(adapt.done(*line, "--format", "json"))
+        assert bill["schema"] == "adapt.difference/1"
+        assert sum(map(sum, bill["keys_moved"])) == bill["migrated_keys"] == bill["after"]["migrated_keys"]
+        assert sum(map(sum, bill["state_moved"])) == pytest.approx(bill["migrated_state"])
+        assert [len(bill["keys_moved"]), len(bill["keys_moved"][0])] == [2, 3]
+        for format in ("table", "csv", "md"):
+            assert "Heaviest keys that move" in adapt.done(*line, "--format", format).out
+
+    def test_a_plan_and_itself_differ_in_nothing(self, adapt, here):
+        adapt.done("partition", "build", "counts.csv", "--channels", 2, "-o", "2.plan")
+        bill = document(adapt.done("partition", "diff", "2.plan", "2.plan", "counts.csv", "--format", "json"))
+        assert (bill["migrated_keys"], bill["migrated_state"], bill["heaviest"]) == (0, 0, [])
+
+
+class TestRoute:
+    @pytest.fixture
+    def plan(self, adapt, here):
+        """The path of a plan for keys of a type."""
+
+        def make(key_type):
+            rows = {"string": "a,5\n,2\nk é,1\n", "int64": "7,5\n-1,2\n", "binary": "00ff,5\n,2\n"}[key_type]
+            (here / "few.csv").write_text(rows)
+            path = here / f"{key_type}.plan"
+            adapt.done("partition", "build", "few.csv", "--channels", 5, "--key-type", key_type, "-o", path)
+            return path
+
+        return make
+
+    @staticmethod
+    def told(path, keys, lines):
+        """What should be told of these keys, written as these lines."""
+        partitioner: Partitioner = read_plan(path).partitioner()
+        return "".join(f"{line}\t{partitioner.channel_of(key)}\n" for line, key in zip(lines, keys, strict=True))
+
+    def test_text_keys_are_lines_as_they_stand_but_for_their_end(self, adapt, here, plan):
+        path = plan("string")
+        (here / "keys").write_bytes("a\r\n\r\n\nk é\n a\tb \nlast".encode())
+        keys = ["a", "", "", "k é", " a\tb ", "last"]
+        assert adapt.done("partition", "route", path, "keys").out == self.told(path, keys, keys)
+
+    def test_whole_numbers_are_decimal_and_bytes_are_hex(self, adapt, here, plan):
+        path = plan("int64")
+        (here / "keys").write_text("7\n-1\n9223372036854775807\n0\n")
+        numbers = [7, -1, 2**63 - 1, 0]
+        assert adapt.done("partition", "route", path, "keys").out == self.told(path, numbers, numbers)
+        path = plan("binary")
+        (here / "keys").write_text("00ff\n\n0a0d\n")
+        keys = [b"\x00\xff", b"", b"\n\r"]
+        assert adapt.done("partition", "route", path, "keys").out == self.told(path, keys, ["00ff", "", "0a0d"])
+
+    @pytest.mark.parametrize("given", [[], ["-"]])
+    def test_keys_come_from_standard_input_too(self, adapt, here, plan, monkeypatch, given):
+        path = plan("string")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
+        assert adapt.done("partition", "route", path, *given).out == self.told(path, ["a", "b"], ["a", "b"])
+
+    def test_a_byte_order_mark_is_no_part_of_the_first_key(self, adapt, here, plan, monkeypatch):
+        path = plan("string")
+        (here / "keys").write_bytes("\ufeffa\n\ufeffb\n".encode())
+        for size in (1, routing.CHUNK_BYTES):
+            monkeypatch.setattr(routing, "CHUNK_BYTES", size)
+            told = adapt.done("partition", "route", path, "keys").out
+            assert told == self.told(path, ["a", "\ufeffb"], ["a", "\ufeffb"])
+        (here / "keys").write_bytes("\ufeff".encode())
+        assert adapt.done("partition", "route", path, "keys").out == ""
+
+    def test_a_closed_standard_input_is_wrong_usage(self, adapt, here, plan, monkeypatch):
+        monkeypatch.setattr(sys, "stdin", None)
+        assert "standard input is closed; give KEYS" in adapt.refused(2, "partition", "route", plan("string"))
+
+    def test_no_keys_are_no_lines(self, adapt, here, plan):
+        (here / "keys").write_bytes(b"")
+        assert adapt.done("partition", "route", plan("string"), "keys").out == ""
+
+    @pytest.mark.parametrize(
+        ("key_type", "data", "told"),
+        [
+            ("string", b"a\n\xff\n", "keys line 2: not UTF-8"),
+            ("int64", b"1\n2\nx3\n", "keys line 3"),
+            ("int64", b"1\n9223372036854775808\n", "keys line 2"),
+            ("int64", b"1\n2\n0x10\n007\n", "keys line 3: key '0x10'"),
+            ("int64", b"1\n007\n", "keys line 2"),
+            ("int64", b"-0\n", "keys line 1"),
+            ("int64", b"1\n\n", "keys line 2"),
+            ("binary", b"00\nzz\n", "keys line 2"),
+        ],
+    )
+    def test_a_line_that_is_no_key_is_named(self, adapt, here, plan, key_type, data, told):
+        path = plan(key_type)
+        (here / "keys").write_bytes(data)
+        assert told in adapt.refused(3, "partition", "route", path, "keys")
+
+    def test_many_lines_go_through_in_chunks(self, adapt, here, plan, monkeypatch):
+        path = plan("string")
+        keys = [f"key {number}" for number in range(5_000)]
+        (here / "keys").write_text("\n".join(keys))
+        expected = read_plan(path).partitioner().channels_of(pa.array(keys)).tolist()
+        taken = []
+
+        class Counted(io.FileIO):
+            def read(self, size=-1):
+                taken.append(size)
+                return super().read(size)
+
+        for size in (1, 37, 1024):
+            monkeypatch.setattr(routing, "CHUNK_BYTES", size)
+            taken.clear()
+            with Counted(here / "keys") as lines:
+                plan_read = read_plan(path)
+                told = b"".join(routing.routed_lines(lines, plan_read.partitioner(), plan_read.key_type, "keys"))
+            assert told.decode() == "".join(f"{k}\t{c}\n" for k, c in zip(keys, expected, strict=True))
+            assert set(taken) == {size}
+            keys, expected = keys[-200:], expected[-200:]
+            (here / "keys").write_text("\n".join(keys))
+
+
+def test_neither_counts_nor_plans_nor_reports_load_spark(here):
+    """Whole processes, so that what was loaded before does not hide what they load."""
+    program = (
+        "import sys; from adapt.cli.main import run; code = run(sys.argv[1:]);"
+        "print(*(n for n in ('pyspark', 'py4j') if n in sys.modules), code, file=sys.stderr)"
+    )
+    (here / "keys").write_text("k1\n")
+    for line in (
+        "-q partition build counts.csv --channels 3 -o a.plan",
+        "-q partition route a.plan keys",
+        "-q report a.plan --html a.html",
+    ):
+        said = subprocess.run([sys.executable, "-c", program, *line.split()], capture_output=True, text=True)
+        assert said.stderr == "0\n", line
+
+
+def test_the_names_of_metrics_are_those_of_the_design():
+    assert set(METRICS) <= Metrics.__annotations__.keys() | {"b(1+m)"}
+
+
+def test_programs_get_every_row_and_people_the_first(adapt, here):
+    (here / "counts.csv").write_text("".join(f"k{n},{100_000 + n}\n" for n in range(100)))
+    build = "partition build counts.csv --channels 40 --scheme hybrid --track 90 -o a.plan --force".split()
+    explicit = document(adapt.done(*build, "--format", "json"))["explicit"]
+    assert len(explicit) > MOST_ROWS
+    csv = adapt.done(*build, "--format", "csv").out
+    assert csv.count("\nk") - csv.count("\nkey") == len(explicit)
+    assert f"and {len(explicit) - MOST_ROWS} more rows, which --format csv has" in adapt.done(*build, "--all").out
+    adapt.done("partition", "build", "counts.csv", "--channels", 39, "--scheme", "uniform", "-o", "b.plan")
+    diff = "partition diff a.plan b.plan counts.csv".split()
+    told = document(adapt.done(*diff, "--format", "json"))
+    assert told["migrated_keys"] == len(told["heaviest"]) > MOST_ROWS
+    assert told["heaviest_cut"] is False
+    csv = adapt.done(*diff, "--format", "csv").out
+    assert csv.count("\nk") - csv.count("\nkey") == told["migrated_keys"]
+    assert "more rows, which --format csv has" in adapt.done(*diff).out
+
+
+def test_a_scheme_named_twice_is_compared_once(adapt, here):
+    line = "partition compare counts.csv --channels 2 --scheme hybrid --scheme uniform --scheme hybrid --format json"
+    assert [row["scheme"] for row in document(adapt.done(*line.split()))["rows"]] == [
+        *["hybrid"] * len(DEFAULT_CONSTRUCTIONS),
+        "uniform",
+    ]
+
+
+@pytest.mark.parametrize("command", ["build", "compare"])
+def test_channels_beyond_reason_are_refused_at_once(adapt, here, command):
+    assert "more than the 1,000,000" in adapt.refused(
+        2, "partition", command, "counts.csv", "--channels", 99_999_999_999
+    )

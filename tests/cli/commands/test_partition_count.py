@@ -1,0 +1,217 @@
+"""`adapt partition count` on Spark: what it shows, what it refuses, and what is built from its counts."""
+
+import json
+
+import duckdb
+import pytest
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+ROWS = 300_000
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory, spark):
+    """A folder with a trace long enough to be purged, one of streams, and none but whole numbers as keys."""
+    from adapt.core.stream import KeyType
+    from adapt.traces.generators.zipf import generate_zipf
+    from adapt.traces.ingest.ingest import ingest
+    from adapt.traces.ingest.mapping import Mapping
+
+    folder = tmp_path_factory.mktemp("counted")
+    generate_zipf(folder / "zipf.trace", rows=ROWS, domain=100_000, rate_per_s=1000)
+    generate_zipf(folder / "whole.trace", rows=1000, domain=100, key_type=KeyType.INT64)
+    rows = "".join(f"{at},{'ab'[at % 2]},k{at % 7 if at % 2 else 0}\n" for at in range(1000))
+    (folder / "streams.csv").write_text("time,side,key\n" + rows)
+    mapping = Mapping(key="key", time="time", stream="side", time_format="epoch_s")
+    ingest([str(folder / "streams.csv")], folder / "streams.trace", mapping)
+    return folder
+
+
+@pytest.fixture
+def here(traces, monkeypatch):
+    """The folder of traces as the current one."""
+    monkeypatch.chdir(traces)
+    return traces
+
+
+@pytest.fixture(scope="module")
+def true(traces):
+    """The exact counts, by another program."""
+    query = f"select key, count(*) from '{traces}/zipf.trace/part-*.parquet' group by key"
+    return dict(duckdb.sql(query).fetchall())
+
+
+def counted(adapt, *options):
+    """The JSON document of a count."""
+    return json.loads(adapt.done("partition", "count", *options, "--format", "json").out)
+
+
+def test_lossy_counts_hold_every_key_in_its_interval_and_miss_none_above_the_threshold(adapt, here, true):
+    told = counted(adapt, "zipf.trace", "--track", "39")
+    assert (told["schema"], told["counts"], told["rows"]) == ("adapt.frequencies/1", "lossy", ROWS)
+    assert told["epsilon"] == pytest.approx(1.7647e-4, rel=1e-3)
+    assert 0 < told["complete_above"] <= told["epsilon"] * ROWS
+    listed = {row["key"]: (row["count_low"], row["count_high"]) for row in told["heaviest"]}
+    assert len(listed) == told["listed"] < len(true)
+    assert all(low <= true[key] <= high for key, (low, high) in listed.items())
+    assert {key for key, rows in true.items() if rows > told["complete_above"]} <= listed.keys()
+    assert told["keys"] == pytest.approx(len(true), rel=0.08)
+
+
+def test_counts_serve_a_thousand_tracked_keys_if_nothing_is_said(adapt, here, true):
+    told = counted(adapt, "zipf.trace")
+    assert told["epsilon"] == pytest.approx(1e-5)
+    heaviest = sorted(true.values(), reverse=True)[:1000]
+    assert told["complete_above"] < heaviest[-1]
+
+
+def test_exact_counts_are_those_of_another_program(adapt, here, true):
+    told = counted(adapt, "zipf.trace", "--method", "exact")
+    assert (told["counts"], told["epsilon"], told["complete_above"], told["keys"]) == ("exact", 0, 0, len(true))
+    assert all(row["count_low"] == row["count_high"] == true[row["key"]] for row in told["heaviest"])
+
+
+def test_a_short_trace_loses_nothing(adapt, here):
+    told = counted(adapt, "whole.trace")
+    assert (told["counts"], told["complete_above"], told["listed"]) == ("lossy", 0, told["keys"])
+    assert sum(row["count_low"] for row in told["heaviest"]) == 1000
+    assert "nothing was dropped" in adapt.done("partition", "count", "whole.trace", "--all").out
+
+
+def test_a_key_that_was_asked_for_is_told_listed_or_not(adapt, here, true):
+    told = counted(adapt, "zipf.trace", "--key", "k1", "--key", "no such key")
+    asked = {row["key"]: row for row in told["asked"]}
+    assert asked["k1"]["count_low"] <= true["k1"] <= asked["k1"]["count_high"]
+    assert (asked["no such key"]["count_low"], asked["no such key"]["count_high"]) == (0, told["complete_above"])
+
+
+def test_support_leaves_out_what_is_lighter_and_keeps_the_promise(adapt, here, true):
+    told = counted(adapt, "zipf.trace", "--support", "0.01")
+    listed = {row["key"] for row in told["heaviest"]}
+    assert {key for key, rows in true.items() if rows >= 0.01 * ROWS} <= listed
+    assert all(true[key] >= (0.01 - told["epsilon"]) * ROWS for key in listed)
+    assert told["complete_above"] < 0.01 * ROWS
+
+
+def test_a_finer_error_is_kept_and_serves_more_channels(adapt, here):
+    assert counted(adapt, "zipf.trace", "--channels", "100")["epsilon"] < 2e-5
+    assert counted(adapt, "zipf.trace", "--epsilon", "0.00001")["complete_above"] <= 3
+
+
+def test_the_skew_is_judged_for_the_channels_asked_for(adapt, here):
+    few, many = (
+        counted(adapt, "zipf.trace", "--channels", channels, "--engine", "uniform") for channels in ("2", "100")
+    )
+    assert (few["verdict"]["class"], many["verdict"]["class"]) == ("even already", "needs key splitting")
+    assert few["verdict"]["engine"] == "uniform"
+    assert many["verdict"]["imbalance_floor"] > 5
+    assert sum(many["verdict"]["over_time"]["classes"].values()) == 24
+    law = few["zipf"]
+    assert law["zipf_exponent"] == pytest.approx(1, abs=0.05)
+    assert (law["zipf_first_rank"], "rank^-" in law["in_words"]) == (1, True)
+
+
+def test_hot_keys_over_time(adapt, here, true):
+    told = counted(adapt, "zipf.trace", "--over", "time", "--pane", "30s")
+    lines = told["over_time"]
+    assert lines[0]["key"] == "k1"
+    assert lines[0]["share"] == pytest.approx(true["k1"] / ROWS, abs=1e-3)
+    assert (lines[0]["left"], len(lines[0]["life_line"])) == (None, 10)
+    assert lines[0]["hot_panes"] == 10
+    assert told["rows"] == ROWS
+    shown = adapt.done("partition", "count", "zipf.trace", "--over", "time", "--pane", "100000rows").out
+    assert "Hot keys over time" in shown
+    assert "3 panes of 100000rows" in shown
+
+
+def test_a_sliding_window_holds_the_last_rows(adapt, here):
+    told = counted(adapt, "zipf.trace", "--method", "sliding", "--window", "100000rows")
+    assert 100_000 <= told["rows"] <= 150_000
+    over_time = counted(adapt, "zipf.trace", "--method", "sliding", "--window", "100000rows", "--over", "time")
+    assert over_time["rows"] == told["rows"]
+    assert counted(adapt, "zipf.trace", "--method", "sliding", "--window", "1000000rows")["rows"] == ROWS
+
+
+def test_streams_are_counted_one_by_one(adapt, here):
+    told = counted(adapt, "streams.trace", "--over", "stream")
+    assert [(row["stream"], row["rows"], row["keys"], row["top_key"]) for row in told["streams"]] == [
+        ("a", 500, 1, "k0"),
+        ("b", 500, 7, "k1"),
+    ]
+
+
+def test_counts_that_were_kept_say_how_they_were_made(adapt, here, tmp_path):
+    line = ("partition", "count", "zipf.trace", "--method", "sliding", "--window", "60s", "--counters", "4")
+    adapt.done(*line, "-o", tmp_path / "last.freq")
+    made = json.loads((tmp_path / "last.freq/_manifest.json").read_text())["made"]
+    assert made["parameters"] == {
+        "method": "sliding",
+        "weight": "count",
+        "epsilon": pytest.approx(1.7647e-4, rel=1e-3),
+        "window": "1m",
+        "counters": 4,
+    }
+    assert "lossily" in adapt.done("partition", "build", tmp_path / "last.freq", "--channels", 4).err
+
+
+def test_plans_come_from_lossy_counts_unless_exact_ones_are_asked_for(adapt, here):
+    build = ("partition", "build", "zipf.trace", "--channels", "10", "--format", "json")
+    said = adapt.done(*build)
+    lossy, exact = json.loads(said.out), json.loads(adapt.done(*build, "--exact").out)
+    assert "counted lossily" in said.err
+    assert (lossy["parameters"]["counts"], "counts" in exact["parameters"]) == ("lossy", False)
+    assert lossy["explicit"].keys() == exact["explicit"].keys()
+    for name in ("r_n", "b", "imbalance"):
+        assert lossy["metrics"][name] == pytest.approx(exact["metrics"][name], rel=0.05)
+
+
+def test_a_comparison_says_how_the_keys_were_counted(adapt, here):
+    compare = ("partition", "compare", "zipf.trace", "--channels", "4,5", "--track", "39", "--format", "json")
+    lossy, exact = (json.loads(adapt.done(*compare, *more).out) for more in ((), ("--exact",)))
+    assert (lossy["counts"], exact["counts"]) == ("lossy", "exact")
+    assert lossy["complete_above"] > 0
+    for ours, true in zip(lossy["rows"], exact["rows"], strict=True):
+        assert ours["r_n"] == pytest.approx(true["r_n"], rel=0.05)
+        assert (ours["m"] is None) == (true["m"] is None)
+        assert ours["m"] is None or ours["m"] == pytest.approx(true["m"], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "told"),
+    [
+        (2, "zipf.trace --epsilon 0", "epsilon 0 is not in (0, 1)"),
+        (2, "zipf.trace --epsilon 1", "epsilon 1 is not in (0, 1)"),
+        (2, "zipf.trace --epsilon 0.01 --support 0.01", "support 0.01 is not above epsilon"),
+        (2, "zipf.trace --support 0.000002", "support 2e-06 is not above epsilon"),
+        (2, "zipf.trace --method exact --epsilon 0.1", "exact counts have no error"),
+        (2, "zipf.trace --method sliding", "--window go together"),
+        (2, "zipf.trace --window 1h", "--window go together"),
+        (2, "zipf.trace --method sliding --window 100rows", "smaller than a bucket of 5,667 rows"),
+        (2, "zipf.trace --method sliding --window 1s", "(about 1,000 rows at this stream's rate) is smaller"),
+        (2, "zipf.trace --method sliding --window 1y", "window '1y' is neither"),
+        (2, "zipf.trace --method sliding --window 1m --counters 1", "1 counters cannot slide"),
+        (2, "zipf.trace --over stream", "has no streams"),
+        (2, "zipf.trace --over time --pane 1ms", "more than the 10,000 there may be"),
+        (2, "zipf.trace --pane 1h", "--pane goes with --over time"),
+        (2, "zipf.trace --over time --method exact", "--over goes with lossy counting"),
+        (2, "zipf.trace --weight cost", "has no cost"),
+        (2, "zipf.trace --channels 0", "give 1 or more"),
+        (3, "whole.trace --key abc", "key 'abc' is not an int64"),
+        (3, "none.trace", "make one with `adapt ingest"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_with_the_remedy(adapt, here, code, options, told):
+    assert told in adapt.refused(code, "partition", "count", *options.split())
+
+
+def test_a_damaged_part_is_named(adapt, here, tmp_path):
+    import shutil
+
+    shutil.copytree("zipf.trace", tmp_path / "bad.trace")
+    part = tmp_path / "bad.trace/part-00000.parquet"
+    rotten = bytearray(part.read_bytes())
+    rotten[1000] ^= 1
+    part.write_bytes(rotten)
+    refusal = adapt.refused(3, "partition", "count", tmp_path / "bad.trace", "--over", "time")
+    assert "part-00000.parquet is damaged" in refusal

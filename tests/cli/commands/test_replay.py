@@ -1,0 +1,131 @@
+"""`adapt replay repartition`, and what is counted on the way: a small trace, and the real reviews."""
+
+import json
+import shutil
+
+import pytest
+
+from adapt.cli.main import run
+from adapt.core.table import Kind
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.store.runs import read_run
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+@pytest.fixture(scope="module")
+def day(spark, tmp_path_factory):
+    """A folder with a day of rows every ten seconds, as they are and as a trace."""
+    folder = tmp_path_factory.mktemp("day")
+    times = [divmod(second, 3600) for second in range(0, 86_400, 10)]
+    rows = "".join(
+        f"2026-05-01T{hour:02}:{rest // 60:02}:{rest % 60:02}Z,k{number % 5 * (number % 3)},{number % 11}\n"
+        for number, (hour, rest) in enumerate(times)
+    )
+    (folder / "day.csv").write_text("t,k,c\n" + rows)
+    ingest([str(folder / "day.csv")], folder / "day.trace", Mapping("k", "t", cost="c"))
+    return folder
+
+
+@pytest.fixture
+def trace(day, tmp_path, monkeypatch):
+    """That day in the current folder, which nothing else uses."""
+    shutil.copytree(day, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return "day.trace"
+
+
+def test_a_run_is_printed_and_kept_the_same(adapt, trace, tmp_path):
+    line = ("replay", "repartition", trace, "--channels", 3, "--period", "6h")
+    told = json.loads(adapt.done(*line, "-o", "day.run", "--format", "json").out)
+    assert told["schema"] == "adapt.run/1"
+    kept = read_run(tmp_path / "day.run")
+    assert kept.as_data() == told
+    assert [row["period"] for row in kept.periods.records()] == [0, 1, 2, 3]
+    assert sum(row["rows"] for row in kept.periods.records()) == 8640
+    for format in ("table", "csv", "md"):
+        assert "imbalance" in adapt.done(*line, "--format", format).out
+
+
+def test_the_same_run_has_the_same_hash(adapt, trace, tmp_path):
+    for name in ("a", "b"):
+        adapt.done("replay", "repartition", trace, "--channels", 3, "--period", "1h", "-o", f"{name}.run")
+    assert read_run(tmp_path / "a.run").manifest.content_hash == read_run(tmp_path / "b.run").manifest.content_hash
+
+
+def test_a_schedule_changes_the_channels(adapt, trace):
+    line = ("replay", "repartition", trace, "--schedule", "0h:2,12h:5", "--period", "4h", "--format", "json")
+    assert [row["channels"] for row in json.loads(adapt.done(*line).out)["periods"]] == [2, 2, 2, 5, 5, 5]
+
+
+def test_counting_weighs_by_cost_where_there_is_one(adapt, trace):
+    counted = json.loads(adapt.done("partition", "count", trace, "-o", "day.freq", "--format", "json").out)
+    assert (counted["schema"], counted["weight"], counted["rows"]) == ("adapt.frequencies/1", "cost", 8640)
+    by_rows = json.loads(adapt.done("partition", "count", trace, "--weight", "count", "--format", "json").out)
+    assert by_rows["total"] == 8640
+    for format in ("table", "csv", "md"):
+        assert "Hot keys" in adapt.done("partition", "count", trace, "--format", format).out
+    assert "count the trace again" in adapt.refused(
+        2, "partition", "build", "day.freq", "--channels", 2, "--weight", "count"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "told"),
+    [
+        (2, "repartition day.trace --channels 2 --weight bytes", "ingest it with --bytes COLUMN"),
+        (3, "repartition day.csv --channels 2", "day.csv"),
+        (3, "repartition none.trace --channels 2", "make one with `adapt ingest"),
+        (4, "repartition day.trace --channels 2 -o none/day.run", "does not exist; make it"),
+        (4, "repartition day.trace --channels 2 -o day.csv --force", "is a file"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_leaves_nothing(adapt, trace, tmp_path, code, line, told):
+    before = sorted(tmp_path.iterdir())
+    assert told in adapt.refused(code, "replay", *line.split())
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_report_says_when_the_worst_period_could_have_no_plan(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{second},{'ab'[second % 2]}\n" for second in range(4000))
+    (tmp_path / "two.csv").write_text("t,k\n" + rows)
+    adapt.done("ingest", "two.csv", "--key", "k", "--time", "t", "--time-format", "epoch_s", "-o", "two.trace")
+    run = ("replay", "repartition", "two.trace", "--channels", 2, "--period", "1000s", "-o", "two.run")
+    adapt.done(*run, "--hash", "xxhash64", "--force")
+    imbalances = [row["imbalance"] for row in read_run(tmp_path / "two.run").periods.records()]
+    said = adapt.done("report", "two.run").err
+    assert ("runs on hashing alone" in said) == (max(imbalances) == imbalances[0])
+
+
+@pytest.fixture(scope="module")
+def reviews(spark, real_traces, tmp_path_factory):
+    """The real reviews by vendor, as a trace."""
+    source = real_traces("reviews/anonreviews.csv.bz2")
+    path = tmp_path_factory.mktemp("reviews") / "reviews.trace"
+    assert run(["ingest", str(source), "--key", "vendorId", "-o", str(path), "-q", "--json"]) == 0
+    return path
+
+
+def test_reviews_by_vendor_week_by_week_over_eight_channels(adapt, reviews, tmp_path):
+    out = tmp_path / "reviews.run"
+    adapt.done("replay", "repartition", reviews, "--channels", 8, "--period", "7d", "-o", out)
+    run = read_run(out)
+    periods = run.periods.records()
+    assert sum(row["rows"] for row in periods) == 578_805
+    assert {row["channels"] for row in periods} == {8}
+    for row in periods:
+        assert row["imbalance"] is None or row["imbalance"] >= row["imbalance_floor"] - 1e-9
+    week_us = 7 * 86_400_000_000
+    assert all((row["end"] - row["start"]) == week_us for row in periods)
+    assert {column.kind for column in run.periods.columns if column.name in ("start", "end")} == {Kind.TIME}
+
+
+def test_reviews_on_a_schedule_that_doubles_the_channels(adapt, reviews):
+    line = ("replay", "repartition", reviews, "--schedule", "0h:4,90d:8", "--period", "30d", "--format", "json")
+    periods = json.loads(adapt.done(*line).out)["periods"]
+    assert {row["period"]: row["channels"] for row in periods} == {
+        row["period"]: 4 if row["period"] < 3 else 8 for row in periods
+    }
+    assert {row["channels"] for row in periods} == {4, 8}

@@ -1,0 +1,103 @@
+"""`adapt replay compare`: what it prints and keeps, what is reported and checked of it, and ways to get it wrong."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.traces.store.runs import read_run
+from tests.traces.small_traces import write_trace
+
+ROWS = 2_000
+QUICK = "x.trace --channels 3 --partitions 8 --state 50 --jobs 1"
+OWN = """[[scenario]]
+name = "mine"
+flux = "load"
+shed = true
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A trace in which a third of the rows has one key, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ADAPT_MASTER", raising=False)
+    chance = np.random.default_rng(2)
+    keys = np.where(chance.random(ROWS) < 0.33, 0, chance.integers(1, 200, ROWS))
+    times = np.sort(chance.uniform(0, 500, ROWS))
+    columns = {"ts": (times * 1e6).astype(np.int64), "key": pa.array([f"k{key}" for key in keys])}
+    write_trace(tmp_path / "x.trace", columns)
+    (tmp_path / "own.toml").write_text(OWN)
+    return tmp_path
+
+
+def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
+    line = (
+        f"{QUICK} --scenario split-w-choices --scenario elastic --scenarios own.toml --scenario mine -o x.run".split()
+    )
+    document = json.loads(adapt.done("replay", "compare", *line, "--format", "json").out)
+    assert document["schema"] == "adapt.run/1"
+    assert document["mechanism"] == "compare"
+    names = ["static-uniform", "split-w-choices", "elastic", "mine"]
+    assert [row["scenario"] for row in document["scenarios"]] == names
+    assert document["parameters"]["scenarios"]["mine"] == {"name": "mine", "flux": "load", "sheds": True}
+    assert read_run(here / "x.run").as_data() == document
+    shown = adapt.done("replay", "compare", *line, "--force").out
+    told = " ".join(shown.replace("\u202f", " ").split())
+    assert " ".join(document["summary"]["verdict"].replace("\u202f", " ").split()) in told
+    assert "the busiest of 3 channels of static-uniform has 1.20 times the work that it can do" in told
+    assert max(map(len, shown.splitlines())) <= 80
+    adapt.done("report", "x.run", "x.run/elastic.run", "--html", "x.html")
+    page = (here / "x.html").read_text()
+    for title in ("Cost against latency", "Workers", "Sites, elastic"):
+        assert f"<h3>{title}</h3>" in page
+    limits = ("--limit", "shed_share <= 50%", "--limit", "offered <= 1.21", "--limit", "worker_time_s > 0")
+    adapt.done("check", "x.run", *limits)
+    assert adapt("check", "x.run", "--limit", "restarts <= 0").code == 1
+
+
+def test_the_rates_that_are_sustained_are_told(adapt, here):
+    line = f"{QUICK} --scenario static-uniform --sustainable -o x.run".split()
+    document = json.loads(adapt.done("replay", "compare", *line, "--format", "json").out)
+    assert [row["channels"] for row in document["sustained"]] == [2, 3, 6]
+    assert len(document["demand"]) == 7
+    adapt.done("check", "x.run", "--limit", f"sustainable >= {0.99 * document['sustained'][1]['sustainable']}")
+    shown = adapt.done("report", "x.run", "--html", "x.html").out
+    assert "Workers needed against load" in shown
+    page = (here / "x.html").read_text()
+    for title in ("Sustainable throughput", "Demand"):
+        assert f"<h3>{title}</h3>" in page
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "sentence"),
+    [
+        (2, "--scenario flux-laod", "there is no scenario 'flux-laod'; did you mean 'flux-load'"),
+        (2, "--channels 1", "a stage of 1 sites"),
+        (2, "--offered 0", "an offered load of 0 is none"),
+        (2, "--speedup 0", "a speed-up of 0 is none"),
+        (2, "--pool 2 --workers 3", "the pool of 2 workers is smaller than the 3"),
+        (2, "--tau 0.5,0.4,0.8,0.9", "--tau: tau1 is 0.4, not above tau0, which is 0.5"),
+        (2, "--hold-up 0s", "--hold-up 0s is no time"),
+        (2, "--rebuild 0s", "--rebuild 0s is no time"),
+        (2, "--buffer 3", "smaller than a packet"),
+        (2, "--state bytes", "x.trace has no bytes"),
+        (2, "--shed 50", "--shed '50' is not how many rows"),
+        (2, "--conf a=b", "--conf is for Spark; say with --master"),
+        (3, "--scenarios none.toml", "none.toml"),
+        (
+            3,
+            "--scenarios wrong.toml",
+            "wrong.toml: line 3: scenario 'a' has an unknown field 'shedd'; did you mean 'shed'",
+        ),
+        (2, "--scenarios small.toml", "scenario 'a': the pool of 2 workers is smaller than the 4"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(adapt, here, code, line, sentence):
+    (here / "wrong.toml").write_text("[[scenario]]\nname = 'a'\nshedd = true\n")
+    (here / "small.toml").write_text("[[scenario]]\nname = 'a'\nelastic = 'ds2'\npool = 2\n")
+    more = "" if "--workers" in line else " --workers 4"
+    more += "" if "--channels" in line else " --channels 8"
+    assert sentence in adapt.refused(code, "replay", "compare", "x.trace", "--jobs", "1", *line.split(), *more.split())
+    assert not (here / ".x.run.scenarios").exists()

@@ -1,0 +1,200 @@
+"""`adapt replay elastic`: what it prints and keeps, the report of it, and every way to get it wrong."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.traces.store.runs import read_run
+from tests.traces.small_traces import write_trace
+
+ROWS = 6_000
+QUICK = (
+    "--pool 4 --workers 1 --partitions 4 --state 100 --service-time 500us --period 50ms --interval 100ms"
+    " --hold-up 100ms --hold-down 300ms --window 500ms --construction scan"
+)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A trace of six thousand rows in two seconds, most of them in the middle, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    chance = np.random.default_rng(1)
+    due = np.sort(np.concatenate([chance.uniform(0, 2, ROWS // 3), chance.uniform(0.5, 1.2, ROWS - ROWS // 3)]))
+    keys = chance.integers(0, 500, ROWS)
+    columns = {
+        "ts": (due * 1e6).astype(np.int64),
+        "key": pa.array([f"k{key}" for key in keys]),
+        "cost_us": pa.array(chance.random(ROWS) * 1000),
+        "bytes": pa.array(chance.integers(0, 200, ROWS)),
+    }
+    write_trace(tmp_path / "x.trace", columns)
+    write_trace(tmp_path / "bare.trace", {name: columns[name] for name in ("ts", "key")})
+    return tmp_path
+
+
+def test_a_run_is_printed_kept_and_reported(adapt, here):
+    line = f"x.trace {QUICK} --policy thresholds --policy lag --lag 50 -o x.run".split()
+    document = json.loads(adapt.done("replay", "elastic", *line, "--format", "json").out)
+    assert document["mechanism"] == "elastic"
+    assert [row["case"] for row in document["cases"]] == ["fixed", "thresholds", "lag"]
+    assert all(row["processed"] == ROWS for row in document["cases"])
+    assert document["cases"][1]["restarts"] > 0
+    kept = read_run(here / "x.run")
+    assert kept.as_data() == document
+    assert kept.parameters["pool"] == 4
+    assert kept.parameters["patience"] == {"up_s": 0.1, "down_s": 0.3}
+    said = adapt.done("report", "x.run", "--html", "x.html")
+    assert document["summary"]["verdict"] in said.err
+    page = (here / "x.html").read_text()
+    for title in ("Workers", "Imbalance", "Throughput", "Latency", "Sites, fixed", "Sites, thresholds"):
+        assert f"<h3>{title}</h3>" in page
+    assert "<h3>Rows shed</h3>" not in page
+
+
+def test_every_option_is_taken(adapt, here):
+    line = (
+        f"x.trace {QUICK} --signal offered --shed 200@200ms --tau 0.1,0.4,0.7,0.9 --rebuild 300ms,1.5 --migrate hottest"
+        " --batch 2 --start 20ms --alignment factors --cost-unit 500ns --state bytes --policy ds2 --utilization 0.7"
+    )
+    document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
+    assert [row["case"] for row in document["cases"]] == ["fixed", "rebuild", "ds2"]
+    told = document["parameters"]
+    assert told["rebuild"] == {"every_s": 0.3, "limit": 1.5, "rest_s": 0.1}
+    assert told["thresholds"]["tau2"] == told["overload"]["factor"]["tau2"] == 0.7
+    assert told["state_from"] == "bytes"
+    assert sum(row["processed"] + row["shed"] for row in document["cases"]) == 3 * ROWS
+    ranges = json.loads(adapt.done("replay", "elastic", *f"x.trace {QUICK} --ranges --format json".split()).out)
+    assert ranges["parameters"]["scheme"] is None
+
+
+def test_heavy_keys_can_have_a_partition_each(adapt, here):
+    """A key with 30% of the rows leaves the partition that it shares with others."""
+    keys = np.where(np.arange(ROWS) % 10 < 3, 1000, np.arange(ROWS) % 97)
+    write_trace(here / "hot.trace", {"ts": np.arange(ROWS) * 300, "key": pa.array([f"k{key}" for key in keys])})
+    shares = [
+        json.loads(
+            adapt.done("replay", "elastic", *f"hot.trace {QUICK} --policy fixed {more} --format json".split()).out
+        )
+        for more in ("", "--own-keys 3")
+    ]
+    shared, own = (document["summary"]["heaviest_partition"] for document in shares)
+    made = 0.5e-6 / 500e-6
+    assert own == pytest.approx(0.3 / (1 + made), rel=1e-3)
+    assert shared > own + 0.02
+    assert shares[1]["parameters"]["own_keys"] == 3
+
+
+JOINING = QUICK.replace("--state 100 ", "")
+
+
+@pytest.fixture
+def venues(here):
+    """A trace of two streams with the same keys, and one of three."""
+    rows = np.arange(2000)
+    keys = pa.array([f"k{key}" for key in rows * 7 % 31])
+    for name, sides in (("two", ["east", "west"]), ("three", ["east", "north", "west"])):
+        streams = pa.array([sides[row % len(sides)] for row in rows])
+        write_trace(here / f"{name}.trace", {"ts": rows * 1000, "key": keys, "stream": streams})
+    return here
+
+
+def test_two_streams_are_joined(adapt, venues):
+    """A row matches the one of its key 31 rows before it, which is of the other side, within 50 ms."""
+    line = f"two.trace {JOINING} --join stream --join-window 50ms --match-time 20us --policy ds2 -o x.run"
+    document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
+    expected = 2000 - 31
+    assert [(row["answers"], row["expected"], row["recall"]) for row in document["cases"]] == [
+        (expected, expected, 1)
+    ] * 2
+    assert document["parameters"]["join"] == {
+        "column": "stream",
+        "sides": ["east", "west"],
+        "window_s": 0.05,
+        "match_s": 20e-6,
+    }
+    adapt.done("report", "x.run", "--html", "x.html")
+    assert "<h3>Answers</h3>" in (venues / "x.html").read_text()
+    assert "holds" in adapt.done("check", "x.run", "--limit", "recall == 100%").out
+    shed = json.loads(adapt.done("replay", "elastic", *f"{line} --shed 15 --force --format json".split()).out)
+    assert shed["parameters"]["overload"]["window_s"] == 0.05
+    assert shed["cases"][0]["shed"] > 0
+    assert shed["cases"][0]["recall"] < 1
+
+
+def test_tau1_is_swept(adapt, venues):
+    quick = JOINING.replace("--workers 1 ", "")
+    line = f"two.trace {quick} --join stream --join-window 50ms --shed 60 --sweep tau1=0.3,0.6 -o x.run"
+    said = adapt.done("replay", "elastic", *line.split()).out
+    assert "Trade-off" in said
+    rows = read_run(venues / "x.run").tables["trade_off"].records()
+    assert [(row["tau1"], row["policy"]) for row in rows] == [
+        (0.3, "fixed"),
+        (0.3, "thresholds"),
+        (0.6, "fixed"),
+        (0.6, "thresholds"),
+    ]
+    adapt.done("report", "x.run", "--html", "x.html")
+    assert "<h3>Trade-off of tau1</h3>" in (venues / "x.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "sentence"),
+    [
+        ("two.trace --join venue --join-window 1s", 2, "two.trace has no column 'venue' to say the side of a row"),
+        ("two.trace --join stream", 2, "--join stream says not how far apart rows may be that match"),
+        ("two.trace --join-window 1s", 2, "--join-window 1s is of a join"),
+        ("two.trace --match-time 1us", 2, "--match-time 1us is of a join"),
+        ("two.trace --join stream --join-window 0s", 2, "--join-window 0s is no time"),
+        ("two.trace --join stream --join-window 1s --shed 50@1s", 2, "a join holds rows for its window"),
+        ("two.trace --join stream --join-window 1s --state rows", 2, "the state of a join is what its window holds"),
+        ("two.trace --sweep tau2=0.5", 2, "--sweep 'tau2=0.5' is not values of tau1"),
+        ("two.trace --sweep tau1=0.9", 2, "tau2 is 0.8, not above tau1, which is 0.9"),
+        ("three.trace --join stream --join-window 1s", 3, "the values 'east', 'north', 'west'; a join has two sides"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
+    before = sorted(venues.iterdir())
+    assert sentence in adapt.refused(code, "replay", "elastic", *line.split())
+    assert sorted(venues.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "sentence"),
+    [
+        (2, "x.trace --own-keys 2000", "2,000 keys with a partition each leave none of 1,024 for other keys"),
+        (2, "x.trace --own-keys 5 --ranges", "leave --ranges or --own-keys out"),
+        (2, "x.trace --tau 0.5,0.4,0.8,0.9", "--tau: tau1 is 0.4, not above tau0, which is 0.5"),
+        (2, "x.trace --tau 0.1,0.4,0.8,1.2", "--tau: tau3 is 1.2, above 1"),
+        (2, "x.trace --tau high", "--tau 'high' is not up to four numbers"),
+        (2, "x.trace --pool 3 --workers 5", "the pool of 3 workers is smaller than the 5 there are at the start"),
+        (2, "x.trace --pool 2 --speedup 100", "the pool of 2 workers is smaller than the"),
+        (2, "x.trace --workers 0", "a stage of 0 workers does nothing"),
+        (2, "x.trace --pool 1", "a stage of 1 sites"),
+        (2, "x.trace --hold-up 0s", "--hold-up 0s is no time"),
+        (2, "x.trace --hold-down 0s", "--hold-down 0s is no time"),
+        (2, "x.trace --hold-up -5s", "--hold-up: "),
+        (2, "x.trace --period 0s", "--period 0s is no time"),
+        (2, "x.trace --start never", "--start: 'never'"),
+        (2, "x.trace --window 0s", "--window 0s is no time"),
+        (2, "x.trace --utilization 0 --policy ds2", "workers cannot be at work 0 of the time"),
+        (2, "x.trace --lag 0 --policy lag", "a lag of 0 rows for a worker"),
+        (2, "x.trace --rebuild 0.5", "a limit of imbalance from 1 up"),
+        (2, "x.trace --rebuild soon", "--rebuild: 'soon'"),
+        (2, "x.trace --batch 0", "0 partitions cannot move together"),
+        (2, "x.trace --partitions 0", "a site cannot have 0 partitions"),
+        (2, "x.trace --speedup 0", "--speedup 0 is none"),
+        (2, "x.trace --buffer 3", "smaller than a packet"),
+        (2, "x.trace --shed 50", "--shed '50' is not how many rows"),
+        (2, "x.trace --load 99@1s", "there is no site 99"),
+        (2, "bare.trace --cost-unit 1us", "bare.trace has no cost; ingest it with --cost COLUMN"),
+        (2, "bare.trace --state bytes", "bare.trace has no bytes"),
+        (3, "none.trace", "make one with `adapt ingest"),
+        (4, "x.trace -o none/x.run", "does not exist; make it"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, sentence):
+    before = sorted(here.iterdir())
+    assert sentence in adapt.refused(code, "replay", "elastic", *line.split())
+    assert sorted(here.iterdir()) == before

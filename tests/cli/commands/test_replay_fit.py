@@ -1,0 +1,344 @@
+"""`adapt replay fit`: what it prints and keeps, what it warns of, and every way to get it wrong."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.traces.store.manifest import read_manifest
+from adapt.traces.store.runs import read_run
+from tests.traces.small_traces import write_trace
+
+ROWS = 4_000
+NETWORK = """
+[settings]
+tick = "100ms"
+planner = "exact"
+lag_ticks = 0
+
+[[node]]
+name = "edge"
+
+[[input]]
+name = "clicks"
+stream = { column = "stream", equals = "s0" }
+
+[[input]]
+name = "orders"
+stream = { keys = ["k1", "k3"] }
+
+[[input]]
+name = "rest"
+stream = { bucket = 1, of = 3 }
+
+[[operator]]
+name = "both"
+node = "edge"
+kind = "union"
+inputs = ["clicks", "orders"]
+cost = 0.001
+
+[[operator]]
+name = "few"
+node = "edge"
+kind = "filter"
+inputs = ["rest"]
+cost = 0.0001
+selectivity = 0.5
+
+[[output]]
+name = "out"
+from = "both"
+
+[[output]]
+name = "less"
+from = "few"
+weight = 0.1
+"""
+
+
+TWO_NODES = """
+[settings]
+tick = "100ms"
+lag_ticks = 0
+
+[[node]]
+name = "edge"
+
+[[node]]
+name = "desk"
+
+[[input]]
+name = "clicks"
+stream = { column = "stream", equals = "s0" }
+
+[[input]]
+name = "orders"
+stream = { column = "stream", equals = "s1" }
+
+[[operator]]
+name = "read"
+node = "edge"
+kind = "map"
+inputs = ["clicks"]
+cost = 0.0004
+
+[[operator]]
+name = "book"
+node = "edge"
+kind = "map"
+inputs = ["orders"]
+cost = 0.0008
+
+[[operator]]
+name = "pages"
+node = "desk"
+kind = "map"
+inputs = ["read"]
+cost = 0.0012
+
+[[operator]]
+name = "sales"
+node = "desk"
+kind = "map"
+inputs = ["book"]
+cost = 0.0004
+
+[[output]]
+name = "out"
+from = "pages"
+
+[[output]]
+name = "sold"
+from = "sales"
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A trace of four thousand rows in a second, and networks, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    chance = np.random.default_rng(1)
+    keys = chance.integers(0, 9, ROWS)
+    columns = {
+        "ts": np.arange(ROWS) * 1_000_000 // ROWS,
+        "key": pa.array([f"k{key}" for key in keys]),
+        "stream": pa.array([f"s{key % 3}" for key in keys]),
+    }
+    write_trace(tmp_path / "x.trace", columns)
+    write_trace(tmp_path / "bare.trace", {name: columns[name] for name in ("ts", "key")})
+    write_trace(tmp_path / "back.trace", {"ts": [1, 3, 2], "key": ["a", "b", "c"], "stream": ["s0", "s0", "s0"]})
+    for name, text in (
+        ("n", NETWORK),
+        ("two", TWO_NODES),
+        ("odd", NETWORK.replace('"s0"', '"s7"')),
+        ("ints", NETWORK.replace('["k1", "k3"]', "[1, 3]")),
+        ("unbound", NETWORK.replace('stream = { column = "stream", equals = "s0" }', "")),
+        ("broken", NETWORK.replace("cost = 0.001", "cost = -1")),
+    ):
+        (tmp_path / f"{name}.toml").write_text(text)
+    return tmp_path
+
+
+def told(adapt, *line):
+    return json.loads(adapt.done("replay", "fit", *line, "--format", "json").out)
+
+
+def test_a_run_is_printed_and_kept_the_same(adapt, here):
+    document = told(adapt, *"x.trace -n n.toml --planner none,exact --planner solver --headroom 0.02 -o x.fit".split())
+    assert document["schema"] == "adapt.run/1"
+    assert document["mechanism"] == "fit"
+    none, exact, solver = document["planners"]
+    assert [none["planner"], exact["planner"], solver["planner"]] == ["none", "exact", "solver"]
+    assert 0.9 < solver["of_optimum"] <= exact["of_optimum"] + 0.02
+    assert exact["wait_max"] < none["wait_max"] / 3
+    assert len(document["ticks"]) == 30
+    assert document["summary"]["rows"] == ROWS
+    assert read_run(here / "x.fit").as_data() == document
+    for format in ("table", "csv", "md"):
+        assert "exact" in adapt.done("replay", "fit", "x.trace", "-n", "n.toml", "--format", format).out
+
+
+def test_solver_w_plans_for_the_rates_that_are_given(adapt, here):
+    line = "x.trace -n two.toml --planner solver-w --epsilon 0.05 --most-plans 12 --flow fluid".split()
+    learned = told(adapt, *line)
+    (here / "calm.csv").write_text("clicks,orders\n1,1\n2,2\n")
+    calm = told(adapt, *line, "--workload", "calm.csv", "-o", "calm.fit")
+    assert calm["planners"][0]["score"] < learned["planners"][0]["score"]
+    assert read_manifest(here / "calm.fit").made.parameters["workload"]["name"] == "calm.csv"
+
+
+def test_rows_are_bound_by_column_key_and_bucket(adapt, here):
+    document = told(adapt, *"x.trace -n n.toml --planner none --flow fluid".split())
+    columns = [f"k{key}" for key in np.random.default_rng(1).integers(0, 9, ROWS)]
+    of_stream = sum(int(key[1:]) % 3 == 0 for key in columns)
+    of_range = sum("k1" <= key < "k3" for key in columns)
+    offered = sum(row["offered"] for row in document["ticks"]) * 0.1
+    assert offered == pytest.approx(of_stream + of_range + sum(_in_bucket(columns)), rel=1e-9)
+
+
+def _in_bucket(keys):
+    from adapt.core.partitioning.schemes.uniform import UniformPartitioner
+
+    return (UniformPartitioner(3).channels_of(pa.array(keys)) == 1).tolist()
+
+
+def test_options_stand_above_the_settings_of_the_network(adapt, here):
+    line = "x.trace -n n.toml --tick 250ms --lag 2 --headroom 0.2 --smoothing 0.5 --min-change 0.05 --feedback"
+    document = told(adapt, *line.split(), *"--epsilon 0.1 --true-costs 1.2 --speedup 2 --seed 4".split())
+    assert document["parameters"]["settings"] == {
+        "tick_us": 250_000,
+        "epsilon": 0.1,
+        "headroom": 0.2,
+        "lag_ticks": 2,
+        "smoothing": 0.5,
+        "min_rate_change": 0.05,
+        "feedback": True,
+        "drops": "random",
+        "batch": 100,
+    }
+    assert len(document["ticks"]) == 2
+    assert document["parameters"]["network"]["text"] == NETWORK
+
+
+def test_plans_made_in_advance_are_kept_shown_and_used_again(adapt, here):
+    line = "replay fit x.trace -n n.toml --planner c-fit,solver --plans n.plans".split()
+    assert "wrote n.plans" in adapt.done(*line).err
+    shown = json.loads(adapt.done("report", "n.plans", "--format", "json").out)
+    (artefact,) = shown["artefacts"]
+    assert [table["title"] for table in artefact["tables"]] == ["Drop plans of c-fit", "Drop plans of solver"]
+    assert artefact["tables"][0]["rows"][0]["plan"] == 1
+    assert "wrote" not in adapt.done(*line).err
+    adapt.done("report", "n.plans", "--html", "plans.html")
+    refused = adapt.refused(3, *line, "--headroom", "0.5")
+    assert "n.plans was made with headroom 0.05, not 0.5; give another folder, or remove it" in refused
+
+
+def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here):
+    line = "replay fit x.trace -n two.toml --planner d-fit --epsilon 0.2 --format json".split()
+    at_once = json.loads(adapt.done(*line).out)
+    late = json.loads(adapt.done(*line, "--message-delay", "150ms", "--message-loss", "0.2").out)
+    assert [row["stale"] for row in at_once["ticks"]] == ["no"] * 10
+    assert [row["stale"] for row in late["ticks"]][:2] == ["yes", "yes"]
+    assert late["parameters"]["messages"] == {"delay_s": 0.15, "jitter_s": 0.0, "loss": 0.2, "resend_s": 1.0}
+    assert late["planners"][0]["message_rows"] == sum(row["message_rows"] for row in late["ticks"]) > 0
+    assert late["planners"][0]["score"] < at_once["planners"][0]["score"]
+
+
+def test_tables_are_as_small_as_is_asked_and_the_epsilon_of_that_is_told(adapt, here):
+    line = "replay fit x.trace -n two.toml --planner solver,c-fit --epsilon 0.1 --format json".split()
+    large, small = (json.loads(adapt.done(*line, *more).out)["planners"] for more in ([], ["--most-plans", "20"]))
+    for before, after in zip(large, small, strict=True):
+        assert before["epsilon"] <= 0.1 < after["epsilon"]
+        assert after["table"] <= 20 < before["table"]
+
+
+def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
+    said = adapt.done("report", "n.toml", "--html", "n.html")
+    assert "└─ few" in said.out.replace("\u00a0", " ")
+    assert "1 node, 3 inputs, 2 operators, 2 outputs. Its inputs tell no rates" in said.err
+    page = (here / "n.html").read_text()
+    assert "edge, load 100.00%" in page
+    (artefact,) = json.loads(adapt.done("report", "n.toml", "--format", "json").out)["artefacts"]
+    assert artefact["kind"] == "network"
+    assert artefact["tables"][1]["rows"][0]["node"] == "edge"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (("cost = 0.001", "cost = -1"), "operator 'both': cost is -1"),
+        (('kind = "filter"', 'kind = "fliter"'), "operator 'few': there is no kind 'fliter'"),
+        (('from = "few"', 'from = "fev"'), "output 'less' comes from 'fev', which is no input or operator"),
+        (('name = "edge"', 'name = "edge"\ncapacity = 0'), "node 'edge': capacity is 0"),
+        (('tick = "100ms"', 'tack = "100ms"'), "settings has an unknown field 'tack'; did you mean 'tick'?"),
+    ],
+)
+def test_a_network_that_cannot_be_is_reported_by_the_element_at_fault(adapt, here, wrong, sentence):
+    (here / "wrong.toml").write_text(NETWORK.replace(*wrong))
+    assert f"wrong.toml: {sentence}" in adapt.refused(3, "report", "wrong.toml", "--html", "n.html")
+    assert not (here / "n.html").exists()
+
+
+def test_windows_are_dropped_as_the_network_or_an_option_says(adapt, here):
+    window = 'kind = "aggregate"\nwindow = { size = "20ms", slide = "10ms" }'
+    text = NETWORK.replace('kind = "filter"', window).replace("[settings]", '[settings]\ndrops = "window"\nbatch = 2')
+    (here / "w.toml").write_text(text)
+    asked = told(adapt, *"x.trace -n w.toml --planner proportional".split())
+    assert (asked["parameters"]["settings"]["drops"], asked["parameters"]["settings"]["batch"]) == ("window", 2)
+    other = told(adapt, *"x.trace -n w.toml --planner proportional --drops random".split())
+    assert other["parameters"]["settings"]["drops"] == "random"
+    by_arc = [{row["arc"]: row["dropped"] for row in run["drops"]} for run in (asked, other)]
+    assert by_arc[0]["clicks -> both"] == by_arc[1]["clicks -> both"]
+    assert by_arc[0]["rest -> few"] != by_arc[1]["rest -> few"]
+
+
+def test_nodes_refuse_by_the_shed_factor(adapt, here):
+    line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --least-shed 0.1 --shed-form quadratic"
+    (row,) = told(adapt, *line.split())["planners"]
+    assert row["refused"] > 0
+    assert row["waiting"] <= 20
+
+
+def test_an_input_without_rows_is_warned_of_with_counts(adapt, here):
+    said = adapt.done("replay", "fit", "x.trace", "-n", "odd.toml")
+    assert "warning: input 'clicks' (stream = 's7') matches none of the 4,000 rows" in said.err
+
+
+@pytest.mark.parametrize("flow", ["tuples", "fluid"])
+def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node(adapt, here, flow):
+    document = told(adapt, *f"x.trace -n n.toml --planner none,exact --flow {flow} -o x.fit".split())
+    verdict = document["summary"]["verdict"]
+    said = adapt.done("report", "x.fit", "--html", "x.html")
+    assert verdict in said.err
+    page = (here / "x.html").read_text()
+    assert "Utilization of edge" in page
+    assert (">Latency<" in page) == (flow == "tuples")
+    assert "Where it was dropped" in page
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "sentence"),
+    [
+        (2, "x.trace", "--network"),
+        (3, "x.trace -n none.toml", "none.toml: cannot be read"),
+        (3, "x.trace -n broken.toml", "broken.toml: operator 'both': cost is -1"),
+        (3, "x.trace -n unbound.toml", "input 'clicks' is bound to no rows"),
+        (3, "bare.trace -n n.toml", "input 'clicks' is bound to column 'stream', which the trace does not have"),
+        (3, "x.trace -n ints.toml", "input 'orders' is bound to 1, but the column holds string"),
+        (3, "back.trace -n n.toml", "is before the one above it; sort the trace by 'ts'"),
+        (3, "none.trace -n n.toml", "make one with `adapt ingest"),
+        (2, "x.trace -n n.toml --planner exakt", "there is no planner 'exakt'; did you mean 'exact'?"),
+        (
+            2,
+            "x.trace -n n.toml --planner exact --plans p",
+            "none of exact keeps plans; solver, solver-w, c-fit, d-fit do",
+        ),
+        (3, "x.trace -n n.toml --planner c-fit --plans x.trace", "x.trace is a trace, but a drop-plan table is needed"),
+        (4, "x.trace -n n.toml --planner c-fit --plans no/such", "no does not exist"),
+        (2, "x.trace -n n.toml --tick 0s", "tick is 0"),
+        (2, "x.trace -n n.toml --epsilon 1", "epsilon is 1"),
+        (2, "x.trace -n n.toml --headroom 1", "headroom is 1"),
+        (2, "x.trace -n n.toml --lag -1", "lag_ticks is -1"),
+        (2, "x.trace -n n.toml --smoothing 0", "smoothing is 0"),
+        (2, "x.trace -n n.toml --min-change 1", "min_rate_change is 1"),
+        (2, "x.trace -n n.toml --speedup 0", "a speed-up of 0 is none"),
+        (2, "x.trace -n n.toml --true-costs 0", "true costs cannot be 0 times"),
+        (2, "x.trace -n n.toml --seed -1", "a seed of -1"),
+        (2, "x.trace -n n.toml --most-plans 0", "tables of 0 plans are none"),
+        (2, "x.trace -n n.toml --message-delay soon", "'soon' is no length of time"),
+        (2, "x.trace -n n.toml --message-loss 1", "a share of 1 of all messages is lost"),
+        (2, "x.trace -n n.toml --queue 0", "a worker that holds 0 tuples"),
+        (2, "x.trace -n n.toml --queue 5 --tau2 1", "tau2 is 1"),
+        (2, "x.trace -n n.toml --queue 5 --drops window", "tuples that nodes refuse lack in windows"),
+        (2, "x.trace -n n.toml --drops windows", "--drops"),
+        (2, "x.trace -n n.toml --batch 0", "batch is 0; windows live or die by 1 or more"),
+        (2, "x.trace -n n.toml --queue 5 --flow fluid", "fluid has none of"),
+        (4, "x.trace -n n.toml -o x.trace", "exists; add --force"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, sentence):
+    before = sorted(here.iterdir())
+    assert sentence in adapt.refused(code, "replay", "fit", *line.split())
+    assert sorted(here.iterdir()) == before

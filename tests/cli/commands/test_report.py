@@ -1,0 +1,174 @@
+"""`adapt report`, nearly all of it over artefacts made without Spark."""
+
+import csv
+import io
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from adapt.cli.commands.report import DETAIL_ROWS
+
+
+@pytest.fixture
+def plans(adapt, tmp_path, monkeypatch):
+    """Two plans in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "counts.csv").write_text("".join(f"k{number},{2000 // number}\n" for number in range(1, 200)))
+    for channels in (2, 60):
+        adapt.done("partition", "build", "counts.csv", "--channels", channels, "-o", f"{channels}.plan")
+    return tmp_path
+
+
+def test_every_format_shows_the_same_plan(adapt, plans):
+    read = json.loads(adapt.done("report", "2.plan", "--format", "json").out)
+    assert read["schema"] == "adapt.report/1"
+    (plan,) = read["artefacts"]
+    assert (plan["kind"], plan["name"]) == ("plan", "2.plan")
+    assert {table["title"] for table in plan["tables"]} >= {"Plan", "Foreseen load of each channel"}
+    assert adapt.done("report", "2.plan", "--format", "csv").out.startswith("# Plan\nscheme,")
+    assert plan["verdict"]["channels"] == 2
+    headline = f"Verdict: {plan['verdict']['class']} (2 channels, limit 1.2)\n"
+    assert adapt.done("report", "2.plan", "--format", "md").out.startswith(f"### {headline}")
+    assert adapt.done("report", "2.plan").out.startswith(headline)
+
+
+def test_several_artefacts_are_told_apart(adapt, plans):
+    said = adapt.done("report", "2.plan", "60.plan")
+    assert "2.plan: Plan\n" in said.out
+    assert "60.plan: Plan\n" in said.out
+    assert [line.split(":")[0] for line in said.err.splitlines()] == ["2.plan", "60.plan"]
+    assert adapt.done("-q", "report", "2.plan", "60.plan").err == ""
+
+
+def test_two_plans_are_told_with_what_differs(adapt, plans):
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--scheme", "uniform", "-o", "plain.plan")
+    said = adapt.done("report", "plain.plan", "2.plan").out
+    assert "2.plan against plain.plan" in said
+    assert "2.plan is better than plain.plan in" in " ".join(said.split())
+    read = json.loads(adapt.done("report", "plain.plan", "2.plan", "--format", "json").out)
+    (told,) = read["differences"]
+    assert (told["before"], told["after"]) == ("plain.plan", "2.plan")
+    sides = {change["metric"]: change["side"] for change in told["changes"]}
+    assert sides["imbalance"] == "better"
+    assert sides["explicit_keys"] == "worse"
+    adapt.done("report", "plain.plan", "2.plan", "--html", "two.html")
+    assert "<h2>2.plan against plain.plan</h2>" in (plans / "two.html").read_text()
+    alone = json.loads(adapt.done("report", "2.plan", "--format", "json").out)
+    assert "differences" not in alone
+
+
+def test_long_tables_are_cut_for_people_and_whole_for_programs(adapt, plans):
+    assert f"and {60 - DETAIL_ROWS} more rows" in adapt.done("report", "60.plan", "--all").out
+    assert "more rows" not in adapt.done("report", "60.plan", "--format", "csv").out
+
+
+def test_a_page_is_written_whole_and_not_over_another(adapt, plans):
+    adapt.done("report", "2.plan", "--html", "page.html", "--title", "<Mine>")
+    page = (plans / "page.html").read_text()
+    assert "&lt;Mine&gt;" in page
+    assert "page.html exists; add --force" in adapt.refused(4, "report", "60.plan", "--html", "page.html")
+    assert (plans / "page.html").read_text() == page
+    adapt.done("report", "60.plan", "--html", "page.html", "--force")
+    assert (plans / "page.html").read_text() != page
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "\u202egnp.exe\u200f",
+    "\x1b[31mred\x1b]0;title\x07",
+    "=cmd|'/c calc'!A1",
+    "@SUM(A1)",
+    "a" * 65_536,
+    "{{ 7 * 7 }}",
+    "[red]x[/red]",
+]
+
+
+@pytest.fixture
+def hostile_plan(adapt, tmp_path, monkeypatch):
+    """A plan in the current folder whose keys are each up to no good."""
+    monkeypatch.chdir(tmp_path)
+    with open("counts.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("key", "count"), *((key, 900 - at) for at, key in enumerate(HOSTILE))])
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--track", len(HOSTILE), "-o", "h.plan")
+    return tmp_path / "h.plan"
+
+
+@pytest.mark.usefixtures("hostile_plan")
+def test_hostile_keys_are_given_back_by_json_as_they_are(adapt):
+    said = adapt.done("report", "h.plan", "--format", "json").out
+    keys = tables_of(json.loads(said)["artefacts"][0])["Keys mapped one by one"]
+    assert {row["key"] for row in keys} == set(HOSTILE)
+    assert not any(acts(character) for character in said)
+
+
+@pytest.mark.usefixtures("hostile_plan")
+def test_hostile_keys_do_nothing_in_a_terminal(adapt):
+    said = adapt.done("report", "h.plan", "--all").out
+    assert not any(acts(character) for character in said)
+    assert "\\x1b[31mred" in said
+    assert "\\u202egnp.exe\\u200f" in said
+    assert "[red]x[/red]" in said
+
+
+@pytest.mark.usefixtures("hostile_plan")
+def test_hostile_keys_are_text_to_a_spreadsheet(adapt):
+    said = adapt.done("report", "h.plan", "--format", "csv").out
+    block = said.split("# Keys mapped one by one\n")[1]
+    keys = {row[0] for row in csv.reader(io.StringIO(block, newline=""), strict=True) if row}
+    assert {"'=cmd|'/c calc'!A1", "'@SUM(A1)", "a" * 65_536} <= keys
+    assert not any(key[:1] in "=+-@" for key in keys)
+
+
+@pytest.mark.usefixtures("hostile_plan")
+def test_hostile_keys_are_text_in_a_page(adapt):
+    adapt.done("report", "h.plan", "--html", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in page
+    assert "<img" not in page
+    assert "{{ 7 * 7 }}" in page
+    assert not any(acts(character) for character in page)
+
+
+def acts(character):
+    """Whether a terminal or a browser acts upon it instead of showing it."""
+    return character != "\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def tables_of(artefact):
+    return {table["title"]: table["rows"] for table in artefact["tables"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("none.plan", "does not exist; give what `adapt ingest`"),
+        ("counts.csv", "is no plan"),
+        (".", "no artefact of adapt"),
+    ],
+)
+def test_what_is_no_artefact_is_refused(adapt, plans, path, told):
+    before = sorted(plans.iterdir())
+    assert told in adapt.refused(3, "report", path, "--html", "page.html")
+    assert sorted(plans.iterdir()) == before
+
+
+def test_a_page_needs_a_place_before_it_is_made(adapt, plans):
+    assert "does not exist" in adapt.refused(4, "report", "2.plan", "--html", "none/page.html")
+    assert "is a folder" in adapt.refused(4, "report", "2.plan", "--html", str(plans))
+
+
+@pytest.mark.usefixtures("spark")
+def test_every_byte_is_checked_if_asked(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("ts,key\n" + "".join(f"17{at:08d},k{at}\n" for at in range(2_000)))
+    adapt.done("ingest", "rows.csv", "--key", "key", "-o", "x.trace")
+    adapt.done("report", "x.trace", "--verify")
+    part = tmp_path / "x.trace" / "part-00000.parquet"
+    damaged = bytearray(part.read_bytes())
+    damaged[len(damaged) // 3] ^= 1
+    part.write_bytes(damaged)
+    assert "part-00000.parquet is damaged: its SHA-256" in adapt.refused(3, "report", "x.trace", "--verify")

@@ -1,0 +1,188 @@
+"""`adapt partition build` and `compare` under constraints: what comes of them, and every way to get them wrong."""
+
+import json
+
+import pytest
+
+from adapt.core.partitioning.constructions.constraints import MigrationLimit
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A current folder with counts, a plan for two channels, and files of pins and keys, good and bad."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "counts.csv").write_text("key,count\n" + "".join(f"k{n},{3000 // n}\n" for n in range(1, 300)))
+    (tmp_path / "numbers.csv").write_text("key,count\n1,5\n2,3\n")
+    files = {
+        "pins.csv": "key,channel\nk1,1\nk299,0\n",
+        "typo.csv": "key,channel\nk1,1\nK22,0\n",
+        "far.csv": "k1,1\nk2,5\n",
+        "twice.csv": "k1,1\nk1,0\n",
+        "keys.txt": "k7\nk250\n",
+        "typo.txt": "k7\nK25\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def built(adapt, *line):
+    return json.loads(adapt.done("partition", "build", "counts.csv", *line, "--format", "json").out)
+
+
+def compared(adapt, *line):
+    return json.loads(adapt.done("partition", "compare", "counts.csv", *line, "--format", "json").out)["rows"]
+
+
+def test_capacities_fill_channels_in_proportion(adapt, here):
+    plan = built(adapt, "--channels", 3, "--capacity", "1,1,2")
+    loads = plan["predicted_loads"]["network"]
+    assert loads == pytest.approx([sum(loads) / 4, sum(loads) / 4, sum(loads) / 2], rel=0.01)
+    assert plan["metrics"]["imbalance"] < 1.01
+    assert plan["parameters"]["capacities"] == [1, 1, 2]
+    shown = adapt.done("partition", "build", "counts.csv", "--channels", 3, "--capacity", "1,1,2", "--all").out
+    assert "capacity" in shown
+    assert "utilisation" in shown
+
+
+def test_a_difference_measures_each_plan_by_its_own_capacities(adapt, here):
+    for name, capacity in (("a.plan", "1,1,2"), ("b.plan", "2,1,1")):
+        adapt.done("partition", "build", "counts.csv", "--channels", 3, "--capacity", capacity, "-o", name)
+    bill = json.loads(adapt.done(*"partition diff a.plan b.plan counts.csv --format json".split()).out)
+    assert bill["before"]["r_n"] < 1.02
+    assert bill["after"]["r_n"] < 1.02
+
+
+def test_pins_come_from_options_and_a_file(adapt, here):
+    plan = built(adapt, "--channels", 3, "--pin", "k2=0", "--pin", "k2=0", "--pins", "pins.csv", "--track", 5)
+    assert {key: plan["explicit"][key] for key in ("k1", "k2", "k299")} == {"k1": 1, "k2": 0, "k299": 0}
+    assert plan["parameters"]["pinned"] == {"k1": 1, "k2": 0, "k299": 0}
+    assert len(plan["explicit"]) == 6
+
+
+def test_keys_to_track_come_from_a_file(adapt, here):
+    plan = built(adapt, "--channels", 3, "--track-keys", "keys.txt")
+    assert set(plan["explicit"]) == {"k7", "k250"}
+    assert plan["parameters"]["track_keys"] == 2
+
+
+def test_migration_keeps_to_its_limit(adapt, here):
+    adapt.done(*"partition build counts.csv --channels 2 --construction scan -o 2.plan".split())
+    free = built(adapt, "--channels", 3, "--from", "2.plan")["metrics"]
+    held = built(adapt, "--channels", 3, "--from", "2.plan", "--max-migration", "0.5")["metrics"]
+    assert held["m"] <= 0.5 < free["m"]
+    assert held["r_n"] > free["r_n"]
+    share = built(adapt, "--channels", 3, "--from", "2.plan", "--max-migration", "20%")["metrics"]
+    assert 0.5 < share["m"] <= 0.6
+
+
+def test_a_limit_below_what_must_migrate_is_refused_with_one_that_is_enough(adapt, here):
+    adapt.done("partition", "build", "counts.csv", "--channels", 4, "-o", "4.plan")
+    line = ["partition", "build", "counts.csv", "--channels", 2, "--track", 5, "--from", "4.plan", "--max-migration"]
+    for limit in ("0.1", "1%"):
+        told = adapt.refused(2, *line, limit)
+        assert f"--max-migration {limit} allows a state of" in told
+        enough = told.split("; allow ")[1].split(" or more")[0]
+        assert MigrationLimit.parse(enough).of_all == limit.endswith("%")
+        adapt.done(*line, enough)
+
+
+def test_every_step_of_a_comparison_keeps_to_the_constraints(adapt, here):
+    rows = compared(adapt, "--channels", "2,3,4", "--max-migration", "0.6", "--scheme", "hybrid")
+    assert [row["construction"] for row in rows] == ["level"] * 3
+    assert [row["m"] is None or row["m"] <= 0.6 for row in rows] == [True] * 3
+    rows = compared(adapt, "--channels", "3,3", "--capacity", "1,1,2", "--scheme", "greedy", "--scheme", "bounded-1.05")
+    assert max(row["imbalance"] for row in rows) <= 1.06
+
+
+def test_if_nothing_is_said_what_can_honour_the_constraints_is_compared(adapt, here):
+    rows = compared(adapt, "--channels", "2,3", "--pin", "k1=1")
+    assert {row["scheme"] for row in rows} == {"hybrid"}
+    assert len({row["construction"] for row in rows}) > 1
+    said = adapt.done(*"partition compare counts.csv --channels 3 --capacity 1,1,2".split())
+    assert "compared is what can honour --capacity" in said.err
+
+
+def test_the_comparison_records_its_constraints(adapt, here):
+    line = "partition compare counts.csv --channels 3,3 --capacity 1,1,2 --pin k1=1 --max-migration 50% -o c.plans"
+    adapt.done(*line.split())
+    parameters = json.loads((here / "c.plans" / "_manifest.json").read_text())["made"]["parameters"]
+    assert (parameters["capacities"], parameters["pinned"], parameters["max_migration"]) == (
+        [1, 1, 2],
+        {"k1": 1},
+        "50%",
+    )
+
+
+@pytest.mark.parametrize("command", ["build", "compare"])
+@pytest.mark.parametrize(
+    ("code", "line", "told"),
+    [
+        (2, "--capacity 1,1", "2 capacities are given for 3 channels: give one for each"),
+        (2, "--capacity 1", "1 capacity is given for 3 channels"),
+        (2, "--capacity 1,0,1", "a channel cannot have capacity 0: give a number above 0"),
+        (2, "--capacity 1,-2,1", "a channel cannot have capacity -2"),
+        (2, "--capacity 1,nan,1", "a channel cannot have capacity nan"),
+        (2, "--capacity 1,inf,1", "a channel cannot have capacity inf"),
+        (2, "--capacity 1,1e9,1", "too far apart"),
+        (2, "--capacity 1,,1", "--capacity '1,,1' is not a list of numbers above 0"),
+        (2, "--pin k1", "--pin 'k1' is not KEY=CHANNEL"),
+        (2, "--pin k1=one", "--pin 'k1=one' is not KEY=CHANNEL"),
+        (2, "--pin k1=3", "--pin: key 'k1' is pinned to channel 3, but there are only channels 0 to 2"),
+        (2, "--pin k1=0 --pin k1=1", "--pin: key 'k1' is pinned to channel 1, but to 0 by --pin; remove one"),
+        (2, "--pin k1=0 --pins pins.csv", "pins.csv line 2: key 'k1' is pinned to channel 1, but to 0 by --pin"),
+        (3, "--pin K22=1", "--pin: key 'K22' is not among the 299 counted keys; did you mean 'k22'?"),
+        (3, "--pins typo.csv", "typo.csv line 3: key 'K22' is not among the 299 counted keys; did you mean 'k22'?"),
+        (2, "--pins far.csv", "far.csv line 2: key 'k2' is pinned to channel 5"),
+        (3, "--pins twice.csv", "twice.csv line 2: key 'k1' is pinned to channel 0, but to 1 on line 1"),
+        (3, "--pins none.csv", "none.csv: cannot be read"),
+        (3, "--track-keys typo.txt", "typo.txt line 2: key 'K25' is not among the 299 counted keys; did you mean"),
+        (3, "--track-keys none.txt", "none.txt: cannot be read"),
+        (2, "--track-keys keys.txt --track 3", "--track and --track-keys are two ways"),
+        (2, "--max-migration 0.5", "--max-migration 0.5 limits nothing without a plan before it"),
+        (2, "--max-migration much", "a migration of at most 'much' is no limit"),
+        (2, "--max-migration=-1", "a migration of at most -1 is no limit"),
+        (2, "--max-migration 120%", "a migration of at most 120% is no limit"),
+        (2, "--scheme jump --pin k1=0", "scheme jump cannot honour --pin; hybrid (scan, redist, readj"),
+        (2, "--scheme spark --capacity 1,1,2", "scheme spark cannot honour --capacity; hybrid (level)"),
+        (2, "--construction scan --capacity 1,1,2", "construction scan cannot honour --capacity; hybrid (level)"),
+    ],
+)
+def test_what_cannot_be_is_refused(adapt, here, command, code, line, told):
+    refusal = adapt.refused(code, "partition", command, "counts.csv", "--channels", 3, *line.split())
+    assert told in refusal
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--channels 2:3 --capacity 1,1,2", "3 capacities are given for 2 channels"),
+        ("--channels 4,2 --pin k1=2", "--pin: key 'k1' is pinned to channel 2, but there are only channels 0 to 1"),
+        ("--channels 3 --scheme pkg --pin k1=0", "scheme pkg cannot honour --pin"),
+        (
+            "--channels 3,4 --scheme greedy --max-migration 1",
+            "scheme greedy cannot honour --max-migration; hybrid (level) can",
+        ),
+    ],
+)
+def test_what_does_not_fit_a_comparison_is_refused(adapt, here, line, told):
+    assert told in adapt.refused(2, "partition", "compare", "counts.csv", *line.split())
+
+
+def test_pins_are_of_the_type_of_the_keys(adapt, here):
+    line = ["partition", "build", "numbers.csv", "--channels", 2, "--key-type", "int64", "--pin"]
+    assert json.loads(adapt.done(*line, "2=1", "--format", "json").out)["explicit"]["2"] == 1
+    assert "--pin: key 'two' is not an int64" in adapt.refused(3, *line, "two=1")
+
+
+def test_the_optimum_is_that_of_the_same_constraints(adapt, here):
+    adapt.done(*"partition build counts.csv --channels 3 --construction scan -o 3.plan".split())
+    plan = built(
+        adapt,
+        *"--channels 3 --from 3.plan --track 12 --pin k1=0 --capacity 1,2,2 --max-migration 0.9 --optimum 5".split(),
+    )
+    rows = {row["objective"]: row for row in plan["optimum"]}
+    assert rows["r_n"]["placed"] == pytest.approx(plan["metrics"]["r_n"])
+    assert rows["imbalance"]["placed"] == pytest.approx(plan["metrics"]["imbalance"])
+    for row in rows.values():
+        assert row["placed"] >= row["bound"] * (1 - 1e-9)

@@ -1,0 +1,122 @@
+"""What failures look like: one line on stderr, the exit code of their kind, nothing on stdout."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from adapt.cli.terminal import output
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.traces.reports import reporting
+
+PROGRAM = [sys.executable, "-c", "from adapt.cli.main import main; main()"]
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Makes `adapt report` fail with an error."""
+
+    def fail(error):
+        def raise_it(path, **_options):
+            raise error
+
+        monkeypatch.setattr(reporting, "reported", raise_it)
+
+    return fail
+
+
+@pytest.fixture
+def counts(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("".join(f"key {number},{number}\n" for number in range(1, 3000)))
+    return path
+
+
+@pytest.mark.parametrize(("error", "code"), [(UsageError, 2), (BadInput, 3), (EnvironmentFailure, 4)])
+def test_each_kind_of_failure_has_its_exit_code(adapt, failing, error, code):
+    failing(error("x is\nno y; give z"))
+    assert adapt.refused(code, "report", "x") == "adapt: x is no y; give z"
+
+
+def test_a_bug_is_one_line_that_names_the_file_of_its_traceback(adapt, failing, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    failing(ZeroDivisionError("by\nnothing"))
+    line = adapt.refused(5, "report", "x")
+    kept = Path(re.search(r"traceback in (.*)\)$", line)[1])
+    assert "a bug: ZeroDivisionError: by nothing" in line
+    assert kept.parent == tmp_path
+    assert "raise_it" in kept.read_text()
+
+
+def test_a_bug_is_told_where_no_file_can_be_written(adapt, failing, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/dev/null")
+    failing(ZeroDivisionError("x"))
+    assert "--debug" in adapt.refused(5, "report", "x")
+
+
+@pytest.mark.parametrize("place", [["--debug", "report", "x"], ["report", "x", "--debug"]])
+def test_debug_shows_the_traceback(adapt, failing, place):
+    failing(BadInput("x is no y"))
+    said = adapt(*place)
+    assert said.code == 3
+    assert "raise_it" in said.err
+    assert said.err.endswith("adapt: x is no y\n")
+
+
+def test_a_failure_cannot_act_on_the_terminal(adapt, failing):
+    failing(BadInput("key '\x1b[31m' is no key"))
+    assert "\x1b" not in adapt.refused(3, "report", "x")
+
+
+def test_an_interrupt_is_one_line(adapt, failing):
+    failing(KeyboardInterrupt())
+    assert "interrupted" in adapt.refused(130, "report", "x")
+
+
+def test_an_interrupted_step_ends_the_demo(adapt, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("adapt.traces.ingest.ingest.ingest", interrupt)
+    said = adapt("demo", "-q", "-o", tmp_path / "demo")
+    assert (said.code, said.out) == (130, "")
+    assert said.err.count("\n") == 1
+
+
+def test_a_reader_that_has_had_enough_is_no_failure(counts):
+    many = ["partition", "build", counts, "--channels", "3000", "--scheme", "uniform", "--format", "csv"]
+    for arguments in (many, ["ingest", "--help"]):
+        with subprocess.Popen(
+            [*PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as child:
+            child.stdout.close()
+            assert child.stderr.read() == ""
+        assert child.returncode == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full device to write to")
+def test_a_full_output_is_said_in_one_line(counts):
+    with open("/dev/full", "w") as full:
+        said = subprocess.run(
+            [*PROGRAM, "partition", "build", counts, "--channels", "3"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (said.returncode, said.stderr.count("\n")) == (4, 1)
+    assert "No space left" in said.stderr
+
+
+def test_narration_that_nobody_reads_stops_nothing(monkeypatch):
+    class Gone:
+        encoding = "utf-8"
+
+        def write(self, text):
+            raise BrokenPipeError
+
+        def flush(self):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    output.narrate("still here")

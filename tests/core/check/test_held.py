@@ -1,0 +1,142 @@
+"""Limits held against what artefacts measured."""
+
+import operator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.check.facts import Fact, Facts, Interval, fact_of, with_derived
+from adapt.core.check.held import judge
+from adapt.core.check.limit import parse_limit
+from adapt.core.check.metrics import ROWS, Of
+from adapt.core.errors import UsageError
+
+SIGNS = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt, "==": operator.eq}
+
+
+def comparison(*imbalances, name="x.plans", schemes="abcdefghij"):
+    rows = [
+        fact_of({"scheme": scheme, "imbalance": value}, ["scheme"])
+        for scheme, value in zip(schemes, imbalances, strict=False)
+    ]
+    return Facts(name, Of.COMPARISON, "hash", {ROWS: rows})
+
+
+def one(text, *artefacts, **more):
+    (judged,) = judge([parse_limit(text)], artefacts, **more).judged
+    return judged
+
+
+@given(st.sampled_from(list(SIGNS)), st.lists(st.none() | st.integers(0, 5), min_size=1, max_size=6), st.integers(0, 5))
+def test_a_limit_holds_where_it_holds_for_every_row(sign, values, amount):
+    judged = one(f"imbalance{sign}{amount}", comparison(*values))
+    failing = [value for value in values if value is None or not SIGNS[sign](value, amount)]
+    assert judged.passed == (not failing)
+    assert (judged.failed, judged.rows) == (len(failing), len(values))
+    if failing:
+        told = judged.value.low if judged.value else None
+        assert told in failing
+        assert (told is None) == (None in failing)
+
+
+@given(st.sampled_from(list(SIGNS)), st.integers(0, 5), st.integers(0, 5), st.integers(0, 5))
+def test_an_interval_holds_only_where_every_value_in_it_does(sign, first, second, amount):
+    low, high = sorted((first, second))
+    facts = Facts("x", Of.PLAN, "hash", {ROWS: [Fact({}, {"imbalance": Interval(low, high)})]})
+    whole = all(SIGNS[sign](value, amount) for value in range(low, high + 1))
+    assert one(f"imbalance{sign}{amount}", facts).passed == whole
+
+
+def test_only_the_rows_in_brackets_count():
+    facts = comparison(1.0, 9.0, 1.1)
+    assert one("imbalance[scheme=a]<=1.2", facts).passed
+    assert one("imbalance[scheme!=b]<=1.2", facts).passed
+    judged = one("imbalance<=1.2", facts)
+    assert (judged.passed, judged.where["scheme"], judged.failed) == (False, "b", 1)
+
+
+def test_one_artefact_of_several_is_selected_by_its_name():
+    first, second = comparison(1.0, name="first"), comparison(9.0, name="second")
+    limits = [parse_limit("imbalance[artefact=first]<=1.2"), parse_limit("imbalance[artefact=second]<=10")]
+    assert judge(limits, [first, second]).passed
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (["p99_ms<1"], "has no p99_ms"),
+        (["imbalance[scheme=z]<1"], "no scheme 'z'"),
+        (["imbalance[case=a]<1"], "no label 'case'"),
+        (["imbalance[scheme=a,scheme=b]<1"], "no row"),
+        (["imbalance"], "give --baseline"),
+        (["imbalance[artefact=x.plans]<9"], "no limit is about y.plans"),
+    ],
+)
+def test_what_would_hold_against_nothing_is_refused(texts, told):
+    with pytest.raises(UsageError, match=told):
+        judge([parse_limit(text) for text in texts], [comparison(1.0, 1.0), comparison(1.0, 1.0, name="y.plans")])
+
+
+@given(st.integers(1, 100), st.integers(1, 100), st.integers(0, 50))
+def test_lower_is_better_up_to_so_much_worse(before, now, percent):
+    judged = one(f"imbalance worse-by {percent}%", comparison(now / 10), baseline=comparison(before / 10))
+    assert judged.passed == (now / 10 <= before / 10 * (1 + percent / 100))
+    assert judged.baseline.low == before / 10
+
+
+@given(st.integers(1, 100), st.integers(1, 100), st.integers(0, 50))
+def test_higher_is_better_down_to_so_much_worse(before, now, percent):
+    def run(value):
+        return Facts("x", Of.FLUX, "hash", {ROWS: [fact_of({"case": "static", "throughput": value}, ["case"])]})
+
+    judged = one("throughput", run(now), baseline=run(before), worse_by=percent / 100)
+    assert judged.passed == (now >= before * (1 - percent / 100))
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.floats(0.5, 1.0))
+def test_nothing_is_worse_than_itself(values, part):
+    rows = [Fact({"scheme": str(at)}, {"imbalance": Interval(part * each, each)}) for at, each in enumerate(values)]
+    facts = Facts("x", Of.COMPARISON, "hash", {ROWS: rows})
+    assert one("imbalance worse-by 0%", facts, baseline=facts).passed
+
+
+def test_rows_are_held_against_those_of_the_same_labels():
+    now, before = comparison(1.0, 2.0, schemes="ab"), comparison(2.0, 1.0, schemes="ba")
+    assert one("imbalance worse-by 0%", now, baseline=before).passed
+    assert not one("imbalance worse-by 0%", now, baseline=comparison(2.0, 1.0, schemes="ab")).passed
+
+
+def test_a_row_that_was_not_there_before_never_holds():
+    judged = one("imbalance", comparison(1.0, 1.0, schemes="ab"), baseline=comparison(1.0, 1.0, schemes="ac"))
+    assert (judged.passed, judged.failed, judged.where["scheme"], judged.amount) == (False, 1, "b", None)
+
+
+def test_one_row_is_held_against_one_row_whatever_they_are_called():
+    assert one("imbalance", comparison(1.0, schemes="a"), baseline=comparison(1.0, schemes="z")).passed
+
+
+def test_a_baseline_must_be_wanted_and_have_what_is_wanted():
+    with pytest.raises(UsageError, match="nothing is held against the baseline"):
+        one("imbalance<=1.2", comparison(1.0), baseline=comparison(1.0))
+    with pytest.raises(UsageError, match="has no imbalance"):
+        one("imbalance", comparison(1.0), baseline=Facts("old", Of.PLAN, "hash", {ROWS: [Fact({}, {})]}))
+
+
+@given(st.integers(1, 20), st.lists(st.integers(1, 100), min_size=1, max_size=20))
+def test_the_share_of_the_heaviest_key_follows_from_the_floor(channels, loads):
+    share = max(loads) / sum(loads)
+    row = with_derived(fact_of({"imbalance_floor": max(1.0, channels * share), "channels": channels}, []))
+    top, workers = row.values["top_share"], row.values["useful_workers"]
+    assert top.low <= share * (1 + 1e-12)
+    assert top.high >= share * (1 - 1e-12)
+    assert workers.low <= 1 / share * (1 + 1e-12)
+    assert workers.high >= 1 / share * (1 - 1e-12)
+    assert channels * share <= 1 or top.low == top.high
+
+
+def test_the_gap_is_what_placement_could_still_win():
+    row = with_derived(fact_of({"imbalance": 1.5, "imbalance_floor": 1.2}, []))
+    assert row.values["gap"].low == 1.5 / 1.2
+    assert with_derived(fact_of({"imbalance": None, "imbalance_floor": 1.2}, [])).values["gap"] is None
+    assert with_derived(fact_of({"imbalance_floor": 2.0, "channels": 4}, []), alike=False).values["top_share"] is None

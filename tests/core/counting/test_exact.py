@@ -1,0 +1,153 @@
+"""Exact counting, in one batch or many."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.counting.exact import count_keys, frequencies_of, merge
+from adapt.core.errors import BadInput
+from adapt.core.stream import Weight
+
+keys = st.one_of(st.none(), st.sampled_from(["", "a", "b", "é", "ab"]))
+batches = st.lists(st.lists(keys, max_size=8), min_size=1, max_size=5)
+
+
+def as_dict(frequencies):
+    return dict(zip(frequencies.keys.to_pylist(), frequencies.count_low.tolist(), strict=True))
+
+
+@given(batches)
+def test_batches_count_as_one_stream(rows):
+    parts = [count_keys(pa.array(batch, pa.string())) for batch in rows]
+    whole = [key for batch in rows for key in batch]
+    counted = frequencies_of(parts)
+    assert as_dict(counted) == Counter(whole)
+    assert (counted.total, counted.rows, counted.distinct) == (len(whole), len(whole), len(set(whole)))
+    assert counted.count_high is counted.count_low
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, 0, 1, -7]), st.integers(0, 2**60)), max_size=8))
+def test_integer_weights_are_added_exactly(rows):
+    column = pa.array([key for key, _ in rows], pa.int64())
+    counted = count_keys(column, np.array([weight for _, weight in rows], dtype=np.int64))
+    assert counted.counts.dtype == np.int64
+    assert dict(zip(counted.keys.to_pylist(), counted.counts.tolist(), strict=True)) == {
+        key: sum(weight for other, weight in rows if other == key) for key, _ in rows
+    }
+
+
+def test_float_weights_are_added_in_row_order():
+    weights = np.array([1e16, 1.0, -1e16, 1.0])
+    counted = count_keys(pa.array(["a"] * 4), weights)
+    assert counted.counts.tolist() == [((1e16 + 1.0) - 1e16) + 1.0]
+
+
+def test_null_is_a_key_of_its_own_and_not_the_empty_text():
+    assert as_dict(frequencies_of(count_keys(pa.array(["", None, None])))) == {None: 2, "": 1}
+
+
+def test_several_chunks_count_as_one_column():
+    column = pa.chunked_array([["a", "b"], ["b", None]])
+    assert as_dict(frequencies_of(count_keys(column))) == {"b": 2, "a": 1, None: 1}
+
+
+def tallies(counted):
+    assert counted.counts.dtype == np.int64
+    assert len(counted.keys) == len(set(counted.keys.to_pylist()))
+    return dict(zip(counted.keys.to_pylist(), counted.counts.tolist(), strict=True))
+
+
+dictionaries = st.lists(st.sampled_from(["", "a", "b", "é", "ab"]), unique=True, max_size=5)
+
+
+@st.composite
+def encoded(draw):
+    """Rows encoded by a dictionary of which they need not use all, cut out of more rows; and their keys."""
+    words = draw(dictionaries)
+    places = draw(st.lists(st.none() | st.integers(0, len(words) - 1) if words else st.none(), max_size=12))
+    column = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(words, pa.string()))
+    first, end = sorted(draw(st.tuples(st.integers(0, len(places)), st.integers(0, len(places)))))
+    keys = [None if place is None else words[place] for place in places]
+    return column[first:end], keys[first:end]
+
+
+@given(encoded())
+def test_encoded_rows_are_counted_by_the_keys_that_they_name(rows):
+    column, keys = rows
+    counted = count_keys(column)
+    assert tallies(counted) == Counter(keys)
+    assert (counted.rows, counted.keys.type) == (len(keys), pa.string())
+
+
+@given(st.lists(encoded(), max_size=4))
+def test_chunks_may_be_encoded_by_dictionaries_of_their_own(chunks):
+    column = pa.chunked_array([part for part, _ in chunks], pa.dictionary(pa.int32(), pa.string()))
+    keys = [key for _, part in chunks for key in part]
+    assert tallies(count_keys(column)) == Counter(keys)
+    assert count_keys(column).rows == len(keys)
+
+
+def test_a_dictionary_may_hold_null_itself():
+    column = pc.dictionary_encode(pa.array(["a", None, None, ""]), null_encoding="encode")
+    assert tallies(count_keys(column)) == {"a": 1, None: 2, "": 1}
+
+
+@given(encoded(), st.data())
+def test_encoded_rows_may_have_weights(rows, data):
+    column, keys = rows
+    weights = data.draw(st.lists(st.integers(0, 9), min_size=len(keys), max_size=len(keys)))
+    counted = count_keys(column, np.array(weights, np.int64))
+    true = Counter()
+    for key, weight in zip(keys, weights, strict=True):
+        true[key] += weight
+    assert tallies(counted) == dict(true)
+
+
+whole_numbers = st.lists(st.sampled_from([0, 1, -1, 256, 2**63 - 1, -(2**63)]), max_size=30)
+
+
+@given(whole_numbers, st.integers(0, 30), st.booleans())
+def test_whole_numbers_are_counted_in_one_chunk_or_many_with_nulls_or_without(keys, place, nulls):
+    rows = [*keys, None] if nulls else keys
+    column = pa.array(rows, pa.int64())
+    parts = pa.chunked_array([column[:place], column[place:]], pa.int64())
+    for counted in (count_keys(column), count_keys(parts), count_keys(pa.array([7, *rows], pa.int64())[1:])):
+        assert tallies(counted) == Counter(rows)
+        assert (counted.rows, counted.keys.type) == (len(rows), pa.int64())
+
+
+def test_encoded_whole_numbers_are_counted_too():
+    assert tallies(count_keys(pa.array([5, None, 5, 7]).dictionary_encode()[1:])) == {None: 1, 5: 1, 7: 1}
+
+
+def test_a_column_of_no_chunks_has_no_keys():
+    for kind in (pa.string(), pa.int64(), pa.dictionary(pa.int32(), pa.string())):
+        assert (len(count_keys(pa.chunked_array([], kind)).keys), count_keys(pa.chunked_array([], kind)).rows) == (0, 0)
+
+
+def test_keys_come_in_the_tie_order():
+    counted = frequencies_of(count_keys(pa.array(["b", "a", "c", "c", None])))
+    assert counted.keys.to_pylist() == ["c", None, "a", "b"]
+
+
+def test_merging_is_counting():
+    parts = [count_keys(pa.array(["a", "b"])), count_keys(pa.array(["b"]))]
+    merged = merge(parts)
+    assert (merged.keys.to_pylist(), merged.counts.tolist(), merged.rows) == (["a", "b"], [1, 2], 3)
+
+
+def test_an_empty_batch_is_an_empty_stream():
+    counted = frequencies_of(count_keys(pa.array([], pa.string())))
+    assert (len(counted.keys), counted.total, counted.distinct) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+def test_a_weight_that_is_no_weight_is_refused(weight):
+    counted = count_keys(pa.array(["a"]), np.array([weight]))
+    with pytest.raises(BadInput, match=r"key 'a' weighs .* finite number from 0 up"):
+        frequencies_of(counted, Weight.COST)

@@ -1,0 +1,106 @@
+"""Counted keys: what is known of any key, and the keys that reach a share."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.counting.frequencies import Frequencies, check_support
+from adapt.core.counting.lossy import LossyCounter
+from adapt.core.errors import UsageError
+
+rows = st.lists(st.none() | st.sampled_from(["", *"aaaaabbcdefg"]), min_size=1, max_size=120)
+epsilons = st.sampled_from([0.25, 0.1, 1 / 7])
+
+
+def lossy(keys, epsilon):
+    counter = LossyCounter(epsilon, pa.string(), flush_rows=1)
+    counter.update(pa.array(keys, pa.string()))
+    return counter.summary().frequencies(epsilon)
+
+
+def exact(keys):
+    return frequencies_of(count_keys(pa.array(keys, pa.string())))
+
+
+@given(rows, epsilons, st.sampled_from([pa.string(), pa.large_string()]))
+def test_every_key_weighs_within_its_interval_listed_or_not(keys, epsilon, kind):
+    asked = [*dict.fromkeys(keys), "never seen"]
+    true = Counter(keys)
+    for counted in (lossy(keys, epsilon), exact(keys)):
+        low, high = counted.intervals(pa.array(asked, kind))
+        assert low.shape == high.shape == (len(asked),)
+        for key, least, most in zip(asked, low, high, strict=True):
+            assert max(true[key] - counted.epsilon * len(keys) * (1 + 1e-12), 0) <= least <= true[key] <= most
+    assert low.tolist() == high.tolist() == [true[key] for key in asked]
+
+
+def test_intervals_by_hand():
+    counted = Frequencies(
+        pa.array(["a", None]), np.array([7, 4]), np.array([7, 6]), 20.0, 20, epsilon=0.1, complete_above=2.0
+    )
+    low, high = counted.intervals(pa.array([None, "b", "a", "", "a"]))
+    assert (low.tolist(), high.tolist()) == ([4, 0, 7, 0, 7], [6, 2, 7, 2, 7])
+
+
+def test_of_no_listed_keys_all_that_is_known_is_what_may_be_missed():
+    none = Frequencies(pa.array([], pa.int64()), np.zeros(0), np.zeros(0), 50.0, 50, epsilon=0.1, complete_above=5.0)
+    low, high = none.intervals(pa.array([3, None]))
+    assert (low.tolist(), high.tolist()) == ([0, 0], [5, 5])
+
+
+def test_keys_of_another_type_are_refused():
+    with pytest.raises(ValueError, match="int64 keys are not among string keys"):
+        exact(["a"]).intervals(pa.array([1]))
+    with pytest.raises(ValueError, match="binary keys are not among string keys"):
+        exact(["a"]).intervals(pa.array([b"a"]))
+
+
+@given(rows, epsilons, st.sampled_from([0.26, 0.3, 0.5, 0.9]))
+def test_the_keys_above_a_support_are_all_that_reach_it_and_none_far_below_it(keys, epsilon, support):
+    true = Counter(keys)
+    for counted in (lossy(keys, epsilon), exact(keys)):
+        reported = counted.above(support)
+        listed = set(reported.keys.to_pylist())
+        assert {key for key, times in true.items() if times / len(keys) >= support} <= listed
+        for key in listed:
+            assert true[key] >= (support - counted.epsilon) * len(keys) * (1 - 1e-12)
+        assert (reported.total, reported.rows, reported.distinct) == (counted.total, counted.rows, counted.distinct)
+        assert reported.keys.equals(counted.keys[: len(reported.keys)])
+        assert all(times <= reported.complete_above for key, times in true.items() if key not in listed)
+
+
+def test_what_a_support_drops_may_still_weigh_its_upper_bound():
+    counted = Frequencies(
+        pa.array(["a", "b", "c"]),
+        np.array([50, 12, 11]),
+        np.array([50, 13, 19]),
+        total=100.0,
+        rows=100,
+        epsilon=0.1,
+        complete_above=10.0,
+    )
+    assert counted.above(0.3).complete_above == 19
+    assert counted.above(0.3).keys.to_pylist() == ["a"]
+    assert counted.above(0.22).keys.to_pylist() == ["a", "b"]
+    assert counted.above(0.15) is counted
+
+
+@pytest.mark.parametrize(("support", "epsilon"), [(0.1, 0.1), (0.05, 0.1), (1.01, 0.1), (0, 0), (float("nan"), 0.1)])
+def test_a_support_that_the_error_hides_or_that_is_no_share_is_refused(support, epsilon):
+    with pytest.raises(UsageError, match=r"support .* is not above epsilon"):
+        check_support(support, epsilon)
+
+
+def test_a_support_just_above_the_error_will_do():
+    check_support(np.nextafter(0.1, 1), 0.1)
+    check_support(1, 0.1)
+
+
+def test_counts_that_do_not_fit_the_keys_are_refused():
+    with pytest.raises(ValueError, match="2 keys do not fit 1 and 2 counts"):
+        Frequencies(pa.array(["a", "b"]), np.ones(1), np.ones(2), 2.0, 2)

@@ -1,0 +1,507 @@
+"""Lossy counting against exact counting: what a summary promises for every key, in any order, batches and merges."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.counting.lossy import LossyCounter, merge_lossy, most_entries
+from adapt.core.counting.per_item import PerItemLossyCounter
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.stream import KeyType, Weight
+
+KEYS = {
+    pa.string(): [None, "", "a", "b", "é", "ab", *map(str, range(20))],
+    pa.int64(): [None, 0, 1, -1, 256, 2**63 - 1, -(2**63), *range(2, 20)],
+    pa.binary(): [None, b"", b"\x00", b"\xff\xfe", *(bytes([byte]) for byte in range(1, 20))],
+}
+WEIGHTS = {
+    Weight.COUNT: st.just(1),
+    Weight.BYTES: st.integers(0, 9) | st.integers(0, 2**54),
+    Weight.COST: st.sampled_from([0.0, 1.0]) | st.floats(0, 1e9),
+}
+ENCODINGS = {
+    "plain": lambda column: column,
+    "dictionary": lambda column: column.dictionary_encode(),
+    "small dictionary": lambda column: column.dictionary_encode().cast(pa.dictionary(pa.int16(), column.type)),
+    "chunks": lambda column: pa.chunked_array([column[: len(column) // 3], column[len(column) // 3 :]], column.type),
+    "large": lambda column: column.cast({pa.string(): pa.large_string()}.get(column.type, column.type)),
+}
+
+kinds = st.sampled_from(list(KEYS))
+epsilons = st.sampled_from([0.9, 0.5, 0.34, 0.25, 0.1, 1 / 7, 1 / 49, 0.011])
+cuts = st.lists(st.integers(0, 150), max_size=6)
+rooms = st.sampled_from([0, 0, 1, 5, 12])
+
+
+@st.composite
+def streams(draw, weights=tuple(Weight), most=150):
+    """The Arrow type of the keys, what rows weigh, and rows of a key and its weight: few heavy keys, many light."""
+    kind, weight = draw(kinds), draw(st.sampled_from(weights))
+    ranks = st.integers(0, 2) | st.integers(0, len(KEYS[kind]) - 1)
+    rows = draw(st.lists(st.tuples(ranks, WEIGHTS[weight]), max_size=most))
+    return kind, weight, [(KEYS[kind][rank], amount) for rank, amount in rows]
+
+
+def column(rows, kind):
+    return pa.array([key for key, _ in rows], kind)
+
+
+def amounts(rows, weight):
+    if weight is Weight.COUNT:
+        return None
+    return np.array([amount for _, amount in rows], np.float64 if weight is Weight.COST else np.int64)
+
+
+def counter_of(stream, epsilon, places=(), flush_rows=1, encodings=("plain",), purge_above=0):
+    """A counter that was given the rows in batches, cut at the places, each encoded in its turn."""
+    kind, weight, rows = stream
+    counter = LossyCounter(epsilon, kind, weight, flush_rows=flush_rows, purge_above=purge_above)
+    ends = [0, *sorted(min(place, len(rows)) for place in places), len(rows)]
+    for number, (first, end) in enumerate(pairwise(ends)):
+        part = rows[first:end]
+        encode = ENCODINGS[encodings[number % len(encodings)]]
+        counter.update(encode(column(part, kind)), amounts(part, weight))
+    return counter
+
+
+def per_item(stream, epsilon):
+    kind, weight, rows = stream
+    names = {pa.string(): KeyType.STRING, pa.int64(): KeyType.INT64, pa.binary(): KeyType.BINARY}
+    counter = PerItemLossyCounter(epsilon, names[kind], weight)
+    for key, amount in rows:
+        counter.add(key, amount)
+    return counter.summary()
+
+
+def weighed(rows):
+    """What each key weighs, exactly."""
+    true: Counter = Counter()
+    for key, amount in rows:
+        true[key] += Fraction(amount)
+    return true
+
+
+def bounds(summary):
+    listed = zip(summary.keys.to_pylist(), summary.counts.tolist(), summary.errors.tolist(), strict=True)
+    return {key: (count, error) for key, count, error in listed}
+
+
+def assert_promises(summary, rows, epsilon, missed=None):
+    """Every promise, for every key; whole numbers to the last digit, floats but for what adding them up rounds off."""
+    true, listed = weighed(rows), bounds(summary)
+    n = sum(true.values())
+    off = 0 if summary.counts.dtype == np.int64 else float(n) * 1e-12
+    most = Fraction(epsilon) * n * (1 + Fraction(1, 10**12)) if missed is None else missed
+    assert len(listed) == len(summary)
+    assert set(listed) <= set(true)
+    assert summary.rows == len(rows)
+    assert abs(summary.total - n) <= off
+    assert 0 <= summary.missed <= most + off
+    for key, weight in true.items():
+        if key in listed:
+            count, error = listed[key]
+            assert weight - most - off <= count <= weight + off
+            assert weight <= count + error + off
+            assert 0 <= error <= summary.missed + off
+        else:
+            assert weight <= summary.missed + off
+
+
+def assert_same(one, other):
+    assert one.keys.equals(other.keys)
+    for name in ("counts", "errors"):
+        assert getattr(one, name).dtype == getattr(other, name).dtype
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()
+    for name in ("missed", "total", "rows"):
+        assert getattr(one, name) == getattr(other, name)
+        assert type(getattr(one, name)) is type(getattr(other, name))
+    assert one.distinct.smallest.tolist() == other.distinct.smallest.tolist()
+
+
+@given(streams(), epsilons, st.integers(1, 40), rooms)
+def test_every_key_has_its_bounds_whatever_the_rows(stream, epsilon, flush_rows, room):
+    counter = counter_of(stream, epsilon, flush_rows=flush_rows, purge_above=room)
+    assert_promises(counter.summary(), stream[2], epsilon)
+
+
+@given(streams(), epsilons, st.integers(1, 40), cuts, st.lists(st.sampled_from(list(ENCODINGS)), min_size=1))
+def test_the_same_rows_in_other_batches_and_encodings_give_the_same_summary(
+    stream, epsilon, flush_rows, places, encodings
+):
+    whole = counter_of(stream, epsilon, flush_rows=flush_rows)
+    cut = counter_of(stream, epsilon, places, flush_rows, encodings)
+    assert_same(cut.summary(), whole.summary())
+    assert (cut.entries, cut.peak_entries, cut.peak_buffer) == (whole.entries, whole.peak_entries, whole.peak_buffer)
+
+
+@given(streams(), epsilons, st.integers(1, 40), st.integers(0, 150))
+def test_asking_for_a_summary_changes_nothing(stream, epsilon, flush_rows, place):
+    kind, weight, rows = stream
+    asked = LossyCounter(epsilon, kind, weight, flush_rows=flush_rows)
+    asked.update(column(rows[:place], kind), amounts(rows[:place], weight))
+    assert_promises(asked.summary(), rows[:place], epsilon)
+    assert_same(asked.summary(), asked.summary())
+    asked.update(column(rows[place:], kind), amounts(rows[place:], weight))
+    assert_same(asked.summary(), counter_of(stream, epsilon, flush_rows=flush_rows).summary())
+
+
+W = 20
+"""The window of the orders below; none has a multiple of it in rows but where it says so."""
+
+ORDERS = {
+    "nothing": [],
+    "one row": ["a"],
+    "a window": [*"ab" * (W // 2)],
+    "all distinct": [f"k{row}" for row in range(1013)],
+    "sorted": sorted(f"k{row % 37 * row % 41:02}" for row in range(1013)),
+    "reverse": sorted((f"k{row % 37 * row % 41:02}" for row in range(1013)), reverse=True),
+    "round robin over a window": [f"k{row % W}" for row in range(1013)],
+    "round robin over more than a window": [f"k{row % (W + 1)}" for row in range(1013)],
+    "round robin over less than a window": [f"k{row % (W - 1)}" for row in range(1013)],
+    "one heavy key late": [f"k{row}" for row in range(1013)] + ["heavy"] * 77,
+    "one heavy key early": ["heavy"] * 77 + [f"k{row}" for row in range(1013)],
+    "always the last row before a purge": ["last" if row % W == W - 1 else f"k{row}" for row in range(1013)],
+    "always the first row after a purge": ["first" if row % W == 0 else f"k{row}" for row in range(1013)],
+    "once in every other window": ["now" if row % (2 * W) == W else f"k{row}" for row in range(1013)],
+    "bursts": [f"k{row // 7}" for row in range(1013)],
+    "bursts that come back": [f"k{row // 7 % 11}" for row in range(1013)],
+    "as many as were forgotten, then gone": [
+        key for window in range(1, 40) for key in [f"k{window}"] * window + [f"x{window}-{row}" for row in range(W)]
+    ],
+    "null among many": [None if row % 9 == 0 else f"k{row}" for row in range(1013)],
+}
+
+
+@pytest.mark.parametrize("flush_rows", [1, W + 1, 3 * W, 10_000])
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_key_has_its_bounds_in_the_worst_of_orders(order, flush_rows):
+    rows = [(key, 1) for key in ORDERS[order]]
+    counter = LossyCounter(1 / W, pa.string(), flush_rows=flush_rows)
+    for end in range(0, len(rows) + 13, 13):
+        counter.update(column(rows[end : end + 13], pa.string()))
+        if end % 7 == 0:
+            assert_promises(counter.summary(), rows[: end + 13], 1 / W)
+    assert_promises(counter.summary(), rows, 1 / W)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_key_of_a_larger_share_than_epsilon_is_listed_and_missed_is_the_windows_that_closed(order):
+    rows = [(key, 1) for key in ORDERS[order]]
+    summary = counter_of((pa.string(), Weight.COUNT, rows), 1 / W).summary()
+    assert summary.missed == len(rows) // W
+    heavy = {key for key, times in Counter(ORDERS[order]).items() if times > len(rows) / W}
+    assert heavy <= set(summary.keys.to_pylist())
+
+
+def test_a_purge_by_hand():
+    counter = LossyCounter(0.5, pa.string(), flush_rows=5)
+    counter.update(pa.array([*"aaabc"]))  # two windows of two rows have closed: what weighs 2 or less goes
+    assert bounds(counter.summary()) == {"a": (3, 0)}
+    counter.update(pa.array([*"bbbbd"]))  # b may have weighed 2 before; a weighs 3, and 5 may be missed now
+    assert bounds(counter.summary()) == {"b": (4, 2)}
+    assert (counter.summary().missed, counter.entries, counter.peak_entries, counter.peak_buffer) == (5, 1, 1, 3)
+
+
+@given(streams([Weight.COUNT, Weight.BYTES]), epsilons, st.integers(1, 40), rooms)
+def test_purges_are_those_of_the_definition_row_by_row(stream, epsilon, flush_rows, room):
+    """Entries (c_a, c_e) as the paper has them, let go where a purge is due and there is no more room."""
+    _, weight, rows = stream
+    window = math.ceil(1 / epsilon)
+    step = max(flush_rows, window) if weight is Weight.COUNT else flush_rows
+    entries: dict = {}
+    missed = n = 0
+    for first in range(0, len(rows), step):
+        for key, amount in rows[first : first + step]:
+            c_a, c_e = entries.get(key, (0, missed))
+            entries[key] = (c_a + amount, c_e)
+            n += amount
+        if len(entries) > room or missed:
+            missed = n // window
+        entries = {key: (c_a, c_e) for key, (c_a, c_e) in entries.items() if c_a + c_e > missed}
+    summary = counter_of(stream, epsilon, flush_rows=flush_rows, purge_above=room).summary()
+    assert bounds(summary) == entries
+    assert (summary.missed, summary.total) == (missed, n)
+
+
+@given(streams(), epsilons, st.integers(1, 40))
+def test_a_stream_of_no_more_keys_than_there_is_room_for_is_counted_exactly(stream, epsilon, flush_rows):
+    true = weighed(stream[2])
+    summary = counter_of(stream, epsilon, flush_rows=flush_rows, purge_above=len(true)).summary()
+    assert summary.missed == 0
+    assert not summary.errors.any()
+    listed = {key: count for key, (count, _) in bounds(summary).items()}
+    assert listed == pytest.approx({key: float(weight) for key, weight in true.items() if weight}, rel=1e-12)
+
+
+@given(streams(), epsilons, st.integers(1, 12), rooms)
+def test_no_purge_keeps_more_entries_than_the_bound_or_than_there_is_room_for(stream, epsilon, flush_rows, room):
+    kind, weight, rows = stream
+    window = math.ceil(1 / epsilon)
+    step = max(flush_rows, window) if weight is Weight.COUNT else flush_rows
+    counter = LossyCounter(epsilon, kind, weight, flush_rows=step, purge_above=room)
+    for end in range(step, len(rows) + 1, step):
+        last = rows[end - step : end]
+        counter.update(column(last, kind), amounts(last, weight))
+        total, purged = (float(sum(amount for _, amount in part)) for part in (rows[:end], last))
+        if purged:
+            assert counter.entries <= max(most_entries(epsilon, total, purged) * (1 + 1e-12), room)
+        assert counter.entries <= counter.peak_entries <= counter.peak_buffer
+
+
+def test_the_bound_on_entries_is_nearly_reached_by_keys_that_come_just_often_enough():
+    """In window j as many keys as fit that come m - j + 1 times at once, and so outlive all m windows."""
+    window, windows = 600, 20
+    rows: list[str] = []
+    for first in range(windows):
+        times = windows - first + 1
+        keys = [f"{first}-{place}" for place in range(window // times)] * times
+        rows += keys + ["rest"] * (window - len(keys))
+    counter = LossyCounter(1 / window, pa.string(), flush_rows=window)
+    counter.update(pa.array(rows))
+    bound = most_entries(1 / window, len(rows), window)
+    assert bound == pytest.approx(window * (1 + math.log(windows)))
+    assert sum(window // (windows - first + 1) for first in range(windows)) <= counter.entries <= bound
+    assert counter.entries > 0.6 * bound
+
+
+@given(streams([Weight.COUNT]), epsilons, st.integers(1, 40), rooms)
+def test_the_batch_form_keeps_every_bound_of_the_per_item_form(stream, epsilon, flush_rows, room):
+    """It misses no more, and its upper bounds are as low or lower: it purges at fewer places."""
+    batch = counter_of(stream, epsilon, flush_rows=flush_rows, purge_above=room).summary()
+    item = per_item(stream, epsilon)
+    assert_promises(batch, stream[2], epsilon)
+    assert_promises(item, stream[2], epsilon)
+    assert batch.missed == item.missed if room == 0 else batch.missed <= item.missed
+    assert (batch.total, batch.rows) == (item.total, item.rows)
+    assert batch.distinct.smallest.tolist() == item.distinct.smallest.tolist()
+    ours, theirs = bounds(batch), bounds(item)
+    for key in weighed(stream[2]):
+        assert sum(ours.get(key, (batch.missed,))) <= sum(theirs.get(key, (item.missed,)))
+
+
+@given(streams([Weight.BYTES, Weight.COST]), epsilons)
+def test_the_per_item_form_keeps_its_bounds_by_weight_too(stream, epsilon):
+    assert_promises(per_item(stream, epsilon), stream[2], epsilon)
+
+
+@given(streams([Weight.COUNT]), st.integers(1, 8))
+def test_a_purge_at_each_window_is_the_per_item_form(stream, windows):
+    """Where both purge at the same rows, they keep the same keys."""
+    kind, weight, rows = stream
+    rows = rows[: 8 * windows]
+    rows = rows[: len(rows) // 8 * 8]
+    batch = counter_of((kind, weight, rows), 1 / 8, flush_rows=8).summary()
+    assert_same(batch, per_item((kind, weight, rows), 1 / 8))
+
+
+def parts_of(stream, epsilon, places, flush_rows, room=0):
+    kind, weight, rows = stream
+    ends = [0, *sorted(min(place, len(rows)) for place in places), len(rows)]
+    return [
+        counter_of((kind, weight, rows[first:end]), epsilon, flush_rows=flush_rows, purge_above=room).summary()
+        for first, end in pairwise(ends)
+    ]
+
+
+def nested(parts, random):
+    """All parts merged two or three at a time, in some order."""
+    left = list(parts)
+    while len(left) > 1:
+        random.shuffle(left)
+        taken = random.randint(2, 3)
+        left = [*left[taken:], merge_lossy(left[:taken])]
+    return left[0]
+
+
+@given(streams(), epsilons, cuts, st.integers(1, 20), rooms, st.randoms(use_true_random=False))
+def test_merging_in_any_split_order_and_nesting_keeps_the_bounds(stream, epsilon, places, flush_rows, room, random):
+    parts = parts_of(stream, epsilon, places, flush_rows, room)
+    flat, deep = merge_lossy(parts), nested(parts, random)
+    assert_promises(flat, stream[2], epsilon)
+    assert_promises(deep, stream[2], epsilon)
+    if stream[1] is not Weight.COST:
+        assert_same(deep, flat)
+
+
+@given(streams(), epsilons, cuts, st.randoms(use_true_random=False))
+def test_the_order_of_parts_decides_nothing_floats_included(stream, epsilon, places, random):
+    parts = parts_of(stream, epsilon, places, 5)
+    shuffled = list(parts)
+    random.shuffle(shuffled)
+    assert_same(merge_lossy(shuffled), merge_lossy(parts))
+
+
+def test_a_merge_by_hand():
+    one, other = (LossyCounter(0.5, pa.string(), flush_rows=5) for _ in range(2))
+    one.update(pa.array([*"aaabc"]))
+    other.update(pa.array([*"cccab"]))
+    merged = merge_lossy([one.summary(), other.summary()])
+    # each missed up to 2: a is listed by the first alone, c by the second
+    assert bounds(one.summary()) == {"a": (3, 0)}
+    assert bounds(other.summary()) == {"c": (3, 0)}
+    assert bounds(merged) == {"a": (3, 2), "c": (3, 2)}
+    assert (merged.missed, merged.total, merged.rows) == (4, 10, 10)
+
+
+@given(streams(), epsilons, st.integers(0, 12), cuts, st.integers(0, 12))
+def test_a_cut_summary_keeps_the_bounds_with_what_it_says_is_missed_and_merges_on(stream, epsilon, most, places, then):
+    whole = counter_of(stream, epsilon).summary()
+    cut = whole.cut(most)
+    assert len(cut) == min(most, len(whole))
+    may_weigh = dict(zip(whole.keys.to_pylist(), (whole.counts + whole.errors).tolist(), strict=True))
+    dropped = may_weigh.keys() - cut.keys.to_pylist()
+    assert all(may_weigh[key] >= may_weigh[gone] for key in cut.keys.to_pylist() for gone in dropped)
+    assert cut.missed == max([whole.missed, *(may_weigh[gone] for gone in dropped)])
+    assert cut.counts.tolist() == sorted(cut.counts.tolist(), reverse=True)
+    assert_promises(cut, stream[2], epsilon, missed=cut.missed)
+    merged = merge_lossy(part.cut(most) for part in parts_of(stream, epsilon, places, 7)).cut(then)
+    assert len(merged) <= then
+    assert_promises(merged, stream[2], epsilon, missed=merged.missed)
+
+
+def test_what_a_cut_drops_is_missed_to_the_last_byte():
+    counter = LossyCounter(0.5, pa.string(), Weight.BYTES)
+    counter.update(pa.array(["a", "b"]), np.array([2**61, 2**53 + 1]))
+    summary = counter.summary()
+    assert merge_lossy([summary.cut(0), summary.cut(0)]).missed == 2 * 2**61
+    assert LossyCounter(0.5, pa.string(), Weight.BYTES).summary().cut(0).missed == 0
+    light = LossyCounter(2**-9, pa.string(), Weight.BYTES)
+    light.update(pa.array(["a", "b"]), np.array([2**53 + 3, 2**53 + 1]))
+    assert light.summary().cut(1).missed == 2**53 + 1
+
+
+def test_frequencies_are_refused_where_the_summary_does_not_keep_the_error():
+    counter = LossyCounter(0.1, pa.string())
+    counter.update(pa.array([*"a" * 18, *"bcdefghijklm"]))
+    summary = counter.summary()
+    assert summary.missed == 3
+    assert summary.frequencies(0.1).epsilon == 0.1
+    assert summary.frequencies(0.2).epsilon == 0.2
+    with pytest.raises(ValueError, match=r"misses 3 of 30 does not keep 0.09"):
+        summary.frequencies(0.09)
+    with pytest.raises(ValueError, match="does not keep"):
+        summary.cut(0).frequencies(0.1)
+
+
+@given(streams(), epsilons)
+def test_frequencies_say_what_the_summary_knows(stream, epsilon):
+    summary = counter_of(stream, epsilon).summary()
+    counted = summary.frequencies(epsilon, stream[1])
+    true = weighed(stream[2])
+    assert counted.keys.equals(summary.keys)
+    assert (counted.count_high - counted.count_low).tolist() == pytest.approx(summary.errors.tolist(), abs=1e-3)
+    assert (counted.rows, counted.weight) == (len(stream[2]), stream[1])
+    assert summary.missed <= counted.complete_above <= summary.missed * (1 + 1e-15)
+    assert counted.distinct == len(true)  # fewer than are estimated
+
+
+def test_the_distinct_keys_are_told_apart_from_the_listed_ones():
+    counter = LossyCounter(0.01, pa.int64())
+    counter.update(pa.array(np.arange(100_000) % 50_000))
+    counted = counter.summary().frequencies(0.01)
+    assert len(counted.keys) == 0
+    assert counted.distinct == pytest.approx(50_000, rel=5 / math.sqrt(4094))
+
+
+def test_a_stream_that_no_window_closed_on_is_counted_exactly():
+    counter = LossyCounter(0.001, pa.string())
+    counter.update(pa.array([*"abcab", None]))
+    summary = counter.summary()
+    assert summary.missed == 0
+    assert bounds(summary) == {"a": (2, 0), "b": (2, 0), None: (1, 0), "c": (1, 0)}
+    assert summary.keys.to_pylist() == ["a", "b", None, "c"]
+
+
+def test_nothing_counted_is_a_summary_too():
+    for weight in Weight:
+        empty = LossyCounter(0.1, pa.string(), weight).summary()
+        assert (len(empty), empty.missed, empty.total, empty.rows) == (0, 0, 0, 0)
+        assert empty.frequencies(0.1, weight).distinct == 0
+        assert_same(merge_lossy([empty, empty]), empty)
+
+
+def test_keys_that_weigh_nothing_are_not_listed_and_yet_counted_as_distinct():
+    counter = LossyCounter(0.1, pa.string(), Weight.COST)
+    counter.update(pa.array(["a", "b"]), np.zeros(2))
+    counted = counter.summary().frequencies(0.1, Weight.COST)
+    assert (len(counted.keys), counted.total, counted.distinct) == (0, 0.0, 2)
+
+
+@pytest.mark.parametrize("epsilon", [0, 1, -1, 2, float("nan"), float("inf")])
+@pytest.mark.parametrize("form", [lambda epsilon: LossyCounter(epsilon, pa.string()), PerItemLossyCounter])
+def test_an_error_outside_0_and_1_is_refused(form, epsilon):
+    with pytest.raises(UsageError, match=r"epsilon .* is not in \(0, 1\)"):
+        form(epsilon)
+
+
+@pytest.mark.parametrize("weight", [Weight.BYTES, Weight.COST])
+def test_weights_are_given_where_rows_weigh_and_only_there(weight):
+    with pytest.raises(ValueError, match=f"by {weight} needs a weight for each row"):
+        LossyCounter(0.1, pa.string(), weight).update(pa.array(["a"]))
+    with pytest.raises(ValueError, match="by count takes no weights"):
+        LossyCounter(0.1, pa.string()).update(pa.array(["a"]), np.ones(1))
+    with pytest.raises(ValueError, match="1 weights do not fit 2 rows"):
+        LossyCounter(0.1, pa.string(), weight).update(pa.array(["a", "b"]), np.ones(1))
+
+
+@pytest.mark.parametrize("amount", [-1.0, float("inf"), float("nan")])
+def test_a_weight_that_is_none_is_refused(amount):
+    counter = LossyCounter(0.1, pa.string(), Weight.COST)
+    counter.update(pa.array(["b", "a"]), np.array([1.0, amount]))
+    with pytest.raises(BadInput, match=r"key 'a' weighs .* finite number from 0 up"):
+        counter.summary()
+    with pytest.raises(BadInput, match=r"key 'a' weighs .* finite number from 0 up"):
+        PerItemLossyCounter(0.1, weight=Weight.COST).add("a", amount)
+
+
+def test_negative_bytes_are_refused():
+    counter = LossyCounter(0.1, pa.string(), Weight.BYTES)
+    counter.update(pa.array(["a"]), np.array([-5]))
+    with pytest.raises(BadInput, match="key 'a' weighs -5"):
+        counter.summary()
+
+
+def test_more_weight_than_an_int64_holds_is_refused_in_one_batch_in_many_and_in_a_merge():
+    half = np.array([2**62])
+    at_once = LossyCounter(0.1, pa.string(), Weight.BYTES)
+    at_once.update(pa.array(["a", "b"]), np.array([2**62, 2**62]))
+    with pytest.raises(BadInput, match="more than an int64 holds"):
+        at_once.summary()
+    one_by_one = LossyCounter(0.1, pa.string(), Weight.BYTES, flush_rows=1)
+    one_by_one.update(pa.array(["a"]), half)
+    part = one_by_one.summary()
+    with pytest.raises(BadInput, match="more than an int64 holds"):
+        one_by_one.update(pa.array(["b"]), half)
+    with pytest.raises(BadInput, match="more than an int64 holds"):
+        merge_lossy([part, part])
+    by_item = PerItemLossyCounter(0.1, weight=Weight.BYTES)
+    by_item.add("a", 2**62)
+    by_item.add("b", 2**62)
+    with pytest.raises(BadInput, match="more than an int64 holds"):
+        by_item.summary()
+
+
+def test_a_merge_near_the_most_that_an_int64_holds_is_exact():
+    """What parts spare adds up, over all keys, to more than the total; only each key's own sum must fit."""
+    keys = pa.array([f"k{place}" for place in range(50)])
+    parts = []
+    for _ in range(2):
+        counter = LossyCounter(0.02, pa.string(), Weight.BYTES)
+        counter.update(keys, np.full(50, 2**62 // 50 - 1))
+        counter.update(pa.array(["rest"]), np.array([40]))
+        parts.append(counter.summary())
+    merged = merge_lossy([*parts[:1], LossyCounter(0.02, pa.string(), Weight.BYTES).summary(), parts[1].cut(20)])
+    assert merged.total == 2 * (50 * (2**62 // 50 - 1) + 40)
+    assert all(low + error >= 2 * (2**62 // 50 - 1) for low, error in bounds(merged).values())
+
+
+def test_merging_nothing_is_refused():
+    with pytest.raises(ValueError, match="no summaries"):
+        merge_lossy([])

@@ -1,0 +1,215 @@
+"""Sliding counters: which rows they hold, against the rows themselves, and what they promise of these."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.counting.lossy import LossyCounter
+from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.stream import Weight
+from adapt.core.units.row_or_time_span import Length
+
+EPSILON = 1 / 5
+
+keys = st.none() | st.sampled_from(["", *"aaabcdefgh"])
+counters = st.integers(2, 6)
+steps = st.sampled_from([0, 0, 1, 2, 3, 7]) | st.sampled_from([40, 1000])
+"""From a row to the next: many at once, some after more than a window."""
+
+
+@st.composite
+def batches(draw, most=160):
+    """Rows of a key, the time since the row above and a weight, in batches, some of them empty."""
+    rows = draw(st.lists(st.tuples(keys, steps, st.integers(0, 50)), max_size=most))
+    ends = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=12)))
+    return [rows[first:end] for first, end in pairwise([0, *ends, len(rows)])]
+
+
+def column(rows):
+    return pa.array([row[0] for row in rows], pa.string())
+
+
+def assert_promises(summary, rows, of=lambda row: 1):
+    """What a counter of error `EPSILON` promises of these rows, for every key."""
+    true: Counter = Counter()
+    for row in rows:
+        true[row[0]] += of(row)
+    n = true.total()
+    listed = dict(zip(summary.keys.to_pylist(), zip(summary.counts, summary.errors, strict=True), strict=True))
+    assert (summary.total, summary.rows) == (n, len(rows))
+    assert summary.missed <= EPSILON * n * (1 + 1e-12)
+    assert set(listed) <= set(true)
+    for key, weight in true.items():
+        count, error = listed.get(key, (0, summary.missed))
+        assert weight - EPSILON * n * (1 + 1e-12) <= count <= weight <= count + error
+
+
+def assert_same(one, other):
+    assert one.keys.equals(other.keys)
+    assert (one.counts.tolist(), one.errors.tolist()) == (other.counts.tolist(), other.errors.tolist())
+    assert (one.missed, one.total, one.rows) == (other.missed, other.total, other.rows)
+    assert one.distinct.smallest.tolist() == other.distinct.smallest.tolist()
+
+
+def counter_over(rows, flush_rows):
+    counter = LossyCounter(EPSILON, pa.string(), flush_rows=flush_rows)
+    counter.update(column(rows))
+    return counter.summary()
+
+
+@given(batches(), st.integers(5, 60), counters, st.integers(1, 30))
+def test_the_last_rows_are_held_between_w_and_a_pane_more(parts, w, x, flush_rows):
+    counter = SlidingLossyCounter(
+        EPSILON, pa.string(), SlidingWindow(Length(w, in_rows=True), x), flush_rows=flush_rows
+    )
+    seen: list[tuple] = []
+    for rows in parts:
+        counter.update(column(rows))
+        seen += rows
+        summary = counter.summary()
+        assert counter.full == (len(seen) >= w)
+        if counter.full:
+            assert w <= summary.rows <= w + math.ceil(w / (x - 1))
+        else:
+            assert summary.rows == len(seen)
+        held = seen[len(seen) - summary.rows :]
+        assert_promises(summary, held)
+        assert_same(summary, counter_over(held, flush_rows))
+
+
+@given(batches(), st.integers(5, 60), counters, st.integers(1, 30))
+def test_the_last_hours_are_held_between_w_and_a_pane_more(parts, w, x, flush_rows):
+    counter = SlidingLossyCounter(EPSILON, pa.string(), SlidingWindow(Length(w), x), flush_rows=flush_rows)
+    seen: list[tuple] = []
+    times: list[int] = []
+    origin = -77
+    for rows in parts:
+        now = times[-1] if times else origin
+        gaps = np.array([0 if not times and not place else row[1] for place, row in enumerate(rows)], np.int64)
+        here = now + np.cumsum(gaps)
+        counter.update(column(rows), times_us=here)
+        seen += rows
+        times += here.tolist()
+        if not times:
+            assert not counter.full
+            continue
+        summary = counter.summary()
+        first = len(seen) - summary.rows
+        since = times[-1] - w  # the rows after this are the last W
+        if counter.full:
+            assert all(time <= since for time in times[:first])
+            assert all(time > since - math.ceil(w / (x - 1)) for time in times[first:])
+        else:
+            assert first == 0
+            assert times[-1] < origin + w
+        assert_promises(summary, seen[first:])
+        assert_same(summary, counter_over(seen[first:], flush_rows))
+
+
+@given(batches(), st.integers(5, 60), counters)
+def test_rows_may_weigh_what_they_like(parts, w, x):
+    counter = SlidingLossyCounter(
+        EPSILON, pa.string(), SlidingWindow(Length(w, in_rows=True), x), Weight.BYTES, flush_rows=7
+    )
+    seen: list[tuple] = []
+    for rows in parts:
+        counter.update(column(rows), np.array([row[2] for row in rows], np.int64))
+        seen += rows
+        summary = counter.summary()
+        assert_promises(summary, seen[len(seen) - summary.rows :], of=lambda row: row[2])
+
+
+@given(batches(), st.integers(5, 60), counters)
+def test_the_cut_into_batches_decides_nothing(parts, w, x):
+    window = SlidingWindow(Length(w, in_rows=True), x)
+    in_parts, at_once = (SlidingLossyCounter(EPSILON, pa.string(), window, flush_rows=9) for _ in range(2))
+    for rows in parts:
+        in_parts.update(column(rows))
+    at_once.update(column([row for rows in parts for row in rows]))
+    assert_same(in_parts.summary(), at_once.summary())
+    assert in_parts.full == at_once.full
+
+
+def held_rows(counter, row):
+    counter.update(pa.array([f"k{row}"]))
+    return counter.summary().rows
+
+
+def test_three_counters_over_ten_rows_by_hand():
+    counter = SlidingLossyCounter(0.1, pa.string(), SlidingWindow(Length(10, in_rows=True)))
+    # the first is in use up to 15 rows, the one begun after 5 rows then has 10
+    assert [held_rows(counter, row) for row in range(22)] == [*range(1, 16), 11, 12, 13, 14, 15, 11, 12]
+
+
+def test_two_counters_over_five_rows_by_hand():
+    counter = SlidingLossyCounter(0.2, pa.string(), SlidingWindow(Length(5, in_rows=True), 2))
+    assert [held_rows(counter, row) for row in range(17)] == [*range(1, 11), 6, 7, 8, 9, 10, 6, 7]
+
+
+def test_after_a_gap_longer_than_the_window_only_new_rows_are_held():
+    counter = SlidingLossyCounter(0.1, pa.string(), SlidingWindow(Length(100), 5))
+    counter.update(pa.array([*"aab"]), times_us=np.array([5, 5, 50]))
+    counter.update(pa.array([*"cc"]), times_us=np.array([10_000, 10_000]))
+    assert counter.summary().keys.to_pylist() == ["c"]
+    assert counter.summary().counts.tolist() == [2]
+    assert counter.full
+
+
+def test_nothing_counted_is_a_summary_too():
+    counter = SlidingLossyCounter(0.1, pa.string(), SlidingWindow(Length(100)))
+    counter.update(pa.array([], pa.string()))
+    assert (counter.summary().rows, counter.full) == (0, False)
+
+
+@pytest.mark.parametrize("number", [1, 0, -3, 26])
+def test_a_number_of_counters_that_slides_no_window_is_refused(number):
+    with pytest.raises(UsageError, match=f"{number} counters cannot slide a window: give 2 to 25"):
+        SlidingWindow(Length(1000), number)
+
+
+def test_a_window_too_short_for_its_counters_is_refused():
+    with pytest.raises(UsageError, match="3rows is too short to be cut into 4 panes"):
+        SlidingWindow(Length(3, in_rows=True), 5)
+
+
+def test_a_window_smaller_than_a_bucket_is_refused():
+    exact = SlidingWindow(Length(100, in_rows=True))
+    SlidingLossyCounter(0.01, pa.string(), exact)
+    with pytest.raises(UsageError, match=r"100rows is smaller than a bucket of 1,000 rows .* an epsilon from 0.01 up"):
+        SlidingLossyCounter(0.001, pa.string(), exact)
+    with pytest.raises(UsageError, match=r"1h \(about 36 rows at this stream's rate\) is smaller than a bucket of 100"):
+        SlidingWindow(Length.parse("1h")).check_bucket(0.01, 1e-8)
+    SlidingWindow(Length.parse("1h")).check_bucket(0.01, 100 / 3.6e9)
+    SlidingWindow(Length.parse("1h")).check_bucket(0.01)
+
+
+@pytest.mark.parametrize("epsilon", [0, 1, -0.1, float("nan")])
+def test_an_error_outside_0_and_1_is_refused(epsilon):
+    with pytest.raises(UsageError, match=r"not in \(0, 1\)"):
+        SlidingLossyCounter(epsilon, pa.string(), SlidingWindow(Length(100)))
+
+
+def test_a_window_in_time_needs_times_that_do_not_fall():
+    counter = SlidingLossyCounter(0.1, pa.string(), SlidingWindow(Length(100)))
+    with pytest.raises(ValueError, match="needs the times"):
+        counter.update(pa.array(["a"]))
+    with pytest.raises(BadInput, match="before the row above it"):
+        counter.update(pa.array(["a", "a"]), times_us=np.array([5, 4]))
+    counter.update(pa.array(["a", "a"]), times_us=np.array([5, 5]))
+    with pytest.raises(BadInput, match="before the row above it"):
+        counter.update(pa.array(["a"]), times_us=np.array([4]))
+    counter.update(pa.array(["b"]), times_us=np.array([5]))
+    assert counter.summary().counts.tolist() == [2, 1]
+
+
+def test_one_time_is_needed_for_each_row():
+    counter = SlidingLossyCounter(0.1, pa.string(), SlidingWindow(Length(100)))
+    with pytest.raises(ValueError, match="1 times do not fit 2 rows"):
+        counter.update(pa.array(["a", "a"]), times_us=np.array([5]))

@@ -1,0 +1,241 @@
+"""A stream through a stage whose workers come and go: what is measured, what is said of it, what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
+from adapt.core.elastic.policies.placements import Counting
+from adapt.core.elastic.policies.registry import Chosen
+from adapt.core.elastic.policies.scaler import Patience, Rebuild
+from adapt.core.elastic.replay.outcome import Waste, covered_s
+from adapt.core.elastic.replay.replay import Elastic, check_elastic, replay_elastic
+from adapt.core.errors import UsageError
+from adapt.core.partitioning.build import Recipe
+from adapt.core.partitioning.schemes.names import Construction, Scheme
+from adapt.core.stage.conditions.arrivals import Chunk, Rows
+from adapt.core.stage.conditions.join import Join
+from adapt.core.stage.conditions.names import Migrating
+from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
+from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
+from adapt.core.stage.control.shed_log import Watched
+from adapt.core.stage.control.workers import Migration
+from adapt.core.stage.input.offered_load import Demand
+
+POOL, A_SITE = 6, 5
+STAGE = StageSettings(
+    POOL,
+    even_owners(POOL, A_SITE),
+    even_groups(POOL * A_SITE, POOL * A_SITE),
+    buffer_tuples=64,
+    costs=Costs(service_s=1e-3, service_sd_s=0.0),
+    state_tuples=100,
+)
+ALL = (ScalingPolicy.THRESHOLDS, ScalingPolicy.DS2, ScalingPolicy.LAG)
+ELASTIC = Elastic(
+    POOL,
+    2,
+    ALL,
+    Chosen(signal=Signal.OFFERED, lag_rows=100),
+    Patience(0.3, 0.6),
+    recipe=Recipe(Scheme.HYBRID, Construction.SCAN, replicas=50),
+    counting=Counting(1.0, 1e-3),
+    period_s=0.1,
+)
+
+
+def burst(cost_s=None):
+    """Four seconds at 400 rows/s, but for the second, with 3,200 rows/s; a worker does 1,000 rows/s."""
+    due = np.concatenate([np.arange(rate) / rate + at for at, rate in enumerate((400, 3200, 400, 400))])
+    groups = np.random.default_rng(1).integers(0, POOL * A_SITE, len(due))
+    cost = None if cost_s is None else np.full(len(due), cost_s)
+    return Chunk(groups, np.arange(len(due)) % POOL, due, cost)
+
+
+def replayed(elastic=ELASTIC, settings=STAGE, chunk=None, **options):
+    chunk = chunk or burst()
+    demand = Demand.of([chunk], settings)
+    return replay_elastic(Rows(lambda: iter([chunk])), demand, settings, elastic, interval_s=0.1, **options)
+
+
+@pytest.fixture(scope="module")
+def bursty():
+    return replayed()
+
+
+def test_every_policy_takes_workers_on_and_lets_them_go(bursty):
+    cases = {row["case"]: row for row in bursty.tables()["cases"].records()}
+    assert list(cases) == ["fixed", "thresholds", "ds2", "lag"]
+    assert all(row["processed"] == 4400 and row["left"] == 0 for row in cases.values())
+    assert (cases["fixed"]["workers_mean"], cases["fixed"]["restarts"]) == (2, 0)
+    for name in ("thresholds", "ds2", "lag"):
+        row = cases[name]
+        assert 2 < row["workers_mean"] < row["workers_max"] <= POOL
+        assert row["restarts"] >= 2
+        assert row["moves"] > 0
+        assert 0 < row["paused"] <= row["pauses"]
+        assert row["catch_up"] > 0
+        assert row["latency_p99"] < cases["fixed"]["latency_p99"]
+        assert row["late"] < cases["fixed"]["late"] + 0.1
+    verdict = bursty.summary().records()[0]["verdict"]
+    assert verdict.startswith("With 2 workers all the time 99% of the rows done take at most")
+    assert "With ds2 (" in verdict
+
+
+def test_the_tables_agree_with_each_other(bursty):
+    tables = bursty.tables()
+    for case in tables["cases"].records():
+        name = case["case"]
+        of = {key: [row for row in table.records() if row["case"] == name] for key, table in tables.items()}
+        assert sum(row["workers"] * 0.1 for row in of["intervals"]) == pytest.approx(case["worker_seconds"])
+        assert sum(row["processed"] for row in of["intervals"]) == case["processed"]
+        busy = sum(row["utilization"] * 0.1 for row in of["sites"])
+        assert case["worker_seconds"] - case["idle"] == pytest.approx(busy, abs=1e-6)
+        assert all(0 <= row["utilization"] <= 1 + 1e-9 for row in of["intervals"])
+        assert len(of["moves"]) == case["moves"] == sum(row["moves"] for row in of["steps"])
+        assert sum(row["moved"] for row in of["steps"]) == case["moved"]
+        workers = 2
+        for step in of["steps"]:
+            assert step["before"] == workers
+            workers = step["after"]
+            assert {"up": step["after"] > step["before"], "down": step["after"] < step["before"]}[step["why"]]
+    assert bursty.as_data()["mechanism"] == "elastic"
+
+
+def test_the_same_replay_gives_the_same_run(bursty):
+    assert replayed().as_data() == bursty.as_data()
+
+
+def test_workers_that_hold_shed_until_there_are_more():
+    """Two workers hold 100 rows each for a tenth of a second: 2,000 rows/s, of which from 80% on some are shed."""
+    settings = replace(STAGE, overload=Overload(ShedFactor(), 100, 0.1), costs=Costs(service_s=1e-4))
+    run = replayed(replace(ELASTIC, policies=(ScalingPolicy.THRESHOLDS,)), settings)
+    fixed, scaled = run.outcomes
+    assert fixed.outcome.shed > 2 * scaled.outcome.shed > 0
+    assert run.starts == pytest.approx(0.9)
+    assert "are shed" in run.summary().records()[0]["verdict"]
+    hidden = replayed(replace(ELASTIC, policies=(ScalingPolicy.THRESHOLDS,), chosen=Chosen()), settings)
+    assert hidden.starts == pytest.approx(1.8)
+    assert "only from 1.80 times on" in hidden.summary().records()[0]["verdict"]
+    never = Elastic(POOL, 2, chosen=Chosen(Thresholds(0.1, 0.4, 0.8, 1.0)))
+    assert "never reaches tau3" in replayed(never, settings).summary().records()[0]["verdict"]
+
+
+def test_plans_are_built_anew_in_a_case_of_their_own():
+    elastic = replace(ELASTIC, policies=(ScalingPolicy.FIXED,), rebuild=Rebuild(every_s=0.5, rest_s=0.5))
+    run = replayed(replace(elastic, migration=Migration(Migrating.HOTTEST, 3)))
+    fixed, rebuilt = run.outcomes
+    assert [fixed.case, rebuilt.case] == ["fixed", "rebuild"]
+    assert not fixed.steps
+    assert len(rebuilt.steps) >= 4
+    assert {row["why"] for row in run.tables()["steps"].records()} == {"rebuild"}
+    assert rebuilt.most_workers == 2
+
+
+@pytest.mark.parametrize(("settings", "cost_s"), [(STAGE, None), (STAGE, 2e-3)])
+def test_the_workers_at_the_start_are_what_the_mean_rate_asks_for(settings, cost_s):
+    """Some 1,100 rows/s of a millisecond, or two, at 40% of the time."""
+    run = replayed(replace(ELASTIC, least=None, policies=(ScalingPolicy.FIXED,)), settings, burst(cost_s))
+    assert run.parameters["workers"] == run.least == (3 if cost_s is None else 6)
+
+
+def test_ranges_go_only_to_numbers_that_divide_the_partitions():
+    elastic = replace(ELASTIC, recipe=None, alignment=Alignment.FACTORS, policies=(ScalingPolicy.DS2,), least=1)
+    chunk = replace(burst(), groups=burst().groups % 30)
+    run = replayed(elastic, chunk=chunk)
+    assert {step.after for step in run.outcomes[1].steps} <= {1, 2, 3, 5, 6}
+
+
+def two_sided():
+    """The burst as rows of two sides by turns, whose times are milliseconds."""
+    chunk = burst()
+    sides = (np.arange(len(chunk.groups)) % 2).astype(np.int8)
+    return replace(chunk, sides=sides, times=(chunk.due_s * 1000).astype(np.int64))
+
+
+def matches_of(chunk, window):
+    times, found = chunk.times, 0
+    for row in range(len(times)):
+        near = slice(np.searchsorted(times, times[row] - window), row)
+        same = (chunk.groups[near] == chunk.groups[row]) & (chunk.sides[near] != chunk.sides[row])
+        found += int(same.sum())
+    return found
+
+
+def test_a_join_finds_every_answer_whatever_scales_and_less_where_rows_are_shed():
+    settings = replace(STAGE, join=Join(200, 1e-5), costs=Costs(service_s=5e-4), state_tuples=0)
+    chunk = two_sided()
+    run = replayed(settings=settings, chunk=chunk)
+    expected = matches_of(chunk, 200)
+    cases = run.tables()["cases"].records()
+    assert any(row["restarts"] for row in cases)
+    assert all((row["answers"], row["expected"], row["recall"]) == (expected, expected, 1.0) for row in cases)
+    assert any(row["moved"] for row in cases)
+    answers = [row["answers"] for row in run.tables()["intervals"].records() if row["case"] == "ds2"]
+    assert sum(answers) == expected
+    work_s = 4400 * (5e-4 + settings.costs.produce_s) + expected * 1e-5
+    assert run.bounds.row_s * 4400 == pytest.approx(work_s)
+    shedding = replace(settings, overload=Overload(ShedFactor(), 100, 0.2))
+    shed = replayed(replace(ELASTIC, policies=(ScalingPolicy.THRESHOLDS,)), shedding, chunk)
+    fixed, scaled = shed.outcomes
+    assert fixed.recall < scaled.recall < 1
+    assert 0 <= fixed.waste.shed_unevenly < fixed.waste.shed_falsely <= fixed.outcome.shed
+    assert f"{fixed.recall:.1%} of the answers are found" in shed.summary().records()[0]["verdict"]
+
+
+def test_tau1_trades_idle_workers_for_rows_that_are_shed_falsely():
+    """Workers hold 100 rows for a fifth of a second: 880 rows are offered on average, so that tau1 asks for so many."""
+    settings = replace(STAGE, overload=Overload(ShedFactor(), 100, 0.2), costs=Costs(service_s=1e-4))
+    elastic = replace(ELASTIC, least=None, policies=(ScalingPolicy.THRESHOLDS,), sweep=(0.4, 0.75))
+    run = replayed(elastic, settings)
+    rows = run.tables()["trade_off"].records()
+    assert [(row["tau1"], row["policy"], row["workers_start"]) for row in rows] == [
+        (0.4, "fixed", 6),
+        (0.4, "thresholds", 6),
+        (0.75, "fixed", 3),
+        (0.75, "thresholds", 3),
+    ]
+    many, _, few, _ = rows
+    assert many["idle_share"] > few["idle_share"]
+    assert many["shed_share"] < few["shed_share"]
+    assert many["false_share"] == many["uneven_share"]
+    assert [row["case"] for row in run.tables()["cases"].records()][2] == "fixed, tau1 0.75"
+    assert "with tau1 0.75 3.0 workers idle for" in run.summary().records()[0]["verdict"]
+    assert run.shown()[0].title == "Trade-off"
+    for sweep, said in (
+        ((0.05,), "tau1 is 0.05, not above tau0"),
+        ((0.4, 0.4), "stands twice"),
+        ((0.11,), "tau1 0.11"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            replayed(replace(elastic, sweep=sweep), settings)
+
+
+def test_what_is_shed_while_there_is_room_is_shed_falsely():
+    watched = Watched(np.array([2, 2, 3, 4]), np.array([1, 10, 100, 1000]), np.array([150, 170, 310, 330]))
+    assert Waste.of(watched, Overload(ShedFactor(), 100, 1.0), 4) == Waste(111, 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), max_size=8))
+def test_the_time_with_any_pause_is_counted_once(spans):
+    pauses = [(float(start), float(start + length)) for start, length in spans]
+    covered = {tick for start, length in spans for tick in range(start, start + length)}
+    assert covered_s(pauses) == len(covered)
+
+
+def test_what_cannot_be_is_refused():
+    for settings, elastic, said in (
+        (STAGE, replace(ELASTIC, least=7), "pool of 6 workers is smaller than the 7"),
+        (STAGE, replace(ELASTIC, least=0), "0 workers"),
+        (replace(STAGE, buffer_tuples=5), ELASTIC, "smaller than a packet"),
+        (STAGE, replace(ELASTIC, chosen=Chosen(utilization=2.0)), "share in"),
+        (STAGE, replace(ELASTIC, period_s=0.0), "observed every 0 s"),
+        (STAGE, replace(ELASTIC, start_s=-1.0), "-1 s to start"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            check_elastic(settings, elastic)
+    with pytest.raises(UsageError, match="smaller than the"):
+        replayed(replace(ELASTIC, pool=2, least=None), replace(STAGE, sites=2, owners=STAGE.owners % 2), burst(2e-3))

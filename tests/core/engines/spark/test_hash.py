@@ -1,0 +1,116 @@
+"""Spark's hash: fixed vectors, a plain form of the words of the definition, and a live session."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.engines.spark.hash import spark_hash
+from adapt.core.engines.spark.scheme import SparkPartitioner
+
+VECTORS = {
+    "": (142593372, 12),
+    "a": (1485273170, 2),
+    "user": (-762444118, 10),
+    "user000001": (1121325375, 15),
+    "é": (2119106806, 6),
+    "ключ": (-188579267, 13),
+    "日本語": (-1143049834, 6),
+    "\N{GRINNING FACE}": (1877935379, 3),
+    "x" * 33: (156528433, 1),
+    None: (42, 10),
+}
+"""Key: hash, partition of 16; from a Spark 4.3.0 session."""
+
+
+def plain(data, seed=42):
+    """MurmurHash3 x86 32, but each byte after the whole words is a signed number mixed as a word of its own."""
+
+    def rotated(word, bits):
+        return (word << bits | word >> (32 - bits)) % 2**32
+
+    whole = len(data) // 4 * 4
+    words = [int.from_bytes(data[at : at + 4], "little") for at in range(0, whole, 4)]
+    words += [(byte if byte < 128 else byte - 256) % 2**32 for byte in data[whole:]]
+    state = seed
+    for word in words:
+        state ^= rotated(word * 0xCC9E2D51 % 2**32, 15) * 0x1B873593 % 2**32
+        state = (rotated(state, 13) * 5 + 0xE6546B64) % 2**32
+    state ^= len(data)
+    state = (state ^ state >> 16) * 0x85EBCA6B % 2**32
+    state = (state ^ state >> 13) * 0xC2B2AE35 % 2**32
+    state ^= state >> 16
+    return state if state < 2**31 else state - 2**32
+
+
+def many_texts():
+    """5,000 texts of all lengths to 100: ASCII, and anywhere in Unicode."""
+    chance = np.random.default_rng(7)
+    ascii_texts = ["".join(map(chr, chance.integers(32, 127, length % 100))) for length in range(2500)]
+    points = [
+        np.setdiff1d(chance.integers(1, 0x110000, length % 50), np.arange(0xD800, 0xE000)) for length in range(2500)
+    ]
+    return ["", "\0", *ascii_texts, *("".join(map(chr, chosen)) for chosen in points)]
+
+
+def many_integers():
+    chance = np.random.default_rng(8)
+    edges = [0, 1, -1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**63 - 1, -(2**63)]
+    return [*edges, *chance.integers(-1000, 1000, 1000).tolist(), *chance.integers(-(2**63), 2**63 - 1, 2000).tolist()]
+
+
+@pytest.mark.parametrize("key", VECTORS)
+def test_a_key_hashes_as_in_spark(key):
+    hash, partition = VECTORS[key]
+    assert spark_hash(pa.array([key], pa.string())).tolist() == [hash]
+    assert SparkPartitioner(16).channel_of(key) == partition
+
+
+@given(st.lists(st.binary(max_size=40), max_size=20))
+def test_bytes_agree_with_the_plain_form(keys):
+    assert spark_hash(pa.array(keys, pa.binary())).tolist() == [plain(key) for key in keys]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20))
+def test_integers_hash_as_eight_bytes(keys):
+    expected = [plain(key.to_bytes(8, "little", signed=True)) for key in keys]
+    assert spark_hash(pa.array(keys, pa.int64())).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.int64(), pa.binary(), pa.large_binary()])
+def test_null_is_the_seed(kind):
+    assert spark_hash(pa.nulls(3, kind)).tolist() == [42, 42, 42]
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind"),
+    [
+        pytest.param([*many_texts(), None], "string", id="texts"),
+        pytest.param([*many_integers(), None], "bigint", id="integers"),
+        pytest.param([*(text.encode() for text in many_texts()), b"\xff\x80", None], "binary", id="bytes"),
+    ],
+)
+def test_a_live_session_hashes_and_places_every_key_alike(spark, keys, kind):
+    from pyspark.sql import functions as F
+
+    frame = spark.createDataFrame([(at, key) for at, key in enumerate(keys)], f"row bigint, key {kind}")
+    told = frame.select("row", F.hash("key").alias("h"), *(
+        F.pmod(F.hash("key"), F.lit(n)).alias(f"p{n}") for n in (7, 16, 200)
+    )).orderBy("row").toArrow()  # fmt: skip
+    column = pa.array(keys, {"string": pa.string(), "bigint": pa.int64(), "binary": pa.binary()}[kind])
+    assert spark_hash(column).tolist() == told["h"].to_pylist()
+    for n in (7, 16, 200):
+        assert SparkPartitioner(n).channels_of(column).tolist() == told[f"p{n}"].to_pylist()
+
+
+def test_a_live_shuffle_puts_every_key_where_the_scheme_says(spark):
+    from pyspark.sql import functions as F
+
+    keys = [*many_texts(), None]
+    frame = spark.createDataFrame([(at, key) for at, key in enumerate(keys)], "row bigint, key string")
+    placed = frame.repartition(16, "key").select("row", F.spark_partition_id().alias("partition")).toArrow()
+    assert placed.num_rows == len(keys)
+    found = dict(zip(placed["row"].to_pylist(), placed["partition"].to_pylist(), strict=True))
+    expected = SparkPartitioner(16).channels_of(pa.array(keys, pa.string()))
+    assert [found[row] for row in range(len(keys))] == expected.tolist()

@@ -1,0 +1,165 @@
+"""The file of a network: what is read, and that every refusal names the element at fault."""
+
+import re
+
+import pytest
+
+from adapt.core.errors import BadInput
+from adapt.core.fit.network.names import DropPlanner, OperatorKind
+from adapt.core.fit.network.network import ColumnEquals, KeyBucket, KeyRange, Window
+from adapt.core.fit.network.network_file import read_network
+
+WHOLE = """
+[settings]
+tick = "500ms"
+planner = "c-fit"
+epsilon = 0.1
+
+[[node]]
+name = "edge"
+capacity = 1.5
+
+[[node]]
+name = "core"
+
+[[input]]
+name = "clicks"
+stream = { column = "topic", equals = "clicks" }
+scale = 2.0
+out_bytes = 100
+
+[[input]]
+name = "orders"
+stream = { keys = ["a", ""] }
+rate = 5
+
+[[input]]
+name = "views"
+stream = { bucket = 1, of = 4 }
+
+[[operator]]
+name = "attribute"
+node = "core"
+kind = "join"
+inputs = ["parse", "orders"]
+cost = 3e-5
+selectivity = 1e-4
+window = [5000, 2000]
+
+[[operator]]
+name = "parse"
+node = "edge"
+kind = "map"
+inputs = ["clicks"]
+cost = 2e-5
+out_bytes = 80
+
+[[operator]]
+name = "per_page"
+node = "core"
+kind = "aggregate"
+inputs = ["views"]
+cost = 4e-5
+selectivity = 0.01
+window = { size = "60s", slide = "10s", group_by = "key" }
+
+[[output]]
+name = "pages"
+from = "per_page"
+weight = 5
+
+[[output]]
+name = "conversions"
+from = "attribute"
+
+[[link]]
+from = "edge"
+to = "core"
+bytes_per_s = 1e6
+"""
+
+
+def test_a_whole_file_is_read() -> None:
+    read = read_network(WHOLE)
+    network, settings = read.network, read.settings
+    assert (settings.tick_us, settings.planner, settings.epsilon) == (500_000, DropPlanner.C_FIT, 0.1)
+    assert [node.capacity for node in network.nodes] == [1.5, 1.0]
+    streams = [entering.stream for entering in network.inputs]
+    assert streams == [ColumnEquals("topic", "clicks"), KeyRange("a", None), KeyBucket(1, 4)]
+    by_name = {operator.name: operator for operator in network.operators}
+    assert by_name["attribute"].kind is OperatorKind.JOIN
+    assert [by_name["attribute"].gain(port) for port in (0, 1)] == [0.2, 0.5]
+    assert by_name["per_page"].window == Window(60_000_000, 10_000_000, True, "key")
+    names = [operator.name for operator in network.operators]
+    assert names.index("parse") < names.index("attribute")
+    assert [network.node_of(source) for source in network.sources[:3]] == ["edge", "core", "core"]
+
+
+REFUSED = (
+    # what is replaced, by what, what the message says
+    ('from = "per_page"', 'from = "per_pag"', r"output 'pages' comes from 'per_pag'.*did you mean 'per_page'"),
+    ('inputs = ["views"]', 'inputs = ["viewz"]', r"operator 'per_page' reads 'viewz'.*did you mean 'views'"),
+    ('node = "edge"', 'node = "egde"', r"operator 'parse' is on 'egde'.*did you mean 'edge'"),
+    ('inputs = ["clicks"]', 'inputs = ["attribute"]', r"cycle: .*parse"),
+    ('from = "attribute"', 'from = "parse"', r"operator 'attribute' has no way to an output"),
+    ('inputs = ["views"]', 'inputs = ["parse"]', r"input 'views' has no way to an output"),
+    ("cost = 4e-5\nselectivity = 0.01", "cost = 0\nselectivity = 0", r"operator 'per_page' has cost and selectivity 0"),
+    ("window = [5000, 2000]", "", r"operator 'attribute' is a join without two count windows"),
+    ("window = [5000, 2000]", "window = [5000]", r"operator 'attribute': window is \[5000\]; a join keeps two"),
+    ("window = [5000, 2000]", "window = [5000, 0]", r"operator 'attribute': window is 0; .*above 0"),
+    ("window = [5000, 2000]", 'window = { size = "1s", slide = "1s" }', r"'attribute' is a join without two count"),
+    ("window = [5000, 2000]", 'window = ["1s", 9]', r"'attribute': window is \['1s', 9\]; a join keeps two count"),
+    ('kind = "map"', 'kind = "map"\nwindow = [1, 2]', r"operator 'parse' is a map, and only a join"),
+    ('slide = "10s"', 'slide = "70s"', r"operator 'per_page': a window slides by .* at most by its size"),
+    ('slide = "10s"', 'slide = "10"', r"operator 'per_page': '10' has no unit"),
+    ('slide = "10s"', "slide = 10", r"operator 'per_page': window is "),
+    ("capacity = 1.5", "capacity = 0", r"node 'edge': capacity is 0; .*above 0"),
+    ("capacity = 1.5", "capacity = nan", r"node 'edge': capacity is nan"),
+    ("capacity = 1.5", 'capacity = "1"', r"node 'edge': capacity is '1' instead of a number"),
+    ("rate = 5", "rate = -5", r"input 'orders': rate is -5; .*from 0 up"),
+    ("weight = 5", "weight = -5", r"output 'pages': weight is -5"),
+    ("cost = 2e-5", "cost = -1", r"operator 'parse': cost is -1"),
+    ("cost = 2e-5", "", r"operator 'parse' has no cost"),
+    ("cost = 2e-5", "cots = 2e-5", r"operator 'parse' has an unknown field 'cots'; did you mean 'cost'"),
+    ('kind = "map"', 'kind = "mop"', r"operator 'parse': there is no kind 'mop'; did you mean 'map'"),
+    ('kind = "map"', 'kind = "join"\nwindow = [1, 1]', r"operator 'parse' is a join and reads 1 inputs instead of 2"),
+    ('kind = "map"', 'kind = "filter"\nselectivity = 1.5', r"operator 'parse' is a filter"),
+    ('name = "core"', 'name = "edge"', r"node 'edge' is given 2 times"),
+    ('name = "views"', 'name = "orders"', r"input or operator 'orders' is given 2 times"),
+    ('name = "pages"', 'name = "conversions"', r"output 'conversions' is given 2 times"),
+    ("bucket = 1", "bucket = 4", r"input 'views': bucket 4 of 4 does not exist"),
+    ('stream = { keys = ["a", ""] }', 'stream = { keys = ["a", 3] }', r"input 'orders': keys from 'a' to 3"),
+    ("bucket = 1, of = 4", "bucket = 1", r"input 'views': stream is "),
+    ("bytes_per_s = 1e6", "bytes_per_s = 0", r"link 'edge to core': bytes_per_s is 0"),
+    ("out_bytes = 80", "", r"link 'edge to core' limits bytes, but 'parse'"),
+    ('to = "core"', 'to = "edge"', r"link 'edge to edge' goes from a node to itself"),
+    ("epsilon = 0.1", "epsilon = 1", r"settings: epsilon is 1; .*above 0 and below 1"),
+    ("epsilon = 0.1", "epsilon = 0", r"settings: epsilon is 0"),
+    ("epsilon = 0.1", "headroom = 1.0", r"settings: headroom is 1"),
+    ("epsilon = 0.1", "lag_ticks = -1", r"settings: lag_ticks is -1"),
+    ("epsilon = 0.1", "lag_ticks = 1.5", r"settings: lag_ticks is 1.5 instead of a whole number"),
+    ("epsilon = 0.1", "feedback = 1", r"settings: feedback is 1 instead of true or false"),
+    ("epsilon = 0.1", "epsilom = 0.1", r"settings has an unknown field 'epsilom'; did you mean 'epsilon'"),
+    ('tick = "500ms"', 'tick = "0s"', r"settings: tick is 0"),
+    ('planner = "c-fit"', 'planner = "cfit"', r"settings: there is no planner 'cfit'; did you mean 'c-fit'"),
+    ("[[node]]", "[node]", r"node is not a list of tables|not written as TOML"),
+    ("[settings]", "[setting]", r"unknown field 'setting'; did you mean 'settings'"),
+    ("[settings]", "[[settings]]", r"settings is no table"),
+    ('inputs = ["clicks"]', 'inputs = "clicks"', r"operator 'parse': inputs is 'clicks' instead of a list"),
+    ('name = "pages"', "", r"one \[\[output\]\] has no name"),
+    ("weight = 5", "weight = 5 6", r"not written as TOML: .*line"),
+)
+
+
+@pytest.mark.parametrize(("was", "becomes", "said"), REFUSED)
+def test_a_mistake_is_refused_by_the_name_of_its_element(was: str, becomes: str, said: str) -> None:
+    assert was in WHOLE
+    with pytest.raises(BadInput) as refused:
+        read_network(WHOLE.replace(was, becomes, 1))
+    assert re.search(said, str(refused.value)), refused.value
+    assert "\n" not in str(refused.value)
+
+
+def test_a_network_without_outputs_says_what_to_add() -> None:
+    with pytest.raises(BadInput, match=re.escape("add a [[output]]")):
+        read_network(WHOLE[: WHOLE.index("[[output]]")])

@@ -1,0 +1,184 @@
+"""A stream through a query network, with several planners over the same rows."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import UsageError
+from adapt.core.fit import control
+from adapt.core.fit.distributed.exchange import Transport
+from adapt.core.fit.network.names import DropPlanner, Flow, OperatorKind
+from adapt.core.fit.network.network import ColumnEquals, Input, Network, Node, Operator, Output
+from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.registry import PLANNERS
+from adapt.core.fit.replay.bound_rows import Binding
+from adapt.core.fit.replay.replay import FitOptions, replay_fit
+from adapt.core.run import run_as_data
+from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
+
+MAP = OperatorKind.MAP
+NETWORK = Network(
+    (Node("A"), Node("B")),
+    tuple(Input(f"in{at}", ColumnEquals("side", at)) for at in range(2)),
+    tuple(
+        Operator(f"{node}{at}", node, MAP, (f"in{at}" if node == "A" else f"A{at}",), cost)
+        for at, costs in enumerate([(0.001, 0.003), (0.002, 0.001)])
+        for node, cost in zip("AB", costs, strict=True)
+    ),
+    tuple(Output(f"out{at}", f"B{at}") for at in range(2)),
+)
+"""Figure 1, with tuples a thousand times as cheap."""
+
+NOW = SheddingSettings(lag_ticks=0, headroom=0.0, min_rate_change=0.0)
+
+
+def stream(seconds, seed=1, low=0, high=900):
+    """Rows of two sides at rates that change every second."""
+    chance = np.random.default_rng(seed)
+    counts = chance.integers(low, high, (seconds, 2))
+    at_us = [np.sort(chance.integers(at * 10**6, (at + 1) * 10**6, each.sum())) for at, each in enumerate(counts)]
+    sides = [chance.permutation(np.repeat([0, 1], each)) for each in counts]
+    table = pa.table(
+        {"ts": pa.array(np.concatenate(at_us), pa.timestamp("us", "UTC")), "side": pa.array(np.concatenate(sides))}
+    )
+    return lambda: table.to_batches(5000)
+
+
+def still():
+    return 0.0
+
+
+def replay(planners, settings=NOW, batches=None, **options):
+    return replay_fit(
+        batches or stream(20),
+        Binding(NETWORK, settings.tick_us),
+        FitOptions(planners, settings, **options),
+        clock=still,
+    )
+
+
+def test_all_planners_run_over_one_trace_and_none_beats_the_optimum_as_fluid() -> None:
+    run = replay(tuple(PLANNERS), flow=Flow.FLUID)
+    shares = {row["planner"]: row["of_optimum"] for row in run.tables()["planners"].records()}
+    assert set(shares) == {name.value for name in PLANNERS}
+    assert shares["exact"] == pytest.approx(1, rel=1e-9)
+    assert shares["lp"] == pytest.approx(1, rel=1e-9)
+    assert all(share <= 1 + 1e-9 for share in shares.values())
+    assert shares["none"] < shares["greedy-local"] < 1
+    assert shares["solver"] >= 1 - NOW.epsilon
+    sent = {row["planner"]: row["message_bytes"] for row in run.tables()["planners"].records()}
+    assert {name for name, size in sent.items() if size} == {"d-fit", "d-fit-cuts"}
+
+
+def test_with_coins_the_exact_plan_comes_near_the_optimum_and_the_unshed_queues_grow() -> None:
+    run = replay((DropPlanner.NONE, DropPlanner.EXACT))
+    none, exact = run.tables()["planners"].records()
+    assert exact["of_optimum"] > 0.95
+    assert exact["wait_max"] < 0.3 < 1 < none["wait_max"]
+    assert exact["latency_p99"] < none["latency_p99"]
+    assert none["dropped"] == 0 < exact["dropped"]
+    assert exact["plans"] >= 2
+    assert run.outcomes[1].overloaded.sum() == 0 < run.outcomes[0].overloaded.sum()
+
+
+def test_planners_that_decide_alike_throw_the_same_coins() -> None:
+    run = replay((DropPlanner.LP, DropPlanner.EXACT))
+    first, second = run.outcomes
+    keeps = [np.stack([decision.keeps for decision in each.decisions]) for each in (first, second)]
+    if np.allclose(*keeps, atol=1e-12):
+        assert first.total("dropped").tolist() == second.total("dropped").tolist()
+    again = replay((DropPlanner.LP,)).outcomes[0]
+    assert again.scores.tolist() == first.scores.tolist()
+
+
+def test_a_plan_of_yesterday_overloads_nodes_and_headroom_helps() -> None:
+    rows = stream(20, low=600, high=700)
+    late, careful = (
+        replay((DropPlanner.EXACT,), SheddingSettings(lag_ticks=1, headroom=room), rows).outcomes[0]
+        for room in (0, 0.3)
+    )
+    assert careful.overloaded.sum() == 1, "of the first tick, no rates are known"
+    assert late.overloaded.mean() > 0.3
+
+
+def test_feedback_comes_nearer_to_what_nodes_can_do() -> None:
+    steady = stream(40, low=700, high=701)
+    settings = {told: SheddingSettings(lag_ticks=1, headroom=0.0, feedback=told) for told in (False, True)}
+    blind, told = (
+        replay((DropPlanner.EXACT,), settings[each], steady, cost_scale=1.3).outcomes[0] for each in (False, True)
+    )
+    assert told.ticks[-1].wait_s.max() < 0.5 * blind.ticks[-1].wait_s.max()
+
+
+def test_nodes_whose_tables_may_be_off_tell_less_when_capacities_are_corrected() -> None:
+    steady = stream(20, low=700, high=701)
+    settings = SheddingSettings(lag_ticks=1, headroom=0.0, feedback=True)
+    exact, near = (
+        replay((DropPlanner.D_FIT,), settings, steady, cost_scale=1.2, distance=distance).outcomes[0]
+        for distance in (0.0, 0.3)
+    )
+    assert near.sent.rows < exact.sent.rows
+    scores = [sum(tick.score for tick in outcome.ticks) for outcome in (exact, near)]
+    assert scores[1] >= 0.7 * scores[0]
+
+
+@pytest.mark.parametrize("planner", [DropPlanner.D_FIT, DropPlanner.D_FIT_CUTS])
+def test_until_messages_arrive_nodes_lose_score_or_if_they_trust_each_other_are_overloaded(planner) -> None:
+    steady = stream(16, low=700, high=701)
+    late = Transport(delay_s=2.5, jitter_s=0.4, loss=0.2, resend_s=4.0)
+    known, careful, trusting = (
+        replay((planner,), batches=steady, flow=Flow.FLUID, transport=transport, trusting=trusting).outcomes[0]
+        for transport, trusting in ((None, False), (late, False), (late, True))
+    )
+    assert known.stale == 0 < careful.stale < 16
+    stale = np.array([decision.stale for decision in careful.decisions])
+    assert not stale[-1]
+    assert careful.scores[stale].max() < 0.95 * known.scores.min()
+    assert careful.scores[~stale] == pytest.approx(known.scores[~stale], rel=0.05)
+    assert not careful.overloaded.any()
+    assert trusting.overloaded[0]
+    assert not trusting.overloaded[-1]
+    for outcome in (careful, trusting):
+        assert sum(decision.sent.size for decision in outcome.decisions) == outcome.sent.size > 0
+
+
+@pytest.mark.parametrize("lag", [0, 2])
+def test_plans_made_for_several_ticks_together_are_void_once_capacities_are_corrected(monkeypatch, lag) -> None:
+    settings = SheddingSettings(lag_ticks=lag, headroom=0.0, feedback=True, smoothing=0.7)
+    together = replay((DropPlanner.EXACT,), settings, stream(40), cost_scale=1.3).outcomes[0]
+    monkeypatch.setattr(control, "MOST_TOGETHER", 1)
+    one_by_one = replay((DropPlanner.EXACT,), settings, stream(40), cost_scale=1.3).outcomes[0]
+    for before, after in zip(one_by_one.decisions, together.decisions, strict=True):
+        assert before.rates.tolist() == after.rates.tolist()
+        assert before.keeps == pytest.approx(after.keeps, abs=1e-9)
+
+
+def test_nodes_that_refuse_by_the_shed_factor_keep_latency_short_without_a_plan() -> None:
+    plain = replay((DropPlanner.NONE,)).outcomes[0]
+    refusing = replay((DropPlanner.NONE,), overload=Overload(ShedFactor(0.5), 50, 1.0)).outcomes[0]
+    assert refusing.total("refused").sum() > 0 == plain.total("refused").sum()
+    assert refusing.latency_s(0.99) < 0.3 < plain.latency_s(0.99)
+
+
+def test_the_run_is_tables_and_data() -> None:
+    run = replay((DropPlanner.EXACT,))
+    tables = run.tables()
+    assert len(tables["ticks"].rows) == 20
+    assert len(tables["nodes"].rows) == 40
+    assert all(row["dropped"] <= row["offered"] for row in tables["drops"].records())
+    assert sum(row["dropped"] for row in tables["drops"].records()) == run.outcomes[0].total("dropped").sum()
+    assert run.as_data() == run_as_data("fit", run.parameters, run.summary(), tables)
+    assert "exact gives" in str(run.summary().records()[0]["verdict"])
+    shown, _ = run.shown()
+    assert shown.note == run.summary().records()[0]["verdict"]
+
+
+def test_options_out_of_range_are_refused() -> None:
+    for wrong in (
+        {"planners": ()},
+        {"planners": (DropPlanner.LP,), "cost_scale": 0.0},
+        {"planners": (DropPlanner.LP,), "seed": -1},
+        {"planners": (DropPlanner.LP,), "flow": Flow.FLUID, "overload": Overload(ShedFactor(), 5, 1.0)},
+    ):
+        with pytest.raises(UsageError):
+            FitOptions(**wrong)

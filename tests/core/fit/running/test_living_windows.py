@@ -1,0 +1,222 @@
+"""Window Drop in a replay: what an aggregate gives is of windows that have lost nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import UsageError
+from adapt.core.fit.network.names import DropPlanner, Drops, Flow, OperatorKind
+from adapt.core.fit.network.network import ColumnEquals, Input, Network, Node, Operator, Output, Window
+from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.planners.direct_planners import Proportional
+from adapt.core.fit.program.program import Program
+from adapt.core.fit.replay.bound_rows import Binding
+from adapt.core.fit.replay.replay import FitOptions, replay_fit
+from adapt.core.fit.running.living_windows import LivingWindows, windows_of_arcs
+from adapt.core.fit.running.tick import Offered
+from adapt.core.fit.running.tuples import Tuples
+from adapt.core.fit.running.window_aware import WindowAware
+from adapt.core.fit.running.window_drop import tuples_kept
+from adapt.core.random_bits import coins, stream_of
+from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
+
+MAP, AGGREGATE, UNION = OperatorKind.MAP, OperatorKind.AGGREGATE, OperatorKind.UNION
+SECOND = 1_000_000
+WINDOW = Window(4 * SECOND, 2 * SECOND, timed=True)
+SEED = 5
+TICKS = 120
+
+
+def network(window=WINDOW):
+    """A map before an aggregate, and a branch beside it that is shed at random."""
+    return Network(
+        (Node("A"),),
+        (Input("in", ColumnEquals("side", 0)),),
+        (
+            Operator("parse", "A", MAP, ("in",), 0.001),
+            Operator("pages", "A", AGGREGATE, ("parse",), 0.002, 0.01, window=window),
+            Operator("alarm", "A", MAP, ("parse",), 0.001),
+        ),
+        (Output("per page", "pages", 400.0), Output("alarms", "alarm")),
+    )
+
+
+def rows():
+    """Rates that change every second; none comes near the end of a second, so that its own tick serves it."""
+    chance = np.random.default_rng(3)
+    at_us = [
+        tick * SECOND + np.sort(chance.integers(0, SECOND // 2, chance.integers(100, 900))) for tick in range(TICKS)
+    ]
+    times = np.concatenate(at_us)
+    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "side": np.zeros(len(times), np.int64)})
+    return lambda: table.to_batches(5000)
+
+
+def replayed(planner, drops, batch=2):
+    """Nodes are in truth so fast that nothing waits, but planned for as they are declared."""
+    settings = SheddingSettings(lag_ticks=1, headroom=0.0, min_rate_change=0.0, drops=drops, batch=batch)
+    options = FitOptions((planner,), settings, seed=SEED, cost_scale=1e-6)
+    return replay_fit(rows(), Binding(network(), SECOND), options, clock=lambda: 0.0)
+
+
+def values(run, arc):
+    """The number of tuples in every window at an aggregate, from what each tick served."""
+    served = np.array([tick.served[arc] for tick in run.outcomes[0].ticks])
+    return np.array([served[begin : begin + 4].sum() for begin in range(0, TICKS - 3, 2)])
+
+
+def test_every_window_that_is_given_has_its_unshed_value_and_random_drop_fails_that() -> None:
+    wiring = Wiring.of(network())
+    names = [arc.name for arc in wiring.arcs]
+    arc = names.index("parse -> pages")
+    whole = values(replayed(DropPlanner.NONE, Drops.RANDOM), arc)
+    shed = replayed(DropPlanner.EXACT, Drops.WINDOW)
+    keeps = np.array([decision.keeps for decision in shed.outcomes[0].decisions])
+    numbers = np.arange(len(whole))
+    alive = np.ones(len(whole), np.bool_)
+    for before in (names.index("in -> parse"), arc):
+        alive &= coins(stream_of(SEED, before), numbers // 2) < keeps[2 * numbers, before]
+    assert 0.2 < alive.mean() < 0.95
+    assert values(shed, arc)[alive].tolist() == whole[alive].tolist()
+    assert (values(shed, arc)[~alive] < whole[~alive]).mean() > 0.5
+    random = values(replayed(DropPlanner.EXACT, Drops.RANDOM), arc)
+    assert (random != whole).mean() > 0.5
+
+
+def test_an_aggregate_gives_for_windows_that_live_and_for_no_others() -> None:
+    shed = replayed(DropPlanner.EXACT, Drops.WINDOW)
+    wiring = Wiring.of(network())
+    names = [arc.name for arc in wiring.arcs]
+    windows = LivingWindows(wiring, SEED, 2)
+    expected = 0.0
+    for tick, decision in zip(shed.outcomes[0].ticks, shed.outcomes[0].decisions, strict=True):
+        at = shed.outcomes[0].ticks.index(tick)
+        windows.begin((at + 1) * SECOND, decision.keeps)
+        lived = windows.lived[windows.given[names.index("parse -> pages")]]
+        first = max(at - 3 + 1, 0) // 2 if at >= 3 else 0
+        last = at // 2
+        share = (lived[last + 1] - lived[first]) / (last - first + 1)
+        expected += 0.01 * share * tick.served[names.index("parse -> pages")]
+    given = shed.outcomes[0].total("served")[names.index("pages -> per page")]
+    assert given == pytest.approx(expected, abs=1)
+
+
+def test_nodes_are_loaded_as_where_tuples_are_dropped() -> None:
+    shed, random = (replayed(DropPlanner.EXACT, drops, batch=100) for drops in (Drops.WINDOW, Drops.RANDOM))
+    assert shed.outcomes[0].kept_use == pytest.approx(random.outcomes[0].kept_use, rel=1e-9)
+
+
+def nested(inner: Window, outer: Window = WINDOW) -> Network:
+    """An aggregate of an aggregate, with a branch between them and one beside."""
+    return Network(
+        (Node("A"),),
+        (Input("in", ColumnEquals("side", 0)),),
+        (
+            Operator("parse", "A", MAP, ("in",), 0.001),
+            Operator("minutes", "A", AGGREGATE, ("parse",), 0.001, 0.01, window=inner),
+            Operator("hours", "A", AGGREGATE, ("minutes",), 0.05, 0.5, window=outer),
+            Operator("alarm", "A", MAP, ("parse",), 0.001),
+        ),
+        (Output("per minute", "minutes", 100.0), Output("per hour", "hours", 400.0), Output("alarms", "alarm")),
+    )
+
+
+def hundreds():
+    """A multiple of a hundred rows in each first half of a second."""
+    chance = np.random.default_rng(4)
+    counts = 100 * chance.integers(2, 10, TICKS)
+    times = np.concatenate([at * SECOND + np.sort(chance.integers(0, SECOND // 2, n)) for at, n in enumerate(counts)])
+    times[0] = 0
+    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "side": np.zeros(len(times), np.int64)})
+    return lambda: table.to_batches(5000)
+
+
+def replayed_nested(inner, planner, drops):
+    settings = SheddingSettings(lag_ticks=1, headroom=0.0, min_rate_change=0.0, drops=drops, batch=2)
+    options = FitOptions((planner,), settings, seed=SEED, cost_scale=1e-6)
+    run = replay_fit(hundreds(), Binding(nested(inner), SECOND), options, clock=lambda: 0.0)
+    names = [arc.name for arc in Wiring.of(nested(inner)).arcs]
+    served = {name: np.array([tick.served[at] for tick in run.outcomes[0].ticks]) for at, name in enumerate(names)}
+    return served, {name: [each.keeps[at] for each in run.outcomes[0].decisions] for at, name in enumerate(names)}
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_so_has_every_window_of_an_aggregate_of_an_aggregate(size: int) -> None:
+    inner = Window(size * SECOND, SECOND, timed=True)
+    whole, _ = replayed_nested(inner, DropPlanner.NONE, Drops.RANDOM)
+    shed, keeps = replayed_nested(inner, DropPlanner.EXACT, Drops.WINDOW)
+    random, _ = replayed_nested(inner, DropPlanner.EXACT, Drops.RANDOM)
+    numbers = np.arange((TICKS - 4 - size) // 2)
+    alive = np.ones(len(numbers), np.bool_)
+    for at, name in enumerate(keeps):
+        if name in ("in -> parse", "parse -> minutes", "minutes -> hours"):
+            shares = np.array(keeps[name])[2 * numbers]
+            alive &= coins(stream_of(SEED, at), numbers // 2) < shares
+    assert 0.2 < alive.mean() < 0.95
+
+    def in_windows(served, seconds):
+        return np.array([served[2 * number : 2 * number + seconds].sum() for number in numbers])
+
+    needs, results = "parse -> minutes", "minutes -> hours"
+    of_all, of_shed = (in_windows(served[needs], 4 + size - 1) for served in (whole, shed))
+    assert of_shed[alive].tolist() == of_all[alive].tolist(), "every tuple that it needs"
+    assert (of_shed < of_all).any()
+    if size == 1:  # then a result comes in the second that it is of
+        of_all, of_shed, of_random = (in_windows(served[results], 4) for served in (whole, shed, random))
+        assert of_shed[alive].tolist() == of_all[alive].tolist(), "every result that it needs"
+        assert (of_shed[~alive] < of_all[~alive]).mean() > 0.5
+        assert (of_random != of_all).mean() > 0.5
+
+
+@pytest.mark.parametrize(("batch", "keep"), [(1, 0.5), (3, 0.6), (20, 0.3)])
+def test_what_is_kept_and_given_before_an_aggregate_of_an_aggregate_is_as_planned(batch: int, keep: float) -> None:
+    network = nested(Window(3_000, 1_000, timed=True), Window(40_000, 20_000, timed=True))
+    wiring = Wiring.of(network)
+    tuples = Tuples(wiring, 1, 1e-9, windows=LivingWindows(wiring, 1, batch))
+    keeps = np.ones((1, len(wiring.arcs)))
+    keeps[0, 0] = keep
+    aware = WindowAware.of(Proportional(Program.of(network)), network, batch)
+    planned = aware.flows(np.array([[2000.0]]), keeps)[0][0]
+    served = np.zeros(len(wiring.arcs))
+    seconds = 200
+    for tick in range(seconds):
+        at_us = np.arange(tick * SECOND, (tick + 1) * SECOND, 500)
+        served += tuples.run(
+            Offered(tick * SECOND, (tick + 1) * SECOND, at_us, np.zeros(2000, np.int64)), keeps[0]
+        ).served
+    assert served / seconds == pytest.approx(planned, rel=6 / np.sqrt(25 * seconds / batch))
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+def test_the_share_of_tuples_that_is_kept_is_that_of_the_curve(batch: int) -> None:
+    window = Window(10_000, 2_000, timed=True)
+    wiring = Wiring.of(network(window))
+    tuples = Tuples(wiring, 1, 1e-9, windows=LivingWindows(wiring, 1, batch))
+    keeps = np.array([0.4, 1.0, 1.0, 1.0, 1.0])
+    kept = offered = 0.0
+    for tick in range(40):
+        at_us = np.arange(tick * SECOND, (tick + 1) * SECOND, 500)
+        done = tuples.run(Offered(tick * SECOND, (tick + 1) * SECOND, at_us, np.zeros(len(at_us), np.int64)), keeps)
+        kept, offered = kept + done.offered[0] - done.dropped[0], offered + done.offered[0]
+    assert kept / offered == pytest.approx(tuples_kept(window, batch, np.array(0.4)), abs=4 / np.sqrt(20_000 / batch))
+
+
+def test_what_cannot_be_dropped_by_windows_is_refused_by_name() -> None:
+    for window, sentence in (
+        (Window(10, 2, timed=False), "operator 'pages' has a window of tuples"),
+        (None, "'pages' is an aggregate without a window"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            windows_of_arcs(Wiring.of(network(window)))
+    parse, pages, alarm = network().operators
+    both = replace(parse, kind=UNION, inputs=("in", "on"))
+    merged = replace(network(), inputs=(Input("in"), Input("on")), operators=(both, pages, alarm))
+    with pytest.raises(UsageError, match="'parse' merges streams before an aggregate"):
+        windows_of_arcs(Wiring.of(merged))
+    settings = SheddingSettings(drops=Drops.WINDOW)
+    for wrong in ({"flow": Flow.FLUID}, {"overload": Overload(ShedFactor(), 5, 1.0)}):
+        with pytest.raises(UsageError, match="or drop at random"):
+            FitOptions((DropPlanner.EXACT,), settings, **wrong)

@@ -1,0 +1,205 @@
+"""A stream through a stage, without moves and with policies: what is measured, what is said of it, what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.replay.replay import Adapting, Conditions, check_replay, policies_of, replay_flux
+from adapt.core.stage.conditions.arrivals import Chunk, Rows
+from adapt.core.stage.conditions.capacity import Capacity
+from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
+from adapt.core.stage.input.offered_load import Demand, bounds_of
+from adapt.core.stage.movement.spilling import Memory, MemoryChange
+
+SITES, A_SITE = 4, 8
+STAGE = StageSettings(
+    SITES, even_owners(SITES, A_SITE), even_groups(SITES * A_SITE, SITES * A_SITE), buffer_tuples=64, state_tuples=100
+)
+FAST = Adapting((FluxPolicy.LOAD, FluxPolicy.LOAD_SEVERAL), min_collection_s=0.02)
+ROWS = 30_000
+
+
+def chunk(rows=ROWS, heaviest=0.0, rate=None, seed=0):
+    """Rows of groups drawn alike, but for the first; due evenly if there is a rate."""
+    chance = np.random.default_rng(seed)
+    groups = np.where(chance.random(rows) < heaviest, 0, chance.integers(0, SITES * A_SITE, rows))
+    due = None if rate is None else np.arange(rows) / rate
+    return Chunk(groups, np.arange(rows) % SITES, due)
+
+
+def replayed(chunk, settings=STAGE, adapting=FAST, conditions=None, **options):
+    demand = Demand.of([chunk], settings, conditions.faults if conditions else None)
+    options.setdefault("speedup", None if chunk.due_s is None else 1.0)
+    return replay_flux(Rows(lambda: iter([chunk])), demand, settings, adapting, conditions, interval_s=0.02, **options)
+
+
+def verdict(run):
+    return run.summary().records()[0]["verdict"]
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """One of four sites loaded all the time, rows as fast as they can be taken."""
+    return replayed(chunk(), replace(STAGE, disturbances=(ExternalLoad(1, 0.0, np.inf),)))
+
+
+def test_policies_stand_beside_the_static_case_and_do_better_than_it(loaded):
+    static, load, several = loaded.outcomes
+    assert [one.case for one in loaded.outcomes] == ["static", "load", "load-several"]
+    assert all(one.processed == ROWS and one.left == 0 for one in loaded.outcomes)
+    assert static.simulated.moves == []
+    assert static.of_capacity == pytest.approx(4 * 75 / 175 / (3 + 75 / 175), rel=0.1)
+    assert min(load.of_capacity, several.of_capacity) > 1.2 * static.of_capacity
+    assert static.recovered_s is None
+    assert several.behind_s < static.behind_s
+    assert "where the static placement reaches" in verdict(loaded)
+
+
+def test_the_optimum_is_told_the_rows_and_the_schedule():
+    faults = FaultSchedule((ExternalLoad(1, 0.0, np.inf),))
+    run = replayed(
+        chunk(), adapting=replace(FAST, policies=(FluxPolicy.OPTIMUM,)), conditions=Conditions(faults=faults)
+    )
+    static, optimum = run.outcomes
+    assert optimum.case == "optimum"
+    assert static.of_capacity < 0.9 * optimum.of_capacity
+
+
+def test_the_tables_tell_what_the_cases_did(loaded):
+    tables = loaded.tables()
+    cases = {row["case"]: row for row in tables["cases"].records()}
+    for outcome in loaded.outcomes:
+        case = outcome.case
+        series = {name: [row for row in tables[name].records() if row["case"] == case] for name in tables}
+        assert sum(row["processed"] for row in series["intervals"]) == cases[case]["processed"] == ROWS
+        assert sum(row["processed"] for row in series["sites"]) == ROWS
+        assert len(series["moves"]) == cases[case]["moves"] == sum(row["moves"] for row in series["rounds"])
+        assert cases[case]["moved"] == 8_000 * sum(row["restarted"] is not None for row in series["moves"])
+        assert cases[case]["throughput"] == pytest.approx(ROWS / cases[case]["finished"])
+        assert cases[case]["latency_p99"] <= max(row["latency_max"] or 0 for row in series["intervals"])
+    assert loaded.as_data()["summary"]["sites"] == SITES
+
+
+def test_the_same_replay_gives_the_same_run(loaded):
+    again = replayed(chunk(), replace(STAGE, disturbances=(ExternalLoad(1, 0.0, np.inf),)))
+    assert again.as_data() == loaded.as_data()
+
+
+def test_where_all_rows_are_done_in_time_nothing_is_to_gain():
+    run = replayed(chunk(4_000, rate=8_000))
+    (static, *_) = run.outcomes
+    assert static.of_capacity > 0.98
+    assert static.late_s < 0.02
+    assert static.behind_s == 0
+    assert "nothing to gain in throughput" in verdict(run)
+    assert "is full at about speed-up" in verdict(run)
+    row = run.summary().records()[0]
+    assert row["best_full_at"] == pytest.approx(SITES / 45.5e-6 / 8_000, rel=0.05)
+    assert row["static_full_at"] <= row["best_full_at"]
+
+
+def test_a_partition_too_heavy_for_a_site_is_named():
+    run = replayed(chunk(heaviest=0.6), adapting=replace(FAST, policies=(FluxPolicy.LOAD_GUARDED,)))
+    assert "The heaviest partition alone makes 6" in verdict(run)
+
+
+def test_a_run_that_is_cut_off_says_what_is_left():
+    run = replayed(chunk(rate=400_000), duration_s=0.1)
+    for outcome in run.outcomes:
+        assert outcome.finished_s == 0.1
+        assert outcome.processed + outcome.left == ROWS
+        assert outcome.lag_s > 0
+        assert outcome.late_s is None
+    assert "not processed at the end" in verdict(run)
+
+
+def test_bounds_are_those_of_a_small_case_worked_out_by_hand():
+    stage = StageSettings(2, np.array([0, 0, 1], np.int32), np.arange(3, dtype=np.int32), state_tuples=1)
+    stage = replace(stage, costs=replace(stage.costs, produce_s=0.0), disturbances=(SlowDown(0, 1.0, np.inf, 0.5),))
+    costs = Chunk(np.array([0, 1, 2]), np.array([0, 0, 0]), np.array([0.0, 0.0, 2.0]), np.array([1.0, 2.0, 3.0]))
+    found = bounds_of(Demand.of([costs], stage), stage)
+    # 3 CPU seconds are due at 0, of which 2 are done in the first second, and the third at 1 + 1 / 1.5, before the
+    # other 3 are due at 2; with 1.5 a second these last until 4
+    assert found.even_s == pytest.approx(4.0)
+    assert found.least_s == found.even_s
+    assert found.static_s == pytest.approx(5.0)  # site 0: 1 s in the first second, 2 s at half of its speed
+    assert found.row_s == pytest.approx(2.0)
+    assert (found.heaviest_share, found.busiest_share) == pytest.approx((0.5, 0.5))
+    assert found.static_load == pytest.approx(3 / 1.5)
+    assert found.best_load == pytest.approx(6 / 3.5)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 2), st.floats(0, 0.5)), min_size=1, max_size=30), st.integers(1, 7), st.floats(0, 1)
+)
+@example([(2.2250738585e-313, 0.5)], 1, 0.0)
+def test_the_bound_is_when_all_sites_as_one_would_be_done(rows, size, start_s):
+    """Against a queue with one server that has the CPU of all sites, row by row."""
+    due_s, cost_s = np.cumsum([gap for gap, _ in rows]), np.array([cost for _, cost in rows])
+    stage = replace(STAGE, disturbances=(SlowDown(2, start_s, start_s + 3, 0.25),))
+    capacity = Capacity.of(SITES, stage.disturbances)
+    used_s = 0.0
+    for due, cost in zip(due_s, cost_s, strict=True):
+        used_s = max(used_s, capacity.by(due)) + cost + stage.costs.produce_s
+    zeros = np.zeros(len(rows), np.int32)
+    parts = [slice(at, at + size) for at in range(0, len(rows), size)]
+    demand = Demand.of([Chunk(zeros[part], zeros[part], due_s[part], cost_s[part]) for part in parts], stage)
+    assert bounds_of(demand, stage).even_s == pytest.approx(max(due_s[-1], capacity.until(used_s)))
+
+
+def test_a_dead_site_takes_rows_along_and_with_standby_none():
+    faults = FaultSchedule((Crash(1, 0.1),), 0.02)
+    lossy, safe = (
+        replayed(chunk(), conditions=Conditions(faults=faults, standby=standby)) for standby in (False, True)
+    )
+    assert all(one.lost > 0 and one.left == 0 for one in lossy.outcomes)
+    assert "died with a site" in verdict(lossy)
+    assert all(one.lost == 0 and one.processed == ROWS for one in safe.outcomes)
+    assert [row["case"] for row in safe.tables()["crashes"].records()] == ["static", "load", "load-several"]
+    for run, lost, mirrored in ((lossy, True, False), (safe, False, True)):
+        for case in run.tables()["cases"].records():
+            assert (case["lost_state"] > 0, case["lost_groups"] > 0) == (lost, lost)
+            assert (case["mirrored"] > 0.9 * ROWS, case["standby"] > 80 * 0.9 * ROWS) == (mirrored, mirrored)
+            assert case["takeover"] == pytest.approx(0.02)
+
+
+def test_without_a_policy_the_static_case_stands_alone():
+    run = replayed(chunk(), replace(STAGE, router=Router.RIVER), Adapting(policies_of((), Router.RIVER)))
+    assert [one.case for one in run.outcomes] == ["static"]
+    assert run.summary().records()[0]["best"] is None
+    assert policies_of((), Router.FLUX) == (FluxPolicy.LOAD,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "adapting", "conditions", "error", "told"),
+    [
+        ({"buffer_tuples": 11}, {}, {}, UsageError, "a buffer of 11 tuples is smaller than a packet of 12"),
+        ({"router": Router.RIVER}, {}, {}, UsageError, "river sends a tuple to any site"),
+        ({}, {"min_collection_s": 0.0}, {}, UsageError, "above 0"),
+        ({}, {"min_imbalance": 0.9}, {}, UsageError, "a least imbalance of 0.9 is none"),
+        ({}, {"max_receiver": 1.2}, {}, UsageError, "a receiver's utilization of 1.2"),
+        ({}, {}, {"memory": Memory(7_999)}, BadInput, "a partition needs 8,000; give it more"),
+        ({}, {}, {"memory": Memory(1e9, (MemoryChange(1, 1.0, 10),))}, BadInput, "a partition needs 8,000"),
+        ({}, {}, {"memory": Memory(), "standby": True}, UsageError, "leave --memory or --standby out"),
+        ({}, {}, {"faults": FaultSchedule((Crash(4, 1.0),))}, BadInput, "faults[0].site is 4"),
+        (
+            {"disturbances": (ExternalLoad(1, 0.0, 5.0), SlowDown(1, 4.0, 6.0, 0.5))},
+            {},
+            {},
+            BadInput,
+            "two disturbances of site 1 overlap from 4 to 5 s",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_before_the_trace_is_read(settings, adapting, conditions, error, told):
+    with pytest.raises(error) as refused:
+        check_replay(replace(STAGE, **settings), replace(FAST, **adapting), Conditions(**conditions))
+    assert told in str(refused.value)

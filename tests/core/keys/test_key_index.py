@@ -1,0 +1,97 @@
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.keys.columns import ARROW_TYPES
+from adapt.core.keys.hashes import HASHES, HashedKeys
+from adapt.core.keys.key_index import KeyIndex
+from adapt.core.keys.names import HashName
+from adapt.core.stream import KeyType
+
+TEXTS = st.text("ab\0é", max_size=20)
+KEYS = {
+    KeyType.STRING: TEXTS,
+    KeyType.BINARY: TEXTS.map(str.encode),
+    KeyType.INT64: st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1),
+}
+WIDER = {KeyType.STRING: pa.large_string(), KeyType.BINARY: pa.large_binary(), KeyType.INT64: pa.int64()}
+
+
+@st.composite
+def asked(draw):
+    """Distinct keys, and others to look up, of which many are among them."""
+    key_type = draw(st.sampled_from(KeyType))
+    known = draw(st.lists(st.none() | KEYS[key_type], unique=True, max_size=30))
+    wanted = draw(st.lists(st.sampled_from([*known, None]) | KEYS[key_type], max_size=60))
+    return key_type, known, wanted
+
+
+@given(asked(), st.sampled_from(HashName), st.data())
+def test_rows_are_those_of_a_dictionary_however_the_columns_are_laid_out(case, hash, data):
+    key_type, known, wanted = case
+    rows = {key: row for row, key in enumerate(known)}
+    expected = np.array([rows.get(key, -1) for key in wanted], np.int32)
+    index = KeyIndex(pa.array([*known, *known], ARROW_TYPES[key_type])[: len(known)])
+    cut = data.draw(st.integers(0, len(wanted)))
+    plain = pa.array(wanted, ARROW_TYPES[key_type])
+    for column in (
+        plain,
+        plain.cast(WIDER[key_type]),
+        plain.dictionary_encode(),
+        pa.chunked_array([plain[:cut], plain[cut:]]),
+    ):
+        assert index.rows_of(HashedKeys.of(column, hash)).tolist() == expected.tolist()
+    assert index.rows_of(HashedKeys.of(plain[cut:], hash)).tolist() == expected[cut:].tolist()
+    again = pickle.loads(pickle.dumps(index))
+    assert again.rows_of(HashedKeys.of(plain, hash)).tolist() == expected.tolist()
+
+
+@given(asked())
+def test_keys_of_one_hash_are_told_apart_by_their_bytes(case):
+    key_type, known, wanted = case
+
+    class Collision:
+        def positions(self, keys):
+            return np.zeros(len(keys), np.uint64), np.zeros(len(keys), np.uint64)
+
+    rows = {key: row for row, key in enumerate(known)}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(HASHES, HashName.MURMUR3, Collision())
+        index = KeyIndex(pa.array(known, ARROW_TYPES[key_type]))
+        found = index.rows_of(HashedKeys.of(pa.array(wanted, ARROW_TYPES[key_type]), HashName.MURMUR3))
+    assert found.tolist() == [rows.get(key, -1) for key in wanted]
+
+
+def test_null_is_not_the_empty_key():
+    hashed = HashedKeys.of(pa.array(["", None]), HashName.MURMUR3)
+    assert KeyIndex(pa.array(["", "a"])).rows_of(hashed).tolist() == [0, -1]
+    assert KeyIndex(pa.array(["a", None])).rows_of(hashed).tolist() == [-1, 1]
+    assert KeyIndex(pa.array([None, ""])).rows_of(hashed).tolist() == [1, 0]
+
+
+def test_of_no_keys_none_is_found():
+    hashed = HashedKeys.of(pa.array(["", None, "a"]), HashName.XXHASH64)
+    assert KeyIndex(pa.array([], pa.string())).rows_of(hashed).tolist() == [-1, -1, -1]
+
+
+def test_the_column_is_hashed_once_for_each_hash(monkeypatch):
+    known = pa.array([f"k{number}" for number in range(100)])
+    index = KeyIndex(known)
+    wanted = [HashedKeys.of(known[50:], hash) for hash in HashName]
+    hashed, of = [], HashedKeys.of
+    monkeypatch.setattr(HashedKeys, "of", lambda keys, hash: hashed.append(hash) or of(keys, hash))
+    for keys in wanted * 3:
+        assert index.rows_of(keys).tolist() == list(range(50, 100))
+    assert hashed == list(HashName)
+
+
+def test_a_very_full_index_finds_all_and_nothing_else():
+    known = pa.array(np.arange(0, 200_000, 2))
+    for hash in HashName:
+        rows = KeyIndex(known).rows_of(HashedKeys.of(pa.array(np.arange(200_000)), hash))
+        assert (rows[::2] == np.arange(100_000)).all()
+        assert (rows[1::2] == -1).all()

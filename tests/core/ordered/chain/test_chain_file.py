@@ -1,0 +1,154 @@
+"""Chains as users write them: what is read, and how what cannot be is refused."""
+
+import pytest
+
+from adapt.core.errors import BadInput
+from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations, PythonFunction
+from adapt.core.ordered.chain.chain_file import read_chain
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
+
+
+def test_a_chain_of_every_kind_is_read_in_its_order() -> None:
+    text = """
+        [[operator]]
+        name = "parse"
+        kind = "stateless"
+        cost = 2
+        selectivity = 0.5
+
+        [[operator]]
+        name = "by vendor"
+        kind = "partitioned"
+        key = "vendor"
+        partitions = 64
+        by = "range"
+        function = "count"
+
+        [[operator]]
+        name = "by plan"
+        kind = "partitioned"
+        key = "vendor"
+        by = "plan"
+        cost = "cost_us"
+
+        [[operator]]
+        name = "top"
+        kind = "stateful"
+    """
+    assert read_chain(text) == Chain(
+        (
+            Operator("parse", OperatorKind.STATELESS, cost=2.0, selectivity=0.5),
+            Operator(
+                "by vendor", OperatorKind.PARTITIONED, "vendor", 64, PartitionBy.RANGE, 0.0, 1.0, FunctionName.COUNT
+            ),
+            Operator("by plan", OperatorKind.PARTITIONED, "vendor", None, PartitionBy.PLAN, "cost_us"),
+            Operator("top", OperatorKind.STATEFUL),
+        )
+    )
+
+
+def test_punctuations_are_read_with_their_column_and_how_often_they_come() -> None:
+    counting = '[[operator]]\nname = "top"\nkind = "stateful"\nfunction = "final-top-30"\n'
+    pages = '[[operator]]\nname = "pages"\nkind = "stateful"\nfunction = "mean-pages"\n'
+    for text, expected in (
+        ("[punctuations]", Punctuations()),
+        ('[punctuations]\ncolumn = "at"\nevery = "1h"', Punctuations("at", 3_600_000_000)),
+    ):
+        assert read_chain(f"{text}\n{counting}").punctuations == read_chain(f"{pages}{text}").punctuations == expected
+    assert read_chain('[[operator]]\nname = "parse"\nkind = "stateless"').punctuations is None
+
+
+def operator(lines: str) -> str:
+    return '[[operator]]\nname = "parse"\n' + lines
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[[operator", "the chain is not written as TOML"),
+        ("", "a chain has from 1 to 32 operators, not 0"),
+        ("[operator]\nname = 1", "operator is not a list of tables"),
+        ("[[operators]]\n", "the chain has an unknown field 'operators'; did you mean 'operator'?"),
+        ('[[operator]]\nkind = "stateless"', "one [[operator]] has no name"),
+        ('[[operator]]\nname = ""\nkind = "stateless"', "an operator has an empty name"),
+        (operator(""), "operator 'parse' has no kind"),
+        (operator('kind = "statless"'), "operator 'parse': there is no kind 'statless'; did you mean 'stateless'?"),
+        (
+            operator('kind = "stateless"\ncosts = 1'),
+            "operator 'parse' has an unknown field 'costs'; did you mean 'cost'?",
+        ),
+        (
+            operator('kind = "stateless"\ncost = -1'),
+            "operator 'parse' costs from 0 to 1e+09 microseconds a tuple, not -1",
+        ),
+        (operator('kind = "stateless"\ncost = nan'), "operator 'parse' costs from 0"),
+        (operator('kind = "stateless"\ncost = [1]'), "instead of microseconds or the name of a column"),
+        (operator('kind = "stateless"\ncost = ""'), "operator 'parse' takes its cost from a column without a name"),
+        (operator('kind = "stateless"\nselectivity = -0.5'), "operator 'parse' gives from 0 to below 65536 outputs"),
+        (operator('kind = "stateless"\nselectivity = inf'), "operator 'parse' gives from 0"),
+        (
+            operator('kind = "stateless"\nkey = "k"'),
+            "operator 'parse' is stateless, and only a partitioned one has key",
+        ),
+        (
+            operator('kind = "stateful"\npartitions = 2'),
+            "operator 'parse' is stateful, and only a partitioned one has key",
+        ),
+        (operator('kind = "partitioned"\npartitions = 4'), "operator 'parse' is partitioned and has no key"),
+        (operator('kind = "partitioned"\nkey = "k"'), "operator 'parse' is partitioned and does not say into how many"),
+        (
+            operator('kind = "partitioned"\nkey = "k"\npartitions = 0'),
+            "'parse' has from 1 to 1048576 partitions, not 0",
+        ),
+        (operator('kind = "partitioned"\nkey = "k"\npartitions = 1.5'), "partitions is 1.5 instead of a whole number"),
+        (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "plan"'), "whose channels are its partitions"),
+        (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "has"'), "no by 'has'; did you mean 'hash'?"),
+        (operator('kind = "stateless"\nfunction = "count"'), "count is for one that is partitioned"),
+        (
+            operator('kind = "stateful"\nfunction = "final-top-30"'),
+            "runs final-top-30, which waits for punctuations, and there are none; add [punctuations]",
+        ),
+        (
+            operator('kind = "partitioned"\nkey = "item"\npartitions = 4\nfunction = "final-top-30"'),
+            'counts by a field that comes into being in the chain; write key = "counted"',
+        ),
+        ("punctuations = 3", "punctuations is no table; write it as [punctuations]"),
+        ('[punctuations]\nevry = "1h"', "[punctuations] has an unknown field 'evry'; did you mean 'every'?"),
+        ('[punctuations]\nevery = "often"', "[punctuations]: every is"),
+        ('[punctuations]\nevery = "0"', "punctuations come every 1 microsecond or more, not 0"),
+        ('[punctuations]\ncolumn = ""', "the punctuations have a column without a name"),
+        (operator('kind = "stateless"\nfunction = "cont"'), "there is no function 'cont'; did you mean 'count'?"),
+        (
+            operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nfunction = "count"\ncost = 1'),
+            "operator 'parse' runs count, whose cost and selectivity are what they are",
+        ),
+        (
+            operator('kind = "stateless"') + "\n" + operator('kind = "stateful"'),
+            "operator 'parse' stands in the chain twice",
+        ),
+        ("\n".join(f'[[operator]]\nname = "{n}"\nkind = "stateless"' for n in range(33)), "1 to 32 operators, not 33"),
+    ],
+)
+def test_a_refusal_names_the_element(text: str, told: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        read_chain(text)
+    assert told in str(refused.value)
+
+
+def test_a_refusal_says_on_which_line_the_operator_begins() -> None:
+    text = operator('kind = "stateless"') + "\n\n  [[ operator ]]\nname = 'b'\nkind = 'partitioned'\npartitions = 0"
+    with pytest.raises(BadInput, match=r"^line 5: operator 'b' is partitioned and has no key"):
+        read_chain(text)
+    with pytest.raises(BadInput, match=r"^operator 'a' has no kind"):
+        read_chain("operator = [{name = 'a'}]")
+
+
+def test_functions_in_python_are_loaded_by_name() -> None:
+    def twice(value: int, state: dict[str, int]) -> list[int]:
+        return [value, value]
+
+    text = operator('kind = "stateless"\nfunction = "mine:twice"\ncost = 2\nselectivity = 2')
+    read = read_chain(text, lambda name: PythonFunction(name, twice))
+    assert read.operators[0].function == PythonFunction("mine:twice", twice)
+    with pytest.raises(BadInput, match="'mine:twice' is Python, which is not loaded here"):
+        read_chain(text)

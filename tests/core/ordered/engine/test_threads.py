@@ -1,0 +1,179 @@
+"""The real engine on real threads: its egress is that of the serial run, whatever the choices, or it fails aloud."""
+
+import itertools
+import os
+from functools import cache
+
+import numpy as np
+import pytest
+
+from adapt.core.compiled import AtAddress
+from adapt.core.errors import UsageError
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, Worklist
+from adapt.core.ordered.engine import kernel, memory
+from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.serial import SerialRun, run_serially
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import run_by_workers
+from adapt.core.ordered.functions.count import Count
+from adapt.core.ordered.functions.registry import FUNCTIONS
+from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
+
+soak = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")
+
+CHAINS = {
+    "stateless": (stateless("a", 1.3),),
+    "partitioned": (partitioned("b", 64),),
+    "all kinds": (stateless("a", 1.2), partitioned("b", 16), counting("c", 5), stateless("d", 0.5), stateful("e")),
+}
+SCHEMES = [
+    (Reorder.CLAIM, Worklist.HYBRID),
+    (Reorder.CLAIM, Worklist.PARTITIONED),
+    (Reorder.RETRY, Worklist.HYBRID),
+    (Reorder.LOCK, Worklist.HYBRID),
+    (Reorder.LOCK, Worklist.PARTITIONED),
+]
+RINGS = (16, 64, 512, 4096)
+WORKERS = (1, 2, 4, 8)
+BATCHES = (1, 8, 1, 16)
+
+
+@cache
+def chain_of(name: str, tuples: int) -> tuple[BoundChain, SerialRun]:
+    chain = bound(CHAINS[name], tuples, keys=500)
+    return chain, run_serially(chain)
+
+
+def assert_ordered(name: str, settings: RunSettings, tuples: int = 100_000) -> WorkersRun:
+    chain, serial = chain_of(name, tuples)
+    done = run_by_workers(chain, settings, pace=1)
+    assert done.egress == serial.egress, settings
+    assert tuple(tally.inputs for tally in done.operators) == serial.inputs, settings
+    assert not any(tally.overlaps or tally.disorders for tally in done.operators), settings
+    return done
+
+
+@pytest.mark.parametrize(("reorder", "worklist"), SCHEMES)
+@pytest.mark.parametrize("workers", WORKERS)
+def test_the_egress_is_that_of_the_serial_run(reorder: Reorder, worklist: Worklist, workers: int) -> None:
+    turn = SCHEMES.index((reorder, worklist)) + WORKERS.index(workers)
+    for at, (ring, batch) in enumerate(zip(RINGS, BATCHES, strict=True)):
+        name = list(CHAINS)[(turn + at) % 3]
+        heuristic = list(Heuristic)[(turn + 2 * at) % len(Heuristic)]
+        assert_ordered(name, RunSettings(workers, reorder, worklist, heuristic, ring, batch=batch, checked=True))
+
+
+@soak
+@pytest.mark.parametrize(("reorder", "worklist"), SCHEMES)
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("batch", [1, 16])
+def test_every_choice_gives_the_egress_of_the_serial_run(
+    reorder: Reorder, worklist: Worklist, name: str, batch: int
+) -> None:
+    for workers, heuristic, ring in itertools.product(WORKERS, Heuristic, RINGS):
+        assert_ordered(name, RunSettings(workers, reorder, worklist, heuristic, ring, batch=batch, checked=True))
+
+
+@soak
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(("reorder", "worklist"), SCHEMES)
+def test_long_runs_give_the_egress_of_the_serial_run(name: str, reorder: Reorder, worklist: Worklist) -> None:
+    for workers, ring in itertools.product(WORKERS, (32, 4096)):
+        assert_ordered(name, RunSettings(workers, reorder, worklist, ring=ring, checked=True), tuples=3_000_000)
+
+
+@pytest.mark.parametrize("worklist", [Worklist.HYBRID, Worklist.PARTITIONED])
+def test_one_worker_with_many_partitions_and_a_small_ring_finishes(worklist: Worklist) -> None:
+    done = assert_ordered("partitioned", RunSettings(ring=64, worklist=worklist))
+    assert done.operators[0].fullest <= 64
+
+
+def test_retry_with_partitioned_worklists_is_refused_where_it_would_hang() -> None:
+    chain, serial = chain_of("partitioned", 100_000)
+    with pytest.raises(UsageError) as refused:
+        run_by_workers(chain, RunSettings(ring=64, reorder=Reorder.RETRY, worklist=Worklist.PARTITIONED))
+    assert "operator 'b' would hang" in str(refused.value)
+    assert "or a ring of 4096" in str(refused.value)
+    equal = RunSettings(ring=64, queue=64, reorder=Reorder.RETRY, worklist=Worklist.PARTITIONED)
+    assert run_by_workers(chain, equal, pace=1).egress == serial.egress
+
+
+def test_timed_tuples_enter_and_leave_in_their_order() -> None:
+    marks = assert_ordered("all kinds", RunSettings(workers=2, mark_every=100)).marks
+    assert len(marks.left) == 1000
+    assert (marks.fed > 0).all()
+    assert (marks.fed <= marks.entered).all()
+    assert (marks.entered <= marks.left).all()
+    assert (np.diff(marks.left) >= 0).all()
+    assert len(marks.processing_s()) == len(marks.end_to_end_s()) == 600
+
+
+def test_timed_tuples_that_are_dropped_are_counted_nowhere() -> None:
+    timed, plain = (assert_ordered("all kinds", RunSettings(workers=2, mark_every=every)) for every in (1, 0))
+    for with_marks, without in zip(timed.operators, plain.operators, strict=True):
+        assert (with_marks.inputs, with_marks.outputs) == (without.inputs, without.outputs)
+        assert with_marks.partition_loads.tolist() == without.partition_loads.tolist()
+
+
+def test_nothing_in_is_nothing_out() -> None:
+    chain = bound(CHAINS["all kinds"], 0)
+    done = run_by_workers(chain, RunSettings(workers=2), pace=1)
+    assert done.egress == run_serially(chain).egress
+    assert len(done.marks.processing_s()) == 0
+
+
+def test_costs_of_a_column_take_time_and_change_no_result() -> None:
+    chain = bound((stateless("a", cost="cost"), stateful("b")), 2000)
+    done = run_by_workers(chain, RunSettings(workers=2))
+    assert done.egress == run_serially(chain).egress
+    assert done.operators[0].busy_ns > 0
+
+
+def test_a_worker_that_dies_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled_work = kernel.work
+
+    def dying(header: int, worker: int) -> None:
+        if worker == 1:
+            raise MemoryError("of worker 1")
+        compiled_work(header, worker)
+
+    monkeypatch.setattr(kernel, "work", dying)
+    with pytest.raises(MemoryError, match="of worker 1"):
+        run_by_workers(chain_of("stateless", 100_000)[0], RunSettings(workers=3), pace=1)
+
+
+def fails(words: int, partition: int, given: int, outputs: int) -> int:
+    return -1
+
+
+class Failing(Count):
+    @property
+    def compiled(self) -> AtAddress:
+        return FAILS
+
+    def state(self, bound: BoundOperator) -> Words:
+        return np.zeros(1, np.int64)
+
+
+FAILS = AtAddress("int64(int64, int64, int64, int64)", fails)
+
+
+def test_a_function_that_fails_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FUNCTIONS, FunctionName.COUNT, Failing())
+    with pytest.raises(RuntimeError, match="the function of operator 'c' failed"):
+        run_by_workers(chain_of("all kinds", 100_000)[0], RunSettings(workers=3), pace=1)
+
+
+def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_for_state(bound: BoundOperator, settings: RunSettings) -> int:
+        return 0 if bound.operator.kind is OperatorKind.STATEFUL else settings.workers
+
+    monkeypatch.setattr(memory, "_most_workers", none_for_state)
+    with pytest.raises(RuntimeError, match=r"no tuple moves; .*'e' \(64, 0, 0\)"):
+        run_by_workers(chain_of("all kinds", 100_000)[0], RunSettings(workers=3, queue=64), pace=1)
+
+
+def test_a_run_that_would_take_too_much_memory_is_refused() -> None:
+    with pytest.raises(UsageError, match="would take above 16 GiB; make them smaller"):
+        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue=1 << 16), pace=1)

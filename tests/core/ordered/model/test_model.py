@@ -1,0 +1,205 @@
+"""The model of the engine against what can be worked out without it."""
+
+import heapq
+import itertools
+
+import numpy as np
+import pytest
+
+from adapt.core.errors import UsageError
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.mixing import FOLD, MASK, folded, mixed
+from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.model import ModelRun, run_model
+from tests.core.ordered.chains import bound, partitioned, stateful, stateless
+
+NONE = Contention()
+SOME = Contention(jitter=0.3, crowding_us=0.1, send_us=0.05, output_us=0.01, hand_over_us=0.15)
+
+
+def model(chain: BoundChain, settings: RunSettings, contention: Contention = NONE, **more: object) -> ModelRun:
+    return run_model(chain, settings, contention, np.random.default_rng(1), **more)  # type: ignore[arg-type]
+
+
+def drawn(what: int, operator: int, serial: int) -> int:
+    """The word that the model draws for a tuple: SplitMix64 from the seed, some steps on."""
+    seed = int(np.random.default_rng(1).integers(2**62))
+    return mixed((seed + 2 * operator + what + (serial + 1) * FOLD) & MASK)
+
+
+def services_us(chain: BoundChain, cost_us: float, jitter: float) -> list[float]:
+    """What each tuple of the first operator takes, in whole nanoseconds."""
+    evens = [((drawn(0, 0, serial) >> 11) + 0.5) / 2**53 for serial in range(len(chain.tuples))]
+    return [int(cost_us * 1000 * (1 - jitter - jitter * np.log(even)) + 0.5) / 1000 for even in evens]
+
+
+@pytest.mark.parametrize("workers", [1, 3, 16])
+@pytest.mark.parametrize("jitter", [0.0, 0.5])
+def test_one_stateless_operator_is_a_queue_whose_servers_take_tuples_in_turn(workers: int, jitter: float) -> None:
+    chain = bound([stateless("a", cost=3.0)], 200)
+    done = model(chain, RunSettings(workers, mark_every=1), Contention(jitter)).run
+    free, ended, left = [0.0] * workers, 0.0, []
+    entered = []
+    for service in services_us(chain, 3.0, jitter):
+        entered.append(heapq.heappop(free))
+        heapq.heappush(free, entered[-1] + service)
+        ended = max(ended, entered[-1] + service)  # none leaves before those that came before it
+        left.append(ended)
+    assert done.marks.entered / 1000 == pytest.approx(entered)
+    assert done.marks.left / 1000 == pytest.approx(left)
+    assert done.elapsed_s * 1e6 == pytest.approx(ended)
+
+
+@pytest.mark.parametrize("settings", [RunSettings(heuristic=heuristic, ring=64, queue=64) for heuristic in Heuristic])
+def test_one_worker_takes_the_time_of_all_tuples(settings: RunSettings) -> None:
+    costs = (1.0, 2.0, 0.5, 4.0)
+    chain = bound([stateless("a", 1.5), partitioned("b"), stateless("c", 0.3), stateful("d")], 400)
+    done = model(chain, settings, Contention(send_us=0.2, output_us=0.1), costs_us=costs).run
+    work = sum(tally.inputs * cost for tally, cost in zip(done.operators, costs, strict=True))
+    sending = sum(tally.inputs * 0.2 + tally.outputs * 0.1 for tally in done.operators)
+    assert done.elapsed_s * 1e6 == pytest.approx(work + sending, rel=0.01)  # a batch half sent is begun again
+
+
+def test_tuples_bring_their_own_costs() -> None:
+    chain = bound([stateless("a", cost="cost")], 50)
+    done = model(chain, RunSettings()).run
+    assert done.elapsed_s * 1e9 == chain.tuples[:, 0].sum()
+
+
+def test_two_stateful_operators_work_side_by_side() -> None:
+    chain = bound([stateful("a"), stateful("b")], 100)
+    done = model(chain, RunSettings(workers=2), costs_us=(2.0, 2.0)).run
+    assert done.elapsed_s * 1e6 == pytest.approx(2.0 * 101)
+
+
+def test_a_partition_is_worked_on_by_one() -> None:
+    chain = bound([partitioned("one", 1)], 100)
+    assert model(chain, RunSettings(workers=8), costs_us=(2.0,)).run.elapsed_s * 1e6 == pytest.approx(200)
+
+
+def test_each_other_worker_on_an_operator_costs_its_share() -> None:
+    chain = bound([stateless("a")], 400)
+    done = model(chain, RunSettings(workers=4), Contention(crowding_us=0.5), costs_us=(2.0,)).run
+    assert done.elapsed_s * 1e6 == pytest.approx(100 * (2.0 + 3 * 0.5), rel=0.02)
+
+
+def test_a_section_of_one_bounds_what_many_workers_can_do() -> None:
+    chain = bound([stateless("a")], 1000)
+    for reorder, each_us in ((Reorder.CLAIM, 1.0), (Reorder.LOCK, 1.0 + 0.5)):
+        settings = RunSettings(workers=16, reorder=reorder)
+        done = model(chain, settings, Contention(send_us=1.0, hand_over_us=0.5), costs_us=(4.0,)).run
+        assert done.elapsed_s * 1e6 == pytest.approx(1000 * each_us, rel=0.02)
+
+
+@pytest.mark.parametrize("gap_us", [0.0, 5.0])
+def test_the_egress_is_what_is_drawn_whatever_the_settings(gap_us: float) -> None:
+    chain = bound([stateless("a", 1.5), partitioned("b"), stateless("c", 0.4), stateful("d", 2.0)], 300)
+    rows = [[word % 2**64 for word in row] for row in chain.tuples.tolist()]
+    for operator in chain.operators:
+        whole = int(operator.operator.selectivity)
+        share = int((operator.operator.selectivity - whole) * 2**64)
+        rows = [
+            row for serial, row in enumerate(rows) for _ in range(whole + (drawn(1, operator.number, serial) < share))
+        ]
+    fold = FOLD
+    for word in itertools.chain.from_iterable(rows):
+        fold = folded(fold, word)
+    for workers, reorder, worklist, ring, batch in itertools.product(
+        (1, 5), (Reorder.CLAIM, Reorder.LOCK), (Worklist.HYBRID, Worklist.PARTITIONED), (8, 128), (1, 4)
+    ):
+        settings = RunSettings(workers, reorder, worklist, ring=ring, queue=64, batch=batch)
+        done = model(chain, settings, SOME, costs_us=(1.0, 2.0, 1.0, 0.5), gap_us=gap_us).run
+        assert (done.egress.tuples, done.egress.hash) == (len(rows), fold), settings
+        assert all(tally.fullest <= ring for tally in done.operators)
+
+
+def test_below_its_capacity_a_chain_keeps_up() -> None:
+    chain = bound([stateless("a"), stateful("b")], 500)
+    done = model(chain, RunSettings(workers=4, mark_every=1), costs_us=(3.0, 1.0), gap_us=10.0).run
+    assert done.elapsed_s * 1e6 == pytest.approx(499 * 10 + 4)
+    assert done.marks.end_to_end_s().max() * 1e6 == pytest.approx(4.0)
+
+
+def test_the_same_draws_give_the_same_run() -> None:
+    chain = bound([stateless("a", 1.5), partitioned("b")], 300)
+    first, second = (model(chain, RunSettings(workers=4), SOME, costs_us=(1.0, 2.0)) for _ in range(2))
+    assert (first.run.elapsed_s, first.events) == (second.run.elapsed_s, second.events)
+    assert first.contention == SOME
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "told"),
+    [
+        (RunSettings(reorder=Reorder.RETRY), {}, "retry and shared run on threads only"),
+        (RunSettings(worklist=Worklist.SHARED), {}, "retry and shared run on threads only"),
+        (RunSettings(), {"costs_us": (1.0, 2.0)}, "is given for each of 1 operators"),
+        (RunSettings(), {"costs_us": (-1.0,)}, "is given for each of 1 operators"),
+        (RunSettings(), {"gap_us": -1.0}, "microseconds after each other, not -1"),
+    ],
+)
+def test_what_the_model_cannot_run_is_refused(settings: RunSettings, more: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        model(bound([stateless("a")], 10), settings, **more)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["jitter", "crowding_us", "send_us", "output_us", "hand_over_us"])
+@pytest.mark.parametrize("value", [-0.1, float("nan"), 1e9])
+def test_a_constant_out_of_its_range_is_refused(name: str, value: float) -> None:
+    with pytest.raises(UsageError, match=name):
+        Contention(**{name: value})
+
+
+def test_timed_tuples_that_are_dropped_are_counted_nowhere() -> None:
+    chain = bound([stateless("a", 0.3), partitioned("b", 16), stateful("c")], 2000)
+    timed, plain = (model(chain, RunSettings(2, mark_every=every), SOME).run for every in (1, 0))
+    for with_marks, without in zip(timed.operators, plain.operators, strict=True):
+        assert with_marks.inputs < 2000 or with_marks.name == "a"
+        assert (with_marks.inputs, with_marks.outputs) == (without.inputs, without.outputs)
+        assert with_marks.partition_loads.tolist() == without.partition_loads.tolist()
+
+
+def test_measured_selectivities_stand_in_for_those_of_the_chain() -> None:
+    chain = bound([stateless("a", 3.0), stateful("b")], 1000)
+    done = model(chain, RunSettings(), selectivities=(0.25, 2.0)).run
+    assert done.operators[0].outputs == pytest.approx(250, abs=60)
+    assert done.operators[1].outputs == 2 * done.operators[0].outputs
+
+
+@pytest.mark.parametrize("wrong", [(1.0,), (1.0, -0.5), (1.0, float("nan")), (1.0, 65536.0)])
+def test_selectivities_that_cannot_be_are_refused(wrong: tuple[float, ...]) -> None:
+    with pytest.raises(UsageError, match="a selectivity from 0 to below 65536 is given for each of 2 operators"):
+        model(bound([stateless("a"), stateful("b")], 10), RunSettings(), selectivities=wrong)
+
+
+def test_operators_may_bring_costs_by_tuple_beside_given_ones() -> None:
+    chain = bound([stateless("a", cost="cost"), stateful("b")], 50)
+    done = model(chain, RunSettings(), costs_us=(None, 1.0)).run
+    assert done.elapsed_s * 1e9 == chain.tuples[:, 0].sum() + 50 * 1000
+
+
+def test_rows_that_are_all_there_at_the_start_are_timed_from_when_they_are_taken_in() -> None:
+    """Of one worker, whose queue of 16 rows is filled as they leave it, each waits for the 16 before it at most."""
+    chain = bound([stateless("a", cost=1.0)], 500)
+    marks = model(chain, RunSettings(queue=16, ring=16, mark_every=1)).run.marks
+    assert marks.end_to_end_s().max() * 1e6 == pytest.approx(17, abs=1.0)
+    assert marks.processing_s() * 1e6 == pytest.approx(1.0)
+
+
+def mean_ms(run: ModelRun) -> float:
+    """Latency of the timed tuples."""
+    return 1e3 * float(run.run.marks.processing_s().mean())
+
+
+def test_neither_tuples_that_carry_nothing_nor_a_wrong_guess_keep_workers_from_an_operator() -> None:
+    chain = bound([stateless("a", 0.05), partitioned("b", 64)], 100_000, skew=0.0)
+    few, many = (
+        model(chain, RunSettings(8, mark_every=every, queue=1 << 16), Contention(0.3), costs_us=(1.0, 40.0))
+        for every in (1000, 4)
+    )
+    # What the second costs is told nowhere; 5 of 6 tuples that it takes in carry nothing but a mark, and cost nothing.
+    assert many.run.elapsed_s == pytest.approx(few.run.elapsed_s, rel=0.05)
+    assert mean_ms(many) == pytest.approx(mean_ms(few), rel=0.5)
+    assert mean_ms(few) < 1

@@ -1,0 +1,62 @@
+"""Charts of an ordered replay: every number in them is in a table, or follows from it as the sentence says."""
+
+import pytest
+
+from adapt.core.ordered.chain.names import Engine
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.replay.charts import REST, ordered_charts
+from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
+from tests.core.ordered.chains import bound, stateless
+
+
+@pytest.fixture(scope="module")
+def run() -> OrderedRun:
+    chain = bound([stateless("a", cost=2.0), stateless("b", cost=1.0)], 1000)
+    ordered = Ordered((1, 2, 8), Engine.SIM, contention=Contention(crowding_us=0.1))
+    return replay_ordered(chain, ordered, clock=lambda: 0.0, cpu_clock=lambda: 0.0)
+
+
+def test_lines_go_through_the_cells_of_the_table(run: OrderedRun) -> None:
+    tables = run.tables()
+    _, throughput, latency, *_ = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])
+    points = throughput.spec["data"]["values"]
+    drawn = [(point["x"], point["y"]) for point in points if point["series"] == "throughput"]
+    assert drawn == list(zip(tables["workers"].values("workers"), tables["workers"].values("throughput"), strict=True))
+    even = [point["y"] for point in points if point["series"] == "even"]
+    assert even == pytest.approx([drawn[0][1] * workers for workers in (1, 2, 8)])
+    drawn = [(point["x"], point["y"]) for point in latency.spec["data"]["values"] if point["series"] == "latency_p99"]
+    assert [height for _, height in drawn] == tables["workers"].values("latency_p99")
+
+
+def test_worker_time_adds_up(run: OrderedRun) -> None:
+    tables = run.tables()
+    chart = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])[3]
+    points = chart.spec["data"]["values"]
+    for workers in ("1", "2", "8"):
+        shares = {point["series"]: point["y"] for point in points if point["x"] == workers}
+        assert list(shares) == ["a", "b", REST]
+        assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_rings_are_those_of_the_most_workers(run: OrderedRun) -> None:
+    tables = run.tables()
+    chart = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])[4]
+    rows = [row for row in tables["occupancy"].records() if row["workers"] == 8]
+    drawn = [(point["series"], point["x"], point["y"]) for point in chart.spec["data"]["values"]]
+    assert drawn == [(row["operator"], row["up_to"], row["share"]) for row in rows]
+    for name in ("a", "b"):
+        assert sum(share for series, _, share in drawn if series == name) == pytest.approx(1)
+
+
+def test_the_chain_is_drawn_in_its_order_with_shares_of_the_most_workers(run: OrderedRun) -> None:
+    tables = run.tables()
+    chart = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])[0]
+    points = chart.spec["data"]["values"]
+    boxes = [point for point in points if point["part"] == "box"]
+    assert [(box["name"], box["x"]) for box in boxes] == [("a", 0), ("b", 1)]
+    assert sum(point["part"] == "arrow" for point in points) == 1
+    shares = [row["time_share"] for row in tables["operators"].records() if row["workers"] == 8]
+    bars = [point for point in points if point["part"] == "share"]
+    assert [(bar["x2"] - bar["x"]) / (box["x2"] - box["x"]) for bar, box in zip(bars, boxes, strict=True)] == (
+        pytest.approx(shares)
+    )

@@ -1,0 +1,198 @@
+"""A stream replayed through a chain: real workers against the serial run, the model against what can be worked out."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import UsageError
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.chain import PythonFunction
+from adapt.core.ordered.chain.names import CostSource, Engine, Heuristic, Reorder, Worklist
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
+from adapt.core.ordered.engine.serial import Egress, run_serially
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.replay.outcome import Latency, WorkersOutcome, bound_of
+from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
+from adapt.core.ordered.retail.retail import preset_chain
+from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
+
+NONE = Contention()
+ROWS = 2000
+
+
+def replayed(chain: BoundChain, ordered: Ordered) -> OrderedRun:
+    """With a clock that goes on a millisecond whenever it is looked at."""
+    ticks = count()
+    return replay_ordered(chain, ordered, clock=lambda: next(ticks) / 1000, cpu_clock=lambda: next(ticks) / 1000)
+
+
+def some_chain() -> BoundChain:
+    return bound([stateless("a", 0.5), partitioned("b", 8), counting("c", 4), stateful("d")], ROWS)
+
+
+def test_real_workers_give_the_egress_of_the_serial_run() -> None:
+    chain = some_chain()
+    settings = RunSettings(reorder=Reorder.LOCK, worklist=Worklist.PARTITIONED, heuristic=Heuristic.LP, ring=64)
+    run = replayed(chain, Ordered((1, 3), settings=settings, cores=2))
+    serial = run_serially(chain)
+    assert [one.is_ordered for one in run.outcomes] == [True, True]
+    assert run.egress == serial.egress
+    records = run.tables()["operators"].records()
+    assert [(row["workers"], row["operator"]) for row in records] == [(n, name) for n in (1, 3) for name in "abcd"]
+    assert [row["inputs"] for row in records[:4]] == list(serial.inputs)
+    assert all(float(row["cost"] or 0) > 0 for row in records)
+    shares = [row["share"] for row in run.tables()["partitions"].records() if row["operator"] == "b"]
+    assert sum(map(float, shares)) == pytest.approx(1)  # type: ignore[arg-type]
+    assert shares == sorted(shares, reverse=True)  # type: ignore[type-var]
+    assert all(row["up_to"] <= 127 for row in run.tables()["occupancy"].records())  # type: ignore[operator]
+    verdict = str(run.summary().records()[0]["verdict"])
+    assert "This machine has 2 cores: with 3 workers more threads than cores take turns" in verdict
+    assert "What leaves is what leaves the serial run, tuple for tuple." in verdict
+
+
+def test_an_egress_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = run_serially(some_chain())
+    wrong = replace(real, egress=Egress(real.egress.tuples, real.egress.hash ^ 1))
+    monkeypatch.setattr("adapt.core.ordered.replay.replay.run_serially", lambda *_, **__: wrong)
+    summary = replayed(some_chain(), Ordered((1, 2))).summary().records()[0]
+    assert summary["disordered"] == 2
+    assert "OUT OF ORDER: what leaves 1 and 2 workers" in str(summary["verdict"])
+
+
+def test_without_the_serial_run_nothing_is_held_against_it() -> None:
+    run = replayed(some_chain(), Ordered((1,), serial=False))
+    summary = run.summary().records()[0]
+    assert run.outcomes[0].is_ordered is None
+    assert summary["disordered"] is None
+    assert "Nothing was held against a serial run." in str(summary["verdict"])
+
+
+def test_workers_of_a_model_without_contention_do_so_many_times_as_much() -> None:
+    chain = bound([stateless("a", cost=10.0)], ROWS)
+    run = replayed(chain, Ordered((1, 2, 8), Engine.SIM, contention=NONE))
+    assert [one.throughput for one in run.outcomes] == [pytest.approx(n * 1e5, rel=0.01) for n in (1, 2, 8)]
+    assert [row["speed_up"] for row in run.tables()["workers"].records()] == pytest.approx([1, 2, 8], rel=0.01)
+    assert run.costs is not None
+    assert run.costs.sources == (CostSource.CHAIN,)
+    assert all(one.is_ordered for one in run.outcomes)
+    assert [row["value"] for row in run.tables()["constants"].records()] == [0] * 5
+    assert "All costs are those that the chain says." in str(run.summary().records()[0]["verdict"])
+
+
+def test_the_model_says_the_same_again_and_otherwise_with_another_seed() -> None:
+    chain = bound([stateless("a", 0.5, cost=1.0), replace(stateful("b"), cost=1.0)], ROWS)
+    how = Ordered((2,), Engine.SIM, contention=Contention(jitter=0.5), seed=3)
+    first, again, other = (replayed(chain, one).as_data() for one in (how, how, replace(how, seed=4)))
+    assert first == again
+    assert first["workers"] != other["workers"]
+
+
+def test_costs_that_the_chain_does_not_say_are_measured_with_one_real_worker() -> None:
+    chain = bound([stateless("a", 0.25), counting("c", 4), replace(stateful("d"), cost=2.0)], ROWS)
+    run = replayed(chain, Ordered((4,), Engine.SIM, settings=RunSettings(reorder=Reorder.LOCK), contention=NONE))
+    assert run.costs is not None
+    assert run.costs.sources == (CostSource.THREADS, CostSource.THREADS, CostSource.CHAIN)
+    assert run.costs.selectivities[0] == run_serially(chain).inputs[1] / ROWS
+    assert all(us is not None and us >= 0 for us in run.costs.us)
+    assert run.outcomes[0].is_ordered
+    verdict = str(run.summary().records()[0]["verdict"])
+    assert "Costs that the chain does not say were measured on this machine, by the real engine with one wo" in verdict
+    assert run.tables()["workers"].note == "The speed-up is over 1 worker, which --workers does not name."
+
+
+def every_second(value: int, state: dict[Any, Any]) -> Iterator[int]:
+    state["seen"] = state.get("seen", 0) + 1
+    if state["seen"] % 2 == 0:
+        yield value
+
+
+def test_python_runs_in_the_model_and_threads_refuse_it_before_anything_is_run() -> None:
+    own = replace(stateful("own"), function=PythonFunction("mine:own", every_second))
+    chain = bound([own, stateless("a", cost=1.0)], ROWS)
+    run = replayed(chain, Ordered((1, 4), Engine.SIM, contention=NONE))
+    assert run.costs is not None
+    assert run.costs.us == (pytest.approx(1000 / ROWS), 1.0)
+    assert run.costs.selectivities == (0.5, 1.0)
+    assert run.costs.sources == (CostSource.PYTHON, CostSource.CHAIN)
+    with pytest.raises(UsageError, match="runs mine:own, which is Python"):
+        replayed(chain, Ordered((1,)))
+
+
+def test_one_worker_that_retries_over_many_partitions_and_a_small_ring_is_refused() -> None:
+    settings = RunSettings(ring=64, reorder=Reorder.RETRY, worklist=Worklist.PARTITIONED)
+    with pytest.raises(UsageError, match=r"operator 'b' would hang: .*; take reorder claim"):
+        replayed(some_chain(), Ordered((1,), settings=settings))
+    claims = replace(settings, reorder=Reorder.CLAIM)
+    assert replayed(bound([partitioned("b", 64)], ROWS), Ordered((1,), settings=claims)).outcomes[0].is_ordered
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"workers": ()}, "no number of workers is given"),
+        ({"workers": (1, 0)}, "a run has from 1 to 256 workers, not 0"),
+        ({"workers": (257,)}, "a run has from 1 to 256 workers, not 257"),
+        ({"settings": RunSettings(worklist=Worklist.SHARED)}, "worklist shared loses the order of partitions"),
+        (
+            {"engine": Engine.SIM, "settings": RunSettings(reorder=Reorder.RETRY)},
+            "the model knows reorder claim and lock; retry runs on threads only",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        Ordered(**{"workers": (1,), **given})
+
+
+def outcome(*operators: tuple[str, float, list[int]]) -> WorkersOutcome:
+    """Of a second, with so much time and such partitions of each operator."""
+    none = np.zeros(32, np.int64)
+    tallies = tuple(
+        OperatorTally(name, sum(loads), 0, round(busy_s * 1e9), 0, 0, 0, 0, 0, 0, none, np.array(loads))
+        for name, busy_s, loads in operators
+    )
+    nothing = np.zeros(0, np.int64)
+    marks = Marks(nothing, nothing, nothing)
+    return WorkersOutcome(2, 100, WorkersRun(Egress(0, 0), 1.0, tallies, marks, np.zeros((0, 1), np.int64)), True, 1.5)
+
+
+def test_what_one_worker_at_a_time_has_to_do_bounds_the_speed_up() -> None:
+    operators = some_chain().operators
+    told = outcome(("a", 0.5, [100]), ("b", 0.3, [50, 10, 10, 10, 10, 10, 0, 0]), ("c", 0.1, [25] * 4), ("d", 0.1, [9]))
+    found = bound_of(operators, told)
+    assert found is not None
+    assert (found.operator, found.speed_up, found.share) == ("b", pytest.approx(1 / 0.15), pytest.approx(0.15))
+    told = outcome(("a", 0.5, [100]), ("b", 0.1, [10] * 8), ("c", 0.1, [25] * 4), ("d", 0.3, [9]))
+    found = bound_of(operators, told)
+    assert found is not None
+    assert (found.operator, found.speed_up) == ("d", pytest.approx(1 / 0.3))
+    assert bound_of(bound([stateless("a")], 10).operators, outcome(("a", 1.0, [10]))) is None
+    assert (told.throughput, told.cores, told.share_of_time(told.run.operators[0])) == (100, 1.5, 0.25)
+    assert told.imbalance == 1.0
+
+
+def test_latency_is_of_the_timed_rows_between_the_20th_and_the_80th_hundredth() -> None:
+    """Of a hundred that take 0, 1, 2, ... seconds, those from 20 to 79."""
+    fed = np.arange(100, dtype=np.int64) * 10**9
+    marks = Marks(fed, fed + 10**8, fed + np.arange(100) * 10**9)
+    assert Latency.of(marks.end_to_end_s()) == Latency(49.5, 49.0, 76.0, 79.0)
+    assert Latency.of(np.zeros(0)) is None
+
+
+def test_the_model_says_whose_skew_it_does_not_know() -> None:
+    clicks = pa.table({"ts": np.arange(200), "key": np.arange(200) % 7, "item": np.arange(200) % 5})
+    pages = pa.array([("view", "view", "checkout")[row % 3] for row in range(200)])
+    columns = {**{name: clicks[name] for name in clicks.column_names}, "page": pages}
+    columns["ts"] = clicks["ts"].cast(pa.timestamp("us", "UTC"))
+    run = replayed(bind(preset_chain("retail-q3"), columns), Ordered((1, 2), Engine.SIM))
+    verdict = str(run.summary().records()[0]["verdict"])
+    assert "The keys of operator 'top' are made in the chain, and their skew is not modelled." in verdict
+    assert "not modelled" not in str(
+        replayed(some_chain(), Ordered((1,), Engine.SIM)).summary().records()[0]["verdict"]
+    )

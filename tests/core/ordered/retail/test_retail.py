@@ -1,0 +1,169 @@
+"""The retail chains: on real threads they give what the serial run gives, and that is the answer to their question."""
+
+import itertools
+import os
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.ordered.chain.bound import BoundChain, bind, columns_of
+from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.serial import SerialRun, run_serially
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import run_by_workers
+from adapt.core.ordered.model.model import run_model
+from adapt.core.ordered.retail.retail import PRESETS, Answer, preset_chain
+from adapt.traces.generators.clicks import ClickStream
+from adapt.traces.generators.sales import SaleStream
+from tests.core.ordered.retail import retail_oracles as oracles
+
+soak = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")
+
+ALL = 1 << 22
+ROWS = 200_000
+STREAMS = {"clicks": ClickStream(ROWS, seed=5), "sales": SaleStream(ROWS, seed=5, rate_per_s=0.1)}
+
+
+def columns(rows: int) -> dict[str, pa.Array]:
+    """Columns of both streams, in which users, tickets and items are few, so that windows hold much."""
+    random = np.random.default_rng(1)
+    ts = 1_700_000_000_000_000 + np.cumsum(random.exponential(2e7, rows).astype(np.int64))
+    pages = np.array(["view", "cart", "checkout", "search"])[random.choice(4, rows, p=[0.6, 0.1, 0.1, 0.2])]
+    return {
+        "ts": pa.array(ts).cast(pa.timestamp("us", tz="UTC")),
+        "key": pa.array(random.zipf(1.3, rows) % 500),
+        "item": pa.array(random.zipf(1.5, rows) % 300),
+        "page": pa.array(pages),
+        "category": pa.array(random.integers(0, 10, rows)),
+        "cents": pa.array(random.integers(1, 5000, rows)),
+        "qty": pa.array(random.integers(1, 5, rows)),
+    }
+
+
+@cache
+def chain_of(name: str, rows: int) -> tuple[BoundChain, SerialRun]:
+    chain = bind(preset_chain(name), columns(rows))
+    return chain, run_serially(chain, keep=ALL)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("reorder", [Reorder.CLAIM, Reorder.LOCK])
+def test_the_egress_is_that_of_the_serial_run(name: str, reorder: Reorder) -> None:
+    chain, serial = chain_of(name, 5000)
+    heuristics = itertools.cycle(Heuristic)
+    for workers, worklist in itertools.product((1, 2, 4), (Worklist.HYBRID, Worklist.PARTITIONED)):
+        for size, batch in ((16, 1), (1024, 8)):
+            settings = RunSettings(
+                workers, reorder, worklist, next(heuristics), size, size, batch, mark_every=7, checked=True
+            )
+            done = run_by_workers(chain, settings, pace=1, keep=ALL)
+            assert done.egress == serial.egress, settings
+            assert tuple(tally.inputs for tally in done.operators) == serial.inputs, settings
+            assert not any(tally.overlaps or tally.disorders for tally in done.operators), settings
+            assert PRESETS[name].answer(done.kept.tolist()) == PRESETS[name].answer(serial.kept)
+
+
+@soak
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_choice_gives_the_egress_of_the_serial_run(name: str) -> None:
+    preset = PRESETS[name]
+    rows = STREAMS[preset.stream].block(0)
+    chain = bind(preset.chain, {column: rows.column(column) for column in columns_of(preset.chain)})
+    serial = run_serially(chain)
+    schemes = itertools.product((Reorder.CLAIM, Reorder.LOCK), (Worklist.HYBRID, Worklist.PARTITIONED))
+    for (reorder, worklist), workers, (size, batch) in itertools.product(
+        schemes, (1, 2, 4, 8), ((16, 1), (64, 16), (4096, 1))
+    ):
+        settings = RunSettings(workers, reorder, worklist, ring=size, queue=size, batch=batch, checked=True)
+        done = run_by_workers(chain, settings, pace=1)
+        assert done.egress == serial.egress, settings
+        assert not any(tally.overlaps or tally.disorders for tally in done.operators), settings
+
+
+@cache
+def rows_of(stream: str) -> list[dict[str, Any]]:
+    return list(STREAMS[stream].block(0).to_pylist())
+
+
+def answer_of(name: str) -> Answer:
+    """By two threads, with short rings, so that units wait for each other."""
+    preset = PRESETS[name]
+    rows = STREAMS[preset.stream].block(0)
+    chain = bind(preset.chain, {column: rows.column(column) for column in columns_of(preset.chain)})
+    done = run_by_workers(chain, RunSettings(2, ring=256, queue=256, checked=True), pace=1, keep=ALL)
+    assert not any(tally.overlaps or tally.disorders for tally in done.operators)
+    return preset.answer(done.kept.tolist())
+
+
+def test_q1_names_the_pairs_on_most_tickets_by_hour() -> None:
+    assert list(answer_of("retail-q1")) == oracles.pairs_by_hour(rows_of("sales"))
+
+
+def test_q2_names_the_pairs_of_most_sessions() -> None:
+    assert list(answer_of("retail-q2")) == oracles.pairs_of_sessions(rows_of("clicks"))
+
+
+def test_q3_names_the_items_viewed_before_a_checkout() -> None:
+    assert list(answer_of("retail-q3")) == oracles.last_views(rows_of("clicks"))
+
+
+def test_q4_counts_the_pages_of_sessions_that_leave_a_cart() -> None:
+    ((pages, sessions),) = answer_of("retail-q4")
+    assert (sessions, Fraction(pages, sessions)) == oracles.abandoned_carts(rows_of("clicks"))
+
+
+def test_q15_names_the_categories_that_were_drawn_to_fall() -> None:
+    slopes = {category: rise / spread for category, rise, spread in answer_of("retail-q15")}
+    expected = {category: slope for category, slope in oracles.slopes(rows_of("sales")).items() if slope <= 0}
+    assert slopes == pytest.approx(expected)
+    assert set(slopes) == set(np.flatnonzero(STREAMS["sales"].shop.trends < 0).tolist())  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_chain_reads_the_columns_that_it_says(name: str) -> None:
+    named = columns_of(preset_chain(name))
+    chain = bind(preset_chain(name), {column: words for column, words in columns(200).items() if column in named})
+    assert run_serially(chain) == run_serially(bind(preset_chain(name), columns(200)))
+
+
+def test_retry_is_refused_where_windows_end_with_any_number_of_outputs() -> None:
+    with pytest.raises(UsageError, match="operator 'baskets' runs basket-pairs, which gives any number of outputs"):
+        run_by_workers(chain_of("retail-q1", 5000)[0], RunSettings(reorder=Reorder.RETRY), pace=1)
+    for name in ("retail-q3", "retail-q15"):
+        chain, serial = chain_of(name, 5000)
+        settings = RunSettings(2, Reorder.RETRY, queue=16)
+        assert run_by_workers(chain, settings, pace=1).egress == serial.egress
+
+
+@pytest.mark.parametrize("name", ["retail-q1", "retail-q15"])
+def test_the_model_passes_punctuations_on_and_is_the_same_for_all_settings(name: str) -> None:
+    chain = chain_of(name, 5000)[0]
+    runs = [
+        run_model(
+            chain,
+            RunSettings(workers, reorder, worklist, ring=size, queue=size, mark_every=9),
+            Contention(0.3, 0.1, 0.05, 0.01, 0.15),
+            np.random.default_rng(1),
+            [1.0] * len(chain.operators),
+            [1.5] + [0.5] * (len(chain.operators) - 1),
+        ).run
+        for workers, reorder, worklist, size in (
+            (1, Reorder.CLAIM, Worklist.HYBRID, 16),
+            (16, Reorder.CLAIM, Worklist.PARTITIONED, 1024),
+            (5, Reorder.LOCK, Worklist.HYBRID, 64),
+        )
+    ]
+    assert len({run.egress for run in runs}) == 1
+    assert [tally.inputs for tally in runs[0].operators][:1] == [5000]
+    assert all((run.marks.left > 0).all() for run in runs)
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(BadInput, match="there is no chain 'retail-q5'; did you mean"):
+        preset_chain("retail-q5")

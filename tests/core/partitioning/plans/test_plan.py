@@ -1,0 +1,233 @@
+import json
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.plans.plan import Plan, explicit_table, plan_from_data, plan_to_data
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Construction, Scheme
+from adapt.core.stream import KeyType
+
+PLAN = Plan(
+    scheme=Scheme.HYBRID,
+    channels=8,
+    key_type=KeyType.STRING,
+    construction=Construction.SCAN,
+    replicas=10,
+    explicit=ExplicitMap.of({"b": 7, "a": 1, None: 3}),
+    trace="f00d",
+    parent="beef",
+    predicted_loads={"network": [0.5, 0.25]},
+    metrics={"imbalance": 1.25, "r_s": None},
+    parameters={"sigma": 0.1, "resources": "LLL"},
+)
+DATA = plan_to_data(PLAN)
+
+KEYS = {KeyType.STRING: st.text(), KeyType.INT64: st.integers(-(2**63), 2**63 - 1), KeyType.BINARY: st.binary()}
+
+
+def replicas_of(channels):
+    each = st.integers(1, 2000)
+    return each | st.lists(each, min_size=channels, max_size=channels).map(tuple)
+
+
+@st.composite
+def plans(draw):
+    key_type = draw(st.sampled_from(KeyType))
+    scheme = draw(st.sampled_from(Scheme))
+    channels = draw(st.integers(1, 20))
+    entries = st.dictionaries(st.none() | KEYS[key_type], st.integers(0, channels - 1))
+    return Plan(
+        scheme=scheme,
+        channels=channels,
+        key_type=key_type,
+        hash=draw(st.sampled_from(HashName)),
+        replicas=draw(replicas_of(channels)) if scheme in RING_SCHEMES else 1000,
+        explicit=ExplicitMap.of(draw(entries) if scheme in MAPPED_SCHEMES else {}, key_type),
+        max_parallelism=draw(st.none() | st.integers(channels, 2**15)),
+    )
+
+
+def test_the_data_is_the_json_of_the_design():
+    assert DATA == {
+        "schema": "adapt.plan/1",
+        "scheme": "hybrid",
+        "construction": "scan",
+        "channels": 8,
+        "key_type": "string",
+        "hash": {"name": "murmur3", "seed": 0},
+        "replicas": 10,
+        "explicit": {"a": 1, "b": 7},
+        "explicit_null": 3,
+        "trace": "f00d",
+        "parent": "beef",
+        "predicted_loads": {"network": [0.5, 0.25]},
+        "metrics": {"imbalance": 1.25, "r_s": None},
+        "parameters": {"sigma": 0.1, "resources": "LLL"},
+    }
+
+
+def test_a_plan_survives_json():
+    assert plan_from_data(json.loads(json.dumps(DATA))) == PLAN
+
+
+@given(plans())
+def test_any_plan_survives_json_with_its_hash(plan):
+    again = plan_from_data(json.loads(json.dumps(plan_to_data(plan))))
+    assert again == plan
+    assert again.content_hash() == plan.content_hash()
+
+
+@given(plans())
+def test_explicit_entries_may_travel_in_a_table(plan):
+    data = json.loads(json.dumps(plan_to_data(plan, with_explicit=False)))
+    assert data["explicit"] is None
+    assert data["explicit_null"] is None
+    assert plan_from_data(data, explicit_table(plan)) == plan
+
+
+def test_the_table_has_key_and_channel_in_key_order():
+    assert explicit_table(PLAN).to_pydict() == {"key": [None, "a", "b"], "channel": [3, 1, 7]}
+    assert explicit_table(PLAN).schema == pa.schema({"key": pa.string(), "channel": pa.int32()})
+
+
+def test_the_partitioner_places_as_the_plan_says():
+    built = PLAN.partitioner()
+    assert isinstance(built, HybridPartitioner)
+    assert built.explicit == {"a": 1, "b": 7, None: 3}
+    assert (built.ring.channels, built.ring.replicas, built.ring.hash) == (8, 10, HashName.MURMUR3)
+
+
+def test_predictions_and_origins_do_not_count_in_the_content_hash():
+    told = {"metrics": {}, "predicted_loads": {}, "trace": None, "parent": None}
+    assert replace(PLAN, **told).content_hash() == PLAN.content_hash()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"channels": 9},
+        {"key_type": KeyType.BINARY, "explicit": ExplicitMap.of({b"a": 1, b"b": 7, None: 3})},
+        {"hash": HashName.XXHASH64},
+        {"replicas": 11},
+        {"explicit": ExplicitMap.of({"a": 2, "b": 7, None: 3})},
+        {"explicit": ExplicitMap.of({"a": 1, "b": 7})},
+        {"construction": None},
+        {"parameters": {"sigma": 0.2, "resources": "LLL"}},
+    ],
+)
+def test_what_decides_the_mapping_counts_in_the_content_hash(change):
+    assert replace(PLAN, **change).content_hash() != PLAN.content_hash()
+
+
+def test_replicas_mean_nothing_in_a_uniform_plan():
+    plans = [Plan(Scheme.UNIFORM, 8, KeyType.STRING, replicas=replicas) for replicas in (10, 1000)]
+    assert plans[0].content_hash() == plans[1].content_hash()
+    assert plan_to_data(plans[0])["replicas"] is None
+
+
+def test_replicas_that_differ_stand_in_a_field_of_their_own():
+    weighted = replace(PLAN, replicas=(9, 10, 10, 10, 10, 10, 10, 12))
+    data = plan_to_data(weighted)
+    assert (data["replicas"], data["ring_replicas"]) == (None, [9, 10, 10, 10, 10, 10, 10, 12])
+    assert weighted.partitioner().ring.replica_counts.tolist() == data["ring_replicas"]
+    assert weighted.content_hash() != PLAN.content_hash()
+
+
+def test_equal_replicas_of_each_channel_are_the_plan_with_one_number():
+    each = replace(PLAN, replicas=(10,) * 8)
+    assert each == PLAN
+    assert plan_to_data(each) == DATA
+    assert plan_from_data(DATA | {"replicas": None, "ring_replicas": [10] * 8}) == PLAN
+
+
+def test_the_order_of_parameters_and_entries_does_not_count():
+    turned = replace(
+        PLAN,
+        explicit=ExplicitMap.of({None: 3, "a": 1, "b": 7}),
+        parameters={"resources": "LLL", "sigma": 0.1},
+    )
+    assert turned.content_hash() == PLAN.content_hash()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": "adapt.plan/2"}, r"'schema': 'adapt.plan/2' cannot be read here, only 'adapt.plan/1'"),
+        ({"schema": "adapt.run/1"}, r"'schema'"),
+        ({"schema": None}, r"'schema': it is missing"),
+        ({"scheme": "hybird"}, r"'scheme': 'hybird' is not known; did you mean 'hybrid'"),
+        ({"scheme": "uniform"}, r"'explicit' has 3 keys, but scheme uniform has no explicit map"),
+        ({"construction": "scam"}, r"'construction': 'scam' is not known; did you mean 'scan'"),
+        ({"channels": 7}, r"'explicit': key 'b' is mapped to channel 7, but channels run from 0 to 6"),
+        ({"channels": 0}, r"'channels': 0 is not from 1"),
+        ({"channels": 2**31}, r"'channels': 2147483648 is not from 1"),
+        ({"channels": True}, r"'channels': True is not a whole number"),
+        ({"channels": 8.0}, r"'channels': 8.0 is not a whole number"),
+        ({"channels": None}, r"'channels': it is missing"),
+        ({"key_type": "int46"}, r"'key_type': 'int46' is not known; did you mean 'int64'"),
+        ({"key_type": "int64"}, r"'explicit': key 'a' is not an int64 in decimal"),
+        ({"hash": {"name": "murmur", "seed": 0}}, r"'hash.name': 'murmur' is not known; did you mean 'murmur3'"),
+        ({"hash": {"name": "murmur3", "seed": 7}}, r"'hash.seed': 7 is not the seed of murmur3, which is 0"),
+        ({"hash": "murmur3"}, r"'hash': 'murmur3' is not an object"),
+        ({"replicas": -5}, r"'replicas': -5 is not from 1"),
+        ({"ring_replicas": [1, 2]}, r"'ring_replicas': it has the replicas of 2 channels, but the plan has 8"),
+        ({"ring_replicas": [1] * 7 + [0]}, r"'ring_replicas\[7\]': 0 is not from 1 to 2147483647"),
+        ({"ring_replicas": [1] * 7 + ["1"]}, r"'ring_replicas\[7\]': '1' is not a whole number"),
+        ({"ring_replicas": [None] * 8}, r"'ring_replicas\[0\]': it is missing"),
+        ({"ring_replicas": 9}, r"'ring_replicas': 9 is not a list"),
+        (
+            {"scheme": "jump", "explicit": {}, "explicit_null": None, "ring_replicas": [1] * 8},
+            r"'ring_replicas' is given, but scheme jump has no ring",
+        ),
+        ({"explicit": None}, r"'explicit': it is missing"),
+        ({"explicit": {"a": "x"}}, r"'explicit': key 'a' is mapped to 'x', which is not a whole number"),
+        ({"explicit": {"a": True}}, r"'explicit': key 'a' is mapped to True"),
+        ({"explicit": {"a": 2**70}}, r"'explicit': key 'a' is mapped to channel 1180591620717411303424"),
+        ({"explicit_null": 8}, r"'explicit_null': key None is mapped to channel 8, but channels run from 0 to 7"),
+        ({"metrics": []}, r"'metrics': \[\] is not an object"),
+        ({"trace": 5}, r"'trace': 5 is not text"),
+    ],
+)
+def test_a_wrong_field_is_named(change, message):
+    with pytest.raises(BadInput, match=message):
+        plan_from_data(DATA | change)
+
+
+def test_fields_of_later_writers_are_passed_over():
+    assert plan_from_data(DATA | {"schema": "adapt.plan/1.1", "colour": "green"}) == PLAN
+
+
+def test_hex_keys_that_are_the_same_bytes_are_refused():
+    with pytest.raises(BadInput, match="'explicit': key b'\\\\xff' has two explicit channels"):
+        plan_from_data(DATA | {"key_type": "binary", "explicit": {"ff": 0, "FF": 1}})
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"key": ["a"]}, r"its table has columns \['key'\], but needs 'key' and 'channel'"),
+        ({"key": [1], "channel": [1]}, "its table has int64 keys, but the plan has string keys"),
+        ({"key": [1.5], "channel": [1]}, "not double"),
+        ({"key": ["a"], "channel": ["x"]}, "string with 0 nulls"),
+        ({"key": ["a", "b"], "channel": [1, None]}, "int64 with 1 nulls"),
+        ({"key": ["a"], "channel": [8]}, "key 'a' is mapped to channel 8, but channels run from 0 to 7"),
+        ({"key": ["a", "a"], "channel": [1, 1]}, "key 'a' has two explicit channels"),
+    ],
+)
+def test_a_wrong_table_is_refused_by_field(table, message):
+    with pytest.raises(BadInput, match=f"plan field 'explicit': .*{message}"):
+        plan_from_data(DATA, pa.table(table))
+
+
+def test_a_plan_refuses_entries_that_do_not_fit_it():
+    with pytest.raises(BadInput, match="channels run from 0 to 6"):
+        replace(PLAN, channels=7)
+    with pytest.raises(UsageError, match="one type, not int64 and string"):
+        replace(PLAN, key_type=KeyType.INT64)

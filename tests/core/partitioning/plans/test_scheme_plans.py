@@ -1,0 +1,96 @@
+"""Plans of every scheme: what they keep, and what follows from one to the next."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.errors import BadInput
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan
+from adapt.core.partitioning.compare import compare_schemes
+from adapt.core.partitioning.plans.plan import explicit_table, plan_from_data, plan_to_data
+from adapt.core.partitioning.plans.plan_tables import plan_table
+from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES, GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
+
+COUNTS = 10**6 // np.arange(1, 20_001)
+STREAM = frequencies_of(
+    KeyCounts(pa.array([None, *(f"key{at}" for at in range(1, 20_000))]), COUNTS, int(COUNTS.sum()))
+)
+every_scheme = pytest.mark.parametrize("scheme", Scheme)
+
+
+@every_scheme
+def test_a_built_plan_comes_back_equal_in_one_document_or_two(scheme):
+    plan = build_plan(STREAM, scheme, 9, previous=build_plan(STREAM, scheme, 8))
+    assert plan_from_data(json.loads(json.dumps(plan_to_data(plan)))) == plan
+    alone = json.loads(json.dumps(plan_to_data(plan, with_explicit=False)))
+    again = plan_from_data(alone, explicit_table(plan))
+    assert again == plan
+    assert again.content_hash() == plan.content_hash()
+    placed = build_partitioner(STREAM, Recipe(scheme), 9, build_partitioner(STREAM, Recipe(scheme), 8))
+    assert (again.partitioner().channels_of(STREAM.keys) == placed.channels_of(STREAM.keys)).all()
+
+
+@every_scheme
+def test_a_plan_says_only_what_decides_its_mapping(scheme):
+    plan = build_plan(STREAM, scheme, 9)
+    data = plan_to_data(plan)
+    assert data["hash"] == (None if scheme in ENGINE_SCHEMES else {"name": "murmur3", "seed": 0})
+    assert data["replicas"] == (1000 if scheme in RING_SCHEMES - {Scheme.WEIGHTED} else None)
+    assert ("ring_replicas" in data) == (scheme is Scheme.WEIGHTED)
+    assert data.get("max_parallelism") == (128 if scheme in GROUP_SCHEMES else None)
+    assert ("max_parallelism" in data) == (scheme in GROUP_SCHEMES)
+    assert bool(data["explicit"]) == (scheme in MAPPED_SCHEMES)
+    assert (plan.metrics["explicit_keys"] > 0) == (scheme in MAPPED_SCHEMES)
+    assert plan_table(plan).values("hash") == [None if scheme in ENGINE_SCHEMES else "murmur3"]
+
+
+def test_greedy_maps_every_key_and_meets_the_floor():
+    metrics = build_plan(STREAM, Scheme.GREEDY, 9).metrics
+    assert metrics["explicit_keys"] == len(STREAM.keys)
+    assert metrics["imbalance"] == pytest.approx(metrics["imbalance_floor"], rel=1e-4)
+
+
+@pytest.mark.parametrize(("scheme", "cap"), [(Scheme.BOUNDED, 1.25), (Scheme.BOUNDED_TIGHT, 1.05)])
+def test_bounded_plans_keep_to_their_cap(scheme, cap):
+    metrics = build_plan(STREAM, scheme, 9).metrics
+    assert metrics["imbalance"] <= cap * (1 + 1e-9)
+    assert metrics["r_n"] > build_plan(STREAM, Scheme.GREEDY, 9).metrics["r_n"]
+
+
+@pytest.mark.parametrize("scheme", sorted(GROUP_SCHEMES))
+def test_key_groups_stay_in_a_chain_of_plans(scheme):
+    plan = build_plan(STREAM, scheme, 60)
+    assert plan.max_parallelism == 128
+    grown = build_plan(STREAM, scheme, 120, previous=plan)
+    assert (grown.max_parallelism, build_plan(STREAM, scheme, 120).max_parallelism) == (128, 256)
+    assert [plan.max_parallelism for plan in compare_schemes(STREAM, [60, 120], schemes=[scheme]).plans] == [128]
+    asked = compare_schemes(STREAM, [60, 120], schemes=[scheme], max_parallelism=720).plans
+    assert [plan.max_parallelism for plan in asked] == [720]
+    assert build_plan(STREAM, scheme, 60, max_parallelism=720, previous=plan).max_parallelism == 720
+
+
+@pytest.mark.parametrize("scheme", sorted(ENGINE_SCHEMES))
+def test_what_an_engine_does_today_may_be_followed_by_a_plan_of_any_hash(scheme):
+    today = build_plan(STREAM, scheme, 9, hash=HashName.XXHASH64)
+    assert today == build_plan(STREAM, scheme, 9)
+    after = build_plan(STREAM, Scheme.HYBRID, 9, previous=today, hash=HashName.XXHASH64)
+    assert after.metrics["migrated_keys"] > 0
+
+
+@pytest.mark.parametrize(
+    ("scheme", "groups", "message"),
+    [
+        (Scheme.KEY_GROUPS, None, "'max_parallelism': it is missing"),
+        (Scheme.KEY_GROUPS, 8, "'max_parallelism': 8 key groups are not from 9, N, to 2147483647"),
+        (Scheme.FLINK, 32769, "'max_parallelism': 32769 key groups are not from 9, N, to 32768"),
+        (Scheme.FLINK, "128", "'max_parallelism': '128' is not a whole number"),
+    ],
+)
+def test_key_groups_that_cannot_be_are_refused_by_field(scheme, groups, message):
+    data = plan_to_data(build_plan(STREAM, scheme, 9)) | {"max_parallelism": groups}
+    with pytest.raises(BadInput, match=message):
+        plan_from_data(data)

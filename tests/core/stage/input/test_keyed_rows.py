@@ -1,0 +1,96 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import BadInput
+from adapt.core.stage.conditions.settings import StageSettings, even_groups
+from adapt.core.stage.input.keyed_rows import Reading, bytes_by_partition, spread
+from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.offered_load import Demand
+
+PARTITIONS = MiniPartitions(4, 4)
+STAGE = StageSettings(4, PARTITIONS.owners, even_groups(16, 16))
+ROWS = pa.table(
+    {
+        "ts": pa.array([1_000_000, 1_000_000, 3_000_000, 4_000_000, 9_000_000], pa.timestamp("us", "UTC")),
+        "key": ["a", "b", "a", None, "c"],
+        "stream": ["x", "y", "x", "x", None],
+        "cost_us": [1.0, None, 3.0, 4.0, 5.0],
+        "bytes": [10, 20, None, 40, 50],
+    }
+)
+
+
+def chunks(size, rows=ROWS, **reading):
+    return list(Reading(PARTITIONS, **reading).rows(lambda: rows.to_batches(size)).chunks())
+
+
+def joined(parts, name):
+    return np.concatenate([getattr(part, name) for part in parts]).tolist()
+
+
+@pytest.mark.parametrize("size", [1, 2, 10])
+def test_rows_arrive_by_their_times_at_a_speed_up_however_they_are_cut(size):
+    parts = chunks(size, speedup=2.0, cost_unit_s=1e-3, by_stream=True)
+    assert joined(parts, "due_s") == [0.0, 0.0, 1.0, 1.5, 4.0]
+    assert joined(parts, "cost_s") == [1e-3, 0.0, 3e-3, 4e-3, 5e-3]
+    assert joined(parts, "groups") == PARTITIONS.of(ROWS["key"].combine_chunks()).tolist()
+    producers = joined(parts, "producers")
+    assert producers[0] == producers[2] == producers[3]
+    assert joined(chunks(size), "producers") == spread(0, 5, 4).tolist()
+
+
+def test_rows_as_fast_as_they_can_be_taken_have_no_time_and_no_cost():
+    (part,) = chunks(10, speedup=None)
+    assert part.due_s is part.cost_s is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 10])
+def test_rows_after_the_end_are_left_out(size):
+    assert joined(chunks(size, speedup=1.0, until_s=3.0), "due_s") == [0.0, 0.0, 2.0, 3.0]
+
+
+def test_producers_are_spread_evenly():
+    counts = np.bincount(spread(10**9, 40_000, 8), minlength=8)
+    assert counts.sum() == 40_000
+    assert counts.max() - counts.min() < 500
+
+
+def test_a_row_without_time_is_refused():
+    rows = ROWS.set_column(0, "ts", pa.array([1, None, 3, 4, 5], pa.timestamp("us", "UTC")))
+    with pytest.raises(BadInput, match="has no time"):
+        chunks(10, rows)
+
+
+def test_sizes_are_added_up_by_partition():
+    sums = bytes_by_partition(ROWS.to_batches(2), PARTITIONS)
+    of = PARTITIONS.of(ROWS["key"].combine_chunks())
+    expected = np.zeros(16, np.int64)
+    for partition, size in zip(of, [10, 20, 0, 40, 50], strict=True):
+        expected[partition] += size
+    assert sums.tolist() == expected.tolist()
+
+
+def test_the_demand_is_the_same_however_rows_are_cut():
+    whole, cut = (Demand.of(chunks(size, cost_unit_s=0.1), STAGE) for size in (10, 1))
+    assert whole.rows.tolist() == cut.rows.tolist()
+    assert whole.cost_s.tolist() == cut.cost_s.tolist()
+    assert whole.unused_s == cut.unused_s
+    assert (whole.all_rows, whole.last_s) == (5, 8.0)
+    assert whole.cost_s.sum() == pytest.approx(1.3)
+    assert Demand.of(chunks(10, speedup=None), STAGE).cost_s is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (ROWS.slice(0, 0), "no rows"),
+        (ROWS.take([2, 0]), "before the one above it"),
+        (ROWS.set_column(3, "cost_us", pa.array([1.0, -1.0, 0, 0, 0])), "costs less than 0 s"),
+        (ROWS.set_column(3, "cost_us", pa.array([1.0, np.inf, 0, 0, 0])), "or without end"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 10])
+def test_streams_that_cannot_be_are_refused(rows, told, size):
+    with pytest.raises(BadInput, match=told):
+        Demand.of(chunks(size, rows, cost_unit_s=1.0), STAGE)

@@ -1,0 +1,135 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.stage.conditions.arrivals import Drawn
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.movement.controller import Move
+from adapt.core.stage.movement.protocol import STEPS, Movement
+from adapt.core.stage.simulate import simulate
+from tests.core.stage.engine.test_stage import BY_CONTENT, small
+from tests.core.stage.stages import stages
+
+
+class AnyMoves:
+    """A controller that asks for any moves at all, several of one donor too."""
+
+    def __init__(self, seed):
+        self._chance = np.random.default_rng(seed)
+        self.owners = []
+
+    def collection_s(self, previous):
+        return float(self._chance.uniform(1e-4, 3e-3))
+
+    def plan(self, observed):
+        self.owners.append(observed.owners)
+        chosen = np.flatnonzero(self._chance.random(len(observed.owners)) < 0.4)
+        receivers = self._chance.integers(0, observed.sites, len(chosen))
+        return [
+            Move(int(partition), int(observed.owners[partition]), int(receiver))
+            for partition, receiver in zip(chosen, receivers, strict=True)
+            if receiver != observed.owners[partition]
+        ]
+
+
+@given(stages(BY_CONTENT), st.integers(0, 2**20))
+def test_a_partition_is_processed_by_its_owner_alone(of, seed):
+    """From when it is restarted at one site until it is taken out there."""
+    run = simulate(of, Drawn(), 0.04, AnyMoves(seed), interval_s=0.04, journal=10**4)
+    for entry in run.journal:
+        owner = of.owners[entry["partition"]]
+        for moved in run.moves:
+            if moved.move.partition == entry["partition"]:
+                assert moved.move.donor == owner
+                if "extracted" not in moved.times_s or entry["at"] <= moved.times_s["extracted"]:
+                    break
+                assert entry["at"] >= moved.times_s.get("restarted", np.inf)
+                owner = moved.move.receiver
+        assert entry["site"] == owner
+
+
+@given(stages(BY_CONTENT), st.integers(0, 2**20))
+def test_steps_follow_each_other_and_take_their_time(of, seed):
+    run = simulate(of, Drawn(), 0.05, AnyMoves(seed), interval_s=0.05)
+    for moved in run.moves:
+        times = [moved.times_s[step] for step in STEPS if step in moved.times_s]
+        assert times == sorted(times)
+        assert list(moved.times_s) == list(STEPS[: len(times)])
+        if len(times) == len(STEPS):
+            at = moved.times_s
+            size = of.state_sizes()[moved.move.partition]
+            message_s, marshal_s = of.network.latency_s, of.costs.marshal_s * size
+            assert moved.state_bytes == size * 80
+            assert at["paused"] - at["decided"] >= 2 * message_s - 1e-12
+            assert at["quiesced"] - at["paused"] >= message_s - 1e-12
+            speed = max((one.speed for one in of.disturbances if hasattr(one, "speed")), default=1)
+            assert at["extracted"] - at["quiesced"] >= marshal_s / max(1, speed) - 1e-12
+            assert at["received"] - at["extracted"] >= moved.state_bytes * 8 / 250e6 - 1e-12
+            assert at["restarted"] - at["installed"] == pytest.approx(message_s)
+
+
+@given(stages(BY_CONTENT), st.integers(0, 2**20))
+def test_every_round_is_carried_out_before_the_next(of, seed):
+    controller = AnyMoves(seed)
+    run = simulate(of, Drawn(), 0.04, controller)
+    owners = of.owners.copy()
+    for done, seen in zip(run.rounds, controller.owners, strict=False):
+        assert (seen == owners).all()
+        for move in done.moves:
+            owners[move.partition] = move.receiver
+
+
+def test_a_state_is_where_its_partition_is():
+    """Also while it is on the wire, where neither site has it."""
+    stage = Stage(small(window=3, state_tuples=10**5), Drawn())
+    stage.run(0.01)
+    before = stage.arrays["window"]["sum"][0], stage.arrays["partition"]["processed"][0]
+    assert before[0] > 0
+    movement = Movement(stage)
+    movement.start([Move(0, 0, 1)], lambda: None)
+    while not movement.on_the_wire:
+        stage.run(stage.now_s + 1e-4)
+    assert stage.arrays["window"]["sum"][0] == 0
+    processed = stage.arrays["partition"]["processed"][0]
+    held = movement.on_the_wire[0].windows["sum"][0]
+    while movement.moving:
+        stage.run(stage.now_s + 1e-4)
+    stage.run(stage.now_s + 0.01)
+    assert held > before[0]
+    assert stage.arrays["partition"]["processed"][0] > processed
+    assert stage.arrays["partition"]["owner"][0] == 1
+
+
+def test_a_move_of_800_kb_takes_26_ms_to_send():
+    stage = Stage(small(), Drawn())
+    movement = Movement(stage)
+    movement.start([Move(0, 0, 1)], lambda: None)
+    stage.run(0.5)
+    (moved,) = movement.log
+    assert moved.times_s["received"] - moved.times_s["extracted"] == pytest.approx(800_000 * 8 / 250e6)
+    assert moved.times_s["extracted"] - moved.times_s["quiesced"] == pytest.approx(2e-3, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("moves", "told"),
+    [
+        ([], "no move"),
+        ([Move(0, 0, 1), Move(0, 0, 1)], "moves already"),
+        ([Move(0, 1, 0)], "belongs to site 0"),
+        ([Move(0, 0, 2)], "of 2"),
+        ([Move(0, 0, 0)], "itself"),
+    ],
+)
+def test_moves_that_cannot_be_are_refused(moves, told):
+    with pytest.raises(BadInput, match=told):
+        Movement(Stage(small(), Drawn())).start(moves, lambda: None)
+
+
+def test_river_has_nothing_to_move():
+    with pytest.raises(UsageError, match="River"):
+        simulate(replace(small(), router=Router.RIVER), Drawn(), 1.0, AnyMoves(0))

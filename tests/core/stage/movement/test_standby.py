@@ -1,0 +1,144 @@
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from adapt.core.errors import UsageError
+from adapt.core.flux.policies.hybrid_policy import HybridBalancing
+from adapt.core.flux.policies.load_policy import LoadBalancing
+from adapt.core.flux.policies.round_controller import PacedController
+from adapt.core.stage.conditions.arrivals import Drawn
+from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import Network, StageSettings
+from adapt.core.stage.movement.spilling import Memory
+from adapt.core.stage.simulate import simulate
+from tests.core.stage.engine.test_stage import in_order, serial_answers, small
+from tests.core.stage.movement.test_protocol import AnyMoves
+from tests.core.stage.stages import stream
+
+ROWS = 600
+SPAN_S = 0.03
+SCHEDULES = 200
+LONGEST_S = 2.0
+"""Every stage is through long before."""
+
+CONTROLLERS = (
+    lambda _: None,
+    lambda _: PacedController(LoadBalancing(), 1e-3),
+    lambda _: PacedController(HybridBalancing(), 1e-3),
+    AnyMoves,
+)
+
+
+def a_stage(chance):
+    """Three to six sites, some of which are slow, so that policies have something to do."""
+    sites = int(chance.integers(3, 7))
+    partitions = int(chance.integers(1, 20))
+    slow = [
+        ExternalLoad(site, 0.0, np.inf) if chance.random() < 0.5 else SlowDown(site, 0.005, 0.02, 0.2)
+        for site in np.flatnonzero(chance.random(sites) < 0.3).tolist()
+    ]
+    return StageSettings(
+        sites,
+        chance.integers(0, sites, partitions).astype(np.int32),
+        chance.integers(0, partitions, int(chance.integers(1, 40))).astype(np.int32),
+        router=Router.EXCHANGE if chance.random() < 0.2 else Router.FLUX,
+        buffer_tuples=int(chance.integers(1, 60)),
+        network=Network(float(chance.choice([0.0, 70e-6, 3e-4])), int(chance.integers(12, 25))),
+        state_tuples=chance.integers(0, 400, partitions),
+        window=int(chance.integers(1, 5)),
+        disturbances=tuple(slow),
+        seed=int(chance.integers(2**20)),
+    )
+
+
+def undisturbed_sites(of):
+    return sorted(set(range(of.sites)) - {one.site for one in of.disturbances})
+
+
+def all_once(run):
+    """Whether the run is that of a serial run over all rows, which processes each once."""
+    assert run.census.whole
+    assert run.census.lost == 0
+    assert run.disagreed == 0
+    assert [one.lost_state_bytes for one in run.crashes] == [0] * len(run.crashes)
+    assert sorted(run.journal["number"].tolist()) == list(range(ROWS))
+    assert in_order(run.journal)
+    return True
+
+
+def a_run(of, seed, crashes, detection_s):
+    return simulate(
+        of,
+        stream(of, ROWS, SPAN_S, seed),
+        LONGEST_S,
+        CONTROLLERS[seed % len(CONTROLLERS)](seed),
+        faults=FaultSchedule(tuple(crashes), detection_s),
+        standby=True,
+        interval_s=0.02,
+        journal=2 * ROWS,
+    )
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_tuple_is_lost_or_repeated_whenever_sites_crash(part):
+    """Any site, at any time. It may come back and die again: also before all is copied, which may be to it.
+
+    Or another dies after every partition has its twin again.
+    """
+    promoted = copied = 0
+    for seed in range(part, SCHEDULES, 4):
+        chance = np.random.default_rng([7, seed])
+        of = a_stage(chance)
+        sites = undisturbed_sites(of) or [0]
+        of = of if sites != [0] else replace(of, disturbances=())
+        site = int(chance.choice(sites))
+        at_s = float(chance.uniform(0, SPAN_S))
+        back_s = at_s + float(chance.uniform(1e-5, 0.02))
+        detection_s = float(chance.uniform(1e-5, 5e-3))
+        run = partial(a_run, of, seed, detection_s=detection_s)
+        match seed // 4 % 3:
+            case 0:
+                crashes = [Crash(site, at_s)]
+            case 1:
+                again_s = back_s + float(chance.uniform(0, 0.02))
+                crashes = [Crash(site, at_s, back_s), Crash(site, again_s, again_s + 0.01)]
+            case _:
+                crashes = [Crash(site, at_s, back_s)]
+                protected_s = run(crashes=crashes).crashes[0].protected_s
+                if protected_s is not None:
+                    other = int(chance.choice(sites))
+                    crashes.append(Crash(other, max(protected_s, back_s) + float(chance.uniform(0, 0.01))))
+        done = run(crashes=crashes)
+        assert all_once(done), (seed, crashes)
+        assert done.journal["answer"].tolist() == serial_answers(done.journal, of.window), (seed, crashes)
+        promoted += sum(one.promoted for one in done.crashes)
+        copied += sum(one.protected_s is not None for one in done.crashes)
+    assert promoted > SCHEDULES / 4
+    assert copied > SCHEDULES / 8
+
+
+def test_when_both_sites_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost():
+    of = small(3, 4, window=3)
+    rows = stream(of, ROWS, SPAN_S, 1)
+    faults = FaultSchedule((Crash(0, 0.01), Crash(1, 0.0101)), 1e-3)
+    run = simulate(of, rows, None, faults=faults, standby=True, journal=2 * ROWS)
+    assert run.census.whole
+    assert run.census.lost == 0
+    assert sorted(run.journal["number"].tolist()) == list(range(ROWS))
+    (summary,) = run.summary().rows
+    said = dict(zip([column.name for column in run.summary().columns], summary, strict=True))
+    assert said["lost"] == 0
+    assert said["lost_state"] == 4 * 800_000  # of the four whose twins were on the other site that died
+    assert said["lost_groups"] == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "memory", "told"), [({"router": Router.RIVER}, None, "River"), ({}, Memory(), "leave the limit")]
+)
+def test_what_cannot_be_protected_is_refused(changes, memory, told):
+    with pytest.raises(UsageError, match=told):
+        simulate(small(**changes), Drawn(), 1.0, None, memory, standby=True)

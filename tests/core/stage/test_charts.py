@@ -1,0 +1,120 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.stage.charts import (
+    MOST_MARKS,
+    MOST_POINTS,
+    MOST_SITES,
+    stage_charts,
+    trade_off_of_tau1,
+    utilization_of_sites,
+    workers_over_time,
+)
+from adapt.core.table import Column, Kind, Table
+from tests.core.stage.stage_series import stage_tables
+
+
+def drawn(chart):
+    return chart.spec["data"]["values"]
+
+
+def titles(*tables):
+    return [chart.title for chart in stage_charts(*tables)]
+
+
+def test_what_waits_at_the_source_or_lies_on_disk_is_drawn_where_anything_does():
+    usual, sites = ["Throughput", "Latency", "Rows between source and sites"], ["Sites, static", "Sites, load"]
+    assert titles(*stage_tables()) == usual + sites
+    assert titles(*stage_tables(queue=1)) == [*usual, "Rows that wait to be taken", *sites]
+    assert titles(*stage_tables(on_disk=2)) == [*usual, "Partitions on disk", *sites]
+
+
+def test_the_rate_stands_under_what_the_sites_can_do_over_marks_of_moves():
+    chart = stage_charts(*stage_tables())[0]
+    heights = {(point["series"], point["x"]): point["y"] for point in drawn(chart) if not point["moved"]}
+    assert heights["static", 1.0] == 100.0
+    assert heights["load", 20.0] == 120.0
+    assert heights["capacity", 3.0] == 150.0
+    assert sum(point["moved"] for point in drawn(chart)) == 5
+    assert "the ticks at the foot are moves" in chart.sentence
+    assert "ticks" not in stage_charts(*stage_tables(moves=0))[0].sentence
+
+
+def test_a_capacity_far_above_the_rate_does_not_press_it_to_the_foot():
+    intervals, sites, moves = stage_tables()
+    at = [column.name for column in intervals.columns].index("capacity")
+    high = Table(intervals.title, intervals.columns, tuple((*row[:at], 1e6, *row[at + 1 :]) for row in intervals.rows))
+    chart = stage_charts(high, sites, moves)[0]
+    assert {point["series"] for point in drawn(chart)} == {"static", "load"}
+    assert "dashed" not in chart.sentence
+
+
+def test_long_runs_are_thinned_and_said_to_be():
+    rate, latency, *_ = stage_charts(*stage_tables(seconds=3 * MOST_POINTS, moves=5000))
+    assert sum(point["series"] == "load" and not point["moved"] for point in drawn(rate)) == MOST_POINTS
+    assert sum(point["moved"] for point in drawn(rate)) <= MOST_MARKS
+    assert "3 neighbouring rows" in latency.sentence
+    assert max(point["y"] for point in drawn(latency)) == pytest.approx(0.01 * 3 * MOST_POINTS)
+
+
+@given(st.integers(1, 300), st.integers(2, 80), st.integers(0, 2**20))
+def test_the_stretches_of_a_site_are_its_shades_without_a_gap(seconds, sites, seed):
+    busy = np.random.default_rng(seed).choice([0.0, 0.5, 1.0], (seconds, sites))
+    chart = utilization_of_sites(stage_tables(("static",), seconds, sites, busy=busy)[1], "static")
+    points = drawn(chart)
+    assert len({point["k"] for point in points}) <= MOST_SITES
+    assert all(0 < point["y"] <= 1 and point["x"] < point["until"] <= seconds for point in points)
+    if sites <= MOST_SITES and seconds <= 90:
+        for site in range(sites):
+            filled = np.zeros(seconds)
+            for point in points:
+                if point["k"] == site:
+                    filled[int(point["x"]) : int(point["until"])] += point["y"]
+            assert filled.tolist() == busy[:, site].tolist()
+
+
+def test_a_site_that_is_never_busy_has_its_line_too():
+    busy = np.ones((10, 4)) * [0.0, 0.5, 0.0, 1.0]
+    chart = utilization_of_sites(stage_tables(("static",), 10, 4, busy=busy)[1], "static")
+    assert {point["k"] for point in drawn(chart)} == {1, 3}
+    assert chart.spec["encoding"]["y"]["scale"]["domain"] == [0, 1, 2, 3]
+
+
+def test_false_shedding_stands_beside_idle_workers_for_each_policy():
+    columns = ("tau1", Kind.NUMBER), ("policy", Kind.TEXT), ("idle_share", Kind.SHARE), ("false_share", Kind.SHARE)
+    rows = [(0.2, "fixed", 0.9, 0.0), (0.2, "ds2", 0.7, 0.1), (0.6, "fixed", 0.5, 0.2), (0.6, "ds2", 0.6, 0.1)]
+    told = trade_off_of_tau1(Table.of("Trade-off", [Column(*column) for column in columns], rows))
+    points = {(point["x"], point["series"], point["name"]): point["y"] for point in drawn(told)}
+    assert points == {
+        (row[0], row[1], name): share
+        for row in rows
+        for name, share in zip(("idle_share", "false_share"), row[2:], strict=True)
+    }
+    assert told.spec["encoding"]["x"]["axis"]["values"] == [0.2, 0.6]
+    json.dumps(told.spec, allow_nan=False)
+
+
+def test_tables_without_rows_give_empty_charts():
+    for chart in stage_charts(*(Table(table.title, table.columns, ()) for table in stage_tables())):
+        assert chart.is_empty
+        json.dumps(chart.spec, allow_nan=False)
+
+
+def test_steps_are_marked_where_they_were_decided():
+    intervals, _, _ = stage_tables()
+    columns = (*intervals.columns, Column("workers", Kind.COUNT))
+    with_workers = Table(intervals.title, columns, tuple((*row, 3) for row in intervals.rows))
+    names = (Column("case"), Column("decided", Kind.SECONDS), Column("why"), Column("before"), Column("after"))
+    steps = Table.of("Steps", names, [("load", 4.5, "up", 3, 5), ("load", 9.0, "rebuild", 5, 5)])
+    chart = workers_over_time(with_workers, steps)
+    marks = [point for point in drawn(chart) if point.get("why")]
+    assert [(point["x"], point["y"], point["d"]) for point in marks] == [
+        (4.5, 5, "load, 4.5 s: up, 3 to 5"),
+        (9.0, 5, "load, 9 s: rebuild, 5 to 5"),
+    ]
+    assert "Triangles" in chart.sentence
+    assert "Triangles" not in workers_over_time(with_workers).sentence

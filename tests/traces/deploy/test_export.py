@@ -1,0 +1,104 @@
+"""Exports: whole, the same for the same plan, and with a README that says how to use them."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from adapt.core.engines.names import Target
+from adapt.core.engines.registry import EXPORTERS
+from adapt.core.errors import EnvironmentFailure
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import KeyType
+from adapt.traces.deploy.export import PLAN, README, TEXT, export_plan
+from adapt.traces.store import disk
+from adapt.traces.store.manifest import Provenance, read_manifest, verify
+from adapt.traces.store.plans import read_plan
+
+MADE = Provenance("a test")
+HYBRID = Plan(
+    scheme=Scheme.HYBRID,
+    channels=4,
+    key_type=KeyType.STRING,
+    hash=HashName.XXHASH64,
+    replicas=10,
+    explicit={"hot": 2, "": 1, None: 3, "é\n": 0},
+)
+
+every_target = pytest.mark.parametrize("target", Target)
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_every_target_has_an_exporter():
+    assert set(EXPORTERS) == set(Target)
+
+
+@every_target
+def test_an_export_is_whole_and_the_same_again(target, tmp_path):
+    exported = export_plan(HYBRID, target, tmp_path / "one", MADE)
+    manifest = read_manifest(tmp_path / "one", "deployment")
+    verify(tmp_path / "one", manifest)
+    assert {entry["name"] for entry in manifest.files} == {*content(tmp_path / "one")} - {"_manifest.json"}
+    (tmp_path / "there").mkdir()
+    export_plan(HYBRID, target, tmp_path / "there" / "one", MADE)
+    assert content(tmp_path / "one") == content(tmp_path / "there" / "one")
+    assert exported.table().values("file") == [entry["name"] for entry in manifest.files]
+    assert exported.as_data()["schema"] == "adapt.deployment/1"
+    assert read_plan(tmp_path / "one" / PLAN) == HYBRID
+
+
+@every_target
+def test_the_readme_names_every_file_and_leaves_nothing_to_fill_in(target, tmp_path):
+    export_plan(HYBRID, target, tmp_path / "web.out", MADE)
+    said = (tmp_path / "web.out" / README).read_text()
+    for name in content(tmp_path / "web.out"):
+        assert f"`{name}`" in said
+    assert "web.out" in said
+    assert "{folder}" not in said
+    assert HYBRID.content_hash() in said
+
+
+@every_target
+def test_a_failing_disk_leaves_nothing(target, tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "sync", lambda path: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(EnvironmentFailure, match="space"):
+        export_plan(HYBRID, target, tmp_path / "one", MADE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_many_explicit_keys_stand_in_a_file_of_their_own(tmp_path):
+    explicit = {f"key{number}": number % 4 for number in range(10_001)}
+    plan = Plan(scheme=Scheme.HYBRID, channels=4, key_type=KeyType.STRING, hash=HashName.XXHASH64, explicit=explicit)
+    exported = export_plan(plan, Target.KAFKA, tmp_path / "one", MADE)
+    assert read_plan(tmp_path / "one" / PLAN).explicit == explicit
+    assert sum(about == "explicit keys of the plan" for about in exported.about.values()) == 1
+    lines = (tmp_path / "one" / TEXT).read_text().splitlines()
+    assert sum(line.startswith("key ") for line in lines) == 10_001
+
+
+def test_keys_of_the_text_are_the_bytes_that_are_hashed(tmp_path):
+    export_plan(HYBRID, Target.KAFKA, tmp_path / "one", MADE)
+    lines = (tmp_path / "one" / TEXT).read_text().splitlines()
+    assert lines[0] == "adapt.plan.text/1"
+    assert lines[-1] == "end"
+    assert {"scheme hybrid", "channels 4", "key_type string", "hash xxhash64", "replicas 10", "key 3 null"} <= set(
+        lines
+    )
+    keys = {line.split(" ")[2]: int(line.split(" ")[1]) for line in lines if line.startswith("key ")}
+    assert keys.pop("null") == 3
+    assert keys == {b"hot".hex(): 2, "": 1, "é\n".encode().hex(): 0}
+    integers = Plan(scheme=Scheme.HYBRID, channels=4, key_type=KeyType.INT64, explicit={-2: 1})
+    export_plan(integers, Target.KAFKA, tmp_path / "two", MADE)
+    assert f"key 1 {(-2).to_bytes(8, 'little', signed=True).hex()}" in (tmp_path / "two" / TEXT).read_text()
+
+
+def test_the_manifest_says_what_was_exported(tmp_path):
+    export_plan(HYBRID, Target.KAFKA, tmp_path / "one", MADE)
+    data = json.loads((tmp_path / "one" / "_manifest.json").read_text())
+    assert data["summary"] == {"target": "kafka", "plan": HYBRID.content_hash(), "channels": 4}
+    assert pa.types.is_string(HYBRID.explicit.column.type)

@@ -1,0 +1,153 @@
+"""Every write, sync and rename of an ingest made to fail in turn; and Spark's own writes."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapt.core.errors import AdaptError, EnvironmentFailure, UsageError
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store import disk
+from adapt.traces.store.trace import open_trace
+
+STEPS = ("make_folder", "write_bytes", "sync", "rename", "exchange", "remove_tree")
+ROWS = 12
+
+
+@pytest.fixture
+def source(tmp_path) -> Path:
+    """Twelve good rows and one that is refused, so that rejects are written too."""
+    path = tmp_path / "source.csv"
+    rows = [f"{1_700_000_000 + row},k{row % 3},{row}" for row in range(ROWS)]
+    path.write_text("\n".join(["ts,key,bytes", *rows, "never,k,1", ""]))
+    return path
+
+
+def run(source: Path, target: Path, **options: Any) -> None:
+    ingest([str(source)], target, Mapping("key", time="ts", bytes="bytes", time_format="epoch_s"), **options)
+
+
+def whole(target: Path) -> bool:
+    """Whether a complete trace stands there; anything else that stands there fails the test."""
+    if not target.exists():
+        return False
+    trace = open_trace(target, check_all=True)
+    assert trace.rows == sum(batch.num_rows for batch in trace.batches()) == ROWS
+    return True
+
+
+@pytest.mark.usefixtures("spark")
+def test_every_touch_of_the_disk_may_fail_while_ingesting(source, tmp_path, monkeypatch):
+    """After each failure nothing or all stands there and nothing lies beside it, so that the next run begins anew."""
+    target = tmp_path / "web.trace"
+    calls = fails_at = 0
+    failed = ""
+
+    def counted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            nonlocal calls, failed
+            calls += 1
+            if calls == fails_at:
+                failed = name
+                raise OSError((number := (errno.EIO, errno.ENOSPC)[calls % 2]), os.strerror(number))
+            return real(*args)
+
+        return call
+
+    for name in STEPS:
+        monkeypatch.setattr(disk, name, counted(name, getattr(disk, name)))
+    while True:
+        calls, fails_at, failed = 0, fails_at + 1, ""
+        try:
+            run(source, target)
+        except EnvironmentFailure as failure:
+            if not failed or ("disk is full" in str(failure)) != (fails_at % 2 == 1):
+                raise
+        complete = whole(target)
+        assert sorted(os.listdir(tmp_path)) == ["source.csv", *(["web.trace"] if complete else [])], (fails_at, failed)
+        if not failed:
+            break
+        if complete:
+            disk.remove_tree(target)
+    assert complete
+    assert fails_at > 12
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_old_trace_stays_when_a_forced_ingest_fails(source, tmp_path, monkeypatch):
+    target = tmp_path / "web.trace"
+    run(source, target)
+    before = (target / "_manifest.json").read_bytes()
+
+    def full(*_args: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "sync", full)
+        with pytest.raises(EnvironmentFailure, match="the disk is full") as failure:
+            run(source, target, force=True)
+    assert failure.value.exit_code == 4
+    assert (target / "_manifest.json").read_bytes() == before
+    assert whole(target)
+    run(source, target, force=True)
+    assert whole(target)
+    assert sorted(os.listdir(tmp_path)) == ["source.csv", "web.trace"]
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_write_of_spark_may_fail(spark, source, tmp_path, monkeypatch, nth):
+    """Spark writes the refused rows and the sorted ones; its folder is taken away under it."""
+    from pyspark.sql import DataFrameWriter
+
+    real = DataFrameWriter.parquet
+    writes = []
+
+    def parquet(self: Any, path: str, *args: Any, **options: Any) -> None:
+        writes.append(path)
+        if len(writes) == nth:
+            Path(path).write_text("a file where Spark needs a folder")
+        real(self, path, *args, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DataFrameWriter, "parquet", parquet)
+        with pytest.raises(AdaptError) as failure:
+            run(source, tmp_path / "web.trace")
+    assert "\n" not in str(failure.value)
+    assert len(writes) == nth
+    assert os.listdir(tmp_path) == ["source.csv"]
+    assert spark.range(3).count() == 3
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_disk_that_is_full_for_spark_is_told_so(source, tmp_path, monkeypatch):
+    from py4j.protocol import Py4JError
+    from pyspark.sql import DataFrameWriter
+
+    def parquet(*_args: Any, **_options: Any) -> None:
+        raise Py4JError("Job aborted.\nCaused by: java.io.IOException: No space left on device\n\tat java.base/write")
+
+    monkeypatch.setattr(DataFrameWriter, "parquet", parquet)
+    with pytest.raises(EnvironmentFailure, match="no space left on the disk") as failure:
+        run(source, tmp_path / "web.trace")
+    assert failure.value.exit_code == 4
+    assert os.listdir(tmp_path) == ["source.csv"]
+
+
+@pytest.mark.parametrize("parts", ["0", "-1", "many", "1.5"])
+def test_a_number_of_parts_that_is_none_is_refused_before_spark_starts(source, tmp_path, parts):
+    with pytest.raises(UsageError, match=f"shuffle.partitions={parts}: it is a number of parts"):
+        run(source, tmp_path / "t", spark_options=SparkOptions(conf={"spark.sql.shuffle.partitions": parts}))
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_name_with_brackets_and_stars_is_a_name(tmp_path):
+    source = tmp_path / "in.csv"
+    source.write_text("ts,key\n1,a\n2,b\n")
+    target = tmp_path / "a[1] {x,y}*.trace"
+    trace = ingest([str(source)], target, Mapping("key", time="ts", time_format="epoch_s")).trace
+    assert trace.rows == 2

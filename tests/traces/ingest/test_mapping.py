@@ -1,0 +1,207 @@
+"""From source columns to trace columns: names and expressions, and why a row or a mapping is refused."""
+
+import pytest
+
+from adapt.core.errors import UsageError
+from adapt.traces.ingest.mapping import Mapping, chosen_time, mapped, settled_format
+from adapt.traces.ingest.times import TimeFormat
+
+SCHEMA = (
+    "_file int, _line bigint, _reason string, _text string, _path string, when string, `user.name` string, n string"
+)
+COLUMNS = ("when", "user.name", "n")
+
+
+@pytest.fixture
+def result(spark):
+    """Maps rows of (user.name, n); every row has a time of its own unless one is given."""
+
+    def map_rows(mapping, *rows, schema=SCHEMA, columns=COLUMNS):
+        filled = [(0, at, None, None, "dir/a.csv", "2015-05-17", *row) for at, row in enumerate(rows, 1)]
+        source = spark.createDataFrame(filled, schema)
+        return mapped(source, mapping, TimeFormat("iso"), columns)
+
+    return map_rows
+
+
+def column(frame, name):
+    return [row[name] for row in frame.orderBy("_line").collect()]
+
+
+def test_columns_are_named_or_computed(result):
+    frame = result(Mapping("user.name", "when", stream="split(_path, '/')[0]"), ("ann", "1"), (None, "2"))
+    assert frame.columns == ["_file", "_line", "_reason", "_text", "ts", "key", "stream"]
+    assert column(frame, "key") == ["ann", None]
+    assert column(frame, "stream") == ["dir", "dir"]
+
+
+def test_an_expression_may_use_any_column_and_the_path(result):
+    mapping = Mapping("concat(`user.name`, '@', _path)", "make_date(2015, 1, int(n))")
+    assert column(result(mapping, ("ann", "2")), "key") == ["ann@dir/a.csv"]
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("int(n)", "bigint"),
+        ("smallint(n)", "bigint"),
+        ("n", "string"),
+        ("n = '1'", "string"),
+        ("cast(n as binary)", "binary"),
+        ("null", "string"),
+    ],
+)
+def test_keys_are_whole_numbers_text_or_binary(result, key, kind):
+    assert dict(result(Mapping(key, "when"), ("ann", "1")).dtypes)["key"] == kind
+
+
+@pytest.mark.parametrize("key", ["double(n)", "float(n)"])
+def test_a_key_is_no_fraction(result, key):
+    with pytest.raises(UsageError, match=r"--key gives (double|float), .*use bigint\(\.\.\.\) or string\(\.\.\.\)"):
+        result(Mapping(key, "when"), ("1", "1"))
+
+
+def test_a_key_of_several_values_is_refused_with_the_remedy(result):
+    with pytest.raises(UsageError, match="--key gives array<string>; a key is text, a whole number or binary: name a"):
+        result(Mapping("split(n, 'x')", "when"), ("ann", "1"))
+
+
+@pytest.mark.parametrize("option", ["key", "time", "cost", "bytes", "stream"])
+def test_an_unknown_column_is_refused_with_a_near_one(result, option):
+    mapping = Mapping(**{"key": "n", "time": "when", option: "wehn"})
+    with pytest.raises(UsageError, match=rf"--{option} 'wehn': there is no column 'wehn'; did you mean 'when'\?"):
+        result(mapping, ("ann", "1"))
+
+
+def test_an_unknown_column_inside_an_expression_is_named(result):
+    with pytest.raises(UsageError, match=r"--key 'upper\(usr\)': there is no column 'usr'"):
+        result(Mapping("upper(usr)", "when"), ("ann", "1"))
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("upper(", r"--key 'upper\(': .*end of input"),
+        ("nosuch(n)", r"--key 'nosuch\(n\)': .*nosuch"),
+        ("substring(n)", r"--key 'substring\(n\)': .*substr"),
+    ],
+)
+def test_a_wrong_expression_is_refused_in_the_words_of_spark(result, expression, says):
+    with pytest.raises(UsageError, match=says) as refused:
+        result(Mapping(expression, "when"), ("ann", "1"))
+    assert "\n" not in str(refused.value)
+    assert "SQLSTATE" not in str(refused.value)
+
+
+def test_costs_are_finite_and_not_negative_and_may_be_missing(result):
+    values = ["1.5", "0", "", None, "-1", "NaN", "Infinity", "x", "1e3", "1e400"]
+    frame = result(Mapping("n", "when", cost="n"), *(("ann", value) for value in values))
+    assert column(frame, "cost_us") == [1.5, 0.0, None, None, None, None, None, None, 1000.0, None]
+    assert column(frame, "_reason") == [
+        *[None] * 4,
+        "cost is negative",
+        "cost is not finite",
+        "cost is not finite",
+        "cost is not a number",
+        None,
+        "cost is not finite",
+    ]
+
+
+def test_bytes_are_whole_and_exact_to_the_last_digit(result):
+    values = [str(2**53 + 1), "7", "", "-1", "x", "1e30", str(2**63 - 1), str(2**63)]
+    frame = result(Mapping("n", "when", bytes="n"), *(("ann", value) for value in values))
+    assert dict(frame.dtypes)["bytes"] == "bigint"
+    reasons = [
+        None,
+        None,
+        None,
+        "bytes is negative",
+        "bytes is not a number",
+        "bytes is too large",
+        None,
+        "bytes is too large",
+    ]
+    assert column(frame, "_reason") == reasons
+    assert column(frame, "bytes") == [2**53 + 1, 7, None, None, None, None, 2**63 - 1, None]
+
+
+def test_times_that_are_missing_and_times_that_cannot_be_read_are_told_apart(result):
+    frame = result(Mapping("n", "`user.name`"), ("2015-05-17", "a"), (None, "b"), (" ", "c"), ("soon", "d"))
+    assert column(frame, "_reason") == [None, "time is missing", "time is missing", "time cannot be read"]
+
+
+def test_the_reason_of_the_reader_comes_first(spark):
+    source = spark.createDataFrame([(0, 1, "not UTF-8 text", "x", "a", None, None, None)], SCHEMA)
+    frame = mapped(source, Mapping("n", "when"), TimeFormat("iso"), COLUMNS)
+    assert column(frame, "_reason") == ["not UTF-8 text"]
+
+
+def test_kept_columns_come_along_once(result):
+    frame = result(Mapping("n", "when", keep=("user.name", "n", "n")), ("ann", "1"))
+    assert frame.columns[-2:] == ["user.name", "n"]
+    assert column(frame, "user.name") == ["ann"]
+
+
+def test_an_unknown_kept_column_is_refused_with_a_near_one(result):
+    with pytest.raises(UsageError, match=r"--keep 'wen': there is no such column; did you mean 'when'\?"):
+        result(Mapping("n", "when", keep=("wen",)), ("ann", "1"))
+
+
+@pytest.mark.parametrize("name", ["key", "ts", "bytes", "_private"])
+def test_kept_columns_cannot_take_the_names_of_the_traces_own(result, name):
+    with pytest.raises(UsageError, match=f"--keep '{name}': the trace has a column of that name itself; rename it"):
+        result(
+            Mapping("n", "when", keep=(name,)),
+            ("ann", "1", "x"),
+            schema=f"{SCHEMA}, {name} string",
+            columns=(*COLUMNS, name),
+        )
+
+
+def test_a_kept_column_of_several_values_is_refused(result):
+    with pytest.raises(UsageError, match="--keep 'tags' is array<string>; a column that is kept is text"):
+        result(
+            Mapping("n", "when", keep=("tags",)),
+            ("ann", "1", ["x"]),
+            schema=f"{SCHEMA}, tags array<string>",
+            columns=(*COLUMNS, "tags"),
+        )
+
+
+def test_only_columns_that_expressions_can_name_are_wanted():
+    mapping = Mapping("concat(a, `b c`)", "when", keep=("d",))
+    assert mapping.wanted(["when", "a", "b c", "d", "zz"]) == ["when", "a", "b c", "d"]
+
+
+@pytest.fixture
+def time_chosen(spark):
+    """The time column that is chosen for one row of a source, given as column to value."""
+
+    def choose(**row: object) -> str:
+        return chosen_time(spark.createDataFrame([tuple(row.values())], list(row)), list(row))
+
+    return choose
+
+
+def test_the_time_is_a_column_of_a_usual_name_in_any_case(time_chosen):
+    assert time_chosen(user="2015-01-01", Date="?", TIME="?") == "TIME"
+
+
+def test_without_a_usual_name_the_time_is_the_first_column_that_reads_as_times(time_chosen):
+    assert time_chosen(a="7", b="2009-01-06T05:15:07", c="2010-01-01") == "b"
+    assert time_chosen(a=7, b=1_082_040_961, c="06/01/2009 05:15") == "c"
+
+
+def test_numbers_are_times_only_between_1990_and_2100_in_some_unit(time_chosen):
+    assert time_chosen(_c0="1", _c1="2", _c2="1082040961") == "_c2"
+    assert time_chosen(a=1.5, b=1_082_040_961_000) == "b"
+    with pytest.raises(UsageError, match=r"--time is needed: no column reads as times \(there are: a, b\)"):
+        time_chosen(a="20090106", b=42)
+
+
+def test_a_stated_format_is_not_guessed(spark):
+    sample = spark.createDataFrame([("2015",)], "when string")
+    assert settled_format(Mapping("when", "when", time_format="yyyy"), sample, ["when"]) == TimeFormat("yyyy")
+    with pytest.raises(UsageError, match="--time 'wen': there is no column 'wen'"):
+        settled_format(Mapping("when", "wen"), sample, ["when"])

@@ -1,0 +1,194 @@
+"""Several streams in one trace, by a mapping in a file: files and rows each read and mapped in their own way."""
+
+import gzip
+import json
+from itertools import starmap
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adapt.traces.store.trace import open_trace
+from tests.traces.sources.kcat_printing import Message, envelope
+
+US = 1_000_000
+
+
+def rows_of(trace, *names):
+    table = pa.Table.from_batches(trace.batches())
+    times = (table["ts"].cast(pa.int64()).to_numpy() // US).tolist()
+    return list(zip(times, *(table[name].to_pylist() for name in names), strict=True))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Sources of five formats: everything of one second, 1,000 to 1,004, in its own clock and zone."""
+    (tmp_path / "east.csv").write_text("when,user,n\n1970-01-01 01:16:40,ann,1\nsoon,eve,2\n")
+    (tmp_path / "west.csv").write_text("uid;seconds;more\nbob;999;x\n")
+    (tmp_path / "app.jsonl.gz").write_bytes(gzip.compress(b'{"at": 1002000, "who": {"id": "carl"}}\n'))
+    pq.write_table(
+        pa.table({"t": pa.array([1003 * US], pa.timestamp("us", "UTC")), "u": ["dora"]}), tmp_path / "d.parquet"
+    )
+    sent = [Message(key, b"{}", at, at, 1_004_000) for at, key in enumerate((b"emil", None, b"skip", b"other"))]
+    (tmp_path / "topic.json").write_text("".join(map(envelope, sent)))
+    return tmp_path
+
+
+MAPPING = """
+keep = ["n", "partition"]
+time-zone = "UTC"
+
+[[stream]]
+name = "east"
+paths = "east*"
+key = "user"
+time = "when"
+time-zone = "Europe/Berlin"
+
+[[stream]]
+name = "west"
+paths = ["nowhere", "west.csv"]
+key = "uid"
+time = "seconds"
+time-format = "epoch_s"
+clock = "2s"
+
+[[stream]]
+name = "app's"
+paths = "*.jsonl.gz"
+key = "who.id"
+time = "at"
+time-format = "epoch_ms"
+
+[[stream]]
+name = "table"
+paths = "*.parquet"
+key = "u"
+
+[[stream]]
+name = "nulls"
+paths = "topic.*"
+where = "key is null"
+key = "key"
+
+[[stream]]
+name = "keyed"
+paths = "topic.*"
+where = "key not like 'skip%' and partition < 2"
+key = "upper(key)"
+"""
+
+
+def test_streams_of_one_file_each_have_their_own_format_zone_clock_and_expressions(adapt, spark, folder, tmp_path):
+    (tmp_path / "m.toml").write_text(MAPPING)
+    names = ("east.csv", "west.csv", "app.jsonl.gz", "d.parquet", "topic.json")
+    line = ("ingest", *(folder / name for name in names), "--mapping", tmp_path / "m.toml", "-o", tmp_path / "t.trace")
+    said = json.loads(adapt.done(*line, "--json", "--conf", "spark.sql.shuffle.partitions=3").out)
+    trace = open_trace(tmp_path / "t.trace")
+    assert rows_of(trace, "key", "stream", "n", "partition") == [
+        (1000, "ann", "east", "1", None),
+        (1001, "bob", "west", None, None),
+        (1002, "carl", "app's", None, None),
+        (1003, "dora", "table", None, None),
+        (1004, "EMIL", "keyed", None, 0),
+        (1004, None, "nulls", None, 1),
+    ]
+    rejects = pq.read_table(trace.path / "_rejects").to_pylist()
+    assert [(row["file"], row["line"], row["reason"]) for row in rejects] == [
+        ("east.csv", 3, "time cannot be read"),
+        ("topic.json", 3, "is of no stream of the mapping"),
+        ("topic.json", 4, "is of no stream of the mapping"),
+    ]
+    assert "soon,eve,2" in rejects[0]["text"]
+    assert '"key":"skip"' in rejects[1]["text"]
+    assert said["rows"] == 6
+    streams = trace.manifest.made.parameters["streams"]
+    told = [(of["name"], of["time_zone"], of["time_format"], of["mapping"]["time"]) for of in streams]
+    assert told[:3] == [
+        ("east", "Europe/Berlin", "iso", "when"),
+        ("west", "UTC", "epoch_s", "seconds"),
+        ("app's", "UTC", "epoch_ms", "at"),
+    ]
+    assert told[4] == ("nulls", "UTC", "epoch_ms", "ts")
+    assert trace.manifest.made.parameters["treatment"]["clocks"] == [{"streams": "west", "forward_us": 2 * US}]
+
+
+def test_what_is_typed_wins_over_the_file_and_the_file_is_the_options(adapt, spark, folder, tmp_path):
+    (tmp_path / "m.toml").write_text('key = "user"\ntime = "n"\nformat = "csv"\nmax-rejects = "50%"\n')
+    line = ("ingest", folder / "east.csv", "--mapping", tmp_path / "m.toml", "-o", tmp_path / "t.trace")
+    adapt.done(*line, "--time", "when", "--key", "upper(user)")
+    assert rows_of(open_trace(tmp_path / "t.trace"), "key") == [(4600, "ANN")]
+
+
+def test_files_with_headers_of_their_own_are_one_table_by_name(adapt, spark, tmp_path):
+    contents = {"a": "ts,user,x\n1000,ann,1\n", "b": "user,y,ts\nbob,2,1001\n", "c": "ts;user\n1002;carl\n"}
+    for name, text in contents.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    line = ("ingest", *(tmp_path / f"{name}.csv" for name in contents), "--key", "user", "--time", "ts")
+    adapt.done(*line, "--keep", "x", "--keep", "y", "-o", tmp_path / "t.trace")
+    assert rows_of(open_trace(tmp_path / "t.trace"), "key", "x", "y") == [
+        (1000, "ann", "1", None),
+        (1001, "bob", None, "2"),
+        (1002, "carl", None, None),
+    ]
+
+
+STREAM = '[[stream]]\nname = "a"\nkey = "user"\ntime = "ts"\n'
+ODD_FILES = {
+    "no TOML": ("key = \n", 3, "m.toml is no TOML: Invalid value (at line 1, column 7)"),
+    "an unknown field": ('keys = "a"\n', 3, "m.toml has an unknown field 'keys'; did you mean 'key'?"),
+    "a number for a text": ("key = 3\n", 3, "m.toml: key is 3 instead of a text"),
+    "a text for a truth": ('key = "user"\nheader = "yes"\n', 3, "m.toml: header is 'yes' instead of true or false"),
+    "an unknown format": ('key = "user"\nformat = "cvs"\n', 3, "m.toml: there is no format 'cvs'; did you mean 'csv'?"),
+    "a list of numbers": ('key = "user"\nkeep = [1]\n', 3, "m.toml: keep is [1] instead of a list of texts"),
+    "a stream without a name": ("[[stream]]\n", 3, "m.toml: one [[stream]] has no name; add name = ..."),
+    "an unknown field of a stream": (f"{STREAM}tmie = 1\n", 3, "m.toml: stream 'a' has an unknown field 'tmie'"),
+    "a stream without a key": ('[[stream]]\nname = "a"\n', 3, "m.toml: stream 'a' has no key; add key = ..."),
+    "two streams of a name": (STREAM * 2, 3, "m.toml: two streams are named 'a'"),
+    "paths that fit nothing": (f'{STREAM}paths = "b*"\n', 3, "rows.csv is of no [[stream]] of the mapping"),
+    "a stream without files": (
+        STREAM + STREAM.replace('"a"', '"b"'),
+        3,
+        "stream 'b' of the mapping has no file; its paths fit none that a stream before it leaves",
+    ),
+    "a file read in two ways": (
+        f'{STREAM}where = "true"\nformat = "csv"\n' + STREAM.replace('"a"', '"b"'),
+        3,
+        "rows.csv would be read in two ways, for the streams 'a' and 'b'",
+    ),
+    "a clock of a pattern": (
+        f'{STREAM.replace("a", "a*", 1)[:0]}[[stream]]\nname = "a*"\nclock = "1s"\n',
+        3,
+        "no * or ?",
+    ),
+    "--stream beside streams": ('stream = "x"\n', 2, "--key is needed"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_a_mapping_that_cannot_be_meant_is_refused_in_a_sentence(adapt, tmp_path, name):
+    text, code, says = ODD_FILES[name]
+    (tmp_path / "m.toml").write_text(text)
+    (tmp_path / "rows.csv").write_text("ts,user\n1000,ann\n")
+    line = ("ingest", tmp_path / "rows.csv", "--mapping", tmp_path / "m.toml", "-o", tmp_path / "t.trace")
+    assert says in adapt.refused(code, *line)
+    assert not (tmp_path / "t.trace").exists()
+
+
+@pytest.mark.parametrize(
+    ("second", "says"),
+    [
+        ('key = "usr"', "stream 'b': --key 'usr': there is no column 'usr'; did you mean 'user'?"),
+        ('key = "length(user)"', "key is string in the stream 'a' and bigint in 'b'; make both one type"),
+        ('where = "user"', "stream 'b': where 'user' gives string; it is to be true or false of a row"),
+        ('time-zone = "Mars"', "stream 'b': time zone 'Mars' is not known"),
+    ],
+)
+def test_a_stream_that_does_not_fit_its_rows_is_named(adapt, spark, tmp_path, second, says):
+    fields = {"key": '"user"', "time": '"ts"'}
+    fields.pop(second.split(" =")[0], None)
+    more = "\n".join(starmap("{} = {}".format, fields.items()))
+    (tmp_path / "m.toml").write_text(f'{STREAM}where = "user = \'ann\'"\n[[stream]]\nname = "b"\n{more}\n{second}\n')
+    (tmp_path / "rows.csv").write_text("ts,user\n1000,ann\n1000,bob\n")
+    line = ("ingest", tmp_path / "rows.csv", "--mapping", tmp_path / "m.toml", "-o", tmp_path / "t.trace")
+    assert says in adapt.refused(2, *line)

@@ -1,0 +1,196 @@
+"""How a column becomes a time: each format, epoch units, zones, the ends of the calendar, and what is no time."""
+
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.sql import functions as F
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.traces.ingest.times import PATTERNS, TimeFormat, as_timestamp, guess_format, is_in_range, stated_format
+from adapt.traces.spark.session import session_in_zone
+
+MOMENT = datetime(2015, 5, 17, 10, 5, 3, tzinfo=UTC)
+
+
+@pytest.fixture
+def read(spark):
+    """Reads values of one Spark type as times: microseconds since 1970, or None."""
+
+    def read_values(values, form, kind="string", zone="UTC"):
+        frame = session_in_zone(spark, zone).createDataFrame([(value,) for value in values], f"v {kind}")
+        time = as_timestamp(F.col("v"), frame.schema["v"].dataType.simpleString(), TimeFormat(form))
+        return [row[0] for row in frame.select(F.when(is_in_range(time), F.unix_micros(time))).collect()]
+
+    return read_values
+
+
+@pytest.fixture
+def guess(spark):
+    """Guesses the format of values of one Spark type."""
+
+    def guess_values(*values, kind="string"):
+        frame = spark.createDataFrame([(value,) for value in values], f"v {kind}")
+        return guess_format(frame, "v", frame.schema["v"].dataType.simpleString()).name
+
+    return guess_values
+
+
+def micros(*when, zone=UTC):
+    return int(datetime(*when, tzinfo=zone).timestamp()) * 1_000_000
+
+
+EXAMPLES = {
+    "dd/MMM/yyyy:HH:mm:ss Z": ["17/May/2015:10:05:03 +0000", "17/May/2015:12:05:03 +0200"],
+    "yyyy/MM/dd HH:mm[:ss][.SSSSSS]": ["2015/05/17 10:05:03", "2015/05/17 10:05:03.000000"],
+    "MM/dd/yyyy[ HH:mm[:ss][.SSSSSS]]": ["05/17/2015 10:05:03"],
+    "dd/MM/yyyy[ HH:mm[:ss][.SSSSSS]]": ["17/05/2015 10:05:03"],
+    "dd.MM.yyyy[ HH:mm[:ss][.SSSSSS]]": ["17.05.2015 10:05:03"],
+    "MM/dd/yyyy hh:mm:ss a": ["05/17/2015 10:05:03 AM"],
+    "yyyyMMdd HHmmss": ["20150517 100503"],
+    "yyyyMMddHHmmss": ["20150517100503"],
+    "dd-MMM-yyyy[ HH:mm:ss]": ["17-May-2015 10:05:03"],
+    "MMM d, yyyy[ HH:mm:ss]": ["May 17, 2015 10:05:03"],
+}
+
+
+def test_each_known_pattern_reads_its_times_and_is_guessed_from_them(read, guess):
+    for pattern, texts in EXAMPLES.items():
+        assert read(texts, pattern) == [int(MOMENT.timestamp()) * 1_000_000] * len(texts), pattern
+        assert guess(*texts) == pattern
+
+
+def test_dates_alone_are_midnights(read, guess):
+    assert {*PATTERNS} - {*EXAMPLES} == {"yyyyMMdd"}
+    for pattern, text in [("yyyyMMdd", "20150517"), ("dd.MM.yyyy[ HH:mm[:ss][.SSSSSS]]", "17.05.2015")]:
+        assert read([text], pattern) == [micros(2015, 5, 17)]
+        assert guess(text) == pattern
+
+
+ISO = {
+    "2015-05-17T10:05:03Z": MOMENT,
+    "2015-05-17 10:05:03": MOMENT,
+    " 2015-05-17T12:05:03+02:00 ": MOMENT,
+    "2015-05-17T10:05:03.123456": MOMENT.replace(microsecond=123456),
+    "2015-05-17T10:05:03.123456789Z": MOMENT.replace(microsecond=123456),
+    "2015-05-17": MOMENT.replace(hour=0, minute=0, second=0),
+    "2015-5-7": datetime(2015, 5, 7, tzinfo=UTC),
+}
+
+
+def test_iso_times_are_read_with_and_without_zone_and_fraction(read):
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    expected = [round((when - epoch).total_seconds() * 1e6) for when in ISO.values()]
+    assert read(list(ISO), "iso") == expected
+
+
+def test_what_is_no_iso_time_is_null(read):
+    texts = ["10:05", "2015", "2015-13-01", "2015-02-29", "2015-05-17 25:00:00", "2015-05-17 x", "yesterday", "", None]
+    assert read(texts, "iso") == [None] * len(texts)
+
+
+UNITS = {"epoch_s": 1, "epoch_ms": 10**3, "epoch_us": 10**6, "epoch_ns": 10**9}
+
+
+@pytest.mark.parametrize(("unit", "a_second"), UNITS.items())
+def test_epoch_units_are_read_from_numbers_and_from_text(read, guess, unit, a_second):
+    whole = int(MOMENT.timestamp()) * a_second
+    expected = int(MOMENT.timestamp()) * 1_000_000
+    assert read([whole, 0, -a_second], unit, "bigint") == [expected, 0, -1_000_000]
+    assert read([str(whole), f" {whole} ", f"+{whole}", f"{whole}.0"], unit) == [expected] * 4
+    assert guess(whole, kind="bigint") == guess(str(whole)) == unit
+
+
+def test_fractions_of_epoch_units_reach_the_microsecond(read):
+    assert read(["1431857103.123456"], "epoch_s") == [1_431_857_103_123_456]
+    assert read([1431857103.123456], "epoch_s", "double") == [1_431_857_103_123_456]
+    assert read(["1431857103123.5"], "epoch_ms") == [1_431_857_103_123_500]
+
+
+def test_nanoseconds_are_cut_to_the_microsecond_before(read):
+    nanos = [1_699_999_999_999_999_999, 1_999, 1_000, 999, -1, -1_000, -1_001]
+    expected = [1_699_999_999_999_999, 1, 1, 0, -1, -1, -2]
+    assert read(nanos, "epoch_ns", "bigint") == expected
+    assert read([str(nano) for nano in nanos], "epoch_ns") == expected
+
+
+def test_numbers_that_are_no_time_are_null(read):
+    assert read([2**63 - 1, -(2**63), 10**15, 10**13], "epoch_s", "bigint") == [None] * 4
+    assert read(["1e400", "x", "", None, "12x", "0x10"], "epoch_s") == [None] * 6
+    assert read([float("nan"), float("inf"), None], "epoch_s", "double") == [None] * 3
+
+
+def test_times_without_a_zone_are_of_the_zone_given(read):
+    texts = ["2015-01-17 10:00:00", "2015-07-17 10:00:00", "2015-07-17T10:00:00Z"]
+    expected = [micros(2015, 1, 17, 15), micros(2015, 7, 17, 14), micros(2015, 7, 17, 10)]
+    assert read(texts, "iso", zone="America/New_York") == expected
+    pattern = "yyyy/MM/dd HH:mm[:ss][.SSSSSS]"
+    slashed = [text.replace("-", "/") for text in texts[:2]]
+    assert read(slashed, pattern, zone="America/New_York") == expected[:2]
+
+
+def test_an_hour_that_the_clock_skips_or_repeats_still_has_a_time(read):
+    skipped, repeated = read(["2015-03-08 02:30:00", "2015-11-01 01:30:00"], "iso", zone="America/New_York")
+    assert skipped == micros(2015, 3, 8, 7, 30)  # moved on by the length of the gap: 03:30 EDT
+    assert repeated == micros(2015, 11, 1, 5, 30)  # the first of the two: EDT
+
+
+def test_an_epoch_is_of_no_zone(read):
+    assert read([0], "epoch_s", "bigint", zone="Asia/Tokyo") == [0]
+
+
+def test_the_calendar_ends_at_the_years_1_and_9999(read):
+    texts = ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "0000-12-31T23:59:59Z", "+10000-01-01T00:00:00Z"]
+    assert read(texts, "iso") == [-62_135_596_800_000_000, 253_402_300_799_999_999, None, None]
+
+
+def test_columns_that_are_times_already_are_taken_as_they_are(read):
+    assert read([MOMENT], "iso", "timestamp") == [int(MOMENT.timestamp()) * 1_000_000]
+    assert read([MOMENT.date()], "iso", "date") == [micros(2015, 5, 17)]
+    naive = MOMENT.replace(tzinfo=None)
+    assert read([naive], "iso", "timestamp_ntz", zone="America/New_York") == [micros(2015, 5, 17, 14, 5, 3)]
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "date", "timestamp_ntz"])
+def test_the_format_of_a_time_needs_no_guess(guess, kind):
+    assert guess(None, kind=kind) == "iso"
+
+
+def test_the_format_that_reads_the_most_wins(guess):
+    assert guess("17/05/2015", "05/05/2015", "06/06/2015") == "dd/MM/yyyy[ HH:mm[:ss][.SSSSSS]]"
+    assert guess("05/17/2015", "05/05/2015") == "MM/dd/yyyy[ HH:mm[:ss][.SSSSSS]]"
+    assert guess("2015-05-17", "garbage", "", None) == "iso"
+
+
+def test_eight_digits_that_read_as_dates_are_dates(guess):
+    assert guess("20150517", "20150518") == "yyyyMMdd"
+    assert guess(20150517, 20150518, kind="bigint") == "yyyyMMdd"
+    assert guess(20150517, 20159918, kind="int") == "epoch_s"
+
+
+def test_values_that_are_no_times_are_refused_with_examples(guess):
+    with pytest.raises(BadInput, match=r"no value of the first rows can be read as a time \(first values: 'x', 'y'\)"):
+        guess("x", "y")
+    with pytest.raises(BadInput, match=r"first values: all null"):
+        guess(None)
+
+
+def test_nothing_to_read_needs_no_format(guess):
+    assert guess() == "iso"
+
+
+def test_a_type_that_can_be_no_time_is_refused(guess):
+    with pytest.raises(BadInput, match="--time 'v' gives boolean, which is no time"):
+        guess(True, kind="boolean")
+
+
+def test_a_stated_format_is_taken_as_it_is(spark):
+    for name in ("iso", "epoch_ms", "dd.MM.yyyy HH:mm:ss", "yyyy-MM-dd'T'HH"):
+        assert stated_format(spark, name) == TimeFormat(name)
+
+
+@pytest.mark.parametrize("name", ["epoch", "epoch-ms", "YYYY-MM-dd", "yyyy-MM-dd'T", "foo"])
+def test_a_stated_format_that_is_none_is_refused(spark, name):
+    with pytest.raises(
+        UsageError, match=r"is neither iso, epoch_s, epoch_ms, epoch_us, epoch_ns nor a pattern such as"
+    ):
+        stated_format(spark, name)

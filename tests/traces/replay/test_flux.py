@@ -1,0 +1,90 @@
+"""Replaying a trace from disk through a stage."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import BadInput, EnvironmentFailure
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.replay.replay import Adapting
+from adapt.core.stage.conditions.settings import StageSettings, even_groups
+from adapt.core.stage.input.keyed_rows import Reading
+from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stream import Weight
+from adapt.traces.replay.flux import FluxOptions, read_faults, replay_flux_trace
+from adapt.traces.store.runs import read_run
+from tests.traces.small_traces import write_trace
+
+ROWS = 3000
+PARTITIONS = MiniPartitions(3, 4)
+STAGE = StageSettings(3, PARTITIONS.owners, even_groups(12, 12), state_tuples=50)
+OPTIONS = FluxOptions(Reading(PARTITIONS), Adapting((FluxPolicy.LOAD,), 0.02), interval_s=0.02)
+
+
+def columns(text):
+    keys = np.random.default_rng(1).zipf(1.5, ROWS) % 200
+    return {
+        "ts": np.arange(ROWS) * 100,
+        "key": pa.array([f"k{key}" for key in keys]) if text else pa.array(keys),
+        "bytes": pa.array(np.arange(ROWS) % 300),
+    }
+
+
+@pytest.fixture
+def trace(tmp_path):
+    return write_trace(tmp_path / "a.trace", columns(text=True))
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_a_trace_is_replayed_the_same_however_it_is_cut_into_files(tmp_path, text):
+    cut = [
+        write_trace(tmp_path / f"{name}.trace", columns(text), parts, row_group)
+        for name, parts, row_group in (("whole", 1, 10**6), ("cut", 7, 90))
+    ]
+    runs = [replay_flux_trace(trace, None, STAGE, OPTIONS).as_data() for trace in cut]
+    assert runs[0] == runs[1]
+    assert [case["processed"] for case in runs[0]["cases"]] == [ROWS, ROWS]
+
+
+def test_a_run_is_kept_as_it_was_measured(trace, tmp_path):
+    run = replay_flux_trace(trace, tmp_path / "a.flux", STAGE, OPTIONS)
+    stored = read_run(tmp_path / "a.flux")
+    assert stored.as_data() == run.as_data()
+    assert list(stored.manifest.made.inputs) == [{"name": "a.trace", "content_hash": "c0ffee"}]
+
+
+def test_progress_tells_the_case_the_time_and_the_rows(trace):
+    told = []
+    replay_flux_trace(trace, None, STAGE, OPTIONS, progress=lambda *each: told.append(each))
+    assert told[0] == ("reading", 0, ROWS)
+    for case in ("static", "load"):
+        done = [rows for what, rows, total in told if what.startswith(f"{case}, ") and total == ROWS]
+        assert done == sorted(done)
+        assert done[-1] == ROWS
+
+
+def test_state_is_that_of_the_rows_or_their_bytes(trace):
+    options = {"reading": OPTIONS.reading, "adapting": Adapting((FluxPolicy.LOAD,), 0.02, 1.01), "interval_s": 0.02}
+    keys, sizes = (trace.batches([name]) for name in ("key", "bytes"))
+    of = PARTITIONS.of(pa.concat_arrays([batch.column(0) for batch in keys]))
+    weights = np.concatenate([batch.column(0).to_numpy() for batch in sizes])
+    for state, each in ((Weight.COUNT, np.bincount(of) * 80), (Weight.BYTES, -(-np.bincount(of, weights) // 80) * 80)):
+        run = replay_flux_trace(trace, None, STAGE, FluxOptions(state=state, **options))
+        moves = run.tables()["moves"].records()
+        assert moves
+        assert all(move["state"] == each[move["partition"]] for move in moves)
+
+
+def test_a_taken_place_is_refused_before_the_work(trace, tmp_path):
+    (tmp_path / "a.flux").write_text("mine")
+    told = []
+    with pytest.raises(EnvironmentFailure, match="--force"):
+        replay_flux_trace(trace, tmp_path / "a.flux", STAGE, OPTIONS, progress=lambda *each: told.append(each))
+    assert told == []
+
+
+def test_a_schedule_of_faults_that_is_none_is_refused_with_its_file(tmp_path):
+    (tmp_path / "faults.json").write_text("[]")
+    for name, told in (("faults.json", "the fault schedule is"), ("none.json", "cannot be read")):
+        with pytest.raises(BadInput, match=rf"{name}.*{told}"):
+            read_faults(tmp_path / name, STAGE)

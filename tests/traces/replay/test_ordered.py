@@ -1,0 +1,80 @@
+"""Binding a trace on disk to a chain: which rows, in which order, and how much memory at most."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.ordered.replay.replay import Ordered
+from adapt.traces.replay import ordered as ordered_replaying
+from adapt.traces.replay.chains import NamedChain, open_chain
+from adapt.traces.replay.ordered import bound_trace, replay_ordered_trace
+from adapt.traces.store.trace import Trace
+from tests.traces.small_traces import write_trace
+
+ROWS = 3_000
+
+BY_KEY = '[[operator]]\nname = "a"\nkind = "partitioned"\nkey = "key"\npartitions = 4\ncost = "cost_us"\n'
+PLAIN = '[[operator]]\nname = "a"\nkind = "stateless"\ncost = 1.0\n'
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    chance = np.random.default_rng(1)
+    columns = {
+        "ts": np.arange(ROWS),
+        "key": pa.array([f"k{key}" for key in chance.integers(0, 50, ROWS)]),
+        "cost_us": pa.array(chance.random(ROWS)),
+    }
+    return write_trace(tmp_path / "x.trace", columns)
+
+
+def chain(tmp_path: Path, text: str) -> NamedChain:
+    (tmp_path / "c.toml").write_text(text)
+    return open_chain(tmp_path / "c.toml")
+
+
+@pytest.mark.parametrize("rows", [1, 700, 2_099, None])
+def test_tuples_are_the_first_rows_in_their_order(tmp_path: Path, trace: Trace, rows: int | None) -> None:
+    bound = bound_trace(trace, chain(tmp_path, BY_KEY), rows=rows)
+    table = pa.Table.from_batches(list(trace.batches())).slice(0, rows)
+    assert len(bound.tuples) == table.num_rows
+    costs = bound.tuples[:, bound.fields.index("cost cost_us")]
+    assert costs.tolist() == np.rint(np.asarray(table["cost_us"]) * 1000).tolist()
+    codes = bound.tuples[:, bound.fields.index("key key")]
+    assert len(set(zip(codes.tolist(), table["key"].to_pylist(), strict=True))) == len(set(codes.tolist()))
+
+
+def test_a_chain_that_reads_no_column_runs_all_rows(tmp_path: Path, trace: Trace) -> None:
+    assert bound_trace(trace, chain(tmp_path, PLAIN)).rows == ROWS
+
+
+def test_more_rows_than_memory_may_hold_are_refused_saying_how_many_may_be(
+    tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ordered_replaying, "MOST_TUPLE_BYTES", 24 * 1000)
+    named = chain(tmp_path, BY_KEY)
+    with pytest.raises(UsageError, match=r"3,000 rows with 2 columns would take above .* take --rows 1000 or fewer"):
+        bound_trace(trace, named)
+    assert bound_trace(trace, named, rows=1000).rows == 1000
+
+
+def test_a_trace_without_rows_is_refused(tmp_path: Path) -> None:
+    empty = write_trace(tmp_path / "e.trace", {"ts": np.zeros(0, np.int64), "key": pa.array([], pa.string())})
+    with pytest.raises(BadInput, match=r"e\.trace has no rows to run"):
+        bound_trace(empty, chain(tmp_path, PLAIN))
+
+
+def test_a_taken_place_is_refused_before_anything_is_read(tmp_path: Path, trace: Trace) -> None:
+    (tmp_path / "x.run").mkdir()
+    with pytest.raises(Exception, match=r"x\.run"):
+        replay_ordered_trace(
+            trace,
+            tmp_path / "x.run",
+            chain(tmp_path, PLAIN),
+            Ordered((1,)),
+            clock=lambda: 0.0,
+            cpu_clock=lambda: 0.0,
+        )

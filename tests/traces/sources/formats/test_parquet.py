@@ -1,0 +1,152 @@
+"""Parquet sources: values and types as they are, rows numbered in their file, whatever the file is called."""
+
+import decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adapt.core.errors import BadInput
+from adapt.traces.sources.formats.parquet import ParquetFiles
+from adapt.traces.sources.reading.table_files import read_table
+
+ODD_NAMES = ["a b", "a%20b", "a+b", "ä ö", "日本", "a#b", "a[1]", "a{b,c}", "a?b*", "a\\b", "a&b=c"]
+
+
+def write(path, columns):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path, row_group_size=2)
+    return path
+
+
+def rows_of(source, *wanted):
+    return [row.asDict() for row in source.frame(list(wanted)).orderBy("_file", "_line").collect()]
+
+
+def test_rows_are_numbered_in_their_file(opened, tmp_path):
+    first = write(tmp_path / "a.parquet", {"k": list(range(7))})
+    second = write(tmp_path / "b.parquet", {"k": [7]})
+    assert [(row["_file"], row["_line"], row["k"], row["_path"]) for row in rows_of(opened(first, second), "k")] == [
+        *((0, at + 1, at, "a.parquet") for at in range(7)),
+        (1, 1, 7, "b.parquet"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind"),
+    [
+        (pa.array([1, None, -(2**63), 2**63 - 1], pa.int64()), "bigint"),
+        (pa.array([1, None], pa.int32()), "int"),
+        (pa.array([b"", None, b"\xff\x00", b"x" * 65_536], pa.binary()), "binary"),
+        (pa.array(["", None, "é", "x" * 65_536]), "string"),
+        (pa.array(["a", "b", "a"]).dictionary_encode(), "string"),
+        (pa.array([decimal.Decimal("1.50")]), "decimal(3,2)"),
+    ],
+)
+def test_keys_of_any_type_come_as_they_are(opened, tmp_path, keys, kind):
+    frame = opened(write(tmp_path / "a.parquet", {"k": keys})).frame(["k"])
+    assert dict(frame.dtypes)["k"] == kind
+    values = [row.k if row.k is None or kind != "binary" else bytes(row.k) for row in frame.orderBy("_line").collect()]
+    assert values == keys.to_pylist()
+
+
+def test_no_row_is_lost_to_an_odd_file_name(opened, tmp_path):
+    paths = [write(tmp_path / "in {odd} [folder]" / f"{name}.parquet", {"k": [name]}) for name in ODD_NAMES]
+    rows = rows_of(opened(*paths), "k")
+    assert [(row["_file"], row["_path"]) for row in rows] == [(at, path.name) for at, path in enumerate(paths)]
+    assert [row["k"] for row in rows] == ODD_NAMES
+
+
+def test_a_folder_gives_paths_relative_to_it(opened, tmp_path):
+    for day in ("day=1", "day=2"):
+        write(tmp_path / day / "part 0.parquet", {"k": [day]})
+    rows = rows_of(opened(tmp_path), "k")
+    assert [(row["_path"], row["k"]) for row in rows] == [
+        ("day=1/part 0.parquet", "day=1"),
+        ("day=2/part 0.parquet", "day=2"),
+    ]
+
+
+def test_a_colon_in_the_path_is_refused_by_name(opened, tmp_path):
+    with pytest.raises(BadInput, match="Spark reads no Parquet file with a colon in its path; rename it"):
+        opened(write(tmp_path / "a:b.parquet", {"k": [1]}))
+
+
+def test_columns_with_odd_names_can_be_taken(opened, tmp_path):
+    names = ["a.b", "A.B", "x y", "x`y"]
+    rows = rows_of(opened(write(tmp_path / "a.parquet", {name: [name] for name in names})), *names)
+    assert [rows[0][name] for name in names] == names
+
+
+def test_columns_named_like_the_readers_own_are_hidden(opened, tmp_path):
+    source = opened(write(tmp_path / "a.parquet", {"_line": ["x"], "_path": ["y"], "k": [1]}))
+    assert source.columns == ("k",)
+    assert [(row["_line"], row["_path"], row["k"]) for row in rows_of(source, "k")] == [(1, "a.parquet", 1)]
+
+
+def test_times_in_nanoseconds_are_whole_numbers(opened, tmp_path):
+    times = pa.array([1_700_000_000_123_456_789], pa.timestamp("ns"))
+    assert rows_of(opened(write(tmp_path / "a.parquet", {"t": times})), "t")[0]["t"] == 1_700_000_000_123_456_789
+
+
+def test_the_text_of_a_row_is_its_json(opened, tmp_path):
+    source = opened(write(tmp_path / "a.parquet", {"k": [1], "name": ["é"]}))
+    assert [row._text for row in source.texts({0: (1, 1)}).collect()] == ['{"k":1,"name":"é"}']
+
+
+def test_a_file_without_rows_has_none(opened, tmp_path):
+    assert rows_of(opened(write(tmp_path / "a.parquet", {"k": pa.array([], pa.int64())})), "k") == []
+
+
+def test_a_column_of_two_types_is_refused_by_both_files(opened, tmp_path):
+    paths = [write(tmp_path / "a.parquet", {"k": [1]}), write(tmp_path / "b.parquet", {"k": ["x"]})]
+    with pytest.raises(BadInput, match=r"b\.parquet has k as string, a\.parquet as int64; write both as one type"):
+        opened(*paths)
+
+
+def test_files_of_other_columns_are_one_table_by_name(opened, tmp_path):
+    paths = [
+        write(tmp_path / "a.parquet", {"k": [1], "x": ["a"]}),
+        write(tmp_path / "b.parquet", {"y": [0.5], "k": [2]}),
+    ]
+    source = opened(*paths)
+    assert source.columns == ("k", "x", "y")
+    assert [(row["k"], row["x"], row["y"]) for row in rows_of(source, "k", "x", "y")] == [
+        (1, "a", None),
+        (2, None, 0.5),
+    ]
+
+
+def test_folders_of_a_hive_table_are_columns_with_types(opened, tmp_path):
+    folders = ["day=2024-01-01/hour=3/at=a%2Fb%20c", "day=2024-01-02/hour=07/at=__HIVE_DEFAULT_PARTITION__"]
+    for at, folder in enumerate(folders):
+        write(tmp_path / folder / "part-0.parquet", {"k": [at]})
+    source = opened(tmp_path)
+    assert source.columns == ("k", "day", "hour", "at")
+    wanted = ["k", "day", "hour", "at"]
+    assert dict(source.frame(wanted).dtypes) | {"day": "date", "hour": "bigint", "at": "string"} == dict(
+        source.frame(wanted).dtypes
+    )
+    assert [(row["k"], str(row["day"]), row["hour"], row["at"]) for row in rows_of(source, *wanted)] == [
+        (0, "2024-01-01", 3, "a/b c"),
+        (1, "2024-01-02", 7, None),
+    ]
+
+
+def test_a_folder_that_only_looks_like_a_date_is_text(opened, tmp_path):
+    write(tmp_path / "day=2024-02-30" / "a.parquet", {"k": [1]})
+    assert rows_of(opened(tmp_path), "day")[0]["day"] == "2024-02-30"
+
+
+def test_a_truncated_file_is_refused_by_name(opened, tmp_path):
+    path = write(tmp_path / "a.parquet", {"k": list(range(100))})
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(BadInput, match=r"a\.parquet is truncated or no Parquet file"):
+        opened(path)
+
+
+def test_a_row_of_a_file_that_was_not_named_fails_rather_than_vanish(opened, tmp_path, spark, monkeypatch):
+    source = opened(write(tmp_path / "a.parquet", {"k": [1]}))
+    monkeypatch.setattr("adapt.traces.sources.reading.table_files._absolute", lambda _file: "/elsewhere")
+    with pytest.raises(Exception, match="no source file is"):
+        read_table(ParquetFiles(), spark, source.files, ["k"]).collect()

@@ -1,0 +1,236 @@
+"""The files behind the source arguments: which, in what order, by what names, and what is refused."""
+
+import bz2
+import gzip
+import lzma
+import os
+import zipfile
+
+import pyarrow as pa
+import pytest
+import xxhash
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.traces.sources.reading.containers import head_of, unpacked
+from adapt.traces.sources.reading.files import Container, source_files
+
+
+def put(folder, *names, content=b"x\n"):
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def zstd(content):
+    """A zstd frame with the checksum of its content, as the zstd command writes them."""
+    frame = bytearray(pa.Codec("zstd").compress(content, asbytes=True))
+    frame[4] |= 0b100  # of the frame's header: a checksum follows the blocks
+    return bytes(frame) + xxhash.xxh64_digest(content)[:3:-1]
+
+
+PACKED = {
+    Container.GZIP: gzip.compress,
+    Container.BZIP2: bz2.compress,
+    Container.ZSTD: zstd,
+    Container.XZ: lzma.compress,
+}
+
+
+def labels(*sources):
+    return [file.label for file in source_files([str(source) for source in sources])]
+
+
+def read(path):
+    (file,) = source_files([str(path)])
+    with unpacked(file) as stream:
+        return stream.read()
+
+
+def test_arguments_keep_their_order(tmp_path):
+    put(tmp_path, "b", "a")
+    assert labels(tmp_path / "b", tmp_path / "a") == ["b", "a"]
+
+
+def test_a_folder_gives_its_files_by_name_at_any_depth(tmp_path):
+    put(tmp_path, "day2/a.csv", "day1/b.csv", "day1/a.csv", "z.csv")
+    assert labels(tmp_path) == ["day1/a.csv", "day1/b.csv", "day2/a.csv", "z.csv"]
+
+
+def test_hidden_names_inside_folders_are_passed_over(tmp_path):
+    put(tmp_path, "a.csv", ".b.csv", "_SUCCESS", "_logs/c.csv", ".d/e.csv")
+    assert labels(tmp_path) == ["a.csv"]
+
+
+def test_a_hidden_name_that_is_named_is_read(tmp_path):
+    put(tmp_path, "_a.csv")
+    assert labels(tmp_path / "_a.csv") == ["_a.csv"]
+
+
+def test_a_glob_gives_files_by_name_with_paths_from_its_first_wildcard_on(tmp_path):
+    put(tmp_path, "logs/n2/a.csv", "logs/n1/b.csv", "logs/n1/a.csv", "logs/n1/a.txt")
+    assert labels(tmp_path / "logs" / "*" / "*.csv") == ["n1/a.csv", "n1/b.csv", "n2/a.csv"]
+    assert labels(tmp_path / "logs" / "**" / "*.txt") == ["n1/a.txt"]
+
+
+def test_a_glob_without_a_folder_is_relative_to_here(tmp_path, monkeypatch):
+    put(tmp_path, "a.csv")
+    monkeypatch.chdir(tmp_path)
+    assert labels("*.csv") == ["a.csv"]
+
+
+def test_a_file_whose_name_looks_like_a_glob_is_itself(tmp_path):
+    put(tmp_path, "a[1].csv", "a1.csv")
+    assert labels(tmp_path / "a[1].csv") == ["a[1].csv"]
+
+
+def test_a_zip_gives_its_members_in_archive_order_under_its_own_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        for name in ("b.csv", "in/a.csv", "__MACOSX/b.csv"):
+            archive.writestr(name, name)
+        archive.mkdir("empty")
+    found = source_files([str(tmp_path)])
+    assert [file.label for file in found] == ["two.zip/b.csv", "two.zip/in/a.csv"]
+    assert [head_of(file, 100) for file in found] == [b"b.csv", b"in/a.csv"]
+
+
+@pytest.mark.parametrize(("container", "pack"), [*PACKED.items(), (Container.PLAIN, bytes)])
+def test_packing_is_told_by_content_not_by_name(tmp_path, container, pack):
+    put(tmp_path, "misleading.txt", content=pack(b"a,b\n"))
+    assert source_files([str(tmp_path)])[0].container is container
+    assert read(tmp_path / "misleading.txt") == b"a,b\n"
+
+
+@pytest.mark.parametrize("pack", PACKED.values())
+def test_several_packed_streams_end_to_end_are_one_file(tmp_path, pack):
+    put(tmp_path, "a.log", content=pack(b"a\n") + pack(b"b\n"))
+    assert read(tmp_path / "a.log") == b"a\nb\n"
+
+
+def test_sizes_are_those_on_disk(tmp_path):
+    put(tmp_path, "a", content=b"12345")
+    assert source_files([str(tmp_path)])[0].size == 5
+
+
+@pytest.mark.parametrize("source", ["none.csv", "none/", "no[ne"])
+def test_a_source_that_is_not_there_is_refused(tmp_path, source):
+    with pytest.raises(BadInput, match=r"there is no such file or folder|no file matches"):
+        labels(tmp_path / source)
+
+
+def test_a_glob_that_matches_only_folders_is_refused(tmp_path):
+    put(tmp_path, "day1/a.csv")
+    with pytest.raises(BadInput, match="no file matches"):
+        labels(tmp_path / "day*")
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="the folder holds no files"):
+        labels(tmp_path)
+
+
+def test_a_file_named_twice_is_refused(tmp_path):
+    put(tmp_path, "a.csv", "b.csv")
+    os.symlink(tmp_path / "b.csv", tmp_path / "c.csv")
+    with pytest.raises(UsageError, match=r"a\.csv is named twice"):
+        labels(tmp_path / "a.csv", tmp_path / "*.csv")
+    with pytest.raises(UsageError, match=r"c\.csv is named twice"):
+        labels(tmp_path)
+
+
+@pytest.mark.parametrize("pack", PACKED.values())
+def test_a_truncated_archive_is_refused_by_name(tmp_path, pack):
+    packed = pack(os.urandom(5000))
+    put(tmp_path, "cut.log", content=packed[: len(packed) // 2])
+    with pytest.raises(BadInput, match=r"cut\.log is truncated or damaged"):
+        read(tmp_path / "cut.log")
+
+
+@pytest.mark.parametrize("pack", PACKED.values())
+def test_a_damaged_archive_is_refused_by_name(tmp_path, pack):
+    packed = bytearray(pack(os.urandom(5000)))
+    packed[len(packed) // 2] ^= 0xFF
+    put(tmp_path, "bad.log", content=bytes(packed))
+    with pytest.raises(BadInput, match=r"bad\.log is truncated or damaged"):
+        read(tmp_path / "bad.log")
+
+
+def zipped(tmp_path, method=zipfile.ZIP_DEFLATED):
+    path = tmp_path / "one.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("a.csv", "a,b\n" * 1000)
+    return path
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_may_be_packed_by_any_usual_method(tmp_path, method):
+    assert read(zipped(tmp_path, method)) == b"a,b\n" * 1000
+
+
+def test_a_truncated_zip_is_refused_by_name(tmp_path):
+    path = zipped(tmp_path)
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(BadInput, match=r"one\.zip is truncated or no zip archive"):
+        labels(path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_zip_member_is_refused_by_name(tmp_path, method):
+    path = zipped(tmp_path, method)
+    content = bytearray(path.read_bytes())
+    for at in range(50, 60):
+        content[at] ^= 0x55
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=r"one\.zip/a\.csv is (truncated or damaged|packed in a way)"):
+        read(path)
+
+
+def with_flags(path, *, flag=0, method=None):
+    """A zip whose headers are changed in place: the flag bits, and the way its member is packed."""
+    content = bytearray(path.read_bytes())
+    for signature, at_flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = content.index(signature) + at_flags
+        content[at] |= flag
+        if method is not None:
+            content[at + 2] = method
+    path.write_bytes(content)
+    return path
+
+
+def test_an_encrypted_zip_is_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"one\.zip: member 'a\.csv' is encrypted; unpack it first"):
+        labels(with_flags(zipped(tmp_path), flag=1))
+
+
+def test_a_zip_packed_by_an_unknown_method_is_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"one\.zip/a\.csv is packed in a way that is not supported"):
+        read(with_flags(zipped(tmp_path), method=9))
+
+
+def test_a_zip_without_files_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "none.zip", "w"):
+        pass
+    with pytest.raises(BadInput, match="the archive holds no files"):
+        labels(tmp_path / "none.zip")
+
+
+@pytest.mark.parametrize(("start", "name"), [(b"\x04\x22\x4d\x18", "lz4"), (b"7z\xbc\xaf\x27\x1c", "7-zip")])
+def test_packings_that_are_not_supported_are_named_with_their_tool(tmp_path, start, name):
+    put(tmp_path, "a.log", content=start + b"\0" * 20)
+    with pytest.raises(BadInput, match=f"is packed with {name}, which is not supported; unpack it with `"):
+        labels(tmp_path / "a.log")
+
+
+def test_a_zip_with_two_members_of_one_name_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.csv", "x\n")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("a.csv", "y\n")
+    with pytest.raises(BadInput, match=r"two\.zip: the archive has two members named 'a\.csv'"):
+        labels(tmp_path / "two.zip")
+
+
+def test_a_name_that_is_not_utf_8_is_refused_and_shown(tmp_path):
+    put(tmp_path, os.fsdecode(b"caf\xe9.csv"))
+    with pytest.raises(BadInput, match=r"caf\\xe9\.csv: the name is not UTF-8.*rename it"):
+        labels(tmp_path)

@@ -1,0 +1,261 @@
+"""The one Spark session: its settings, sessions beside it, and how its failures reach people."""
+
+import errno
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
+from adapt.traces.spark.progress import watched
+from adapt.traces.spark.session import (
+    LOOPBACK,
+    SETTINGS,
+    SparkOptions,
+    carry_failures,
+    first_sentence,
+    literal_path,
+    session_in_zone,
+    spark_failures,
+    spark_session,
+    translated,
+)
+from adapt.traces.spark.spark_tasks import in_tasks
+
+
+def test_settings_are_as_listed(spark):
+    held = {**dict(spark.sparkContext.getConf().getAll()), **spark.conf.getAll}
+    assert {name: held.get(name) for name in {**SETTINGS, **LOOPBACK}} == {**SETTINGS, **LOOPBACK}
+    assert SETTINGS["spark.ui.enabled"] == SETTINGS["spark.sql.ansi.enabled"] == "false"
+    assert SETTINGS["spark.sql.session.timeZone"] == "UTC"
+    assert SETTINGS["spark.sql.caseSensitive"] == "true"
+    assert spark.sparkContext.uiWebUrl is None
+    assert spark.sparkContext.getConf().get("spark.driver.host") == "127.0.0.1"
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_the_session_is_one(spark):
+    assert spark_session() is spark
+    assert spark_session(SparkOptions(master="local[7]")) is spark
+    assert spark_session(SparkOptions(conf={"spark.sql.shuffle.partitions": "8"})) is spark
+
+
+def test_another_thread_finds_the_same_session(spark):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(spark_session()))
+    thread.start()
+    thread.join()
+    assert found == [spark]
+
+
+def test_settings_of_one_call_are_not_those_of_the_next(spark):
+    apart = spark_session(
+        SparkOptions(conf={"spark.sql.shuffle.partitions": "3", "spark.sql.files.maxPartitionBytes": "1m"})
+    )
+    assert apart.conf.get("spark.sql.shuffle.partitions") == "3"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "8"
+    assert spark_session() is spark
+    in_zone = session_in_zone(apart, "+02:00")
+    assert in_zone.conf.get("spark.sql.shuffle.partitions") == "3"
+    assert in_zone.conf.get("spark.sql.files.maxPartitionBytes") == "1m"
+
+
+def test_a_setting_that_a_running_spark_cannot_change_is_refused(spark):
+    with pytest.raises(UsageError, match=r"spark.driver.memory is set when Spark starts, .* runs already with 2g"):
+        spark_session(SparkOptions(conf={"spark.driver.memory": "3g"}))
+    assert spark_session(SparkOptions(conf={"spark.driver.memory": "2g"})) is spark
+
+
+def test_a_session_started_by_others_keeps_its_rules_and_ours_has_ours(spark, monkeypatch):
+    monkeypatch.setattr("adapt.traces.spark.session._ours", [])
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    spark.conf.set("spark.sql.caseSensitive", "false")
+    try:
+        ours = spark_session()
+        assert (ours.conf.get("spark.sql.ansi.enabled"), ours.conf.get("spark.sql.caseSensitive")) == ("false", "true")
+        assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "false")
+        spark.conf.set("spark.sql.caseSensitive", "true")
+
+
+def test_a_zone_of_its_own_leaves_the_shared_session_alone(spark):
+    berlin = session_in_zone(spark, "Europe/Berlin")
+    query = "select unix_micros(timestamp'1970-01-01 00:00:00') as us"
+    assert berlin.sql(query).first().us == -3_600_000_000
+    assert spark.sql(query).first().us == 0
+    assert spark_session() is spark
+    held = {**spark.conf.getAll, "spark.sql.session.timeZone": "Europe/Berlin"}
+    assert berlin.conf.getAll == held
+
+
+@pytest.mark.parametrize("zone", ["Mars", "", "+25:00", "Europe/"])
+def test_an_unknown_zone_is_refused_with_an_example(spark, zone):
+    with pytest.raises(UsageError, match=r"time zone '.*' is not known; use a name such as UTC, Europe/Berlin"):
+        session_in_zone(spark, zone)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open handles are counted in /proc")
+def test_asking_again_opens_no_more_handles(spark):
+    session_in_zone(spark, "UTC")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(10):
+        session_in_zone(spark_session(SparkOptions(conf={"spark.sql.shuffle.partitions": "5"})), "UTC")
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+@pytest.mark.parametrize("name", ["a b", "a[1]", "a{x,y}", "a*", "a?b", "a\\b", "a:b", "k=1", "a%20b"])
+def test_spark_reads_the_path_that_is_meant(spark, tmp_path, name):
+    target = tmp_path / name / "data"
+    spark.range(5).coalesce(1).write.parquet(str(target))
+    assert target.is_dir()
+    assert spark.read.schema("id long").parquet(literal_path(target)).count() == 5
+
+
+def told(spark, query: str) -> AdaptError:
+    with pytest.raises(AdaptError) as failure, spark_failures("--key 'x'"):
+        spark.sql(query).collect()
+    assert "\n" not in str(failure.value)
+    return failure.value
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("select nope from range(3)", "with name `nope` cannot be resolved"),
+        ("select 1 +", "Syntax error at or near end of input"),
+        ("select * from nowhere", "The table or view `nowhere` cannot be found"),
+        ("select no_such(1)", "Cannot resolve routine `no_such`"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_wrong_usage_in_one_sentence(spark, query, sentence):
+    failure = told(spark, query)
+    assert isinstance(failure, UsageError)
+    assert str(failure).startswith("--key 'x': ")
+    assert sentence in str(failure)
+    assert "SQLSTATE" not in str(failure)
+
+
+def test_what_fails_while_running_is_told_by_its_cause(spark):
+    failure = told(spark, "select raise_error('the pump is dry') from range(2)")
+    assert isinstance(failure, EnvironmentFailure)
+    assert str(failure) == "--key 'x': Spark failed: the pump is dry"
+
+
+@pytest.mark.parametrize("kind", [BadInput, EnvironmentFailure, UsageError])
+def test_a_failure_of_ours_in_a_task_arrives_as_itself(spark, kind):
+    def work(_number: int) -> Iterator[pa.RecordBatch]:
+        raise kind("the file ‘ü’ is\ndamaged")
+        yield
+
+    with pytest.raises(kind) as failure, spark_failures("reading"):
+        in_tasks(spark, [[0]], work, "n int").collect()
+    assert type(failure.value) is kind
+    assert str(failure.value) == "the file ‘ü’ is\ndamaged"
+
+
+def test_a_full_disk_in_a_task_is_a_failure_of_the_environment(spark):
+    def work(_number: int) -> Iterator[pa.RecordBatch]:
+        raise OSError(errno.ENOSPC, "No space left on device", "/data/part")
+        yield
+
+    with (
+        pytest.raises(EnvironmentFailure, match="no space left on the disk while writing /data/part"),
+        spark_failures("reading"),
+    ):
+        in_tasks(spark, [[0]], work, "n int").collect()
+
+
+def test_a_file_that_fails_in_a_task_is_told_in_one_sentence(spark):
+    def work(_number: int) -> Iterator[pa.RecordBatch]:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", "/gone.csv")
+        yield
+
+    with pytest.raises(EnvironmentFailure) as failure, spark_failures("reading"):
+        in_tasks(spark, [[0]], work, "n int").collect()
+    assert str(failure.value).startswith("reading: Spark failed: FileNotFoundError")
+    assert "/gone.csv" in str(failure.value)
+
+
+def test_a_bug_in_a_task_stays_a_bug(spark):
+    from pyspark.errors import PythonException
+
+    def work(_number: int) -> Iterator[pa.RecordBatch]:
+        raise KeyError("a bug")
+        yield
+
+    with pytest.raises(PythonException, match="a bug"), spark_failures("reading"):
+        in_tasks(spark, [[0]], work, "n int").collect()
+
+
+def test_a_bug_outside_spark_stays_a_bug():
+    with pytest.raises(KeyError), spark_failures("reading"):
+        raise KeyError("a bug")
+
+
+@pytest.mark.parametrize("kind", [ConnectionRefusedError, ConnectionResetError, EOFError])
+def test_java_that_has_gone_is_told_so(kind):
+    with (
+        pytest.raises(EnvironmentFailure, match="counting: Spark's Java process has ended"),
+        spark_failures("counting"),
+    ):
+        raise kind
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("java.io.IOException: No space left on device", "no space left on the disk"),
+        ("java.io.IOException: Disk quota exceeded", "no space left on the disk"),
+        ("java.lang.OutOfMemoryError: Java heap space", "ran out of memory; raise it with --conf spark.driver.memory"),
+    ],
+)
+def test_want_of_room_names_its_remedy(text, sentence):
+    failure = translated(RuntimeError(f"Job aborted\nCaused by: {text}\n\tat java.base"), "sorting")
+    assert isinstance(failure, EnvironmentFailure)
+    assert failure.exit_code == 4
+    assert str(failure).startswith("sorting: ")
+    assert sentence in str(failure)
+
+
+@pytest.mark.parametrize("text", ["adapt<Foo:00>", "adapt<BadInput:0>", "adapt<BadInput:zz>"])
+def test_text_that_looks_like_a_carried_failure_is_only_text(text):
+    assert isinstance(translated(RuntimeError(text), "reading"), EnvironmentFailure)
+
+
+def test_what_is_carried_may_hold_halves_of_letters():
+    carried = carry_failures(BadInput("key '\ud800'"))
+    assert isinstance(translated(carried, "reading"), BadInput)
+
+
+def test_a_sentence_has_no_class_state_position_or_stack():
+    text = "[BROKEN.SUB] It broke. SQLSTATE: 42703; line 1 pos 7;\n'Project\nJVM stacktrace:\norg.apache"
+    assert first_sentence(text) == "It broke"
+
+
+def test_a_failing_query_prints_nothing(spark, capfd):
+    told(spark, "select nope from range(3)")
+    told(spark, "select raise_error('x') from range(3)")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_is_told_and_ends_with_its_body(spark):
+    heard = []
+    with watched(spark, "counting", lambda *told: heard.append(told), every_s=0.001):
+        assert spark.range(0, 1000, 1, 8).repartition(4).count() == 1000
+    before = list(heard)
+    spark.range(10).count()
+    assert heard == before
+    assert heard[0] == ("counting", 0, 0)
+    assert all(what == "counting" and 0 <= done <= total for what, done, total in heard)
+
+
+def test_a_silent_progress_starts_no_thread(spark):
+    from adapt.traces.spark.progress import silent
+
+    before = threading.active_count()
+    with watched(spark, "counting", silent):
+        assert threading.active_count() == before

@@ -1,0 +1,257 @@
+"""Counted keys on disk and as CSV: read back as they were, or refused with the line or file at fault."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.counting.frequencies import Frequencies, MeasuredColumn
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.core.stream import KeyType, Weight
+from adapt.traces.store.frequencies import FILE, read_counts, read_frequencies, write_frequencies
+from adapt.traces.store.manifest import Provenance
+
+MADE = Provenance("test", {"weight": "count"})
+COLUMNS = {
+    "string": pa.array(["a", None, "", "ü"]),
+    "int64": pa.array([1, None, -(2**63), 256], pa.int64()),
+    "binary": pa.array([b"\xff", None, b"", b"a"], pa.binary()),
+}
+
+
+def counted(keys: pa.Array, counts=(7, 5, 5, 1), weight: Weight = Weight.COUNT) -> Frequencies:
+    return frequencies_of(KeyCounts(keys, np.array(counts), 18), weight)
+
+
+def same(one: Frequencies, other: Frequencies) -> bool:
+    return (
+        one.keys.equals(other.keys)
+        and one.count_low.tolist() == other.count_low.tolist()
+        and one.count_high.tolist() == other.count_high.tolist()
+        and one.count_low.dtype == other.count_low.dtype
+        and (one.total, one.rows, one.weight, one.epsilon, one.complete_above, one.distinct)
+        == (other.total, other.rows, other.weight, other.epsilon, other.complete_above, other.distinct)
+    )
+
+
+@pytest.mark.parametrize("keys", COLUMNS.values(), ids=COLUMNS)
+def test_counted_keys_are_read_back_as_they_were(tmp_path, keys):
+    written = write_frequencies(counted(keys), tmp_path / "f", MADE)
+    read, manifest = read_frequencies(tmp_path / "f", check_all=True)
+    assert same(read, counted(keys))
+    assert manifest.content_hash == written.content_hash
+    assert manifest.made == replace(MADE, inputs=[])
+
+
+def test_costs_and_bounds_are_read_back_to_the_last_bit(tmp_path):
+    lossy = Frequencies(
+        pa.array(["a", "b"]), np.array([0.1 + 0.2, 0.1]), np.array([0.5, 0.3]), 1.1, 9, Weight.COST, 0.1, 0.11, 40
+    )
+    write_frequencies(lossy, tmp_path / "f", MADE)
+    assert same(read_frequencies(tmp_path / "f")[0], lossy)
+
+
+def test_measured_columns_are_read_back_and_are_part_of_the_content(tmp_path):
+    plain = counted(COLUMNS["string"])
+    columns = MeasuredColumn("bytes", np.array([0.1 + 0.2, 0, 5, 7]), 99.5), MeasuredColumn("count", np.ones(4), 4.0)
+    measured = replace(plain, measured=columns)
+    written = write_frequencies(measured, tmp_path / "f", MADE)
+    read, _ = read_frequencies(tmp_path / "f", check_all=True)
+    assert same(read, plain)
+    assert [(c.source, c.values.tolist(), c.total) for c in read.measured] == [
+        (c.source, c.values.tolist(), c.total) for c in columns
+    ]
+    assert written.content_hash != write_frequencies(plain, tmp_path / "plain", MADE).content_hash
+    assert read_frequencies(tmp_path / "plain")[0].measured == ()
+
+
+def test_no_keys_at_all_are_read_back(tmp_path):
+    none = Frequencies(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), 5.0, 5)
+    write_frequencies(none, tmp_path / "f", MADE)
+    assert same(read_frequencies(tmp_path / "f")[0], none)
+
+
+def test_a_path_that_looks_like_a_partition_adds_no_column(tmp_path):
+    (tmp_path / "key=1").mkdir()
+    write_frequencies(counted(COLUMNS["string"]), tmp_path / "key=1" / "f", MADE)
+    assert same(read_frequencies(tmp_path / "key=1" / "f")[0], counted(COLUMNS["string"]))
+
+
+def test_the_content_hash_tells_counts_apart_and_not_the_makers(tmp_path):
+    one = write_frequencies(counted(COLUMNS["string"]), tmp_path / "1", MADE)
+    same_counts = write_frequencies(counted(COLUMNS["string"]), tmp_path / "2", Provenance("another"))
+    other = write_frequencies(counted(COLUMNS["string"], (7, 5, 5, 2)), tmp_path / "3", MADE)
+    assert one.content_hash == same_counts.content_hash != other.content_hash
+
+
+def test_the_file_is_one_that_others_read(tmp_path):
+    write_frequencies(counted(COLUMNS["string"]), tmp_path / "f", MADE)
+    assert pq.read_table(tmp_path / "f" / FILE).column_names == ["key", "count_low", "count_high"]
+
+
+def test_what_stands_there_is_kept(tmp_path):
+    write_frequencies(counted(COLUMNS["string"]), tmp_path / "f", MADE)
+    with pytest.raises(EnvironmentFailure, match="add --force"):
+        write_frequencies(counted(COLUMNS["int64"]), tmp_path / "f", MADE)
+    write_frequencies(counted(COLUMNS["int64"]), tmp_path / "f", MADE, force=True)
+    assert read_frequencies(tmp_path / "f")[0].key_type is KeyType.INT64
+
+
+def test_a_flipped_bit_is_told_or_changes_nothing(tmp_path):
+    write_frequencies(counted(COLUMNS["string"]), tmp_path / "f", MADE)
+    path = tmp_path / "f" / FILE
+    written = path.read_bytes()
+    random_bits = random.Random(22)
+    for _ in range(300):
+        bit = random_bits.randrange(len(written) * 8)
+        flipped = bytearray(written)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            read, _ = read_frequencies(tmp_path / "f")
+        except BadInput as told:
+            if FILE not in str(told):
+                raise
+        else:
+            assert same(read, counted(COLUMNS["string"])), f"bit {bit}"
+
+
+def csv(tmp_path, text, encoding="utf-8"):
+    path = tmp_path / "counts.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key,count\nb,1\na,2\n",
+        "b,1\na,2\n",
+        "\ufeffKey, Count\r\nb,1\r\na,2",
+        '\n\nkey,count\n\n"b",1\n"a","2"\n',
+        "b,1.0\na,2e0",
+    ],
+)
+def test_a_csv_is_read_with_or_without_its_header(tmp_path, text):
+    read = read_counts(csv(tmp_path, text))
+    assert (read.keys.to_pylist(), read.count_low.tolist(), read.total, read.rows) == (["a", "b"], [2, 1], 3.0, 3)
+    assert read.count_low.dtype == np.int64
+
+
+def test_keys_may_hold_commas_quotes_and_line_ends(tmp_path):
+    assert read_counts(csv(tmp_path, '"a,b",1\n"say ""no""",2\n"x\ny",3\n,4\n')).keys.to_pylist() == [
+        "",
+        "x\ny",
+        'say "no"',
+        "a,b",
+    ]
+
+
+def test_further_columns_are_measured_by_their_headings(tmp_path):
+    path = csv(tmp_path, "key,count,note,state bytes\nb,1,x,2.5\na,2,,0\n")
+    read = read_counts(path, sources=["state bytes", "count"])
+    assert read.keys.to_pylist() == ["a", "b"]
+    assert read.column("state bytes").values.tolist() == [0, 2.5]
+    assert (read.column("state bytes").total, read.column("count").values.tolist()) == (2.5, [2, 1])
+    assert read_counts(path).measured == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("key,count,x\na,1,2\nb,1\n", "line 3: 2 fields where key,count,x are expected"),
+        ("key,count,x\na,1,2\nb,1,-2\n", "line 3: the x '-2' is not a number from 0 up"),
+        ("key,count,x\n\na,1,much\n", "line 3: the x 'much' is not a number from 0 up"),
+        ("key,count,x\na,1,\n", "line 2: the x '' is not a number from 0 up"),
+        ("key,count,x\na,1,nan\n", "line 2: the x 'nan' is not a number from 0 up"),
+        ("key,count,x,x\na,1,1,1\n", "2 columns are called 'x'; give each a heading of its own"),
+        ("key,count,x\na,1,1e308\nb,1,1e308\n", "the numbers of x add up to more than a number can hold"),
+    ],
+)
+def test_a_bad_row_of_a_measured_column_is_refused_with_its_line(tmp_path, text, told):
+    with pytest.raises(BadInput) as refused:
+        read_counts(csv(tmp_path, text), sources=["x"])
+    assert told in str(refused.value)
+    assert "counts.csv" in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["a,1\n", "key,count,X\na,1,1\n", "a,1,2\n"])
+def test_a_column_that_has_no_such_heading_is_refused(tmp_path, text):
+    with pytest.raises(UsageError, match=r"no column 'x' to measure by.*first line is the header"):
+        read_counts(csv(tmp_path, text), sources=["x"])
+
+
+def test_counts_may_be_fractions(tmp_path):
+    assert read_counts(csv(tmp_path, "a,0.5\nb,0.25\n")).count_low.tolist() == [0.5, 0.25]
+
+
+def test_keys_are_read_as_the_type_that_is_said(tmp_path):
+    assert read_counts(csv(tmp_path, "7,1\n-1,2\n"), KeyType.INT64).keys.to_pylist() == [-1, 7]
+    assert read_counts(csv(tmp_path, "ff,1\n"), KeyType.BINARY).keys.to_pylist() == [b"\xff"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("key,count\na,1\nb\n", "line 3: 1 fields where key,count are expected"),
+        ("a,1,2\n", "line 1: 3 fields"),
+        ("a,1\nb,many\n", "line 2: the count 'many' is not a number from 0 up"),
+        ("a,-1\n", "line 1: the count '-1' is not"),
+        ("a,nan\n", "line 1: the count 'nan' is not"),
+        ("a,inf\n", "line 1: the count 'inf' is not"),
+        ("a,1_000\n", "line 1: the count '1_000' is not"),
+        ("a,\n", "line 1: the count '' is not"),
+        ("a,1\nb,1\na,2\n", "line 3: key 'a' came on line 1 already; add the two up"),
+        ('a,1\n"b,1\n', "line 2: unexpected end of data"),
+        ("a,1\n" + "x" * 200_000 + ",1\n", "line 2: field larger than"),
+        ("", "the input has no rows"),
+        ("key,count\n", "the input has no rows"),
+        ("a,1e308\nb,1e308\n", "add up to more than a number can hold"),
+        (b"a,1\n\xff,1\n", "is no CSV in UTF-8"),
+    ],
+)
+def test_a_bad_row_is_refused_with_its_line(tmp_path, text, told):
+    with pytest.raises(BadInput) as refused:
+        read_counts(csv(tmp_path, text))
+    assert told in str(refused.value)
+    assert "counts.csv" in str(refused.value)
+    assert len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "key_type", "told"),
+    [
+        ("1,1\n01,1\n", KeyType.INT64, "line 2: key '01' is not an int64 in decimal"),
+        ("key,count\n1,1\nx,1\n", KeyType.INT64, "line 3: key 'x' is not an int64"),
+        ("abc,1\n", KeyType.BINARY, "line 1: key 'abc' is not bytes in hex"),
+        ("ff,1\nFF,1\n", KeyType.BINARY, "key ff comes more than once"),
+    ],
+)
+def test_a_bad_key_of_a_type_is_refused_with_its_line(tmp_path, text, key_type, told):
+    with pytest.raises(BadInput) as refused:
+        read_counts(csv(tmp_path, text), key_type)
+    assert told in str(refused.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(BadInput, match="absent: cannot be read: No such file"):
+        read_counts(tmp_path / "absent")
+    with pytest.raises(BadInput, match="cannot be read"):
+        read_counts(tmp_path)
+
+
+@given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.integers(0, 2**53), min_size=1, max_size=8))
+def test_any_text_is_a_key(tmp_path_factory, counts):
+    import csv as csv_module
+
+    path = tmp_path_factory.mktemp("csv") / "counts.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv_module.writer(file).writerows([("key", "count"), *counts.items()])
+    read = read_counts(path)
+    assert dict(zip(read.keys.to_pylist(), read.count_low.tolist(), strict=True)) == counts

@@ -1,0 +1,257 @@
+"""Traces read back: in blocks by rank, whatever the files, and never silently damaged."""
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.errors import BadInput
+from adapt.core.stream import KeyType
+from adapt.traces.ingest.profile import Profiler
+from adapt.traces.store import trace as traces
+from adapt.traces.store.manifest import (
+    FORMAT_VERSION,
+    SEAL,
+    Manifest,
+    Provenance,
+    as_json,
+    hash_of,
+    read_manifest,
+    write_manifest,
+)
+from adapt.traces.store.trace import blocks_of, open_trace, part_entry, read_pieces
+
+ROWS = 300
+FLIPS = 300
+
+
+def table(rows: int = ROWS) -> pa.Table:
+    """A small trace with nulls, empty keys, costs and streams."""
+    return pa.table(
+        {
+            "ts": pa.array([1_700_000_000_000_000 + row * 1_000 for row in range(rows)], pa.timestamp("us", "UTC")),
+            "key": pa.array([None if row % 7 == 0 else "" if row % 11 == 0 else f"k{row % 13}" for row in range(rows)]),
+            "stream": pa.array([f"s{row % 120}" for row in range(rows)]),
+            "cost_us": pa.array([None if row % 5 == 0 else row * 0.1 for row in range(rows)]),
+            "bytes": pa.array([row * 3 for row in range(rows)]),
+        }
+    )
+
+
+def write_parts(folder: Path, rows: pa.Table, part_rows: int, group_rows: int) -> list[dict]:
+    """Those rows as parts of so many rows in row groups of so many; what the manifest says of them."""
+    folder.mkdir()
+    entries = []
+    for number, begin in enumerate(range(0, len(rows), part_rows)):
+        part = folder / f"part-{number:05d}.parquet"
+        pq.write_table(
+            rows.slice(begin, part_rows), part, row_group_size=group_rows, compression="zstd", write_page_checksum=True
+        )
+        entries.append(part_entry(folder, part))
+    return entries
+
+
+def write_trace(folder: Path, rows: pa.Table | None = None, part_rows: int = 120, group_rows: int = 50) -> Path:
+    """A whole artefact of those rows."""
+    rows = table() if rows is None else rows
+    entries = write_parts(folder, rows, part_rows, group_rows)
+    summary = {"rows": len(rows), "key_type": "string", "columns": rows.column_names, "profile": {}}
+    write_manifest(folder, Manifest("trace", "0" * 64, Provenance("test"), entries, summary))
+    return folder
+
+
+def profile_of(folder: Path, rows: pa.Table, entries: list[dict]):
+    times = rows["ts"].cast(pa.int64()).to_pylist()
+    profiler = Profiler.over((times[0], times[-1]), len(rows), rows.schema)
+    blocks = blocks_of(folder, entries)
+    return profiler.merged(
+        profiler.of_block(block.first_row, read_pieces(block.pieces, rows.column_names)) for block in blocks
+    )
+
+
+@given(st.integers(1, 60), st.integers(1, 40), st.integers(1, 40), st.integers(1, 25))
+def test_blocks_are_cut_by_rank_whatever_the_files(tmp_path_factory, count, part_rows, group_rows, block_rows):
+    rows = table(count)
+    folder = tmp_path_factory.mktemp("cut") / "t"
+    entries = write_parts(folder, rows, part_rows, group_rows)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(traces, "BLOCK_ROWS", block_rows)
+        blocks = blocks_of(folder, entries)
+    begin = 0
+    for index, block in enumerate(blocks):
+        held = pa.Table.from_batches(read_pieces(block.pieces, rows.column_names), rows.schema)
+        assert block.index == index
+        assert held.equals(rows.slice(begin, block_rows))
+        begin += block.rows
+    assert begin == count
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(("part_rows", "group_rows"), [(ROWS, ROWS), (ROWS, 7), (100, 100), (101, 50), (1, 1)])
+def test_the_content_hash_and_the_profile_do_not_depend_on_the_cut_into_files(
+    tmp_path, monkeypatch, part_rows, group_rows
+):
+    """300 rows in three blocks, with tied keys, more streams than are kept of a small block, and costs that round."""
+    monkeypatch.setattr(traces, "BLOCK_ROWS", 128)
+    monkeypatch.setattr("adapt.traces.ingest.profile.KEYS_A_BLOCK", 5)
+    rows = table()
+    told = profile_of(tmp_path / "one", rows, write_parts(tmp_path / "one", rows, 64, 64))
+    other = profile_of(tmp_path / "other", rows, write_parts(tmp_path / "other", rows, part_rows, group_rows))
+    assert other == told
+
+
+def test_another_row_or_another_order_is_another_content_hash(tmp_path):
+    rows = table()
+    hashes = {
+        profile_of(tmp_path / name, held, write_parts(tmp_path / name, held, 300, 300)).content_hash
+        for name, held in {
+            "all": rows,
+            "one less": rows.slice(0, ROWS - 1),
+            "fewer columns": rows.drop_columns(["bytes"]),
+            "renamed": rows.rename_columns(["ts", "key", "stream", "cost_us", "b"]),
+        }.items()
+    }
+    assert len(hashes) == 4
+
+
+def test_a_trace_is_read_back_in_order_with_the_columns_asked_for(tmp_path):
+    trace = open_trace(write_trace(tmp_path / "t"), check_all=True)
+    assert pa.Table.from_batches(trace.batches()).equals(table())
+    assert pa.Table.from_batches(trace.batches(["bytes", "key"])).equals(table().select(["bytes", "key"]))
+    assert (trace.rows, trace.key_type, trace.columns) == (ROWS, KeyType.STRING, tuple(table().column_names))
+
+
+def test_a_trace_opened_by_a_relative_path_is_read_from_anywhere(tmp_path, monkeypatch):
+    write_trace(tmp_path / "t")
+    monkeypatch.chdir(tmp_path)
+    blocks = open_trace(Path("t")).blocks()
+    monkeypatch.chdir("/")
+    assert sum(batch.num_rows for block in blocks for batch in read_pieces(block.pieces, ["key"])) == ROWS
+
+
+def test_a_flipped_bit_is_told_or_changes_nothing(tmp_path):
+    """Any bit of a part: sizes stay, so the footer's hash, the page checksums and the decoder must notice."""
+    trace = open_trace(write_trace(tmp_path / "t"))
+    part = tmp_path / "t" / "part-00001.parquet"
+    written = part.read_bytes()
+    random_bits = random.Random(20)
+    noticed = 0
+    for _ in range(FLIPS):
+        bit = random_bits.randrange(len(written) * 8)
+        flipped = bytearray(written)
+        flipped[bit // 8] ^= 1 << bit % 8
+        part.write_bytes(flipped)
+        try:
+            read = pa.Table.from_batches(trace.batches())
+        except BadInput as told:
+            noticed += 1
+            if "part-00001.parquet is damaged" not in str(told):
+                raise
+        else:
+            assert read.equals(table()), f"bit {bit}"
+        with pytest.raises(BadInput, match=r"part-00001\.parquet is damaged: its SHA-256"):
+            open_trace(tmp_path / "t", check_all=True)
+    assert noticed > FLIPS // 2
+
+
+@pytest.mark.parametrize("kept", [0, 1, 7, 8, 100, -9, -1])
+def test_a_truncated_part_is_named(tmp_path, kept):
+    trace = open_trace(write_trace(tmp_path / "t"))
+    part = tmp_path / "t" / "part-00002.parquet"
+    os.truncate(part, kept if kept >= 0 else part.stat().st_size + kept)
+    with pytest.raises(BadInput, match=r"part-00002\.parquet is damaged: it has [\d,]+ bytes, [\d,]+ were written"):
+        open_trace(tmp_path / "t")
+    with pytest.raises(BadInput, match=r"part-00002\.parquet is damaged"):
+        list(trace.batches())
+
+
+def test_a_missing_part_is_named(tmp_path):
+    trace = open_trace(write_trace(tmp_path / "t"))
+    (tmp_path / "t" / "part-00000.parquet").unlink()
+    with pytest.raises(BadInput, match=r"part-00000\.parquet is missing") as missing:
+        open_trace(tmp_path / "t")
+    assert missing.value.exit_code == 3
+    with pytest.raises(BadInput, match=r"part-00000\.parquet is damaged"):
+        list(trace.batches())
+
+
+def test_a_part_in_place_of_another_is_noticed(tmp_path):
+    trace = open_trace(write_trace(tmp_path / "t"))
+    shutil.copy(tmp_path / "t" / "part-00001.parquet", tmp_path / "t" / "part-00000.parquet")
+    with pytest.raises(BadInput, match=r"part-00000\.parquet is damaged"):
+        list(trace.batches())
+
+
+def test_a_flipped_bit_in_the_manifest_is_told(tmp_path):
+    path = write_trace(tmp_path / "t") / "_manifest.json"
+    written = path.read_bytes()
+    random_bits = random.Random(21)
+    for _ in range(FLIPS):
+        bit = random_bits.randrange(len(written) * 8)
+        flipped = bytearray(written)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            manifest = read_manifest(tmp_path / "t", "trace")
+        except BadInput:
+            continue
+        assert manifest.summary["rows"] == ROWS, f"bit {bit}"
+        assert json.loads(flipped) == json.loads(written), f"bit {bit}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b"null", b"{}", b"[" * 100_000, b'{"format": 1}', b'{"format": 1, "seal": "0"}', b"\xff\xfe{"],
+)
+def test_a_manifest_that_is_none_is_damaged(tmp_path, text):
+    write_trace(tmp_path / "t")
+    (tmp_path / "t" / "_manifest.json").write_bytes(text)
+    with pytest.raises(BadInput, match=r"_manifest\.json is damaged: .*; make the artefact again"):
+        open_trace(tmp_path / "t")
+
+
+def rewritten(folder: Path, **changes: object) -> None:
+    """The manifest with other fields, as a program of ours would have written it."""
+    path = folder / "_manifest.json"
+    data = {**json.loads(path.read_bytes()), **changes}
+    del data[SEAL]
+    path.write_bytes(as_json({**data, SEAL: hash_of(data)}))
+
+
+def test_a_newer_format_is_refused_with_both_versions(tmp_path):
+    write_trace(tmp_path / "t")
+    rewritten(tmp_path / "t", format=FORMAT_VERSION + 1)
+    with pytest.raises(BadInput, match="has format 2, but this program reads 1; update it"):
+        open_trace(tmp_path / "t")
+
+
+def test_another_kind_is_refused_with_the_way_to_make_one(tmp_path):
+    write_trace(tmp_path / "t")
+    rewritten(tmp_path / "t", kind="run")
+    with pytest.raises(BadInput, match="is a run, but a trace is needed; make one with `adapt ingest"):
+        open_trace(tmp_path / "t")
+
+
+def test_a_place_without_a_trace_is_told_apart_from_a_folder_of_others(tmp_path):
+    with pytest.raises(BadInput, match="does not exist; make one with `adapt ingest"):
+        open_trace(tmp_path / "t")
+    with pytest.raises(BadInput, match=r"is no artefact of adapt: it has no _manifest\.json"):
+        open_trace(tmp_path)
+
+
+def test_the_manifest_says_what_was_said(tmp_path):
+    made = Provenance("adapt ingest", {"mapping": ("k", 1.5), "odd": "\ud800"}, ({"name": "ü"},), 7, {"python": "3"})
+    manifest = Manifest("trace", "ab", made, [], {"rows": 1})
+    write_manifest(tmp_path, manifest)
+    read = read_manifest(tmp_path)
+    assert read.made == Provenance(
+        "adapt ingest", {"mapping": ["k", 1.5], "odd": "\ud800"}, [{"name": "ü"}], 7, {"python": "3"}
+    )
+    assert (read.kind, read.content_hash, read.files, read.summary) == ("trace", "ab", [], {"rows": 1})

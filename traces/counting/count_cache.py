@@ -1,0 +1,173 @@
+"""Counted keys from whatever names them: a trace (counted on Spark, once), an artefact of counts, or a CSV."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.names import CountMethod
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.core.stream import KeyType
+from adapt.core.verdict.skew_over_time import CountedPane
+from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.measured import check_measurable, with_columns
+from adapt.traces.counting.pane_cache import CACHE, counted_panes, kept_panes
+from adapt.traces.counting.weights import chosen_weight
+from adapt.traces.read_errors import readable
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store.frequencies import read_counts, read_frequencies, write_frequencies
+from adapt.traces.store.manifest import Provenance, file_sha256, hash_of, program_versions, read_manifest
+from adapt.traces.store.trace import Trace, open_trace
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Frequencies and where they come from.
+
+    Attributes:
+        frequencies: The counted keys.
+        fingerprint: Content hash of the trace, or of the artefact or file of counts.
+        source: What a manifest says of that input.
+    """
+
+    frequencies: Frequencies
+    fingerprint: str
+    source: dict[str, Any]
+
+
+def counted(
+    path: Path,
+    counting: Counting | None = None,
+    *,
+    key_type: KeyType | None = None,
+    measure: Sequence[str] = (),
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> Counted:
+    """The keys of a trace, of an artefact of counts, or of a CSV of `key,count`.
+
+    A trace is counted once for each way of counting: the counts are kept beside it, under its content hash.
+
+    Args:
+        path: What names them.
+        counting: How a trace is counted; lossily if nothing is said.
+        key_type: How the keys of a CSV are to be read; text if not given.
+        measure: Columns to be known of each key beside its count: of a trace `count`, `cost` and `bytes`, of a CSV the
+            headings of further columns, of an artefact those that it holds.
+        spark_options: Where Spark runs.
+        progress: Told the tasks done.
+
+    Raises:
+        UsageError: an option does not go with the input, or it has no such column.
+        BadInput: the input is none of these, or damaged.
+    """
+    how = counting or Counting()
+    with readable(path):
+        if path.is_file():
+            _refuse_options(how, f"the counts of {path} are what they are")
+            sha256 = file_sha256(path)
+            source = {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256}
+            return Counted(read_counts(path, key_type or KeyType.STRING, measure), sha256, source)
+        if not path.exists():
+            raise BadInput(f"{path} does not exist; give a trace, counted keys, or a CSV of key,count")
+    manifest = read_manifest(path)
+    source = {"name": path.name, "content_hash": manifest.content_hash}
+    if key_type is not None:
+        raise UsageError(f"--key-type goes with a CSV of counts; {path} knows the type of its keys")
+    if manifest.kind == "trace":
+        frequencies = _kept_or_counted(open_trace(path), how, tuple(measure), spark_options, progress)
+        return Counted(frequencies, manifest.content_hash, source)
+    if manifest.kind == "frequencies":
+        frequencies, _ = read_frequencies(path)
+        if how.weight not in (None, frequencies.weight):
+            raise UsageError(
+                f"--weight {how.weight}: {path} was counted by {frequencies.weight}; count the trace again"
+            )
+        _refuse_unmeasured(frequencies, measure, path)
+        _refuse_options(replace(how, weight=None), f"{path} is counted already; count the trace again for other counts")
+        trace_hash = next((str(item["content_hash"]) for item in manifest.made.inputs if "content_hash" in item), None)
+        return Counted(frequencies, trace_hash or manifest.content_hash, source)
+    raise BadInput(f"{path} is a {manifest.kind}; give a trace, counted keys, or a CSV of key,count")
+
+
+def panes_of(
+    source: Path,
+    counted: Counted,
+    *,
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> tuple[CountedPane, ...]:
+    """The panes of the trace that was counted: of a trace, counted if they are not kept beside it; of an artefact of
+    counts, those kept beside it by an earlier run, if they are; of a CSV, none.
+    """
+    folder = source.absolute().parent / CACHE
+    if source.is_file():
+        return ()
+    if read_manifest(source).kind == "trace":
+        trace = open_trace(source)
+        return counted_panes(trace, folder, counted.frequencies.weight, spark_options=spark_options, progress=progress)
+    return kept_panes(folder, counted.fingerprint, counted.frequencies.weight)
+
+
+def _refuse_options(how: Counting, why: str) -> None:
+    if how.weight is not None:
+        raise UsageError(f"--weight goes with a trace; {why}")
+    if how.method is CountMethod.EXACT:
+        raise UsageError(f"--exact goes with a trace; {why}")
+    for option, given in (("epsilon", how.epsilon), ("support", how.support), ("window", how.window)):
+        if given is not None:
+            raise UsageError(f"--{option} goes with a trace; {why}")
+
+
+def _refuse_unmeasured(frequencies: Frequencies, measure: Sequence[str], path: Path) -> None:
+    for source in measure:
+        try:
+            frequencies.column(source)
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}; count the trace again with --measure {source}") from error
+
+
+def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[str, Any]:
+    """All that two counts of a trace may differ by."""
+    return {
+        **({"measured": sorted(measure)} if measure else {}),
+        "version": program_versions()["adapt-streams"],
+        "method": how.method.value,
+        "epsilon": how.epsilon_on(trace),
+        "weight": chosen_weight(trace, how.weight).value,
+        "support": how.support,
+        "window": how.window and [how.window.length.size, how.window.length.in_rows, how.window.counters],
+    }
+
+
+def _kept_or_counted(
+    trace: Trace, how: Counting, measure: Sequence[str], spark_options: SparkOptions | None, progress: Progress
+) -> Frequencies:
+    """The counts kept from an earlier run; otherwise the trace is counted, and the counts kept if they can be.
+
+    Counts with measured columns are kept beside those without, on which they build.
+    """
+    check_measurable(trace, measure)
+    name = hash_of([trace.manifest.content_hash, _what_decides(trace, how, measure)])
+    kept = trace.path.absolute().parent / CACHE / f"{name[:32]}.freq"
+    with suppress(BadInput):  # nothing kept, or damaged
+        frequencies, manifest = read_frequencies(kept)
+        if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
+            return frequencies
+    if measure:
+        counted = _kept_or_counted(trace, how, (), spark_options, progress)
+        frequencies = with_columns(trace, counted, measure, spark_options=spark_options, progress=progress)
+    else:
+        frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
+    made = Provenance(
+        "adapt.traces.counting.count_cache.counted",
+        how.parameters(frequencies),
+        [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}],
+    )
+    with suppress(EnvironmentFailure, OSError):  # a place that cannot be written costs the next run a count, no more
+        kept.parent.mkdir(exist_ok=True)
+        write_frequencies(frequencies, kept, made, force=True)
+    return frequencies

@@ -1,0 +1,366 @@
+"""Plans on every key of a stream: keys are added up and routed where they are; only sums by channel come together."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.constructions.constraints import recorded_capacities, unequal_capacities
+from adapt.core.partitioning.measures.exact_sums import ExactSums
+from adapt.core.partitioning.measures.resources import Floats, Load, Measured, Resources
+from adapt.core.partitioning.measures.tally import Tally, tallies
+from adapt.core.partitioning.plans.evaluation import EvaluatedPlan, Evaluation, foreseen_metrics, resources_of
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.stream import KeyType, Weight
+from adapt.traces.counting.count import Counting
+from adapt.traces.counting.count_cache import counted
+from adapt.traces.counting.exact import no_keys, summed_keys, too_heavy
+from adapt.traces.counting.frames import amount_column, key_column
+from adapt.traces.counting.measured import check_measurable
+from adapt.traces.counting.weights import chosen_weight
+from adapt.traces.read_errors import readable
+from adapt.traces.spark.progress import Progress, silent, watched
+from adapt.traces.spark.session import SparkOptions, carry_failures, literal_path, spark_failures, spark_session
+from adapt.traces.store.manifest import read_manifest
+from adapt.traces.store.trace import Trace, open_trace
+from adapt.traces.store.whole import MANIFEST
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+NamedPlans = Sequence[tuple[str, Plan]]
+
+KEYS_AT_ONCE = 1 << 18
+"""Keys that are tallied together where all are in this process anyway."""
+
+_KEYS_A_TASK = 1 << 22
+"""About so many keys, or rows, are a task's; what it holds of them at a time is a batch."""
+
+_PARQUET = b"PAR1"
+_DOING = "routing every key"
+_KEY, _COUNT, _WRONG = "key", "counted", "wrong"
+
+
+def evaluate_plans(
+    plans: NamedPlans,
+    source: Path,
+    resources: Resources | None = None,
+    *,
+    weight: Weight | None = None,
+    key_type: KeyType | None = None,
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> Evaluation:
+    """How plans do on every key of a stream, counted exactly; each is charged for its migration from the one before it.
+
+    A trace, and counts in Parquet, are added up and routed inside Spark: no machine holds all keys. Sums are exact, so
+    the result is the same on any cluster.
+
+    Args:
+        plans: The plans by name, at least one.
+        source: A trace, exact counted keys, a CSV of key,count, or a Parquet file or folder with these two columns.
+        resources: Functions and tolerances; those that the first plan was built with if not given.
+        weight: What a row of a trace weighs; cost where it has costs, else 1.
+        key_type: How the keys of a CSV are read; as those of the first plan if not given.
+        spark_options: Where Spark runs.
+        progress: Told the tasks done.
+
+    Raises:
+        UsageError: an option does not go with the source.
+        BadInput: the source is none of these, or damaged, or was counted lossily; a plan is for keys of another type.
+    """
+    by = resources or resources_of([plan for _, plan in plans])
+    with readable(source):
+        if not source.exists():
+            raise BadInput(f"{source} does not exist; give a trace, counted keys, or a CSV or Parquet of key,count")
+        in_parquet = _is_parquet(source)
+    if not in_parquet and source.is_dir() and read_manifest(source).kind == "trace":
+        if key_type is not None:
+            raise UsageError(f"--key-type goes with a CSV of counts; {source} knows the type of its keys")
+        return _of_trace(plans, open_trace(source), by, weight, spark_options, progress)
+    if in_parquet:
+        for option, given in (("weight", weight), ("key-type", key_type)):
+            if given is not None:
+                raise UsageError(f"--{option}: the counts and the types of {source} are what they are")
+        return _of_parquet(plans, source, by, spark_options, progress)
+    if source.is_file():
+        key_type = key_type or plans[0][1].key_type
+    found = counted(source, Counting(weight=weight), key_type=key_type, measure=by.sources)
+    return evaluate_counts(plans, found.frequencies, by, source)
+
+
+def evaluate_counts(
+    plans: NamedPlans, frequencies: Frequencies, resources: Resources | None = None, name: object = "the input"
+) -> Evaluation:
+    """As `evaluate_plans`, of keys that are counted and held by this process.
+
+    Raises:
+        BadInput: the keys were counted lossily, or a plan is for keys of another type; the sentence begins with `name`.
+    """
+    whole = frequencies.weight is Weight.COUNT and frequencies.complete_above == 0
+    if not (frequencies.exact or whole):  # keys that weigh nothing are listed by an exact counter alone
+        raise BadInput(f"{name} was counted lossily and does not list every key; give the trace, or count it exactly")
+    asked = _Asked.of(plans, frequencies.key_type, resources, name)
+    columns = {source: frequencies.column(source).values for source in asked.resources.sources}
+    parts = [
+        tallies(
+            asked.partitioners,
+            frequencies.keys.slice(first, KEYS_AT_ONCE),
+            frequencies.count_low[first : first + KEYS_AT_ONCE],
+            asked.resources,
+            {source: values[first : first + KEYS_AT_ONCE] for source, values in columns.items()},
+        )
+        for first in range(0, len(frequencies.keys), KEYS_AT_ONCE)
+    ]
+    if not parts:
+        raise no_keys(name)
+    return asked.evaluation([reduce(Tally.plus, of_one) for of_one in zip(*parts, strict=True)], frequencies.weight)
+
+
+def evaluate_frame(
+    plans: NamedPlans,
+    frame: "DataFrame",
+    resources: Resources | None = None,
+    *,
+    key: str = "key",
+    count: str = "count",
+    name: object = "the frame",
+    progress: Progress = silent,
+) -> Evaluation:
+    """As `evaluate_plans`, of any Spark DataFrame of keys and counts; the counts of one key are added up.
+
+    Raises:
+        UsageError: there is no such column, or it is of another kind.
+        BadInput: the frame has no rows, a count is missing or no number from 0 up, or those of a key are too many for
+            an int64; a plan is for keys of another type.
+    """
+    from pyspark.sql import functions as F
+
+    keys, key_type = key_column(frame, key)
+    asked = _Asked.of(plans, key_type, resources, name)
+    amounts = {_COUNT: amount_column(frame, count)}
+    amounts |= {_measured(source): amount_column(frame, source) for source in asked.resources.sources}
+    with spark_failures(_DOING), watched(frame.sparkSession, _DOING, progress):
+        rows = frame.select(keys.alias(_KEY), *(column.alias(amount) for amount, (column, _) in amounts.items()))
+        wrong = reduce(or_, (F.col(amount).isNull() | (F.col(amount) < 0) for amount in amounts))
+        summed = (
+            rows.repartition(
+                max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism), _KEY
+            )
+            .groupBy(_KEY)
+            .agg(
+                *(_summed(amount, whole).alias(amount) for amount, (_, whole) in amounts.items()),
+                F.max(wrong).alias(_WRONG),
+            )
+        )
+        return _routed(asked, summed, Weight.COUNT, name)
+
+
+def _of_trace(
+    plans: NamedPlans,
+    trace: Trace,
+    resources: Resources,
+    weight: Weight | None,
+    spark_options: SparkOptions | None,
+    progress: Progress,
+) -> Evaluation:
+    from pyspark.sql import functions as F
+
+    chosen = chosen_weight(trace, weight)
+    sources = dict(zip(resources.sources, check_measurable(trace, resources.sources), strict=True))
+    asked = _Asked.of(plans, trace.key_type, resources, trace.path)
+    spark = spark_session(spark_options)
+    partitions = max(-(-trace.rows // _KEYS_A_TASK), spark.sparkContext.defaultParallelism)
+    with spark_failures(_DOING), watched(spark, _DOING, progress):
+        summed = summed_keys(spark, trace, list(dict.fromkeys([chosen, *sources.values()])), partitions)
+        columns = [F.col(chosen).alias(_COUNT), *(F.col(of).alias(_measured(name)) for name, of in sources.items())]
+        return _routed(asked, summed.select(_KEY, *columns), chosen, trace.path)
+
+
+def _of_parquet(
+    plans: NamedPlans, path: Path, resources: Resources, spark_options: SparkOptions | None, progress: Progress
+) -> Evaluation:
+    spark = spark_session(spark_options)
+    with spark_failures(f"reading {path}"):
+        frame = spark.read.parquet(literal_path(path.absolute()))
+    for name in ("key", "count", *resources.sources):
+        if name not in frame.columns:
+            raise BadInput(
+                f"{path} has no column {name!r}, only {', '.join(frame.columns)}; rename the one that is meant"
+            )
+    return evaluate_frame(plans, frame, resources, name=path, progress=progress)
+
+
+def _is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does, or a folder that is no artefact holds files named so."""
+    if path.is_dir():
+        return not (path / MANIFEST).exists() and any(path.rglob("*.parquet"))
+    with path.open("rb") as file:
+        return file.read(len(_PARQUET)) == _PARQUET
+
+
+def _summed(column: str, whole: bool) -> "Column":
+    """The sum of a column in a group: null where whole numbers overflow; floats are added by rising size."""
+    from pyspark.sql import functions as F
+
+    if whole:
+        return F.try_sum(column)
+    return F.aggregate(F.array_sort(F.collect_list(column)), F.lit(0.0), lambda so_far, part: so_far + part)
+
+
+def _measured(source: str) -> str:
+    """Our name for the sums of a measured column, which is called as the user likes."""
+    return f"measured {source}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be evaluated: plans for the same keys, with the partitioners that they make."""
+
+    plans: NamedPlans
+    partitioners: tuple[Partitioner, ...]
+    resources: Resources
+
+    @classmethod
+    def of(cls, plans: NamedPlans, key_type: KeyType, resources: Resources | None, source: object) -> "_Asked":
+        for name, plan in plans:
+            if plan.key_type is not key_type:
+                raise BadInput(
+                    f"{name} is a plan for {plan.key_type} keys, but {source} has {key_type} keys; build a plan from"
+                    f" it, or give a source with {plan.key_type} keys"
+                )
+        by = resources or resources_of([plan for _, plan in plans])
+        return cls(plans, tuple(plan.partitioner() for _, plan in plans), by)
+
+    def evaluation(self, whole: Sequence[Tally], weight: Weight) -> Evaluation:
+        """What the tallies of all keys say of each plan."""
+        before = [None, *(plan for _, plan in self.plans[:-1])]
+        evaluated = tuple(
+            EvaluatedPlan(
+                name,
+                plan,
+                tally.metrics(partitioner, self.resources, _capacities(plan)),
+                tally.channel_loads(self.resources),
+                foreseen_metrics(plan, previous, self.resources),
+            )
+            for (name, plan), previous, partitioner, tally in zip(
+                self.plans, before, self.partitioners, whole, strict=True
+            )
+        )
+        return Evaluation(evaluated, whole[0].keys, weight, self.resources)
+
+
+def _capacities(plan: Plan) -> Floats | None:
+    """What a plan says of the capacity of its channels."""
+    return unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
+
+
+def _routed(asked: _Asked, summed: "DataFrame", weight: Weight, name: object) -> Evaluation:
+    """Tally the keys of a frame where they are; a row is a key, its sums, and perhaps whether one of these is wrong."""
+    partitioners, resources, where = asked.partitioners, asked.resources, str(name)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            so_far: list[Tally] = []
+            for batch in batches:
+                if batch.num_rows:
+                    _refuse_wrong(batch, where, weight)
+                    columns = {source: batch.column(_measured(source)).to_numpy() for source in resources.sources}
+                    counts = batch.column(_COUNT).to_numpy()
+                    found = tallies(partitioners, batch.column(_KEY), counts, resources, columns)
+                    so_far = [old.plus(new) for old, new in zip(so_far, found, strict=True)] if so_far else found
+            yield from (_told(number, tally) for number, tally in enumerate(so_far))
+        except Exception as error:
+            raise carry_failures(error) from error
+
+    parts: dict[int, list[Tally]] = {}
+    for row in summed.mapInArrow(run, _SCHEMA).toArrow().to_pylist():
+        parts.setdefault(row["plan"], []).append(_read(row, partitioners[row["plan"]].channels, resources))
+    if not parts:
+        raise no_keys(name)
+    return asked.evaluation([reduce(Tally.plus, parts[number]) for number in sorted(parts)], weight)
+
+
+def _refuse_wrong(batch: pa.RecordBatch, where: str, weight: Weight) -> None:
+    """Refuse keys whose counts are none.
+
+    Raises:
+        BadInput: those of one key are too many for an int64, or one was missing or negative.
+    """
+    if _WRONG in batch.schema.names and pc.any(batch.column(_WRONG)).as_py():
+        key = batch.column(_KEY)[int(np.argmax(batch.column(_WRONG)))].as_py()
+        raise BadInput(f"{where}: key {key!r} has a count that is missing or below 0")
+    for name in batch.schema.names:
+        if name != _KEY and batch.column(name).null_count:
+            raise too_heavy(where, weight if name == _COUNT else name)
+
+
+_SCHEMA = (
+    "plan int, keys bigint, moved_keys bigint, heaviest binary, tracked binary, tracked_loads binary,"
+    " sums array<struct<of string, lowest int, limbs binary>>"
+)
+_MOVED = "moved"
+
+
+def _told(number: int, tally: Tally) -> pa.RecordBatch:
+    """The tally of one plan as a row, its arrays as their bytes."""
+    sums = {_load_name(load): each for load, each in tally.loads.items()}
+    sums |= {} if tally.moved is None else {_MOVED: tally.moved}
+    row = {
+        "plan": number,
+        "keys": tally.keys,
+        "moved_keys": tally.moved_keys,
+        "heaviest": tally.heaviest.astype("<f8").tobytes(),
+        "tracked": tally.tracked.astype("<i4").tobytes(),
+        "tracked_loads": tally.tracked_loads.astype("<f8").tobytes(),
+        "sums": [
+            {"of": of, "lowest": each.lowest, "limbs": each.limbs.astype("<u4").tobytes()} for of, each in sums.items()
+        ],
+    }
+    return pa.RecordBatch.from_pylist([row], _ROW)
+
+
+_ROW = pa.schema(
+    [
+        ("plan", pa.int32()),
+        ("keys", pa.int64()),
+        ("moved_keys", pa.int64()),
+        *((name, pa.binary()) for name in ("heaviest", "tracked", "tracked_loads")),
+        (
+            "sums",
+            pa.list_(pa.struct([("of", pa.string()), ("lowest", pa.int32()), ("limbs", pa.binary())])),
+        ),
+    ]
+)
+
+
+def _load_name(load: Load) -> str:
+    return _measured(load.source) if isinstance(load, Measured) else load.value
+
+
+def _read(row: dict[str, Any], channels: int, resources: Resources) -> Tally:
+    """The tally that `_told` wrote for a partitioner of so many channels."""
+    sums = {each["of"]: each for each in row["sums"]}
+
+    def sums_of(name: str, groups: int) -> ExactSums:
+        limbs = np.frombuffer(sums[name]["limbs"], "<u4").astype(np.int64)
+        return ExactSums(limbs.reshape(groups, -1), sums[name]["lowest"])
+
+    return Tally(
+        keys=row["keys"],
+        loads={load: sums_of(_load_name(load), channels) for load in dict.fromkeys(resources.loads)},
+        heaviest=np.frombuffer(row["heaviest"], "<f8"),
+        tracked=np.frombuffer(row["tracked"], "<i4"),
+        tracked_loads=np.frombuffer(row["tracked_loads"], "<f8"),
+        moved_keys=row["moved_keys"],
+        moved=sums_of(_MOVED, 1) if _MOVED in sums else None,
+    )

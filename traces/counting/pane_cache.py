@@ -1,0 +1,117 @@
+"""A trace cut into panes of as many rows, each with its counted keys: counted on Spark once, and kept beside it."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.panes import Panes
+from adapt.core.errors import EnvironmentFailure
+from adapt.core.keys.columns import one_array
+from adapt.core.stream import Weight
+from adapt.core.units.row_or_time_span import Length
+from adapt.core.verdict.skew_over_time import CountedPane, rows_a_pane
+from adapt.traces.counting.lossy import count_panes
+from adapt.traces.counting.weights import chosen_weight
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store.manifest import hash_of, program_versions
+from adapt.traces.store.trace import Trace
+from adapt.traces.store.whole import replace_whole
+
+CACHE = ".adapt-counts"
+"""The folder beside a trace in which its counts are kept, by content hash; it may be removed at any time."""
+
+EPSILON = 1e-4
+"""The error of the counts of a pane, as a share of its total; a short pane loses nothing."""
+
+_FACTS = b"adapt.panes"
+
+
+def counted_panes(
+    trace: Trace,
+    folder: Path,
+    weight: Weight | None = None,
+    *,
+    spark_options: SparkOptions | None = None,
+    progress: Progress = silent,
+) -> tuple[CountedPane, ...]:
+    """The panes of a trace, from `folder` if they are kept there; none of a trace that is too short.
+
+    Raises:
+        UsageError: the trace has no such weight.
+        BadInput: a part of it is damaged.
+    """
+    rows = rows_a_pane(trace.rows)
+    if rows is None:
+        return ()
+    chosen = chosen_weight(trace, weight)
+    kept = kept_panes(folder, trace.manifest.content_hash, chosen)
+    if kept:
+        return kept
+    grid = Panes(Length(rows, in_rows=True))
+    timeline = count_panes(trace, grid, EPSILON, weight=chosen, spark_options=spark_options, progress=progress)
+    panes = tuple(CountedPane(pane.first_us, pane.summary.frequencies(EPSILON, chosen)) for pane in timeline.panes)
+    with suppress(EnvironmentFailure, OSError):  # a place that cannot be written costs the next run a count, no more
+        folder.mkdir(exist_ok=True)
+        replace_whole(_place(folder, trace.manifest.content_hash, chosen), _packed(panes))
+    return panes
+
+
+def kept_panes(folder: Path, content_hash: str, weight: Weight) -> tuple[CountedPane, ...]:
+    """The panes of a trace that were kept in a folder; none if they were not, or are damaged."""
+    with suppress(OSError, pa.ArrowException, KeyError, ValueError, TypeError):
+        return _unpacked(pq.read_table(_place(folder, content_hash, weight), page_checksum_verification=True))
+    return ()
+
+
+def _place(folder: Path, content_hash: str, weight: Weight) -> Path:
+    version = program_versions()["adapt-streams"]
+    return folder / f"{hash_of([content_hash, weight.value, EPSILON, version])[:32]}.panes"
+
+
+def _packed(panes: tuple[CountedPane, ...]) -> bytes:
+    """All panes as one Parquet file, what is not of a single key in its metadata."""
+    held = [pane.frequencies for pane in panes]
+    facts = [
+        [pane.start_us, counted.total, counted.rows, counted.weight.value, counted.complete_above, counted.distinct]
+        for pane, counted in zip(panes, held, strict=True)
+    ]
+    table = pa.table(
+        {
+            "pane": np.repeat(np.arange(len(held), dtype=np.int32), [len(counted.keys) for counted in held]),
+            "key": pa.concat_arrays([counted.keys for counted in held]),
+            "count_low": np.concatenate([counted.count_low for counted in held]),
+            "count_high": np.concatenate([counted.count_high for counted in held]),
+        }
+    ).replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _unpacked(table: pa.Table) -> tuple[CountedPane, ...]:
+    facts: list[list[Any]] = json.loads(table.schema.metadata[_FACTS])
+    panes = []
+    for number, (start_us, total, rows, weight, complete_above, distinct) in enumerate(facts):
+        own = table.filter(pc.equal(table["pane"], number))
+        frequencies = Frequencies(
+            keys=one_array(own["key"]),
+            count_low=own["count_low"].to_numpy(),
+            count_high=own["count_high"].to_numpy(),
+            total=total,
+            rows=rows,
+            weight=Weight(weight),
+            epsilon=EPSILON,
+            complete_above=complete_above,
+            distinct=distinct,
+        )
+        panes.append(CountedPane(start_us, frequencies))
+    return tuple(panes)

@@ -1,0 +1,135 @@
+"""Exporting a plan: a small folder that an engine, or a program in any language, places keys by."""
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapt.core.engines.any_language.plan_text import plan_text
+from adapt.core.engines.bundle import Bundle, Content
+from adapt.core.engines.names import Target
+from adapt.core.engines.registry import EXPORTERS
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.table import Column, Kind, Table
+from adapt.traces.store import disk
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, write_manifest
+from adapt.traces.store.plans import write_plan
+from adapt.traces.store.whole import whole_folder
+
+KIND = "deployment"
+SCHEMA = "adapt.deployment/1"
+PLAN = "plan.json"
+TEXT = "plan.txt"
+README = "README.md"
+
+_FOR = {
+    Target.SPARK: "for Spark",
+    Target.KAFKA: "for Kafka",
+    Target.FLINK: "for Flink",
+    Target.PLAN: "for any language",
+}
+"""Whom the README is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """An exported plan.
+
+    Attributes:
+        target: What it was exported for.
+        manifest: Its files, and how it was made.
+        about: What each file is, by name.
+    """
+
+    target: Target
+    manifest: Manifest
+    about: dict[str, str]
+
+    def table(self) -> Table:
+        """The files."""
+        columns = (Column("file"), Column("bytes", Kind.BYTES), Column("about"))
+        rows = [(entry["name"], entry["bytes"], self.about[entry["name"]]) for entry in self.manifest.files]
+        return Table.of(f"Exported for {self.target}", columns, rows)
+
+    def as_data(self) -> dict[str, object]:
+        """The same as JSON data."""
+        return {"schema": SCHEMA, **self.manifest.summary, "files": self.table().records()}
+
+    def _repr_html_(self) -> str:
+        """The files, for a notebook."""
+        return self.table()._repr_html_()
+
+
+def export_plan(
+    plan: Plan, target: Target, out: Path, made: Provenance, *, max_parallelism: int | None = None, force: bool = False
+) -> Deployment:
+    """Write a plan for a target; the folder appears whole or not at all, and is the same for the same plan.
+
+    Args:
+        plan: What is to be deployed.
+        target: What is to run it.
+        out: The folder.
+        made: How it was made.
+        max_parallelism: The key groups of the job, in Flink; what it takes by default if not given.
+        force: Replace a folder that was made so before.
+
+    Raises:
+        BadInput: the target cannot place keys so; the sentence says why and what can be built instead.
+        EnvironmentFailure: the place is taken or cannot be written.
+    """
+    bundle = EXPORTERS[target](plan, max_parallelism)
+    about = {PLAN: "the plan, as adapt reads it", TEXT: "the plan as lines of text, for any language"}
+    about |= {name: file.about for name, file in bundle.files.items()} | dict(bundle.programs)
+    with whole_folder(out, force=force) as folder:
+        write_plan(plan, folder / PLAN, made)
+        disk.write_bytes(folder / TEXT, plan_text(plan))
+        for name, file in bundle.files.items():
+            disk.write_bytes(folder / name, _as_bytes(file.content))
+        for name in bundle.programs:
+            disk.write_bytes(folder / name, program(name))
+        written = [path for path in sorted(folder.iterdir()) if not path.name.startswith("_")]
+        about |= {path.name: "explicit keys of the plan" for path in written if path.name not in about}
+        about[README] = "how to use it"
+        disk.write_bytes(folder / README, _readme(plan, target, bundle, about, out.name).encode())
+        entries = [file_entry(folder, path) for path in sorted([*written, folder / README])]
+        facts = {"target": target.value, "plan": plan.content_hash(), "channels": plan.channels}
+        content = hash_of([facts, [entry["sha256"] for entry in entries if entry["name"] != PLAN]])
+        manifest = Manifest(KIND, content, made, entries, facts)
+        write_manifest(folder, manifest)
+    return Deployment(target, manifest, about)
+
+
+def program(name: str) -> bytes:
+    """A program that goes with exported plans, by the name it is exported under."""
+    package, source = _PROGRAMS[name]
+    return resources.files(package).joinpath(source).read_bytes()
+
+
+_PROGRAMS = {
+    "adapt_spark.py": ("adapt.traces.deploy", "spark.py"),
+    "FlinkGroups.java": ("adapt.core.engines.flink", "FlinkGroups.java"),
+    "PlacedKey.java": ("adapt.core.engines.flink", "PlacedKey.java"),
+    "PlanReader.java": ("adapt.core.engines.any_language", "PlanReader.java"),
+}
+"""Where each program lies: its package and file."""
+
+
+def _as_bytes(content: Content) -> bytes:
+    if isinstance(content, bytes):
+        return content
+    sink = pa.BufferOutputStream()
+    pq.write_table(content, sink, compression="zstd", write_page_checksum=True)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def _readme(plan: Plan, target: Target, bundle: Bundle, about: dict[str, str], folder: str) -> str:
+    files = "\n".join(f"- `{name}`: {what}" for name, what in sorted(about.items()))
+    keys = f"{len(plan.explicit):,} explicit keys" if plan.explicit else "no explicit keys"
+    return (
+        f"# A plan {_FOR[target]}\n\nScheme {plan.scheme}, {plan.channels} channels, {plan.key_type} keys, {keys}.\n"
+        f"Content hash {plan.content_hash()}.\nHow it was made is in `_manifest.json`.\n\n"
+        f"{bundle.use.replace('{folder}', folder)}\n## Files\n\n{files}\n"
+    )

@@ -1,0 +1,1 @@
+"""Ingest: from raw rows to a trace in time order."""

@@ -1,0 +1,106 @@
+"""The last step of making a trace: its parts are hashed, profiled and listed in the manifest."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapt.core.keys.columns import key_type_of
+from adapt.core.lint.evidence import LINT
+from adapt.traces.ingest.profile import Profile, profile_trace
+from adapt.traces.ingest.rejects import FOLDER, Rejects
+from adapt.traces.spark.progress import Progress
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, write_manifest
+from adapt.traces.store.trace import TraceBlock, blocks_of, part_entry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def part_name(number: int) -> str:
+    """The file name of a part."""
+    return f"part-{number:05d}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class KeySample:
+    """A trace that has some of the keys of its source.
+
+    Attributes:
+        share: Of the keys, in (0, 1).
+        left_out: Rows of other keys.
+    """
+
+    share: float
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The rows of a trace that has no manifest yet.
+
+    Attributes:
+        blocks: Where they are.
+        schema: Of all parts.
+        span_us: The first time and the last.
+    """
+
+    blocks: Sequence[TraceBlock]
+    schema: pa.Schema
+    span_us: tuple[int, int]
+
+    def profiled(self, spark: "SparkSession", progress: Progress) -> Profile:
+        """Hashed and profiled on Spark, which reads all of it."""
+        return profile_trace(spark, self.blocks, self.schema, self.span_us, progress)
+
+
+def settle(
+    folder: Path,
+    made: Provenance,
+    rejects: Rejects,
+    profiled: Callable[["Written"], Profile],
+    source_order: Mapping[str, Any] | None = None,
+    sample: KeySample | None = None,
+) -> None:
+    """Give a folder of written parts its manifest; after this it is a trace.
+
+    Args:
+        folder: Where the parts lie.
+        made: How they were made.
+        rejects: What was refused.
+        profiled: Gives the profile of what was written.
+        source_order: What is known of the order of the source; see `adapt.core.lint.source_order`.
+        sample: Which part of the keys the trace has; None for all.
+    """
+    parts = sorted(folder.glob(part_name(0).replace("00000", "*")))
+    entries = [part_entry(folder, part) for part in parts]
+    schema = pq.read_schema(parts[0]).remove_metadata()
+    first_us, last_us = _span_us(parts)
+    profile = profiled(Written(blocks_of(folder, entries), schema, (first_us, last_us)))
+    if source_order is not None:
+        profile.data[LINT]["source"] = dict(source_order)
+    if sample is not None:
+        profile.data[LINT]["sample"] = asdict(sample)
+    aside = [file_entry(folder, path) for path in sorted((folder / FOLDER).glob("*.parquet"))]
+    summary: dict[str, Any] = {
+        "rows": sum(entry["rows"] for entry in entries),
+        "first_us": first_us,
+        "last_us": last_us,
+        "key_type": key_type_of(schema.field("key").type).value,
+        "columns": list(schema.names),
+        "types": [str(kind) for kind in schema.types],
+        "rejects": {"rows": rejects.rows, "reasons": rejects.reasons, "examples": rejects.examples},
+        "profile": profile.data,
+    }
+    write_manifest(folder, Manifest("trace", profile.content_hash, made, [*entries, *aside], summary))
+
+
+def _span_us(parts: list[Path]) -> tuple[int, int]:
+    """The first and last time; parts are in time order, so only the first row and the last are read."""
+    first = pq.ParquetFile(parts[0]).read_row_group(0, columns=["ts"])["ts"][0]
+    last_part = pq.ParquetFile(parts[-1])
+    last = last_part.read_row_group(last_part.num_row_groups - 1, columns=["ts"])["ts"][-1]
+    return tuple(int(value.cast(pa.int64()).as_py()) for value in (first, last))  # type: ignore[return-value]

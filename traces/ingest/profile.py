@@ -1,0 +1,264 @@
+"""What is learnt of a trace in the one pass after it is written: its content hash, rates, heaviest keys, oddities."""
+
+import hashlib
+import json
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.counting.heavy_sums import HeavySums
+from adapt.core.counting.sketches import HeavyKeys, merge_heavy
+from adapt.core.errors import BadInput
+from adapt.core.keys.key_json import packed_keys, unpacked_keys
+from adapt.core.lint.clocks import ClockGrid
+from adapt.core.lint.evidence import LINT
+from adapt.core.lint.merging import EvidenceMerger, shown_key
+from adapt.core.lint.observing import BlockObserver
+from adapt.core.units.durations import round_us
+from adapt.traces.spark.progress import Progress, watched
+from adapt.traces.spark.session import spark_failures
+from adapt.traces.spark.spark_tasks import in_tasks
+from adapt.traces.store.column_hash import ColumnHasher
+from adapt.traces.store.trace import TraceBlock, read_pieces
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_BINS = 600
+KEYS_A_BLOCK = 1000
+RANKS_KEPT = 1000
+KEYS_KEPT = 100
+
+TOLD = "block bigint, told binary"
+"""The schema of what tasks tell of blocks."""
+
+MOST = float(np.finfo(np.float64).max)
+"""The largest total that can be written down."""
+
+Amounts: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Equal bins of time that hold the whole trace; microseconds."""
+
+    start_us: int
+    width_us: int
+    bins: int
+
+    @classmethod
+    def over(cls, first_us: int, last_us: int) -> "Grid":
+        """At most `MOST_BINS` bins of a round width, beginning at a multiple of it."""
+        span = last_us - first_us + 1
+        width = round_us(span / (MOST_BINS - 1))
+        start = first_us // width * width
+        return cls(start, width, int((last_us - start) // width + 1))
+
+    @property
+    def edges_us(self) -> NDArray[np.int64]:
+        """Where bins begin and the last one ends; shape (bins + 1,)."""
+        return self.start_us + np.arange(self.bins + 1) * self.width_us
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The content hash of a trace and its profile as plain data."""
+
+    content_hash: str
+    data: dict[str, Any]
+
+
+def profile_trace(
+    spark: "SparkSession",
+    blocks: Sequence[TraceBlock],
+    schema: pa.Schema,
+    span_us: tuple[int, int],
+    progress: Progress,
+) -> Profile:
+    """Hash and profile a written trace, block by block on Spark; the same result for any cut into files and tasks."""
+    profiler = Profiler.over(span_us, sum(block.rows for block in blocks), schema)
+
+    def work(index: int) -> Iterator[pa.RecordBatch]:
+        block = blocks[index]
+        yield profiler.told(block.index, block.first_row, read_pieces(block.pieces, schema.names))
+
+    with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
+        tasks = [[block.index] for block in blocks]
+        return profiler.collected(in_tasks(spark, tasks, work, TOLD))
+
+
+@dataclass(frozen=True, slots=True)
+class Profiler:
+    """Profiles a trace block by block, wherever its blocks are; sent to Spark tasks, so plain data.
+
+    Attributes:
+        schema: Of the trace.
+        grid: Bins for rates.
+        clock: Bins for the activity of streams.
+        middle: The rank of the first row of the trace's second half.
+    """
+
+    schema: pa.Schema
+    grid: Grid
+    clock: ClockGrid
+    middle: int
+
+    @classmethod
+    def over(cls, span_us: tuple[int, int], rows: int, schema: pa.Schema) -> "Profiler":
+        """For a trace of so many rows from the first time to the last."""
+        return cls(schema, Grid.over(*span_us), ClockGrid.over(*span_us), rows // 2)
+
+    def of_block(self, first_row: int, batches: Iterable[pa.RecordBatch]) -> bytes:
+        """The part that a block gives, packed for `merged`.
+
+        Args:
+            first_row: The rank of its first row.
+            batches: Its rows, in order.
+        """
+        told = _block_profile(first_row, batches, self.schema.names, self.grid, self.clock, self.middle)
+        return zlib.compress(json.dumps(told).encode(), level=1)
+
+    def told(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+        """As `of_block`, as a row for Spark of the schema `TOLD`."""
+        return pa.RecordBatch.from_pydict({"block": [index], "told": [self.of_block(first_row, batches)]})
+
+    def collected(self, told: "DataFrame") -> Profile:
+        """The profile of the whole, from the rows that `told` gave for all blocks."""
+        return self.merged(row["told"] for row in sorted(told.collect(), key=itemgetter("block")))
+
+    def merged(self, told: Iterable[bytes]) -> Profile:
+        """The profile of the whole, from what the blocks gave, in order."""
+        return _merged_profile(
+            (json.loads(zlib.decompress(packed)) for packed in told), self.schema, self.grid, self.clock
+        )
+
+
+def _block_profile(
+    first_row: int,
+    batches: Iterable[pa.RecordBatch],
+    names: Sequence[str],
+    grid: Grid,
+    clock: ClockGrid,
+    middle: int,
+) -> dict[str, Any]:
+    """The part of the profile that one block gives, as plain data that merges.
+
+    Args:
+        first_row: The rank of its first row.
+        batches: Its rows, in order.
+        names: The columns of the trace.
+        grid: Bins for rates.
+        clock: Bins for the activity of streams.
+        middle: The rank of the first row of the trace's second half.
+    """
+    rows = 0
+    hasher = ColumnHasher(names)
+    bins = np.zeros(grid.bins, np.int64)
+    amounts: dict[str, list[Amounts]] = {name: [] for name in ("cost_us", "bytes") if name in names}
+    missing = dict.fromkeys(amounts, 0)
+    streams: list[HeavyKeys] = []
+    observer = BlockObserver(names, first_row, middle, clock)
+    for batch in batches:
+        rows += len(batch)
+        hasher.update(batch)
+        times = batch.column("ts").cast(pa.int64()).to_numpy()
+        bins += np.diff(np.searchsorted(times, grid.edges_us))
+        observer.see(batch)
+        for name, held in amounts.items():
+            column = batch.column(name)
+            held.append(pc.fill_null(column, 0).cast(pa.float64(), safe=False).to_numpy())
+            missing[name] += column.null_count
+        if "stream" in names:
+            streams.append(HeavyKeys.of(batch.column("stream"), len(batch)))
+    used = np.flatnonzero(bins)
+    return {
+        "rows": rows,
+        "digest": hasher.digest(),
+        "bins": [used.tolist(), bins[used].tolist()],
+        # over the whole block at once, since a sum of floats depends on how they are grouped
+        "totals": {name: _total(held) for name, held in amounts.items()},
+        "missing": missing,
+        LINT: observer.told(),
+        "streams": _packed_heavy(streams) if streams else None,
+    }
+
+
+def _merged_profile(told: Iterable[dict[str, Any]], schema: pa.Schema, grid: Grid, clock: ClockGrid) -> Profile:
+    """The profile of the whole from those of its blocks, in order; one is held at a time."""
+    rows = 0
+    digests: list[bytes] = []
+    bins = np.zeros(grid.bins, np.int64)
+    totals: dict[str, float] = {}
+    missing: dict[str, int] = {}
+    with_streams = "stream" in schema.names
+    lint = EvidenceMerger(clock, schema.field("key").type, with_streams)
+    streams = HeavySums(("rows",))
+    for block in told:
+        rows += block["rows"]
+        digests.append(bytes.fromhex(block["digest"]))
+        bins[block["bins"][0]] += block["bins"][1]
+        for name, value in block["totals"].items():
+            totals[name] = totals.get(name, 0.0) + value
+        for name, value in block["missing"].items():
+            missing[name] = missing.get(name, 0) + value
+        lint.add(block[LINT])
+        if with_streams:
+            names, counts, missed = block["streams"]
+            kind = schema.field("stream").type
+            streams.add(unpacked_keys(names, kind), {"rows": np.array(counts, np.int64)}, missed)
+    for name, total in totals.items():
+        if not math.isfinite(total):
+            raise BadInput(f"the {name} of all rows add up to more than {MOST:g}; give them in a larger unit")
+    columns = [[name, str(schema.field(name).type)] for name in schema.names]
+    whole = hashlib.sha256(json.dumps([columns, rows]).encode() + b"".join(digests))
+    heavy, distinct = lint.heavy, lint.sample.distinct()
+    peak = int(bins.argmax())
+    return Profile(
+        whole.hexdigest(),
+        {
+            "rows": rows,
+            "rates": {"start_us": grid.start_us, "width_us": grid.width_us, "rows": bins.tolist()},
+            "peak": {"start_us": grid.start_us + peak * grid.width_us, "rows": int(bins[peak])},
+            "distinct_keys": distinct.estimate(),
+            "distinct_exact": len(distinct.smallest) < distinct.limit,
+            "top_keys": [
+                [shown_key(key), int(n)] for key, n in zip(heavy.keys[:KEYS_KEPT], heavy.counts, strict=False)
+            ],
+            "rank_counts": heavy.counts[:RANKS_KEPT].tolist(),
+            "top_missed": heavy.missed,
+            "facts": lint.oddities,
+            "totals": totals,
+            "missing": missing,
+            "streams": _shown(streams) if with_streams else {},
+            LINT: lint.evidence(),
+        },
+    )
+
+
+def _shown(streams: HeavySums) -> dict[str, int]:
+    """Rows of the most frequent streams, by their names as shown."""
+    names, amounts = streams.done()
+    shown: dict[str, int] = {}
+    for name, rows in zip(names[:KEYS_KEPT], amounts["rows"], strict=False):
+        text = shown_key(name) or ("" if name.is_valid else "(null)")
+        shown[text] = shown.get(text, 0) + int(rows)
+    return shown
+
+
+def _total(held: Sequence[Amounts]) -> float:
+    with np.errstate(over="ignore"):  # told when the blocks are merged
+        return float(np.concatenate(held).sum())
+
+
+def _packed_heavy(parts: Sequence[HeavyKeys]) -> list[Any]:
+    """The heaviest keys of a block, as JSON values."""
+    top = merge_heavy(parts).cut(KEYS_A_BLOCK)
+    return [packed_keys(top.keys), top.counts.tolist(), top.missed]

@@ -1,0 +1,164 @@
+"""Rows that do not fit: counted by reason, and kept aside with file, line and text."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from adapt.core.errors import UsageError
+from adapt.core.table import Column, Kind, Table
+from adapt.traces.ingest.streams import Several
+from adapt.traces.spark.progress import Progress, watched
+from adapt.traces.spark.session import spark_failures
+from adapt.traces.store import disk
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FOLDER = "_rejects"
+EXAMPLES = 3
+SHOWN_TEXT = 200
+MOST_REASONS = 100
+WITHHELD = "(withheld, since keys are hashed)"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejects:
+    """Rows that were refused.
+
+    Attributes:
+        rows: How many.
+        reasons: How many for each reason, most first.
+        examples: For each reason the first few: file, line and text (cut short).
+    """
+
+    rows: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def table(self) -> Table:
+        """Reasons with their counts and a first example each."""
+        columns = (
+            Column("reason"),
+            Column("rows", Kind.COUNT),
+            Column("first at", about="file and line of the first such row"),
+            Column("text", about="that row, cut short"),
+        )
+        rows = [
+            (reason, count, f"{first['file']} line {first['line']}", first["text"])
+            for reason, count in self.reasons.items()
+            for first in self.examples.get(reason, [])[:1]
+        ]
+        return Table.of("Refused rows", columns, rows, f"all of them, with their text, lie in {FOLDER}/ of the trace")
+
+    def sentence(self) -> str:
+        """The reasons in one line, with the first place of the most frequent one."""
+        told = ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
+        first = next(iter(self.examples.values()), [])
+        at = f"; first: {first[0]['file']} line {first[0]['line']}: {first[0]['text']!r}" if first else ""
+        return told + at
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRejects:
+    """How many rows may be refused before the whole ingest is.
+
+    Attributes:
+        rows: That many rows, or None.
+        share: That share of all rows, in [0, 1], if `rows` is None.
+    """
+
+    rows: int | None = None
+    share: Fraction = Fraction(1)
+
+    @classmethod
+    def parse(cls, text: str) -> "MaxRejects":
+        """`N` rows, or `P%` of all.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        try:
+            if text.endswith("%") and 0 <= Fraction(text[:-1]) <= 100:
+                return cls(None, Fraction(text[:-1]) / 100)
+            if int(text) >= 0:
+                return cls(int(text))
+        except (ValueError, ZeroDivisionError):
+            pass
+        raise UsageError(f"--max-rejects {text!r} is neither a number of rows nor a percentage, e.g. 100 or 1%")
+
+    def exceeded(self, rejected: int, rows: int) -> bool:
+        """Whether that many refused of that many rows are too many."""
+        return rejected > (self.share * rows if self.rows is None else self.rows)
+
+
+def set_aside(
+    spark: "SparkSession",
+    rows: "DataFrame",
+    counts: Mapping[str, int],
+    source: Several,
+    folder: Path,
+    progress: Progress,
+    *,
+    withheld: bool = False,
+) -> Rejects:
+    """Write the refused rows of a source into the trace's folder.
+
+    Args:
+        rows: All rows, each with the reason against it if there is one.
+        counts: How many rows each reason refuses.
+        withheld: Leave out their text, since it may tell what is to be hidden.
+    """
+    if not counts:
+        return Rejects()
+    from pyspark.sql import functions as F
+
+    refused = rows.where("_reason is not null").select("_file", "_line", "_reason", "_text")
+    with spark_failures("setting bad rows aside"), watched(spark, "setting bad rows aside", progress):
+        # rows that the mapping refused have no text yet: it is read again, only where such rows are
+        missing = refused.where("_text is null").groupBy("_file").agg(F.min("_line"), F.max("_line"))
+        if withheld:
+            refused = refused.withColumn("_text", F.lit(WITHHELD))
+        elif ranges := missing.collect():
+            texts = source.texts({row[0]: (row[1], row[2]) for row in ranges})
+            texts = texts.withColumnRenamed("_text", "_read")
+            refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))
+        labels = spark.createDataFrame(
+            [(at, file.label) for at, file in enumerate(source.files)], "_file int, file string"
+        )
+        table = refused.join(F.broadcast(labels), "_file").select(
+            "_file",
+            "file",
+            F.col("_line").alias("line"),
+            F.col("_reason").alias("reason"),
+            F.coalesce("_text", F.lit("")).alias("text"),
+        )
+        written = folder / "_written"
+        table.coalesce(1).sortWithinPartitions("_file", "line").drop("_file").write.parquet(str(written))
+        disk.make_folder(folder / FOLDER)
+        for number, part in enumerate(sorted(written.glob("part-*"))):
+            disk.rename(part, folder / FOLDER / f"part-{number:05d}.parquet")
+        disk.remove_tree(written)
+        return Rejects(sum(counts.values()), *_by_reason(folder / FOLDER, counts))
+
+
+def _by_reason(folder: Path, counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, list[dict[str, Any]]]]:
+    """Counts, most first, and the first few rows of each reason, which are read one batch at a time."""
+    ordered = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS])
+    examples: dict[str, list[dict[str, Any]]] = {reason: [] for reason in ordered}
+    missing = sum(min(EXAMPLES, count) for count in ordered.values())
+    for path in sorted(folder.glob("part-*")):
+        for batch in pq.ParquetFile(path).iter_batches(columns=["reason", "file", "line", "text"]):
+            for reason, found in examples.items():
+                rows = batch.filter(pc.equal(batch.column("reason"), reason)).slice(0, EXAMPLES - len(found))
+                found += [
+                    {"file": row["file"], "line": row["line"], "text": row["text"][:SHOWN_TEXT]}
+                    for row in rows.to_pylist()
+                ]
+            if sum(map(len, examples.values())) >= missing:
+                return ordered, examples
+    return ordered, examples

@@ -1,0 +1,357 @@
+"""Several streams in one trace: which files and rows are whose, each read and mapped in its own way."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.traces.ingest.cleaning import UNIQUE
+from adapt.traces.ingest.mapping import (
+    ALL_COLUMNS,
+    RESERVED,
+    Mapping,
+    as_column,
+    chosen_time,
+    mapped,
+    selected,
+    settled_format,
+)
+from adapt.traces.ingest.times import TimeFormat
+from adapt.traces.sources.reading.blocks import PATH, PLACE
+from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.sources.reading.table_files import quoted
+from adapt.traces.sources.sniff import ReadOptions, Recognised, recognise
+from adapt.traces.sources.source import Source
+from adapt.traces.spark.progress import Progress
+from adapt.traces.spark.session import spark_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+ZONE = "spark.sql.session.timeZone"
+
+SAMPLE_ROWS = 1000
+
+NO_STREAM = "is of no stream of the mapping"
+
+_OF = "_of"
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One of several streams.
+
+    Attributes:
+        name: What its rows have as `stream`; empty for the only one, which has what the mapping says.
+        mapping: Its expressions.
+        reading: What is known of its files' format.
+        time_zone: The zone of its times that carry none.
+        paths: Globs of its files, by path or label; none for all.
+        where: An expression that is true of its rows; empty for all rows of its files.
+    """
+
+    name: str
+    mapping: Mapping
+    reading: ReadOptions = field(default_factory=ReadOptions)
+    time_zone: str = "UTC"
+    paths: tuple[str, ...] = ()
+    where: str = ""
+
+    def has(self, file: SourceFile) -> bool:
+        """Whether a file may hold rows of it."""
+        return not self.paths or any(
+            fnmatchcase(name, glob) for glob in self.paths for name in (file.label, file.path, Path(file.label).name)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A stream, with what had to be found out about it.
+
+    Attributes:
+        stream: With the column of its time.
+        form: The format of its times.
+    """
+
+    stream: Stream
+    form: TimeFormat
+
+    def as_data(self) -> dict[str, Any]:
+        """It as the manifest tells it."""
+        from dataclasses import asdict
+
+        return {**asdict(self.stream), "time_format": self.form.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Files that may hold rows of the same streams, and are read in one way.
+
+    Attributes:
+        files: In the order that breaks ties.
+        places: Of each among all files.
+        streams: Whose rows they hold; a row is of the first that it fits.
+        recognised: How they are written.
+    """
+
+    files: tuple[SourceFile, ...]
+    places: tuple[int, ...]
+    streams: tuple[Stream, ...]
+    recognised: Recognised
+
+
+class Several:
+    """The files of all streams, looked through once; rows of one table, whatever they were read from.
+
+    Attributes:
+        files: In the order that breaks ties.
+        inputs: Name, bytes and sha256 of each, for the manifest.
+        settled: The streams as they were read.
+        guesses: What was not said and had to be guessed, in words.
+        rows: How many rows there are, refused ones included; known once `mapped` was called.
+    """
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        groups: Sequence[Group],
+        staging: Path,
+        progress: Progress,
+    ) -> None:
+        """Look through the files.
+
+        Raises:
+            BadInput: one is truncated, damaged or cannot be read.
+        """
+        placed = {place: file for group in groups for place, file in zip(group.places, group.files, strict=True)}
+        self.files = tuple(placed[place] for place in sorted(placed))
+        self.settled: tuple[Settled, ...] = ()
+        self.rows = 0
+        self._spark = spark
+        self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
+        for number, group in enumerate(groups):
+            found = group.recognised
+            source = Source(spark, group.files, found.form, staging / str(number), progress, found.by_file)
+            self._parts.append((source, group.places, group.streams))
+        inputs = [one for source, _, _ in self._parts for one in source.inputs]
+        if len(groups) > 1:  # members of one archive may be of several groups
+            inputs = list({(one["name"], one["sha256"]): one for one in inputs}.values())
+        self.inputs = inputs
+        guesses = [guess for group in groups for guess in group.recognised.guesses]
+        self.guesses = tuple(dict.fromkeys(guesses))
+
+    @property
+    def announced(self) -> bool:
+        """Whether some rows were not counted as they were read, but as their files announce them."""
+        return any(source.announced for source, _, _ in self._parts)
+
+    def mapped(self) -> "DataFrame":
+        """The trace's columns of all rows beside the reader's; `_reason` is set in refused rows.
+
+        Raises:
+            UsageError: an expression does not go with its files, or streams give keys or kept columns of two types.
+        """
+        parts = [part for source, places, own in self._parts for part in self._of(source, places, own)]
+        self.rows = sum(source.rows for source, _, _ in self._parts)
+        _check_kinds(parts)
+        rows = parts[0][1]
+        with spark_failures("the expressions"):
+            for _, part in parts[1:]:
+                rows = rows.unionByName(part, allowMissingColumns=True)
+            ours = [name for name in RESERVED if name in rows.columns]
+            kept = [name for name in rows.columns if name not in (*PLACE, *ours, UNIQUE)]
+            rows = rows.select(*PLACE, *map(quoted, [*ours, *kept, *[name for name in rows.columns if name == UNIQUE]]))
+            if any(of.stream.mapping.unique == ALL_COLUMNS for of in self.settled):
+                from pyspark.sql import functions as F
+
+                rows = rows.withColumn(UNIQUE, F.struct(*map(quoted, [*ours, *kept])))
+        return rows
+
+    def texts(self, lines: dict[int, tuple[int, int]]) -> "DataFrame":
+        """The text of rows: `_file`, `_line`, `_text`, of at least the lines from first to last of each file named."""
+        found = []
+        for source, places, _ in self._parts:
+            asked = {at: lines[place] for at, place in enumerate(places) if place in lines}
+            if asked:
+                found.append(_renumbered(source.texts(asked), places))
+        rows = found[0]
+        for more in found[1:]:
+            rows = rows.unionByName(more)
+        return rows
+
+    def _of(self, source: Source, places: Sequence[int], own: Sequence[Stream]) -> list[tuple[str, "DataFrame"]]:
+        """The rows of one group of files, a table a stream, and one of the rows that are none's."""
+        from pyspark.sql import functions as F
+
+        timed = [self._timed(source, stream) for stream in own]
+        wheres = [stream.where for stream in own if stream.where]
+        wanted = {name for stream in timed for name in stream.mapping.wanted(source.columns)}
+        wanted |= {name for text in wheres for name in Mapping("", time=text).wanted(source.columns)}
+        frame = _renumbered(source.frame([name for name in (*source.columns, PATH) if name in wanted]), places)
+        numbered = frame
+        if wheres:
+            numbered = frame.withColumn(_OF, _whose(frame, own, source.columns))
+        found = []
+        for at, stream in enumerate(timed):
+            rows = numbered.where(F.col(_OF) == at).drop(_OF) if wheres else frame
+            with _told_of(stream, many=len(self._parts) > 1 or len(own) > 1):
+                found.append((stream.name, self._one(rows, stream, source, whole=not wheres)))
+        if wheres and all(stream.where for stream in own):
+            nobodys = numbered.where(f"{_OF} is null").select(*PLACE).withColumn("_reason", F.lit(NO_STREAM))
+            found.append(("", nobodys))
+        return found
+
+    def _timed(self, source: Source, stream: Stream) -> Stream:
+        """The stream with its time column, and the format of that where the source knows it."""
+        mapping = stream.mapping
+        lacking = None if stream.where else source.without(mapping.key)
+        if lacking is not None:
+            raise BadInput(
+                f"{lacking.label} has no column {mapping.key!r}, which is the key and which other files have; give"
+                " --key an expression over the columns of both, such as coalesce(a, b), or that file a [[stream]] of"
+                " its own in a --mapping"
+            )
+        if not mapping.time:
+            mapping = replace(mapping, time=chosen_time(source.sample(SAMPLE_ROWS), source.columns))
+            self.guesses = (*self.guesses, f"time{_named(stream)} from {mapping.time}")
+        if not mapping.time_format and mapping.time in source.times:
+            mapping = replace(mapping, time_format=source.times[mapping.time])
+        return replace(stream, mapping=mapping)
+
+    def _one(self, rows: "DataFrame", stream: Stream, source: Source, *, whole: bool) -> "DataFrame":
+        mapping = stream.mapping
+        before = self._spark.conf.get(ZONE)
+        try:
+            # a zone is taken up where an expression is analysed, not where it is run
+            _set_zone(self._spark, stream.time_zone)
+            sample = source.sample(SAMPLE_ROWS) if whole else rows.where("_reason is null").limit(SAMPLE_ROWS)
+            form = settled_format(mapping, sample, source.columns)
+            if form.guessed:
+                self.guesses = (*self.guesses, f"time format{_named(stream)} {form.name}")
+            self.settled = (*self.settled, Settled(stream, form))
+            if stream.name:
+                kept = tuple(name for name in mapping.keep if name in source.columns)
+                unique = "" if mapping.unique == ALL_COLUMNS else mapping.unique
+                mapping = replace(mapping, stream=_literal(stream.name), keep=kept, unique=unique)
+            return mapped(rows, mapping, form, source.columns)
+        finally:
+            self._spark.conf.set(ZONE, str(before))
+
+
+def only_stream(mapping: Mapping, reading: ReadOptions, time_zone: str) -> tuple[Stream, ...]:
+    """All files as one stream, or as many as the mapping's expression says."""
+    return (Stream("", mapping, reading, time_zone),)
+
+
+def grouped(files: Sequence[SourceFile], streams: Sequence[Stream]) -> list[Group]:
+    """Files by the streams that they are of.
+
+    Raises:
+        BadInput: a file is no stream's, or that of two which read it in two ways, or fits no format; a stream has none.
+    """
+    groups = []
+    for whose, places in _shared_out(files, streams).items():
+        own = tuple(streams[at] for at in whose)
+        some = tuple(files[at] for at in places)
+        groups.append(Group(some, places, own, recognise(some, own[0].reading)))
+    return groups
+
+
+def _shared_out(files: Sequence[SourceFile], streams: Sequence[Stream]) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """Which files, by their place, may hold rows of which streams.
+
+    A stream that has all rows of a file leaves none to those behind it.
+    """
+    groups: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for place, file in enumerate(files):
+        whose: tuple[int, ...] = ()
+        for at, stream in enumerate(streams):
+            if stream.has(file):
+                whose = (*whose, at)
+                if not stream.where:
+                    break
+        if not whose:
+            raise BadInput(f"{file.label} is of no [[stream]] of the mapping; give one with paths that fit it")
+        if other := next((at for at in whose if streams[at].reading != streams[whose[0]].reading), None):
+            raise BadInput(
+                f"{file.label} would be read in two ways, for the streams {streams[whose[0]].name!r} and"
+                f" {streams[other].name!r}; give streams of one file one format, or paths of their own"
+            )
+        groups[whose] = (*groups.get(whose, ()), place)
+    if idle := [stream.name for at, stream in enumerate(streams) if not any(at in whose for whose in groups)]:
+        raise BadInput(
+            f"stream {idle[0]!r} of the mapping has no file; its paths fit none that a stream before it leaves"
+        )
+    return groups
+
+
+def _whose(frame: "DataFrame", own: Sequence[Stream], columns: Sequence[str]) -> "Column":
+    """The number of a row's stream, null for none; a row that could not be read is the first's."""
+    from pyspark.sql import functions as F
+
+    choice = F.when(F.col("_reason").isNotNull(), F.lit(0))
+    for at, stream in enumerate(own):
+        if stream.where:
+            with _told_of(stream, many=True):
+                kind = selected(frame, stream.where, "where", columns).schema[0].dataType.simpleString()
+                if kind != "boolean":
+                    raise UsageError(f"where {stream.where!r} gives {kind}; it is to be true or false of a row")
+            choice = choice.when(as_column(stream.where, columns), F.lit(at))
+        else:
+            choice = choice.otherwise(F.lit(at))
+    return choice
+
+
+def _renumbered(rows: "DataFrame", places: Sequence[int]) -> "DataFrame":
+    """Rows of some of the files, with the place of each among all."""
+    from pyspark.sql import functions as F
+
+    if list(places) == list(range(len(places))):
+        return rows
+    return rows.withColumn("_file", F.element_at(F.array(*map(F.lit, places)), F.col("_file") + 1))
+
+
+def _check_kinds(parts: Sequence[tuple[str, "DataFrame"]]) -> None:
+    seen: dict[str, tuple[str, str]] = {}
+    for name, part in parts:
+        for column, kind in part.dtypes:
+            if column in (*PLACE, UNIQUE):
+                continue
+            first, known = seen.setdefault(column, (name, kind))
+            if known != kind:
+                raise UsageError(
+                    f"{column} is {known} in the stream {first!r} and {kind} in {name!r}; make both one type, e.g. with"
+                    " string(...)"
+                )
+
+
+class _told_of:
+    """Failures of one of several streams say which."""
+
+    def __init__(self, stream: Stream, *, many: bool) -> None:
+        self._name = stream.name if many else ""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._name and isinstance(error, UsageError | BadInput):
+            raise type(error)(f"stream {self._name!r}: {error}") from error
+
+
+def _set_zone(spark: "SparkSession", zone: str) -> None:
+    try:
+        spark.conf.set(ZONE, zone)
+    except Exception as error:
+        raise UsageError(f"time zone {zone!r} is not known; use a name such as UTC, Europe/Berlin or +02:00") from error
+
+
+def _literal(text: str) -> str:
+    """A text as Spark SQL writes it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _named(stream: Stream) -> str:
+    return f" of {stream.name}" if stream.name else ""

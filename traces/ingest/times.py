@@ -1,0 +1,237 @@
+"""How a column becomes the trace's time: by its type, by a stated format, or by the format most rows fit."""
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.traces.sources.reading.table_files import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+EPOCH_UNITS = {"epoch_s": 1_000_000.0, "epoch_ms": 1_000.0, "epoch_us": 1.0, "epoch_ns": 0.001}
+"""Microseconds in one unit of a numeric time."""
+
+ISO = "iso"
+
+PATTERNS = (
+    "dd/MMM/yyyy:HH:mm:ss Z",
+    "yyyy/MM/dd HH:mm[:ss][.SSSSSS]",
+    "MM/dd/yyyy[ HH:mm[:ss][.SSSSSS]]",
+    "dd/MM/yyyy[ HH:mm[:ss][.SSSSSS]]",
+    "dd.MM.yyyy[ HH:mm[:ss][.SSSSSS]]",
+    "MM/dd/yyyy hh:mm:ss a",
+    "yyyyMMdd HHmmss",
+    "yyyyMMddHHmmss",
+    "yyyyMMdd",
+    "dd-MMM-yyyy[ HH:mm:ss]",
+    "MMM d, yyyy[ HH:mm:ss]",
+)
+"""Tried in this order after ISO 8601 and epoch numbers."""
+
+DIGITS = ("yyyyMMdd", "yyyyMMddHHmmss")
+"""Those of them that look like whole numbers."""
+
+KNOWN = (ISO, *EPOCH_UNITS)
+
+A_PATTERN = "a pattern such as dd.MM.yyyy HH:mm:ss"
+
+WHOLE = ("bigint", "int", "smallint", "tinyint")
+"""Spark's types of whole numbers."""
+
+USUAL_NAMES = ("ts", "time", "timestamp", "datetime", "date", "event_time", "eventtime", "created_at", "time_hour")
+
+MOST_LOOKED_AT = 40
+"""Columns that are looked at for times."""
+
+_RECENT_S = (631_152_000, 4_102_444_800)
+"""1990 and 2100 in seconds since 1970: what a column of numbers must lie between to be taken for times unasked."""
+
+_EARLIEST_US = -62_135_596_800_000_000  # year 1
+_LATEST_US = 253_402_300_799_999_999  # year 9999
+
+
+@dataclass(frozen=True, slots=True)
+class TimeFormat:
+    """How a value is read as a time: `iso`, an epoch unit, or a Spark datetime pattern.
+
+    Attributes:
+        name: The above, as the user writes it.
+        guessed: Whether it was.
+    """
+
+    name: str
+    guessed: bool = False
+
+
+def as_timestamp(value: "Column", kind: str, form: TimeFormat) -> "Column":
+    """A column read as a time; null where it cannot be. Whether it `is_in_range` is asked apart.
+
+    Times without a zone are of the session's zone; times with one are of their own.
+
+    Args:
+        kind: The column's Spark type, in its short name.
+        form: Ignored where the type is a time already.
+    """
+    from pyspark.sql import functions as F
+
+    if kind in ("timestamp", "timestamp_ntz", "date"):
+        return value.cast("timestamp")
+    if form.name in EPOCH_UNITS:
+        return F.timestamp_micros(_micros(value, kind, EPOCH_UNITS[form.name]))
+    text = F.trim(value.cast("string"))
+    if form.name == ISO:
+        # the cast alone would also read "10:05" (today) and "2015" (a year)
+        has_date = (F.substring(text, 5, 1) == "-") & (F.instr(F.substring(text, 1, 4), ":") == 0)
+        return F.when(has_date, text.cast("timestamp"))
+    return F.try_to_timestamp(text, F.lit(form.name))
+
+
+def is_in_range(time: "Column") -> "Column":
+    """Whether a time is known and in the years 1 to 9999."""
+    from pyspark.sql import functions as F
+
+    return F.coalesce(F.unix_micros(time).between(_EARLIEST_US, _LATEST_US), F.lit(False))
+
+
+def _micros(value: "Column", kind: str, factor: float) -> "Column":
+    from pyspark.sql import functions as F
+
+    if kind in WHOLE or kind == "string":
+        whole = value.cast("bigint")
+        # whole numbers throughout: a double has no room for the nanoseconds of today
+        rounded_down = F.call_function("div", whole - F.pmod(whole, F.lit(1000)), F.lit(1000))
+        exact = whole * F.lit(int(factor)) if factor >= 1.0 else rounded_down
+        # a product that leaves the range of int64 is no time; text with a fraction goes the decimal way
+        fits = F.abs(whole.cast("double") * F.lit(factor)) < F.lit(9.2e18)
+        plain = value.rlike(r"^\s*[-+]?\d+\s*$") if kind == "string" else F.lit(True)
+        return F.when(plain & fits, exact.cast("bigint")).otherwise(_decimal_micros(value, factor))
+    return _decimal_micros(value, factor)
+
+
+def _decimal_micros(value: "Column", factor: float) -> "Column":
+    from pyspark.sql import functions as F
+
+    scaled = value.cast("decimal(38,9)") * F.lit(str(factor)).cast("decimal(20,3)")
+    # beyond int64 the cast would wrap round to some other time
+    return F.when(scaled.between(_EARLIEST_US, _LATEST_US), F.round(scaled).cast("bigint"))
+
+
+def stated_format(spark: "SparkSession", name: str) -> TimeFormat:
+    """The format a user names.
+
+    Raises:
+        UsageError: it is none of ours and Spark does not take it for a pattern.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    if name != ISO and name not in EPOCH_UNITS:
+        try:
+            spark.range(1).select(F.try_to_timestamp(F.lit("2015-05-17"), F.lit(name))).collect()
+        except (PySparkException, Py4JError) as error:
+            raise UsageError(f"--time-format {name!r} is neither {', '.join(KNOWN)} nor {A_PATTERN}") from error
+    return TimeFormat(name)
+
+
+def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
+    """The format that reads the most of a sample; earlier ones of a tie first.
+
+    Args:
+        sample: One column of values.
+        given: The column or expression they come from, as the user wrote it.
+        kind: Its Spark type, in its short name.
+
+    Raises:
+        BadInput: none reads any of it.
+    """
+    from pyspark.sql import functions as F
+
+    column = sample.columns[0]
+    value = F.col(column)
+    if kind in ("timestamp", "timestamp_ntz", "date"):
+        return TimeFormat(ISO)
+    if kind not in ("string", *WHOLE, "double", "float") and not kind.startswith("decimal"):
+        raise BadInput(
+            f"--time {given!r} gives {kind}, which is no time; give a column or expression of text, numbers or times"
+        )
+    number = value.cast("double")
+    row = sample.select(
+        F.count(F.lit(1)).alias("rows"),
+        F.count(value).alias("values"),
+        F.percentile_approx(F.abs(number), 0.5).alias("typical"),
+        F.count(F.when(value.cast("string").rlike(r"^\s*[-+]?\d+(\.\d+)?\s*$"), 1)).alias("numbers"),
+        *(
+            F.count_if(is_in_range(as_timestamp(value, kind, TimeFormat(name)))).alias(f"p{at}")
+            for at, name in enumerate(_texts())
+        ),
+    ).first()
+    assert row is not None
+    if not row["rows"]:  # nothing to be read, so nothing to be said of how
+        return TimeFormat(ISO, guessed=True)
+    tried = _texts() if kind == "string" else DIGITS if kind in WHOLE else ()
+    reads = {name: int(row[f"p{_texts().index(name)}"]) for name in tried}
+    if row["typical"] is not None:
+        unit = _epoch_unit(float(row["typical"]))
+        # eight digits that read as a date are a date, not the year 1970
+        if not any(reads.get(name, 0) == row["numbers"] for name in DIGITS):
+            reads[unit] = int(row["numbers"]) if kind == "string" else int(row["values"])
+    best = max(reads, key=lambda name: reads[name], default=ISO)
+    if not reads.get(best):
+        raise BadInput(
+            f"--time {given!r}: no value of the first rows can be read as a time "
+            f"(first values: {_shown(sample, column)}); name its --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
+        )
+    return TimeFormat(best, guessed=True)
+
+
+def time_column(sample: "DataFrame", columns: Sequence[str]) -> str | None:
+    """The first column whose values are nearly all times: by type, else as text, else numbers that could be epochs."""
+    from pyspark.sql import functions as F
+
+    kinds = {name: sample.select(quoted(name)).schema[0].dataType.simpleString() for name in columns[:MOST_LOOKED_AT]}
+    typed = [name for name, kind in kinds.items() if kind in ("timestamp", "timestamp_ntz", "date")]
+    if typed:
+        return typed[0]
+    looked_at = [name for name, kind in kinds.items() if kind == "string" or kind in (*WHOLE, "double")]
+    told = []
+    for at, name in enumerate(looked_at):
+        value = quoted(name)
+        forms = (TimeFormat(form) for form in _texts() if form not in DIGITS)
+        texts = (F.count_if(is_in_range(as_timestamp(value, kinds[name], form))) for form in forms)
+        most = F.greatest(*texts) if kinds[name] == "string" else F.lit(0)
+        number = F.abs(value.cast("double"))
+        recent = (number.between(*(bound * scale for bound in _RECENT_S)) for scale in (1, 1e3, 1e6, 1e9))
+        told += [
+            F.count(value).alias(f"values{at}"),
+            most.alias(f"texts{at}"),
+            F.count_if(reduce(operator.or_, recent)).alias(f"numbers{at}"),
+        ]
+    row = sample.select(*told).first() if told else None
+    for kind in ("texts", "numbers"):
+        for at, name in enumerate(looked_at):
+            if row is not None and row[f"values{at}"] and row[f"{kind}{at}"] >= 0.9 * row[f"values{at}"]:
+                return name
+    return None
+
+
+def _texts() -> Sequence[str]:
+    return (ISO, *PATTERNS)
+
+
+def _epoch_unit(typical: float) -> str:
+    """The unit in which a number of this size is a time between 1970 and some thousand years on."""
+    if typical < 1e11:
+        return "epoch_s"
+    if typical < 1e14:
+        return "epoch_ms"
+    return "epoch_us" if typical < 1e17 else "epoch_ns"
+
+
+def _shown(sample: "DataFrame", column: str) -> str:
+    values = [row[0] for row in sample.select(column).where(f"`{column}` is not null").limit(3).collect()]
+    return ", ".join(repr(value) for value in values) or "all null"

@@ -1,0 +1,1 @@
+"""Traces replayed from disk, and the runs kept."""

@@ -1,0 +1,167 @@
+"""Replaying a trace from disk through a query network that sheds load, and keeping what came out; without Spark."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.fit.drop_plans import MADE_AHEAD, DropPlans, from_tables
+from adapt.core.fit.network.network_file import NetworkFile, read_network
+from adapt.core.fit.registry import PlannerOptions
+from adapt.core.fit.replay.bound_rows import Binding
+from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
+from adapt.traces.read_errors import readable
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.drop_plans import read_drop_plans, write_drop_plans
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.runs import write_run
+from adapt.traces.store.trace import Trace
+from adapt.traces.store.whole import check_folder_free
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNetwork:
+    """A network file, with what it was called and what it said.
+
+    Attributes:
+        name: Of the file.
+        text: All of it.
+        read: What it means.
+    """
+
+    name: str
+    text: str
+    read: NetworkFile
+
+
+def open_network(path: Path) -> NamedNetwork:
+    """Read a network from its file.
+
+    Raises:
+        BadInput: there is none, or it is none; the sentence begins with the file.
+    """
+    try:
+        with readable(path):
+            text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is no text in UTF-8; give a query network in TOML") from error
+    try:
+        return NamedNetwork(path.name, text, read_network(text))
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def replay_fit_trace(
+    trace: Trace,
+    out: Path | None,
+    network: NamedNetwork,
+    options: FitOptions,
+    *,
+    clock: Callable[[], float],
+    speedup: float = 1.0,
+    plans: Path | None = None,
+    workload_told: Mapping[str, Any] | None = None,
+    force: bool = False,
+    command: str = "adapt.traces.replay.fit.replay_fit_trace",
+    progress: Progress = silent,
+    warn: Callable[[str], None] | None = None,
+) -> FitRun:
+    """Run a trace through a network with each planner; see `replay_fit`.
+
+    Args:
+        trace: The stream, read twice, a row group at a time.
+        out: Where the run appears, whole, at the end; None keeps it in memory alone.
+        network: The network; the settings are those of `options`.
+        options: How load is shed.
+        clock: Tells seconds, for how long planning takes.
+        speedup: Trace seconds that pass in a second of the network.
+        plans: Where the plans made in advance are kept: used if there are any, else made and put there, before anything
+            is run.
+        workload_told: Where the workload of `options` comes from, for the run to keep.
+        force: Replace an artefact at `out`.
+        command: What the manifest says made the run.
+        progress: Told what is being done, the rows done and the rows in all.
+        warn: Given a sentence for each input that no row is bound to, or that comes at higher rates than `plans` are
+            for.
+
+    Raises:
+        UsageError: an argument is out of its range, or a planner cannot take the network.
+        EnvironmentFailure: `out` is taken or cannot be written.
+        BadInput: a part of the trace is damaged, an input is bound to what the trace does not have, or `plans` were
+            made for another network or otherwise.
+    """
+    if out is not None:
+        check_folder_free(out, force=force)
+    binding = Binding(network.read.network, options.settings.tick_us, speedup)
+    binding.check(trace.columns)
+    columns = binding.columns
+    parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
+    if workload_told is not None:
+        parameters["workload"] = dict(workload_told)
+    inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
+    kept = None if plans is None else _Kept(plans, network, options, Provenance(command, parameters, inputs))
+    run = replay_fit(
+        lambda: trace.batches(columns),
+        binding,
+        options,
+        clock=clock,
+        parameters=parameters,
+        told=lambda what, done, total: progress(what, done, total or trace.rows),
+        plans=kept,
+    )
+    warnings = run.counts.unmatched(run.network)
+    if kept is not None:
+        run = replace(run, parameters={**run.parameters, "plans": kept.content_hash})
+        warnings += kept.plans.beyond(run.rates)
+        inputs.append({"name": kept.path.name, "content_hash": kept.content_hash})
+    for sentence in warnings:
+        if warn is not None:
+            warn(sentence)
+    if out is not None:
+        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
+    return run
+
+
+class _Kept:
+    """Plans made in advance and where they are kept."""
+
+    def __init__(self, path: Path, network: NamedNetwork, options: FitOptions, made: Provenance) -> None:
+        """Read them, if there are any.
+
+        Raises:
+            UsageError: no planner makes any.
+            BadInput: they were made for another network or otherwise.
+        """
+        if not set(options.planners) & set(MADE_AHEAD):
+            raise UsageError(
+                f"--plans {path}: none of {', '.join(options.planners)} keeps plans; {', '.join(MADE_AHEAD)} do"
+            )
+        self.path, self.content_hash = path, ""
+        self._network, self._options, self._made = network, options, made
+        self._plans: DropPlans | None = None
+        if not path.exists():
+            check_folder_free(path, force=False)
+        else:
+            asked = planner_options(options)
+            stored = read_drop_plans(path, asked)
+            self._plans, self.content_hash = stored.plans, stored.manifest.content_hash
+            try:
+                stored.plans.check(network.read.network, options.planners, asked)
+            except BadInput as error:
+                raise BadInput(f"{path} {error}; give another folder, or remove it") from None
+
+    @property
+    def plans(self) -> DropPlans:
+        """They, once they are there."""
+        assert self._plans is not None
+        return self._plans
+
+    def __call__(self, asked: PlannerOptions) -> DropPlans:
+        """The plans, made and put in their place if they were not there."""
+        if self._plans is None:
+            made = DropPlans.made(self._network.read.network, self._options.planners, asked)
+            self.content_hash = write_drop_plans(made, self._network.text, self.path, self._made).content_hash
+            # Nodes that told each other go on as they would from the tables that are kept, from the same coins on.
+            self._plans = from_tables(made.network, asked, list(made.planners), made.tables())
+        return self._plans

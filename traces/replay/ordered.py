@@ -1,0 +1,170 @@
+"""Replaying a trace from disk through a chain of operators, in order, and keeping what came out; without Spark."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.keys.columns import ARROW_TYPES
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.names import PartitionBy
+from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.traces.replay.chains import NamedChain
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.plans import read_plan
+from adapt.traces.store.runs import write_run
+from adapt.traces.store.trace import Trace
+from adapt.traces.store.whole import check_folder_free
+
+MOST_TUPLE_BYTES = 8 << 30
+"""Of all tuples of a trace, bound to a chain; 8 for each field and row."""
+
+_ANY = "ts"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlan:
+    """A plan that maps the keys of operators, and the name of its file."""
+
+    name: str
+    plan: Plan
+
+
+def open_named_plan(path: Path) -> NamedPlan:
+    """Read a plan.
+
+    Raises:
+        BadInput: there is none, or it is damaged.
+    """
+    return NamedPlan(path.name, read_plan(path))
+
+
+def replay_ordered_trace(
+    trace: Trace,
+    out: Path | None,
+    chain: NamedChain,
+    ordered: Ordered,
+    *,
+    clock: Callable[[], float],
+    cpu_clock: Callable[[], float],
+    plan: NamedPlan | None = None,
+    rows: int | None = None,
+    force: bool = False,
+    command: str = "adapt.traces.replay.ordered.replay_ordered_trace",
+    progress: Progress = silent,
+) -> OrderedRun:
+    """Run a trace through a chain by each number of workers; see `replay_ordered`. Serial order is that of the rows.
+
+    The columns that the chain names are held in memory for all rows: 8 bytes each, and while keys are numbered the
+    columns themselves.
+
+    Args:
+        trace: The stream.
+        out: Where the run appears, whole, at the end; None keeps it in memory alone.
+        chain: The operators.
+        ordered: How they are run.
+        clock: Tells seconds, for functions in Python that are timed.
+        cpu_clock: Tells the CPU seconds of this process.
+        plan: Maps the keys of operators that are partitioned by a plan.
+        rows: Only the first so many; None, all.
+        force: Replace an artefact at `out`.
+        command: What the manifest says made the run.
+        progress: Told what is being done, the rows done and the rows in all.
+
+    Raises:
+        UsageError: an argument is out of its range, the run would hang or take too much memory, threads are asked to
+            run Python, or there is a plan that no operator takes, or none for one that does.
+        EnvironmentFailure: `out` is taken or cannot be written.
+        BadInput: the chain names a column that the trace does not have, or a part of the trace is damaged.
+    """
+    if out is not None:
+        check_folder_free(out, force=force)
+    chain.check_columns(trace.columns)
+    _check_plan(chain, plan)
+    if rows is not None and rows < 1:
+        raise UsageError(f"{rows} rows are none; give 1 or more")
+    bound = bound_trace(trace, chain, plan, rows, progress)
+    check_chain(bound, ordered)
+    parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
+    inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
+    if plan is not None:
+        parameters["plan"] = plan.plan.content_hash()
+        inputs.append({"name": plan.name, "content_hash": parameters["plan"]})
+    run = replay_ordered(bound, ordered, clock=clock, cpu_clock=cpu_clock, parameters=parameters, told=progress)
+    if out is not None:
+        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
+    return run
+
+
+def bound_trace(
+    trace: Trace,
+    chain: NamedChain,
+    plan: NamedPlan | None = None,
+    rows: int | None = None,
+    progress: Progress = silent,
+) -> BoundChain:
+    """The chain bound to the first rows of a trace, or all.
+
+    Raises:
+        UsageError: it would take too much memory.
+        BadInput: a part of the trace is damaged, or a column is not of a type that serves.
+    """
+    total = trace.rows if rows is None else min(rows, trace.rows)
+    if not total:
+        raise BadInput(f"{trace.path} has no rows to run")
+    columns = chain.columns() or [_ANY]
+    if total * 8 * (len(columns) + 1) > MOST_TUPLE_BYTES:
+        most = MOST_TUPLE_BYTES // (8 * (len(columns) + 1))
+        raise UsageError(
+            f"{total:,} rows with {len(columns)} columns would take above {MOST_TUPLE_BYTES >> 30} GiB of memory; take "
+            f"--rows {most} or fewer"
+        )
+    read = _read(trace, columns, total, progress)
+    _check_plan_type(chain, read, plan)
+    try:
+        return bind(chain.chain, read, None if plan is None else plan.plan.partitioner())
+    except BadInput as error:
+        raise BadInput(f"{chain.name}: {error}") from error
+
+
+def _read(trace: Trace, columns: Sequence[str], rows: int, progress: Progress) -> dict[str, pa.ChunkedArray]:
+    batches: list[pa.RecordBatch] = []
+    done = 0
+    for batch in trace.batches(columns):
+        progress("reading", done, rows)
+        batches.append(batch.slice(0, rows - done))
+        done += batches[-1].num_rows
+        if done >= rows:
+            break
+    return {name: pa.chunked_array([batch.column(name) for batch in batches]) for name in columns}
+
+
+def _check_plan(chain: NamedChain, plan: NamedPlan | None) -> None:
+    by_plan = [operator.name for operator in chain.chain.operators if operator.by is PartitionBy.PLAN]
+    if by_plan and plan is None:
+        raise UsageError(
+            f"{chain.name}: operator {by_plan[0]!r} is partitioned by a plan, and none is given; name one by --plan, "
+            "as `adapt partition build` makes them"
+        )
+    if plan is not None and not by_plan:
+        raise UsageError(
+            f'{chain.name}: no operator takes the plan {plan.name}; write by = "plan" for one that is partitioned, and '
+            "leave its partitions out"
+        )
+
+
+def _check_plan_type(chain: NamedChain, columns: dict[str, pa.ChunkedArray], plan: NamedPlan | None) -> None:
+    if plan is None:
+        return
+    wanted = ARROW_TYPES[plan.plan.key_type]
+    for operator in chain.chain.operators:
+        if operator.by is PartitionBy.PLAN and operator.key is not None and columns[operator.key].type != wanted:
+            raise BadInput(
+                f"{plan.name} is a plan for {plan.plan.key_type} keys, and column {operator.key!r} of operator "
+                f"{operator.name!r} is of type {columns[operator.key].type}"
+            )

@@ -1,0 +1,74 @@
+"""Replaying a trace from disk and keeping what came out; no Spark takes part."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from adapt.core.partitioning.build import Recipe
+from adapt.core.partitioning.repartition.channel_schedule import Schedule
+from adapt.core.partitioning.repartition.repartition import RepartitionRun, replay_repartition
+from adapt.core.stream import Weight
+from adapt.core.units.row_or_time_span import Length
+from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.runs import write_run
+from adapt.traces.store.trace import Trace
+from adapt.traces.store.whole import check_folder_free
+
+
+def replay_trace(
+    trace: Trace,
+    out: Path | None,
+    length: Length,
+    schedule: Schedule,
+    recipe: Recipe,
+    *,
+    weight: Weight | None = None,
+    clock: Callable[[], float] | None = None,
+    force: bool = False,
+    command: str = "adapt.traces.replay.repartition.replay_trace",
+    progress: Progress = silent,
+) -> RepartitionRun:
+    """Replay a trace period by period, building a plan from each for the next; see `replay_repartition`.
+
+    Memory grows with the distinct keys of one period, and with the numbers measured.
+
+    Args:
+        trace: The stream.
+        out: Where the run appears, whole, at the end; None keeps it in memory alone.
+        length: Of a period.
+        schedule: Channel counts by the time since the first row.
+        recipe: How plans are built.
+        weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
+        clock: Seconds, for the time that building takes.
+        force: Replace an artefact at `out`.
+        command: What the manifest says made the run.
+        progress: Told the rows done and the rows in all.
+
+    Raises:
+        UsageError: the trace has no column of that weight.
+        EnvironmentFailure: `out` is taken or cannot be written.
+        BadInput: a part of the trace is damaged, or a key weighs less than nothing.
+    """
+    if out is not None:
+        check_folder_free(out, force=force)
+    chosen = chosen_weight(trace, weight)
+    column = WEIGHT_COLUMNS.get(chosen)
+    batches = _told(trace, ["ts", "key"] + ([column] if column else []), progress)
+    run = replay_repartition(batches, length, schedule, recipe, weight=chosen, weight_column=column, clock=clock)
+    if out is not None:
+        inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
+        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
+    return run
+
+
+def _told(trace: Trace, columns: list[str], progress: Progress) -> Iterator[pa.RecordBatch]:
+    """The batches of a trace, each told when it is done."""
+    done = 0
+    progress("replaying", 0, trace.rows)
+    for batch in trace.batches(columns):
+        yield batch
+        done += batch.num_rows
+        progress("replaying", done, trace.rows)

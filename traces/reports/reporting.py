@@ -1,0 +1,101 @@
+"""Artefacts read for a report, and put together on a page or in one document."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from adapt.core.charts.chart import Chart
+from adapt.core.errors import BadInput
+from adapt.core.report.page import Page, Section
+from adapt.core.report.verdict_charts import channels_before_after, life_lines, skew_over_time
+from adapt.core.table import Table
+from adapt.traces.read_errors import readable
+from adapt.traces.reports.differences import Differences
+from adapt.traces.reports.reported import Reported
+from adapt.traces.store.manifest import read_manifest, verify
+
+SCHEMA = "adapt.report/1"
+
+_FOLDERS = {
+    "trace": "of_trace",
+    "frequencies": "of_frequencies",
+    "comparison": "of_comparison",
+    "run": "of_run",
+    "drop-plan table": "of_drop_plans",
+}
+"""Which module tells of a kind of artefact that is a folder."""
+
+_HEADINGS = {
+    "trace": "The trace",
+    "frequencies": "Its keys",
+    "plan": "A plan",
+    "comparison": "Schemes compared",
+    "run": "Over time",
+    "drop-plan table": "Drop plans",
+    "network": "The network",
+}
+
+
+def reported(path: Path, *, check_all: bool = False) -> Reported:
+    """Read one artefact for a report.
+
+    Args:
+        check_all: Check every byte of it against the SHA-256 in its manifest first.
+
+    Raises:
+        BadInput: it is none that can be reported, or damaged.
+    """
+    with readable(path):
+        if path.is_file():
+            return _teller("of_network" if path.suffix == ".toml" else "of_plan")(path)
+        if not path.exists():
+            raise BadInput(f"{path} does not exist; give what `adapt ingest`, `partition` or `replay` wrote with -o")
+        manifest = read_manifest(path)
+        if manifest.kind not in _FOLDERS:
+            raise BadInput(f"{path} is a {manifest.kind}, of which there is no report")
+        if check_all:
+            verify(path, manifest)
+        return _teller(_FOLDERS[manifest.kind])(path, manifest)
+
+
+def _teller(module: str) -> Callable[..., Reported]:
+    """What tells of one kind of artefact, loaded now, so that a report loads what it needs and no more."""
+    tell: Callable[..., Reported] = import_module(f"adapt.traces.reports.{module}").told
+    return tell
+
+
+def as_page(title: str, artefacts: Sequence[Reported], compared: Sequence[Differences] = ()) -> Page:
+    """The page of some artefacts: the verdicts first, then what differs, then a section each."""
+    sections = [
+        Section(f"{_HEADINGS[artefact.kind]}: {artefact.name}", artefact.sentences, artefact.charts, artefact.tables)
+        for artefact in artefacts
+    ]
+    verdicts = [_answered(artefact) for artefact in artefacts if artefact.lead]
+    differing = [Section(each.heading, each.sentences, each.charts, each.tables) for each in compared]
+    return Page(title, [*verdicts, *differing, *sections], [artefact.made for artefact in artefacts])
+
+
+def _answered(artefact: Reported) -> Section:
+    """The verdict of an artefact, with what shows it."""
+    headline, *sentences = artefact.lead
+    charts: list[Chart] = []
+    tables: list[Table] = []
+    answer = artefact.answer
+    if answer is not None:
+        tables = answer.tables()
+        charts += [channels_before_after(table) for table in answer.channels_tables()]
+        if answer.verdict is not None and answer.verdict.over_time is not None:
+            over_time = next(table for table in tables if table.title == answer.verdict.over_time.table().title)
+            charts.append(skew_over_time(over_time))
+        if answer.hot_keys.starts_us:
+            lines = answer.hot_keys.lines_table()
+            charts += life_lines(lines)
+            tables.append(lines)
+    return Section(f"Verdict on {artefact.name}: {headline}", sentences, charts, tables)
+
+
+def as_document(artefacts: Sequence[Reported], compared: Sequence[Differences] = ()) -> dict[str, Any]:
+    """The same as one JSON document."""
+    told = {"differences": [each.data for each in compared]} if compared else {}
+    return {"schema": SCHEMA, "artefacts": [artefact.as_data() for artefact in artefacts], **told}

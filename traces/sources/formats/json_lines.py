@@ -1,0 +1,92 @@
+"""JSON lines: one object a line; Spark takes the lines apart, since it finds one schema for all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import pyarrow as pa
+
+from adapt.traces.sources.reading.format import WHOLE_LINE, Parsed, text_of
+from adapt.traces.sources.reading.records import Bytes, Records, line_records
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+NOT_JSON = "not a JSON object"
+_CORRUPT = "_not_json"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """One JSON object a line.
+
+    Attributes:
+        times: Fields whose time format is known, by name.
+    """
+
+    times: dict[str, str] = field(default_factory=dict)
+    columns: ClassVar[tuple[str, ...]] = (WHOLE_LINE,)
+    header: ClassVar[None] = None
+    types: ClassVar[dict[str, pa.DataType]] = {}
+    any_bytes: ClassVar[bool] = False
+
+    def records(self, data: Bytes, *, at_end: bool) -> Records:
+        """Records are lines."""
+        return line_records(data, at_end=at_end)
+
+    def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
+        """The line itself, under the name `WHOLE_LINE`."""
+        return Parsed({name: text_of(data, records).cast(pa.string()) for name in wanted})
+
+
+def json_schema(spark: "SparkSession", lines: "DataFrame") -> str:
+    """The one schema, as DDL, that holds every object of a stream; a field of several types is text.
+
+    Whole numbers stay whole numbers, and text that looks like a time stays text. Of a field that an object has twice
+    the last one counts.
+    """
+    from pyspark.sql.types import StructType
+
+    jvm = spark._jvm
+    assert jvm is not None
+    encoder = jvm.org.apache.spark.sql.Encoders.STRING()
+    texts = getattr(lines.select(WHOLE_LINE).where(f"{WHOLE_LINE} is not null")._jdf, "as")(encoder)
+    reader = spark._jsparkSession.read().option("columnNameOfCorruptRecord", _CORRUPT)
+    ddl = str(reader.json(texts).drop(_CORRUPT).schema().toDDL())
+    return cast(StructType, _named_once(StructType.fromDDL(ddl))).toDDL() if ddl else ""
+
+
+def _named_once(kind: "DataType") -> "DataType":
+    """The type with one field of each name in every struct of it; text, where those of a name differ in type."""
+    from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+
+    if isinstance(kind, ArrayType):
+        return ArrayType(_named_once(kind.elementType), kind.containsNull)
+    if not isinstance(kind, StructType):
+        return kind
+    kinds: dict[str, DataType] = {}
+    for each in kind.fields:
+        own = _named_once(each.dataType)
+        kinds[each.name] = own if kinds.get(each.name, own) == own else StringType()
+    return StructType([StructField(name, own) for name, own in kinds.items()])
+
+
+def with_json_fields(lines: "DataFrame", ddl: str, wanted: Sequence[str]) -> "DataFrame":
+    """The objects' wanted fields as columns beside the reader's own; a line that is no object is refused."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType, StructType
+
+    fields = cast(StructType, StructType.fromDDL(ddl)).fields
+    schema = StructType([field for field in fields if field.name in wanted]).add(_CORRUPT, StringType())
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    parsed = lines.withColumn("_object", F.from_json(WHOLE_LINE, schema, options))
+    # from_json does not look at what follows an object, which may be another one
+    values = F.json_array_length(F.concat(F.lit("["), WHOLE_LINE, F.lit("]")))
+    no_object = F.col(WHOLE_LINE).isNotNull() & (
+        F.col("_object").isNull() | F.col(f"_object.{_CORRUPT}").isNotNull() | F.coalesce(values != 1, F.lit(True))
+    )
+    return parsed.withColumn("_reason", F.when(no_object, NOT_JSON).otherwise(F.col("_reason"))).select(
+        *[name for name in lines.columns if name != WHOLE_LINE],
+        *[F.col("_object")[name].alias(name) for name in wanted],
+    )

@@ -1,0 +1,52 @@
+"""ORC sources: Spark reads them in pieces, and numbers no rows; the rows of each piece are counted first."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+import pyarrow.orc
+
+from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.spark.session import spark_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class OrcFiles:
+    """ORC."""
+
+    name: ClassVar[str] = "ORC"
+
+    def schema_of(self, file: SourceFile) -> pa.Schema:
+        """The columns of a file."""
+        return pa.orc.ORCFile(file.path).schema
+
+    def rows_of(self, file: SourceFile) -> int:
+        """How many rows a file has."""
+        return int(pa.orc.ORCFile(file.path).nrows)
+
+    def numbered(self, rows: "DataFrame") -> "DataFrame":
+        """The rows with their number in their file: of those in pieces before it, and before it in its piece.
+
+        A piece is read by one task, in order, and Spark's rising number says how many rows of it came before.
+        """
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        risen = rows.select(
+            "*", F.col("_metadata.file_block_start").alias("_piece"), F.monotonically_increasing_id().alias("_risen")
+        )
+        with spark_failures("counting the rows"):
+            counted = risen.groupBy("_where", "_piece").agg(
+                F.min("_risen").alias("_first"), F.count("_risen").alias("_n")
+            )
+            pieces = rows.sparkSession.createDataFrame(counted.toArrow())
+        before = Window.partitionBy("_where").orderBy("_piece").rowsBetween(Window.unboundedPreceding, -1)
+        starts = pieces.select(
+            "_where", "_piece", (F.coalesce(F.sum("_n").over(before), F.lit(0)) - F.col("_first") + 1).alias("_offset")
+        )
+        return risen.join(F.broadcast(starts), ["_where", "_piece"]).withColumn(
+            "_row", F.col("_risen") + F.col("_offset")
+        )

@@ -1,0 +1,87 @@
+"""Lines taken apart by a regular expression with named groups, and the Common and Combined Log Formats."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.errors import UsageError
+from adapt.traces.sources.reading.format import Parsed, text_of
+from adapt.traces.sources.reading.records import Bytes, Records, line_records
+
+LOG_FORMAT = (
+    r"^(?P<host>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]+)\] "
+    r'"(?P<method>[^\s"]*) ?(?P<path>.*?)(?: (?P<protocol>HTTP/[\d.]+))?" '
+    r"(?P<status>\d{3}|-) (?P<bytes>\d+|-)"
+    r'(?: "(?P<referrer>.*?)" "(?P<agent>.*)")?\s*$'
+)
+"""One line of the Common Log Format, or of the Combined one with referrer and agent."""
+
+LOG_MISSING = ("ident", "user", "status", "bytes", "referrer", "agent")
+"""Log fields in which `-` stands for "nothing"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Lines that match a regular expression (RE2 syntax); its named groups are the columns.
+
+    Attributes:
+        pattern: The expression; a line that it does not match is refused.
+        columns: Its named groups, in order.
+        missing: Columns in which `-` is read as null.
+        what: What a refused line is not: "does not match the pattern" and the like.
+    """
+
+    pattern: str
+    columns: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    what: str = "does not match the pattern"
+    header: ClassVar[None] = None
+    types: ClassVar[dict[str, pa.DataType]] = {}
+    times: ClassVar[dict[str, str]] = {}
+    any_bytes: ClassVar[bool] = False
+
+    def records(self, data: Bytes, *, at_end: bool) -> Records:
+        """Records are lines."""
+        return line_records(data, at_end=at_end)
+
+    def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
+        """The wanted groups of each line."""
+        groups = pc.extract_regex(text_of(data, records), self.pattern)
+        matched = groups.is_valid()
+        columns = {}
+        for name in wanted:
+            column = pc.if_else(matched, groups.field(name), None)
+            if name in self.missing:
+                column = pc.if_else(pc.equal(column, "-"), None, column)
+            columns[name] = column.cast(pa.string())
+        if pc.all(matched).as_py() in (True, None):
+            return Parsed(columns)
+        return Parsed(columns, pc.if_else(matched, pa.scalar(None, pa.string()), self.what))
+
+
+def pattern_format(pattern: str) -> Pattern:
+    """A format of the user's own expression.
+
+    Raises:
+        UsageError: it does not compile, has no named group, or two of one name.
+    """
+    try:
+        groups = pc.extract_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        raise UsageError(f"--pattern does not compile: {str(error).splitlines()[0]}") from error
+    columns = tuple(field.name for field in groups.type)
+    if not columns:
+        raise UsageError("--pattern has no named group; name what is to be a column, e.g. (?P<user>\\S+)")
+    twice = [name for name in columns if columns.count(name) > 1]
+    if twice:
+        raise UsageError(f"--pattern has two groups named {twice[0]!r}; name each column once")
+    return Pattern(pattern, columns)
+
+
+def log_format() -> Pattern:
+    """The Common and Combined Log Formats."""
+    names = tuple(field.name for field in pc.extract_regex(pa.array([""]), LOG_FORMAT).type)
+    return Pattern(LOG_FORMAT, names, LOG_MISSING, "no line of the Common or Combined Log Format")

@@ -1,0 +1,1 @@
+"""Files, blocks and records of a source."""

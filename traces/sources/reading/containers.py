@@ -1,0 +1,60 @@
+"""The bytes of a source file, unpacked, as a stream of chunks."""
+
+import bz2
+import gzip
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, cast
+
+import pyarrow as pa
+
+from adapt.core.errors import BadInput
+from adapt.traces.sources.reading.files import Container, SourceFile
+
+CHUNK_BYTES = 8 << 20
+
+
+@contextmanager
+def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
+    """The unpacked bytes of a file, read in order.
+
+    Raises:
+        BadInput: the archive ends early or is damaged, or the file cannot be read.
+    """
+    try:
+        match file.container:
+            case Container.PLAIN:
+                with open(file.path, "rb") as plain:
+                    yield plain
+            case Container.GZIP:
+                with gzip.open(file.path, "rb") as packed:
+                    yield cast(IO[bytes], packed)
+            case Container.BZIP2:
+                with bz2.open(file.path, "rb") as packed:
+                    yield packed
+            case Container.ZSTD:
+                with pa.CompressedInputStream(pa.OSFile(file.path), "zstd") as packed:
+                    yield cast(IO[bytes], packed)
+            case Container.XZ:
+                with lzma.open(file.path, "rb") as packed:
+                    yield packed
+            case Container.ZIP:
+                with zipfile.ZipFile(file.path) as archive, archive.open(str(file.member)) as member:
+                    yield member
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
+    except NotImplementedError as error:
+        raise BadInput(f"{file.label} is packed in a way that is not supported ({error}); unpack it first") from error
+    except OSError as error:
+        if error.errno is None:  # not the disk's, but bzip2's or zstd's
+            raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
+        raise BadInput(f"{file.label}: cannot be read: {error.strerror or error}") from error
+
+
+def head_of(file: SourceFile, size: int) -> bytes:
+    """The first unpacked bytes of a file."""
+    with unpacked(file) as stream:
+        return stream.read(size)

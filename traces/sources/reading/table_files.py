@@ -1,0 +1,160 @@
+"""Files that Spark reads itself, Parquet and ORC: their columns, those that their folders name, and their rows."""
+
+import datetime
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from adapt.core.errors import BadInput
+from adapt.traces.sources.reading.blocks import PATH
+from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.spark.session import literal_path, spark_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The value that Hive and Spark give a folder for null."""
+
+
+class TableFormat(Protocol):
+    """A format that Spark reads; plain data."""
+
+    @property
+    def name(self) -> str:
+        """What Spark and people call it."""
+
+    def schema_of(self, file: SourceFile) -> pa.Schema:
+        """The columns of a file; it fails as its library does."""
+
+    def rows_of(self, file: SourceFile) -> int:
+        """How many rows a file has, by its footer."""
+
+    def numbered(self, rows: "DataFrame") -> "DataFrame":
+        """The rows with the number of each in its file, from 1, as `_row`; `_where` is the file's path."""
+
+
+def table_columns(form: TableFormat, spark: "SparkSession", files: Sequence[SourceFile]) -> tuple[str, ...]:
+    """The columns of all files, in the order in which they turn up, and those that folders name.
+
+    Raises:
+        BadInput: a file is of another format, or has a column of another type than a file before it.
+    """
+    seen: dict[str, tuple[pa.DataType, SourceFile]] = {}
+    for file in files:
+        try:
+            schema = form.schema_of(file)
+        except (OSError, pa.ArrowException) as error:
+            raise BadInput(
+                f"{file.label} is truncated or no {form.name} file ({str(error).splitlines()[0]})"
+            ) from error
+        for field in schema:
+            kind, first = seen.setdefault(field.name, (field.type, file))
+            if kind != field.type:
+                raise BadInput(
+                    f"{file.label} has {field.name} as {field.type}, {first.label} as {kind}; write both as one type,"
+                    " or give each file its own [[stream]] of a --mapping"
+                )
+        if ":" in file.path:
+            raise BadInput(f"{file.path}: Spark reads no {form.name} file with a colon in its path; rename it")
+    with spark_failures("reading the source"):
+        return tuple(dict.fromkeys([*_read(form, spark, files).columns, *folder_columns(files)]))
+
+
+def read_table(
+    form: TableFormat,
+    spark: "SparkSession",
+    files: Sequence[SourceFile],
+    wanted: Sequence[str],
+    *,
+    with_text: bool = False,
+) -> "DataFrame":
+    """All rows with their place, what is wanted, and `_path`; `_text` holds a row as JSON if asked for."""
+    from pyspark.sql import functions as F
+
+    folders = folder_columns(files)
+    rows = _read(form, spark, files)
+    own = [quoted(name) for name in wanted if name != PATH and name not in folders]
+    # named apart from the columns of the files, of which one may be called so too
+    named = {name: f"_folder{at}" for at, name in enumerate(folders) if name in wanted}
+    names = spark.createDataFrame(
+        [(at, _absolute(file), file.label, *(folders[name][at] for name in named)) for at, file in enumerate(files)],
+        "_file int, _where string, _path string"
+        + "".join(f", {alias} {_kind_of(folders[name])}" for name, alias in named.items()),
+    )
+    # the path of a file URI, %XX taken back; a plus sign is itself
+    where = F.url_decode(F.replace(F.regexp_replace("_metadata.file_path", "^file:/+", "/"), F.lit("+"), F.lit("%2B")))
+    text = F.to_json(F.struct("*")) if with_text else F.lit(None).cast("string")
+    numbered = form.numbered(rows.select("*", where.alias("_where"), "_metadata", text.alias("_written")))
+    return (
+        numbered.select("_where", F.col("_row").alias("_line"), F.col("_written").alias("_text"), *own)
+        .join(F.broadcast(names), "_where", "left")
+        .select(
+            # no row may get lost because its file is not found by name
+            F.coalesce("_file", F.raise_error(F.concat(F.lit("no source file is "), "_where")).cast("int")).alias(
+                "_file"
+            ),
+            "_line",
+            F.lit(None).cast("string").alias("_reason"),
+            "_text",
+            *own,
+            *(F.col(alias).alias(name) for name, alias in named.items()),
+            PATH,
+        )
+    )
+
+
+def folder_columns(files: Sequence[SourceFile]) -> Mapping[str, list[object]]:
+    """The columns that the folders of a Hive-partitioned table name (`day=2024-01-01/`), a value for each file.
+
+    Values are whole numbers or dates where all are, else text; a file under no such folder has null.
+    """
+    found = [_named_by(file.label) for file in files]
+    names = dict.fromkeys(name for of_file in found for name in of_file)
+    return {name: _typed([of_file.get(name) for of_file in found]) for name in names}
+
+
+def quoted(name: str) -> "Column":
+    """The column of exactly that name, whatever characters it has."""
+    from pyspark.sql import functions as F
+
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _named_by(label: str) -> dict[str, str | None]:
+    parts = [part.split("=", 1) for part in label.split("/")[:-1] if re.match(r"[^=]+=", part)]
+    return {unquote(name): None if value == NO_PARTITION else unquote(value) for name, value in parts}
+
+
+def _typed(values: Sequence[str | None]) -> list[object]:
+    known = [value for value in values if value is not None]
+    if known and all(re.fullmatch(r"-?\d{1,18}", value) for value in known):
+        return [None if value is None else int(value) for value in values]
+    try:
+        if known and all(re.fullmatch(r"\d{4}-\d\d-\d\d", value) for value in known):
+            return [None if value is None else datetime.date.fromisoformat(value) for value in values]
+    except ValueError:  # a 30th of February is text
+        pass
+    return list(values)
+
+
+def _kind_of(values: Sequence[object]) -> str:
+    first = next((value for value in values if value is not None), "")
+    return "bigint" if isinstance(first, int) else "date" if isinstance(first, datetime.date) else "string"
+
+
+def _read(form: TableFormat, spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
+    """The files as Spark reads them; their paths are names, not patterns, and of folders nothing is taken."""
+    # times in nanoseconds, which Spark has no type for, become whole numbers
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    differ = len({frozenset((field.name, str(field.type)) for field in form.schema_of(file)) for file in files}) > 1
+    reader = spark.read.format(form.name.lower()).option("mergeSchema", str(differ).lower())
+    return reader.load([literal_path(file.path) for file in files])
+
+
+def _absolute(file: SourceFile) -> str:
+    return os.path.abspath(file.path)

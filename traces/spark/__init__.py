@@ -1,0 +1,1 @@
+"""The only Spark session, the Java that runs it, its tasks and progress."""

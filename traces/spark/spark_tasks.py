@@ -1,0 +1,62 @@
+"""Work for Spark: numbered items grouped into tasks, each yielding Arrow batches."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from adapt.traces.spark.session import carry_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TASK_BYTES = 32 << 20
+"""Small files share a task up to about this many bytes."""
+
+TASK_ITEMS = 16
+"""What a failed task does again stays small."""
+
+
+def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
+    """Neighbours together, up to some tens of megabytes a group."""
+    groups: list[list[int]] = []
+    room = 0
+    for item, size in zip(items, sizes, strict=True):
+        if not groups or room < size:
+            groups.append([])
+            room = TASK_BYTES
+        groups[-1].append(item)
+        room -= size
+    return groups
+
+
+def shared_out(spark: "SparkSession", items: int) -> list[list[int]]:
+    """Items 0, 1, ... shared out among the cores, neighbours together; at most `TASK_ITEMS` a task.
+
+    A task costs Spark as much as counting two million rows, so there are no more than these; as many for each core,
+    so that none waits for another.
+    """
+    cores = spark.sparkContext.defaultParallelism
+    tasks = min(items, -(-items // (TASK_ITEMS * cores)) * cores)
+    return [list(range(items * at // tasks, items * (at + 1) // tasks)) for at in range(tasks)]
+
+
+def in_tasks(
+    spark: "SparkSession",
+    tasks: Sequence[Sequence[int]],
+    work: Callable[[int], Iterator[pa.RecordBatch]],
+    schema: Any,
+) -> "DataFrame":
+    """A table of what `work` yields for each number, one Spark task a group; failures of ours arrive as themselves."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in batches:
+                for group in batch.column(0).to_pylist():
+                    for number in tasks[group]:
+                        yield from work(number)
+        except Exception as error:
+            raise carry_failures(error) from error
+
+    groups = len(tasks)
+    return spark.range(0, groups, 1, max(1, groups)).mapInArrow(run, schema)  # one number a partition

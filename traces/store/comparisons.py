@@ -1,0 +1,137 @@
+"""Comparisons on disk: the rows as Parquet, and beside them the plan at the end of each chain."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.tables import heaviest_key
+from adapt.core.errors import BadInput, did_you_mean
+from adapt.core.partitioning.compare import SCHEMA, Comparison
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.splitting.measure import WHOLE
+from adapt.core.table import Table
+from adapt.core.verdict.answer import Answer
+from adapt.traces.store.answers import kept
+from adapt.traces.store.comparison_rows import FILE, read_rows
+from adapt.traces.store.manifest import (
+    Manifest,
+    Provenance,
+    file_entry,
+    hash_of,
+    read_manifest,
+    verify,
+    write_manifest,
+)
+from adapt.traces.store.plans import read_plan, write_plan
+from adapt.traces.store.tables import table_facts, table_hash, write_table
+from adapt.traces.store.whole import MANIFEST, whole_folder
+
+
+@dataclass(frozen=True, slots=True)
+class StoredComparison:
+    """A comparison that was read back.
+
+    Attributes:
+        path: The artefact's folder.
+        manifest: How it was made.
+        table: Every step of every chain, each ratio beside its floors.
+        frequencies: Facts of the counted keys that were placed.
+        plan_files: The plan at the end of each chain, by name.
+    """
+
+    path: Path
+    manifest: Manifest
+    table: Table
+    frequencies: Mapping[str, Any]
+    plan_files: Mapping[str, Path]
+
+    def plan(self, name: str) -> Plan:
+        """One of the plans.
+
+        Raises:
+            BadInput: there is none of that name, or it is damaged.
+        """
+        if name not in self.plan_files:
+            raise BadInput(f"{self.path} has no plan {name!r}{did_you_mean(name, self.plan_files)}")
+        return read_plan(self.plan_files[name])
+
+    def as_data(self) -> dict[str, Any]:
+        """The comparison as JSON data, as `Comparison.as_data` gave it."""
+        return {"schema": SCHEMA, "rows": [asdict(WHOLE) | row for row in self.table.records()]}
+
+    def _repr_html_(self) -> str:
+        """The table, for a notebook."""
+        return self.table._repr_html_()
+
+
+def plan_name(plan: Plan) -> str:
+    """The name of a plan among those of a comparison: its scheme, and its construction if it has one."""
+    return plan.scheme.value if plan.construction is None else f"{plan.scheme.value}-{plan.construction.value}"
+
+
+def write_comparison(
+    comparison: Comparison,
+    frequencies: Frequencies,
+    out: Path,
+    made: Provenance,
+    *,
+    answer: Answer | None = None,
+    force: bool = False,
+) -> Manifest:
+    """Write a comparison as an artefact, its plans as `NAME.plan` inside.
+
+    Args:
+        comparison: What was compared.
+        frequencies: The counted keys that were placed; facts of them are kept.
+        out: The artefact's folder.
+        made: How it was made; the plans say the same.
+        answer: What was found of the stream; the content hash leaves it out.
+        force: Replace an artefact at `out`.
+
+    Raises:
+        EnvironmentFailure: the place is taken or cannot be written.
+    """
+    table = comparison.table()
+    with whole_folder(out, force=force) as folder:
+        write_table(table, folder / FILE)
+        plans = {
+            plan_name(plan): write_plan(plan, folder / f"{plan_name(plan)}.plan", made) for plan in comparison.plans
+        }
+        facts = {"schema": SCHEMA, "frequencies": _facts(frequencies), "plans": plans, "rows": table_facts(table)}
+        files = [path for path in sorted(folder.iterdir()) if not path.name.startswith("_")]
+        entries = [file_entry(folder, path) for path in files]
+        content = hash_of([facts, table_hash(table)])
+        manifest = Manifest("comparison", content, made, entries, facts | kept(answer))
+        write_manifest(folder, manifest)
+    return manifest
+
+
+def read_comparison(path: Path) -> StoredComparison:
+    """Read a comparison, every byte checked; its plans are read when they are asked for.
+
+    Raises:
+        BadInput: there is no such artefact, or it is damaged; the sentence names the file.
+    """
+    manifest = read_manifest(path, "comparison")
+    verify(path, manifest)
+    facts = manifest.summary
+    try:
+        table = read_rows(path, manifest)
+        plans = {str(name): path / f"{name}.plan" for name in facts["plans"]}
+        return StoredComparison(path, manifest, table, facts["frequencies"], plans)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
+
+
+def _facts(frequencies: Frequencies) -> dict[str, Any]:
+    return {
+        "weight": frequencies.weight.value,
+        "key_type": frequencies.key_type.value,
+        "rows": frequencies.rows,
+        "total": frequencies.total,
+        "distinct": frequencies.distinct,
+        "heaviest": heaviest_key(frequencies),
+        "epsilon": frequencies.epsilon,
+    }

@@ -1,0 +1,107 @@
+"""Drop plans on disk: the tables that planners made in advance for a query network, with the network's text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from adapt.core.errors import BadInput
+from adapt.core.fit.drop_plans import DropPlans, from_tables
+from adapt.core.fit.network.names import DropPlanner, Grid
+from adapt.core.fit.network.network_file import read_network
+from adapt.core.fit.registry import PlannerOptions
+from adapt.traces.store.manifest import (
+    Manifest,
+    Provenance,
+    file_entry,
+    hash_of,
+    read_manifest,
+    verify,
+    write_manifest,
+)
+from adapt.traces.store.tables import read_table, table_facts, table_hash, write_table
+from adapt.traces.store.whole import MANIFEST, whole_folder
+
+KIND = "drop-plan table"
+SCHEMA = "adapt.drop-plans/1"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDropPlans:
+    """Drop plans that were read back.
+
+    Attributes:
+        path: The artefact's folder.
+        manifest: How they were made.
+        plans: They.
+    """
+
+    path: Path
+    manifest: Manifest
+    plans: DropPlans
+
+
+def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Provenance) -> Manifest:
+    """Write drop plans as an artefact.
+
+    Args:
+        plans: What was made.
+        network_text: The file of their network.
+        out: The artefact's folder.
+        made: How they were made.
+
+    Raises:
+        EnvironmentFailure: the place is taken or cannot be written.
+    """
+    tables = plans.tables()
+    facts = {
+        "schema": SCHEMA,
+        "network": network_text,
+        "headroom": plans.headroom,
+        "epsilon": plans.epsilon,
+        "grid": plans.grid.value,
+        "most_rates": plans.most_rates.tolist(),
+        "planners": [name.value for name in plans.planners],
+        "tables": {name: table_facts(table) for name, table in tables.items()},
+    }
+    with whole_folder(out) as folder:
+        for name, table in tables.items():
+            write_table(table, folder / _file(name))
+        content = hash_of([facts, {name: table_hash(table) for name, table in tables.items()}])
+        manifest = Manifest(KIND, content, made, [file_entry(folder, folder / _file(name)) for name in tables], facts)
+        write_manifest(folder, manifest)
+    return manifest
+
+
+def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDropPlans:
+    """Read drop plans, every byte checked.
+
+    Args:
+        path: The artefact's folder.
+        asked: How nodes of d-fit are to go on telling each other; its other fields are those that were kept.
+
+    Raises:
+        BadInput: there is no such artefact, or it is damaged; the sentence names the file.
+    """
+    manifest = read_manifest(path, KIND)
+    verify(path, manifest)
+    facts = manifest.summary
+    try:
+        options = replace(
+            asked or PlannerOptions(),
+            headroom=facts["headroom"],
+            epsilon=facts["epsilon"],
+            grid=Grid(facts["grid"]),
+            most_rates=np.array(facts["most_rates"], np.float64),
+        )
+        tables = {name: read_table(path / _file(name), table) for name, table in facts["tables"].items()}
+        names: Sequence[DropPlanner] = [DropPlanner(name) for name in facts["planners"]]
+        plans = from_tables(read_network(facts["network"]).network, options, names, tables)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
+    return StoredDropPlans(path, manifest, plans)
+
+
+def _file(name: str) -> str:
+    return f"{name}.parquet"

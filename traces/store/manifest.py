@@ -1,0 +1,176 @@
+"""The manifest of an artefact: what it is, how it was made, and what it consists of."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from adapt.core.errors import BadInput
+from adapt.traces.read_errors import readable
+from adapt.traces.store import disk
+from adapt.traces.store.whole import MANIFEST
+
+SCHEMA = "adapt.manifest/1"
+FORMAT_VERSION = 1
+SEAL = "seal"
+"""The field with the hash of all others, by which a damaged manifest is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How an artefact was made.
+
+    Attributes:
+        command: The command line, or the name of the library function.
+        parameters: All that decides the result.
+        inputs: What was read: name, bytes and sha256 (files), or name and content_hash (artefacts).
+        seed: Where chance played.
+        versions: Of this program and of what computes for it.
+    """
+
+    command: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Sequence[Mapping[str, Any]] = ()
+    seed: int | None = None
+    versions: Mapping[str, str] = field(default_factory=lambda: program_versions())
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What `_manifest.json` holds.
+
+    Attributes:
+        kind: trace, frequencies, comparison, run, drop-plan table or deployment.
+        content_hash: Of the content alone: times of making and the cut into files do not enter.
+        made: How it was made.
+        files: Name, bytes and sha256 of each file, and what else its reader needs.
+        summary: Facts of the content, by kind.
+    """
+
+    kind: str
+    content_hash: str
+    made: Provenance
+    files: Sequence[Mapping[str, Any]]
+    summary: Mapping[str, Any]
+
+
+def program_versions() -> dict[str, str]:
+    """Versions of this program and of the libraries that can change a result."""
+    versions = {"python": platform.python_version()}
+    for name in ("adapt-streams", "pyspark", "pyarrow", "numpy"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest, last of all files of an artefact."""
+    data = json.loads(as_json({"schema": SCHEMA, "format": FORMAT_VERSION, **asdict(manifest)}))
+    disk.write_bytes(folder / MANIFEST, as_json({**data, SEAL: hash_of(data)}))
+
+
+def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
+    """Read the manifest of an artefact and check that its files are there in full size.
+
+    Raises:
+        BadInput: there is no artefact, or one of another kind or of a newer format, or a file of it is missing or has
+            another size than the manifest says.
+    """
+    with readable(folder):
+        return _read_manifest(folder, kind)
+
+
+def _read_manifest(folder: Path, kind: str | None) -> Manifest:
+    path = folder / MANIFEST
+    if not folder.exists():
+        raise BadInput(f"{folder} does not exist{_how_to_make(kind)}")
+    if not path.is_file():
+        raise BadInput(f"{folder} is no artefact of adapt: it has no {MANIFEST}{_how_to_make(kind)}")
+    try:
+        data = _load_json(path)
+        if data["format"] != FORMAT_VERSION:
+            raise BadInput(f"{folder} has format {data['format']}, but this program reads {FORMAT_VERSION}; update it")
+        if data.pop(SEAL) != hash_of(data):
+            raise ValueError("it is not what was written")
+        made = data["made"]
+        manifest = Manifest(data["kind"], data["content_hash"], Provenance(**made), data["files"], data["summary"])
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
+    except KeyError as error:
+        raise BadInput(f"{path} is damaged: it has no {error}; make the artefact again") from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise BadInput(f"{path} is damaged: {error}; make the artefact again") from error
+    if kind is not None and manifest.kind != kind:
+        raise BadInput(f"{folder} is a {manifest.kind}, but a {kind} is needed{_how_to_make(kind)}")
+    for entry in manifest.files:
+        _check_size(folder / str(entry["name"]), int(entry["bytes"]))
+    return manifest
+
+
+def verify(folder: Path, manifest: Manifest) -> None:
+    """Check every file against its SHA-256.
+
+    Raises:
+        BadInput: a file is not what was written; the sentence names it.
+    """
+    for entry in manifest.files:
+        path = folder / str(entry["name"])
+        with readable(path):
+            found = file_sha256(path)
+        if found != entry["sha256"]:
+            raise BadInput(f"{path} is damaged: its SHA-256 is not the one in the manifest; make the artefact again")
+
+
+def file_entry(folder: Path, path: Path) -> dict[str, Any]:
+    """What the manifest says of a file: name within the artefact, bytes, sha256."""
+    return {"name": str(path.relative_to(folder)), "bytes": path.stat().st_size, "sha256": file_sha256(path)}
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def as_json(data: Any) -> bytes:
+    """Readable JSON, the same bytes for the same data."""
+    return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+def hash_of(data: Any) -> str:
+    """The SHA-256 of plain data, whatever the order of its fields."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False).encode()).hexdigest()
+
+
+def _load_json(path: Path) -> dict[str, Any]:
+    data = json.loads(path.read_bytes())
+    if not isinstance(data, dict):
+        raise ValueError("it is no JSON object")
+    return data
+
+
+def _check_size(path: Path, size: int) -> None:
+    if not path.is_file():
+        raise BadInput(f"{path} is missing; make the artefact again")
+    if path.stat().st_size != size:
+        raise BadInput(f"{path} is damaged: it has {path.stat().st_size:,} bytes, {size:,} were written")
+
+
+_MAKERS = {
+    "trace": "adapt ingest SOURCE -o TRACE",
+    "frequencies": "adapt partition count TRACE -o FREQ",
+    "comparison": "adapt partition compare TRACE -o DIR",
+    "run": "adapt replay repartition TRACE -o RUN",
+    "drop-plan table": "adapt replay fit TRACE --network N.toml --planner c-fit --plans DIR",
+    "deployment": "adapt partition export PLAN --to spark -o DIR",
+}
+
+
+def _how_to_make(kind: str | None) -> str:
+    return f"; make one with `{_MAKERS[kind]}`" if kind in _MAKERS else ""

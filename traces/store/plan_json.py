@@ -1,0 +1,68 @@
+"""A plan's file as data: read without building the partitioner, by whoever wants only what the plan foresaw."""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from adapt.core.errors import BadInput
+from adapt.traces.read_errors import readable
+from adapt.traces.store.whole import MANIFEST
+
+REMEDY = "make one with `adapt partition build TRACE -o PLAN`"
+
+_DECISIVE = (
+    "scheme",
+    "construction",
+    "channels",
+    "key_type",
+    "hash",
+    "replicas",
+    "ring_replicas",
+    "max_parallelism",
+    "explicit",
+    "explicit_null",
+    "parameters",
+)
+
+
+def read_plan_json(path: Path) -> Mapping[str, Any]:
+    """The JSON object of a plan's file, nothing of it checked.
+
+    Raises:
+        BadInput: there is no file, or it is no JSON object.
+    """
+    try:
+        with readable(path):
+            _check_is_file(path)
+            data = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is no plan, or is damaged: it is not JSON ({error}); {REMEDY}") from error
+    if not isinstance(data, dict):
+        raise BadInput(f"{path} is no plan: it holds no JSON object; {REMEDY}")
+    return data
+
+
+def is_as_written(data: Mapping[str, Any]) -> bool:
+    """Whether a plan's data surely has the content hash that it states (`Plan.content_hash`).
+
+    If not, it may still have it, written in other words or with its explicit keys in a file of their own: `read_plan`
+    tells.
+    """
+    if data.get("explicit_file") is not None or data.get("explicit") is None:
+        return False
+    decisive = {name: data[name] for name in _DECISIVE if name in data}
+    canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest() == data.get("content_hash")
+
+
+def _check_is_file(path: Path) -> None:
+    """Say what stands at a place where no plan does."""
+    if path.is_dir():
+        plans = ", ".join(sorted(each.name for each in path.glob("*.plan")))
+        inside = f"; name one of the plans in it: {plans}" if plans else ""
+        what = "an artefact" if (path / MANIFEST).is_file() else "a folder"
+        raise BadInput(f"{path} is {what}, but a plan is one file{inside or f'; {REMEDY}'}")
+    if not path.exists():
+        raise BadInput(f"{path} does not exist; {REMEDY}")

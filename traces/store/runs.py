@@ -1,0 +1,121 @@
+"""Runs on disk: what a replay measured, its series as Parquet and its summary in the manifest."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+from adapt.core.errors import BadInput
+from adapt.core.run import SCHEMA, Run, run_as_data
+from adapt.core.table import Table
+from adapt.traces.store.manifest import (
+    Manifest,
+    Provenance,
+    file_entry,
+    hash_of,
+    read_manifest,
+    verify,
+    write_manifest,
+)
+from adapt.traces.store.tables import columns_of, read_table, table_facts, table_hash, write_table
+from adapt.traces.store.whole import MANIFEST, whole_folder
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run that was read back.
+
+    Attributes:
+        path: The artefact's folder.
+        manifest: How it was made.
+        mechanism: What was replayed.
+        parameters: All that decides the result, beside the stream.
+        summary: The whole run; few rows.
+        tables: Its series, by name.
+    """
+
+    path: Path
+    manifest: Manifest
+    mechanism: str
+    parameters: Mapping[str, Any]
+    summary: Table
+    tables: Mapping[str, Table]
+
+    @property
+    def periods(self) -> Table:
+        """One row a period.
+
+        Raises:
+            BadInput: the run was not cut into periods.
+        """
+        if "periods" not in self.tables:
+            raise BadInput(f"{self.path} is a run of {self.mechanism}, which has no periods")
+        return self.tables["periods"]
+
+    def as_data(self) -> dict[str, Any]:
+        """The run as JSON data, as the replay gave it."""
+        return run_as_data(self.mechanism, self.parameters, self.summary, self.tables)
+
+    def _repr_html_(self) -> str:
+        """The summary, for a notebook."""
+        return self.summary._repr_html_()
+
+
+def write_run(
+    run: Run, out: Path, made: Provenance, *, force: bool = False, parts: Mapping[str, Path] | None = None
+) -> Manifest:
+    """Write a run as an artefact.
+
+    Args:
+        run: What was measured.
+        out: Where it appears.
+        made: How.
+        force: Replace an artefact there.
+        parts: Folders that are copied into it, by their names there: runs of which it is made.
+
+    Raises:
+        EnvironmentFailure: the place is taken or cannot be written.
+    """
+    tables, summary = run.tables(), run.summary()
+    decisive = {
+        "schema": SCHEMA,
+        "mechanism": run.mechanism,
+        "parameters": dict(run.parameters),
+        "tables": {name: table_facts(table) for name, table in tables.items()},
+        "summary": {**table_facts(summary), "cells": [list(row) for row in summary.rows]},
+    }
+    with whole_folder(out, force=force) as folder:
+        for name, table in tables.items():
+            write_table(table, folder / _file(name))
+        for name, part in (parts or {}).items():
+            copytree(part, folder / name)
+        content = hash_of([decisive, {name: table_hash(table) for name, table in tables.items()}])
+        files = [file_entry(folder, folder / _file(name)) for name in tables]
+        for name in parts or {}:
+            files += [file_entry(folder, path) for path in sorted((folder / name).rglob("*")) if path.is_file()]
+        manifest = Manifest("run", content, made, files, decisive)
+        write_manifest(folder, manifest)
+    return manifest
+
+
+def read_run(path: Path) -> StoredRun:
+    """Read a run, every byte checked: its files are small beside a trace, and are read whole anyway.
+
+    Raises:
+        BadInput: there is no such artefact, or it is damaged; the sentence names the file.
+    """
+    manifest = read_manifest(path, "run")
+    verify(path, manifest)
+    facts = manifest.summary
+    try:
+        tables = {name: read_table(path / _file(name), table) for name, table in facts["tables"].items()}
+        cells = tuple(tuple(row) for row in facts["summary"]["cells"])
+        summary = Table(facts["summary"]["title"], columns_of(facts["summary"]), cells, facts["summary"]["note"])
+        return StoredRun(path, manifest, facts["mechanism"], facts["parameters"], summary, tables)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
+
+
+def _file(name: str) -> str:
+    return f"{name}.parquet"

@@ -1,0 +1,235 @@
+"""The trace on disk: Parquet parts in time order, read back in order, by block, and never silently damaged."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapt.core.errors import BadInput
+from adapt.core.stream import KeyType
+from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
+
+BLOCK_ROWS = 1 << 20
+"""Work over a trace is cut into blocks of this many rows by rank, whatever the cut into files."""
+
+ROW_GROUP_ROWS = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of one row group.
+
+    Attributes:
+        path: The part.
+        footer: SHA-256 of the part's footer.
+        row_group: Its number in the part.
+        skip, take: Rows to pass over, rows to read.
+    """
+
+    path: str
+    footer: str
+    row_group: int
+    skip: int
+    take: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceBlock:
+    """A stretch of rows by rank: block i begins at row i * BLOCK_ROWS.
+
+    Attributes:
+        index: i.
+        pieces: Where the rows are, in order.
+        first_row: The rank of its first row, in a trace or in what is left of one.
+    """
+
+    index: int
+    pieces: tuple[Piece, ...]
+    first_row: int
+
+    @property
+    def rows(self) -> int:
+        """The rows in it."""
+        return sum(piece.take for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace that was opened: its manifest is read, its files are there in full size.
+
+    Attributes:
+        path: The artefact's folder.
+        manifest: How it was made and what it holds.
+    """
+
+    path: Path
+    manifest: Manifest
+
+    def _repr_html_(self) -> str:
+        """What it holds, and its heaviest keys, for a notebook."""
+        from adapt.traces.store.trace_tables import overview, top_keys_table  # these are tables of this
+
+        return overview(self)._repr_html_() + top_keys_table(self)._repr_html_()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.manifest.summary["rows"])
+
+    @property
+    def first_us(self) -> int:
+        """The time of the first row, in microseconds since 1970."""
+        return int(self.manifest.summary["first_us"])
+
+    @property
+    def last_us(self) -> int:
+        """The time of the last row, in microseconds since 1970."""
+        return int(self.manifest.summary["last_us"])
+
+    @property
+    def key_type(self) -> KeyType:
+        """The type of the key column."""
+        return KeyType(self.manifest.summary["key_type"])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(self.manifest.summary["columns"])
+
+    @property
+    def profile(self) -> dict[str, Any]:
+        """What was measured at ingest; see `adapt.traces.ingest.profile`."""
+        return dict(self.manifest.summary["profile"])
+
+    def blocks(self) -> list[TraceBlock]:
+        """The whole trace as blocks by rank, the unit of work of Spark tasks."""
+        return blocks_of(self.path, self.manifest.files)
+
+    def batches(self, columns: Sequence[str] | None = None, encoded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """The rows in time order, a row group at a time.
+
+        Args:
+            columns: Names; all if not given.
+            encoded: Those of text or binary that are to stay encoded by the dictionaries that they lie in.
+
+        Raises:
+            BadInput: a part is damaged; the sentence names it.
+        """
+        names = list(self.columns if columns is None else columns)
+        for block in self.blocks():
+            yield from read_pieces(block.pieces, names, encoded)
+
+
+def open_trace(path: Path, *, check_all: bool = False) -> Trace:
+    """Open a trace.
+
+    Args:
+        check_all: Check every byte against the manifest's SHA-256, not only sizes (and page checksums when read).
+
+    Raises:
+        BadInput: there is no trace, or it is damaged.
+    """
+    manifest = read_manifest(path, "trace")
+    if check_all:
+        verify(path, manifest)
+    return Trace(path, manifest)
+
+
+def part_entry(folder: Path, part: Path) -> dict[str, Any]:
+    """What the manifest says of a part: beside name, bytes and sha256, its rows by row group and its footer's hash."""
+    metadata = pq.read_metadata(part)
+    groups = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+    entry = file_entry(folder, part)
+    return {**entry, "rows": sum(groups), "row_groups": groups, "footer": _footer_hash(part)}
+
+
+def blocks_of(folder: Path, files: Sequence[Any]) -> list[TraceBlock]:
+    """The rows of a trace's parts, in order, cut into blocks by rank; paths are absolute, since tasks run elsewhere."""
+    folder = folder.absolute()
+    blocks: list[TraceBlock] = []
+    pieces: list[Piece] = []
+    free = BLOCK_ROWS
+    for entry in files:
+        for number, rows in enumerate(entry.get("row_groups", ())):
+            skip = 0
+            while skip < rows:
+                take = min(free, rows - skip)
+                pieces.append(Piece(str(folder / entry["name"]), entry["footer"], number, skip, take))
+                skip += take
+                free -= take
+                if free == 0:
+                    blocks.append(TraceBlock(len(blocks), tuple(pieces), len(blocks) * BLOCK_ROWS))
+                    pieces, free = [], BLOCK_ROWS
+    if pieces:
+        blocks.append(TraceBlock(len(blocks), tuple(pieces), len(blocks) * BLOCK_ROWS))
+    return blocks
+
+
+def blocks_from(blocks: Sequence[TraceBlock], first_row: int) -> list[TraceBlock]:
+    """What is left of blocks from a row on, by its rank; blocks keep their numbers."""
+    left: list[TraceBlock] = []
+    for block in blocks:
+        over = max(first_row - block.first_row, 0)
+        if over >= block.rows:
+            continue
+        pieces: list[Piece] = []
+        passed = over
+        for piece in block.pieces:
+            skip = min(passed, piece.take)
+            passed -= skip
+            if skip < piece.take:
+                pieces.append(replace(piece, skip=piece.skip + skip, take=piece.take - skip))
+        left.append(TraceBlock(block.index, tuple(pieces), block.first_row + over))
+    return left
+
+
+def read_pieces(
+    pieces: Sequence[Piece], columns: Sequence[str], encoded: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """The rows of some pieces, in order, one batch a piece; every page's checksum is checked.
+
+    Args:
+        pieces: What to read.
+        columns: Names.
+        encoded: Those columns, of text or binary, that are to stay encoded by the dictionaries that they lie in; a
+            piece may then give several batches, each with a dictionary of its own.
+
+    Raises:
+        BadInput: a part is damaged.
+    """
+    opened: tuple[str, pq.ParquetFile] | None = None
+    for piece in pieces:
+        try:
+            if opened is None or opened[0] != piece.path:
+                if _footer_hash(Path(piece.path)) != piece.footer:
+                    raise OSError("its footer is not the one that was written")
+                file = pq.ParquetFile(
+                    piece.path, page_checksum_verification=True, pre_buffer=False, read_dictionary=list(encoded)
+                )
+                opened = (piece.path, file)
+            table = opened[1].read_row_group(piece.row_group, columns=list(columns), use_threads=False)
+            if table.num_rows < piece.skip + piece.take:
+                raise OSError(f"row group {piece.row_group} has {table.num_rows} rows")
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise BadInput(
+                f"{piece.path} is damaged ({_short(error)}); make the trace again, or restore the file"
+            ) from error
+        part = table.slice(piece.skip, piece.take)
+        yield from (part if encoded else part.combine_chunks()).select(list(columns)).to_batches()
+
+
+def _footer_hash(part: Path) -> str:
+    """The SHA-256 of a Parquet footer, which no page checksum covers."""
+    with part.open("rb") as file:
+        file.seek(-8, 2)
+        size = int.from_bytes(file.read(8)[:4], "little")
+        file.seek(-min(8 + size, part.stat().st_size), 2)
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def _short(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__

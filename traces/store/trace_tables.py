@@ -1,0 +1,141 @@
+"""A trace's manifest and profile as tables."""
+
+from typing import Any
+
+from adapt.core.counting.tables import NULL_KEY
+from adapt.core.lint.evidence import LINT
+from adapt.core.table import Column, Kind, Table
+from adapt.traces.ingest.rejects import Rejects
+from adapt.traces.store.trace import Trace
+
+SCHEMA = "adapt.trace/1"
+
+
+def overview(trace: Trace) -> Table:
+    """What a trace is, in one row."""
+    profile, summary = trace.profile, trace.manifest.summary
+    span_s = (summary["last_us"] - summary["first_us"]) / 1e6
+    rates = profile["rates"]
+    facts = profile["facts"]
+    top = profile["rank_counts"]
+    cells: list[tuple[Column, Any]] = [
+        (Column("trace"), trace.path.name),
+        (Column("rows", Kind.COUNT), trace.rows),
+        (
+            Column("refused", Kind.COUNT, about="rows of the source that did not fit, kept in _rejects/"),
+            summary["rejects"]["rows"],
+        ),
+        (Column("first", Kind.TIME), summary["first_us"]),
+        (Column("last", Kind.TIME), summary["last_us"]),
+        (Column("rows_per_s", Kind.NUMBER, "rows/s", "mean rate"), trace.rows / span_s if span_s else None),
+        (
+            Column("peak_rows_per_s", Kind.NUMBER, "rows/s", "rate of the fullest time bin"),
+            profile["peak"]["rows"] / (rates["width_us"] / 1e6),
+        ),
+        (Column("keys", Kind.COUNT, about=_exactness(profile)), profile["distinct_keys"]),
+        (Column("key_type"), summary["key_type"]),
+        (Column("top_share", Kind.SHARE, about="share of the heaviest key"), top[0] / trace.rows if top else None),
+        (Column("null_keys", Kind.COUNT), facts["null_keys"]),
+        (Column("empty_keys", Kind.COUNT), facts["empty_keys"]),
+    ]
+    if "cost_us" in profile["totals"]:
+        cells.append((Column("cost_us", Kind.NUMBER, "us", "sum of all costs"), profile["totals"]["cost_us"]))
+    if "bytes" in profile["totals"]:
+        cells.append((Column("bytes", Kind.BYTES, about="sum of all sizes"), int(profile["totals"]["bytes"])))
+    cells += _of_source(trace, span_s)
+    return Table.of("Trace", [column for column, _ in cells], [[cell for _, cell in cells]], _note(profile))
+
+
+def _of_source(trace: Trace, span_s: float) -> list[tuple[Column, Any]]:
+    """What a sample of the keys tells of the source; nothing of a trace that has all of them."""
+    sample = trace.profile.get(LINT, {}).get("sample")
+    if sample is None:
+        return []
+    rows = trace.rows + sample["left_out"]
+    top = trace.profile["rank_counts"]
+    return [
+        (
+            Column("sample", Kind.SHARE, about="of the keys of the source; what follows is of all of them"),
+            sample["share"],
+        ),
+        (Column("source_rows", Kind.COUNT), rows),
+        (Column("source_rows_per_s", Kind.NUMBER, "rows/s"), rows / span_s if span_s else None),
+        (Column("source_keys", Kind.NUMBER, about="scaled"), trace.profile["distinct_keys"] / sample["share"]),
+        (Column("source_top_share", Kind.SHARE, about="of the heaviest sampled key"), top[0] / rows if top else None),
+    ]
+
+
+def refused(trace: Trace) -> Table:
+    """Why rows of the source were refused."""
+    return rejects_of(trace).table()
+
+
+def rejects_of(trace: Trace) -> Rejects:
+    """The refused rows of a trace, counted."""
+    return Rejects(**trace.manifest.summary["rejects"])
+
+
+def rate_table(trace: Trace) -> Table:
+    """Rows by time bin."""
+    rates = trace.profile["rates"]
+    width = rates["width_us"]
+    columns = (Column("time", Kind.TIME, about="where the bin begins"), Column("rows", Kind.COUNT))
+    rows = [(rates["start_us"] + at * width, count) for at, count in enumerate(rates["rows"])]
+    return Table.of("Rows over time", columns, rows, f"bins of {_span(width)}")
+
+
+def top_keys_table(trace: Trace) -> Table:
+    """The heaviest keys with what is certain of their counts."""
+    profile = trace.profile
+    missed = profile["top_missed"]
+    columns = (
+        Column("key"),
+        Column("count", Kind.COUNT, about="no less than this"),
+        Column("count_high", Kind.COUNT, about="no more than this"),
+        Column("share", Kind.SHARE, about="count over all rows"),
+    )
+    rows = [
+        (NULL_KEY if key is None else key, count, count + missed, count / trace.rows)
+        for key, count in profile["top_keys"]
+    ]
+    return Table.of("Heaviest keys", columns, rows)
+
+
+def rank_table(trace: Trace) -> Table:
+    """Share of the stream by rank of the key, heaviest first."""
+    columns = (Column("rank", Kind.COUNT), Column("share", Kind.SHARE))
+    counts = trace.profile["rank_counts"]
+    rows = [(rank, count / trace.rows) for rank, count in enumerate(counts, start=1)]
+    return Table.of("Share by rank", columns, rows)
+
+
+def streams_table(trace: Trace) -> Table | None:
+    """Rows by stream, or None if the trace has no streams."""
+    streams = trace.profile["streams"]
+    if not streams:
+        return None
+    columns = (Column("stream"), Column("rows", Kind.COUNT), Column("share", Kind.SHARE))
+    return Table.of("Streams", columns, [(name, rows, rows / trace.rows) for name, rows in streams.items()])
+
+
+def trace_document(trace: Trace) -> dict[str, Any]:
+    """A trace's facts as one JSON document."""
+    summary = dict(trace.manifest.summary)
+    return {"schema": SCHEMA, "path": str(trace.path), "content_hash": trace.manifest.content_hash, **summary}
+
+
+def _exactness(profile: dict[str, Any]) -> str:
+    return "distinct keys" if profile["distinct_exact"] else "distinct keys, estimated within about 2 %"
+
+
+def _note(profile: dict[str, Any]) -> str:
+    return (
+        "" if profile["distinct_exact"] else "keys is an estimate (standard error about 2 %); count the trace to know"
+    )
+
+
+def _span(width_us: int) -> str:
+    for unit, size in (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000)):
+        if width_us % size == 0:
+            return f"{width_us // size} {unit}"
+    return f"{width_us / 1000:g} ms"
