@@ -1,0 +1,59 @@
+"""Option groups: a command sees dataclasses, the command line sees options."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from adapt.cli.options.groups import grouped
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A group without groups."""
+
+    host: Annotated[str, typer.Option("--host", help="Host.")] = "localhost"
+    ports: Annotated[list[int] | None, typer.Option("--port", help="Ports; repeatable.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A group in a group."""
+
+    where: Where
+    speed: Annotated[float, typer.Option("--speed", help="Speed.")] = 1.5
+
+
+@pytest.fixture
+def program() -> typer.Typer:
+    app = typer.Typer()
+
+    @app.command()
+    @grouped
+    def go(name: Annotated[str, typer.Argument(help="Who.")], trip: Trip, loud: bool = False) -> None:
+        """Go there."""
+        print(name, trip.where.host, trip.where.ports, trip.speed, loud)
+
+    return app
+
+
+def test_defaults_are_those_of_the_fields(program: typer.Typer) -> None:
+    assert CliRunner().invoke(program, ["ann"]).output == "ann localhost None 1.5 False\n"
+
+
+def test_options_of_nested_groups_reach_the_command(program: typer.Typer) -> None:
+    line = ["ann", "--host", "b", "--port", "1", "--port", "2", "--speed", "3", "--loud"]
+    assert CliRunner().invoke(program, line).output == "ann b [1, 2] 3.0 True\n"
+
+
+def test_help_lists_every_option_once(program: typer.Typer) -> None:
+    told = CliRunner().invoke(program, ["--help"]).output
+    assert all(told.count(f"--{name} ") == 1 for name in ("host", "port", "speed"))
+
+
+def test_a_value_of_another_type_is_refused_by_the_option(program: typer.Typer) -> None:
+    refused = CliRunner().invoke(program, ["ann", "--speed", "fast"])
+    assert refused.exit_code == 2
+    assert "--speed" in refused.output
