@@ -32,10 +32,10 @@ format: .venv/.dev
 lint: .venv/.dev
 	$(BIN)/ruff check .
 
-# The three folders as the package they are imported as; paper is imported from here.
+# The folders as the package that they are imported as; paper is imported from here.
 types: .venv/.dev
 	mkdir -p build/types/adapt
-	for folder in cli core traces; do ln -sfn ../../../$$folder build/types/adapt/$$folder; done
+	for part in api/*.py cli core traces; do ln -sfn ../../../$$part build/types/adapt/; done
 	$(BIN)/mypy
 
 # Every claim of speed or size, each against a named peer or a literal reference in the same run.

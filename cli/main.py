@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from adapt.cli.commands import advise, check, demo, ingest, lint, partition, replay, report
+from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.options.common import typed
-from adapt.cli.terminal.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
 

@@ -4,63 +4,74 @@ import ast
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-PARTS = ("cli", "core", "traces")
-MAY_IMPORT = {"core": {"core"}, "traces": {"core", "traces"}, "cli": {"core", "traces", "cli"}}
-SYSTEMS = ("flux", "elastic", "fit", "ordered")
-SOURCES = sorted(path for part in PARTS for path in (ROOT / part).rglob("*.py"))
+import adapt
+from adapt import notebook
+from tools.floors import FLOORS
+from tools.house import MOST_FILES, PARTS, ROOT, House
+
+HOUSE = House()
+MODULES = list(HOUSE.modules.values())
+CORE = [module for module in MODULES if module.path.parts[0] == "core"]
 
 
-def imports_of(path: Path) -> Iterator[str]:
-    """Every module a file names in an import, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: a relative import hides which part it reaches"
-            yield str(node.module)
+def test_a_room_imports_only_rooms_below_it() -> None:
+    assert [arrow for arrow in HOUSE.upward() if "adapt.core.engines." not in arrow[0]] == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_follow_the_flow_of_data(path: Path) -> None:
-    part = path.relative_to(ROOT).parts[0]
-    for name in imports_of(path):
-        top, _, rest = name.partition(".")
-        assert top not in PARTS, f"{path}: import {name} would load the module twice; write adapt.{name}"
-        assert top != "paper", f"{path}: paper measures the program, and is no part of it"
-        if top == "adapt":
-            assert rest.split(".")[0] in MAY_IMPORT[part], f"{path}: {part} must not import {name}"
+def test_no_two_files_import_each_other() -> None:
+    assert HOUSE.circles() == []
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_systems_do_not_import_each_other(system: str) -> None:
-    others = {f"adapt.core.{other}" for other in SYSTEMS if other != system}
-    for path in (ROOT / "core" / system).rglob("*.py"):
-        for name in imports_of(path):
-            assert not any(name == other or name.startswith(f"{other}.") for other in others), f"{path}: {name}"
+def test_no_folder_holds_many_files() -> None:
+    assert [(count, folder) for count, folder in HOUSE.folders() if count > MOST_FILES + 1] == []
+
+
+def test_every_room_has_files() -> None:
+    assert {room for rooms in FLOORS.values() for room in rooms} == {module.room for module in MODULES}
+
+
+def test_an_arrow_upward_is_found(tmp_path: Path) -> None:
+    (tmp_path / "core" / "flux" / "policies").mkdir(parents=True)
+    (tmp_path / "core" / "elastic" / "policies").mkdir(parents=True)
+    (tmp_path / "core" / "flux" / "policies" / "one.py").write_text("import adapt.core.elastic.policies.two\n")
+    (tmp_path / "core" / "elastic" / "policies" / "two.py").write_text('HOME = "adapt.core.flux.policies.one:f"\n')
+    house, one, two = House(tmp_path), "adapt.core.flux.policies.one", "adapt.core.elastic.policies.two"
+    assert sorted(house.upward()) == [(two, one), (one, two)]
+    assert house.circles() == [(two, one)]
+
+
+def test_imports_name_the_package() -> None:
+    for module in MODULES:
+        for name in module.imports:
+            top = name.partition(".")[0]
+            assert top not in PARTS, f"{module.path}: import {name} would load the module twice; write adapt.{name}"
+            assert top not in ("paper", "tests", "tools"), f"{module.path}: {top} is no part of the program"
+
+
+def test_no_import_is_relative() -> None:
+    for module in MODULES:
+        levels = {node.level for node in ast.walk(module.tree) if isinstance(node, ast.ImportFrom)}
+        assert levels <= {0}, f"{module.path}: a relative import hides which room it reaches"
 
 
 def test_core_knows_no_files_no_spark_and_no_terminal() -> None:
     forbidden = {"pyspark", "py4j", "rich", "typer", "pathlib", "os", "io", "shutil", "tempfile", "time", "subprocess"}
-    for path in (ROOT / "core").rglob("*.py"):
-        found = {name.split(".")[0] for name in imports_of(path)} & forbidden
-        assert not found, f"{path} imports {found}"
+    for module in CORE:
+        found = {name.split(".")[0] for name in module.imports} & forbidden
+        assert not found, f"{module.path} imports {found}"
 
 
 def test_core_reads_no_clock_and_takes_its_randomness() -> None:
-    for path in (ROOT / "core").rglob("*.py"):
-        names = set(imports_of(path))
-        assert "random" not in names, f"{path}: randomness comes in as a numpy Generator"
-        tree = ast.parse(path.read_text())
-        called = {
-            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        }
-        assert "hash" not in called, f"{path}: the built-in hash differs from process to process"
+    for module in CORE:
+        assert "random" not in module.imports, f"{module.path}: randomness comes in as a numpy Generator"
+        calls = [node.func for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
+        called = {function.id for function in calls if isinstance(function, ast.Name)}
+        assert "hash" not in called, f"{module.path}: the built-in hash differs from process to process"
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -70,22 +81,38 @@ def test_help_loads_nothing_heavy() -> None:
     assert told.stdout.split() == []
 
 
-def test_no_package_named_adapt_holds_code_of_its_own() -> None:
-    assert not (ROOT / "adapt").exists()
+def test_the_package_itself_loads_nothing_until_a_name_is_used() -> None:
+    code = "import sys, adapt; print(*[name for name in sys.modules if name.startswith('adapt.')]); adapt.__version__"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["adapt.notebook"]
+
+
+def test_every_public_name_is_where_the_package_says() -> None:
+    for name in adapt.__all__:
+        assert getattr(adapt, name) is not None
+    with pytest.raises(AttributeError, match="it offers Frequencies"):
+        _ = adapt.frequenzies
+
+
+def test_notebooks_know_where_tables_are_made() -> None:
+    for (module, name), home in notebook.RENDERINGS.items():
+        assert isinstance(getattr(import_module(module), name), type)
+        where, _, function = home.partition(":")
+        assert callable(getattr(import_module(where), function))
 
 
 def test_the_package_list_equals_the_folders() -> None:
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
-    folders = {path.parent.relative_to(ROOT) for part in PARTS for path in (ROOT / part).rglob("*.py")}
-    assert listed == {"adapt." + ".".join(folder.parts) for folder in folders}
+    folders = {module.path.parent.parts for module in MODULES}
+    assert listed == {".".join(["adapt", *(parts[1:] if parts[0] == "api" else parts)]) for parts in folders}
 
 
 def test_every_module_says_what_it_is() -> None:
-    for path in SOURCES:
-        assert ast.get_docstring(ast.parse(path.read_text())), f"{path} has no docstring"
+    for module in MODULES:
+        assert ast.get_docstring(module.tree), f"{module.path} has no docstring"
 
 
 def test_nothing_is_ever_unpickled() -> None:
-    for path in SOURCES:
-        found = {name.split(".")[0] for name in imports_of(path)} & {"pickle", "marshal", "shelve", "joblib", "dill"}
-        assert not found, f"{path} imports {found}"
+    for module in MODULES:
+        found = {name.split(".")[0] for name in module.imports} & {"pickle", "marshal", "shelve", "joblib", "dill"}
+        assert not found, f"{module.path} imports {found}"

@@ -1,18 +1,19 @@
-"""The floors of the house: every room, from the ground up. A room imports itself and rooms before it, nothing else.
+"""The floors of the house: every room, from the ground up.
 
-A room is a folder, or a single file named without its ending. A file belongs to the longest room that holds it.
+A room is a folder, or a single file named without its ending; a file belongs to the longest room that holds it. A room
+imports itself, rooms of lower floors, and rooms before it on its own floor that have the same wing (`core/stage`,
+`traces`): papers on one floor do not know each other.
 """
 
 FLOORS: dict[str, tuple[str, ...]] = {
-    "ground": ("core", "core/units"),
+    "ground": ("core",),
+    "units": ("core/units",),
     "keys": ("core/keys",),
-    "counting": ("core/counting", "core/synthetic"),
-    "charts": ("core/charts",),
+    "counting": ("core/counting", "core/charts"),
+    "synthetic": ("core/synthetic",),
+    "schemes": ("core/partitioning/schemes", "core/partitioning/splitting/names", "core/partitioning/measures"),
+    "engines": ("core/engines",),
     "partitioning": (
-        "core/partitioning/schemes",
-        "core/partitioning/splitting/names",
-        "core/partitioning/measures",
-        "core/engines",
         "core/partitioning/constructions",
         "core/partitioning/from_counts",
         "core/partitioning/plans",
@@ -49,14 +50,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/retail",
         "core/ordered/replay",
     ),
-    "answers": (
-        "core/mechanisms",
-        "core/verdict",
-        "core/lint",
-        "core/check",
-        "core/advice",
-        "core/report",
-    ),
+    "mechanisms": ("core/mechanisms",),
+    "answers": ("core/verdict", "core/lint", "core/check", "core/advice"),
+    "report": ("core/report",),
     "traces": (
         "traces/read_errors",
         "traces/spark",
@@ -72,6 +68,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces",
         "traces/reports",
     ),
+    "api": ("api",),
     "cli": ("cli/terminal", "cli/options", "cli/commands", "cli"),
 }
 """Rooms by floor, both from the bottom."""

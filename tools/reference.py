@@ -13,8 +13,8 @@ from typing import Any, get_args, get_type_hints
 
 import typer
 
+from adapt.cli.failures import EXIT_CODES
 from adapt.cli.main import app
-from adapt.cli.terminal.failures import EXIT_CODES
 from adapt.cli.terminal.help import sections_of, usage_of
 from adapt.core.check.metrics import metrics_tables
 from adapt.core.fit.network import network_file

@@ -13,6 +13,7 @@ from adapt.core.lint.finding import SCHEMA, Finding, findings_columns, findings_
 from adapt.core.lint.findings import RULES, judged
 from adapt.core.lint.merging import EvidenceMerger
 from adapt.core.lint.observing import BlockObserver
+from adapt.core.phrases import counted
 from adapt.core.table import Table
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.trace import Trace, open_trace, read_pieces
@@ -50,11 +51,10 @@ class Linted:
     @property
     def sentence(self) -> str:
         """How many findings there are, and what could not be looked at."""
-        looked = f"{len(self.rules)} rule{'' if len(self.rules) == 1 else 's'}" + (
+        looked = counted(len(self.rules), "rule") + (
             "" if self.knows_source else "; the order of the source is not known"
         )
-        found = f"{len(self.findings)} finding{'' if len(self.findings) == 1 else 's'}"
-        return f"{found} by {looked}"
+        return f"{counted(len(self.findings), 'finding')} by {looked}"
 
     def as_data(self) -> dict[str, Any]:
         """The findings as one JSON document."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapt.core.check.facts import Facts
-    from adapt.core.check.held import Verdict
     from adapt.core.check.limit import Limit
+    from adapt.core.check.outcome import Verdict
 
 LIMIT_FAILED = 1
 

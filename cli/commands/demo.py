@@ -4,8 +4,9 @@ import contextlib
 import io
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +20,7 @@ TITLE = "A year of flights out of New York"
 
 
 def demo(
+    context: typer.Context,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="A folder for what the demonstration makes.")
     ] = Path("adapt-demo"),
@@ -38,12 +40,13 @@ def demo(
     from adapt.traces.store.trace import open_trace
     from adapt.traces.store.trace_tables import overview, top_keys_table
 
+    step = partial(_step, context.find_root().command)
     with disk_failures(out):
         out.mkdir(parents=True, exist_ok=True)
     source, trace, plans, run, page = (out / f"flights.{kind}" for kind in ("csv.zip", "trace", "plans", "run", "html"))
     put_flights(source)
 
-    _step(
+    step(
         1,
         f"{TITLE} becomes a trace: the key is the destination, the cost the miles flown.",
         ["ingest", source, "--key", KEY, "--time", TIME, "--cost", COST, "--force", "-o", trace],
@@ -51,7 +54,7 @@ def demo(
     made = open_trace(trace)
     _result([overview(made), top(top_keys_table(made), 5)])
 
-    _step(
+    step(
         2,
         f"Every scheme places those keys on 1 to {CHANNELS} channels. The last count, beside the best possible:",
         ["partition", "compare", trace, "--channels", f"1:{CHANNELS}", "--force", "-o", plans],
@@ -60,14 +63,14 @@ def demo(
     answer = found_in(stored.manifest.summary, str(plans))
     _result([at_channels(stored.table, CHANNELS)], [] if answer is None else [verdict_of(answer.lead)])
 
-    _step(
+    step(
         3,
         f"The year again, week by week: after each week the plan for {CHANNELS} channels is built anew from its keys.",
         ["replay", "repartition", trace, "--channels", CHANNELS, "--period", PERIOD, "--force", "-o", run],
     )
     _result([read_run(run).summary])
 
-    _step(
+    step(
         4,
         "All of it on one page, with charts.",
         ["report", trace, plans, run, "--title", TITLE, "--html", page, "--force"],
@@ -75,15 +78,13 @@ def demo(
     print(f"\nThe report is {page}: open it in a browser.")
 
 
-def _step(number: int, what: str, arguments: Sequence[object]) -> None:
+def _step(program: Any, number: int, what: str, arguments: Sequence[object]) -> None:
     """Say what a step does and how it would be typed, and run it; its own output is left for the page."""
-    from adapt.cli.main import app
-
     words = [str(word) for word in arguments]
     narrate(f"{'' if number == 1 else chr(10)}{number}. {what}\n   $ {shlex.join(['adapt', *words])}")
     loudness = {Verbosity.QUIET: ["-q"], Verbosity.VERBOSE: ["-v"]}.get(verbosity(), [])
     with typed(words), contextlib.redirect_stdout(io.StringIO()):
-        code = app(args=[*loudness, *words], prog_name="adapt", standalone_mode=False)
+        code = program.main([*loudness, *words], prog_name="adapt", standalone_mode=False)
     if code:  # an interrupt
         raise typer.Exit(code)
 

@@ -1,68 +1,15 @@
 """Limits held against artefacts: what holds, what fails, and by which row."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from adapt.core.check.facts import Facts, Interval, Value
 from adapt.core.check.limit import Comparison, Limit, refuse_unknown
 from adapt.core.check.metrics import Better
+from adapt.core.check.outcome import Judged, Verdict, towards
 from adapt.core.errors import UsageError
 
 WORSE_BY = 0.05
 """So much worse than a baseline a metric may be, if nothing is said."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One limit held against one artefact.
-
-    Attributes:
-        limit: What was asked for.
-        artefact: The artefact's name.
-        rows: How many of its rows were held against it; all must hold.
-        failed: How many of them do not.
-        where: What tells of the row that is told of: the worst that fails, or else the one closest to failing.
-        value: Its value; None where it was not measured, which never holds.
-        amount: What it was held against; None where the baseline has no such value.
-        baseline: The value before, of a limit against a baseline.
-    """
-
-    limit: Limit
-    artefact: str
-    rows: int
-    failed: int
-    where: Mapping[str, str]
-    value: Value
-    amount: float | None
-    baseline: Value = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether it holds."""
-        return not self.failed
-
-    @property
-    def comparison(self) -> Comparison:
-        """How the value was held against the amount."""
-        return self.limit.comparison or _towards(self.limit)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """All limits, held against all artefacts that they are about."""
-
-    judged: tuple[Judged, ...]
-
-    def _repr_html_(self) -> str:
-        """Every limit with its outcome, for a notebook."""
-        from adapt.core.check.outcome import verdict_table  # it is the table of this
-
-        return verdict_table(self)._repr_html_()
-
-    @property
-    def passed(self) -> bool:
-        """Whether all hold."""
-        return all(each.passed for each in self.judged)
 
 
 def judge(
@@ -135,7 +82,7 @@ def _selected(limit: Limit, rows: Rows, but: str = "") -> Rows:
 
 
 def _judged(limit: Limit, artefact: str, rows: Rows, before: Rows, worse_by: float) -> Judged:
-    comparison = limit.comparison or _towards(limit)
+    comparison = limit.comparison or towards(limit)
     held = []
     for where, value in rows:
         amount, baseline = limit.amount, None
@@ -153,11 +100,6 @@ def _judged(limit: Limit, artefact: str, rows: Rows, before: Rows, worse_by: flo
         )
     where, value, amount, baseline, _ = min(held, key=lambda each: (each[4], _room(comparison, each[1], each[2])))
     return Judged(limit, artefact, len(held), sum(not each[4] for each in held), where, value, amount, baseline)
-
-
-def _towards(limit: Limit) -> Comparison:
-    """Which side of its baseline a metric has to keep to."""
-    return Comparison.AT_LEAST if limit.metric.better is Better.HIGHER else Comparison.AT_MOST
 
 
 def _counterpart(where: Mapping[str, str], before: Rows) -> Value:

@@ -1,15 +1,68 @@
 """What became of limits, as a table for people, as data, and as JUnit's XML."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from adapt.core.check.facts import Facts, Interval, Value
-from adapt.core.check.held import Judged, Verdict
+from adapt.core.check.limit import Comparison, Limit
+from adapt.core.check.metrics import Better
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import human, visible
 
 SCHEMA = "adapt.check/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One limit held against one artefact.
+
+    Attributes:
+        limit: What was asked for.
+        artefact: The artefact's name.
+        rows: How many of its rows were held against it; all must hold.
+        failed: How many of them do not.
+        where: What tells of the row that is told of: the worst that fails, or else the one closest to failing.
+        value: Its value; None where it was not measured, which never holds.
+        amount: What it was held against; None where the baseline has no such value.
+        baseline: The value before, of a limit against a baseline.
+    """
+
+    limit: Limit
+    artefact: str
+    rows: int
+    failed: int
+    where: Mapping[str, str]
+    value: Value
+    amount: float | None
+    baseline: Value = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it holds."""
+        return not self.failed
+
+    @property
+    def comparison(self) -> Comparison:
+        """How the value was held against the amount."""
+        return self.limit.comparison or towards(self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All limits, held against all artefacts that they are about."""
+
+    judged: tuple[Judged, ...]
+
+    def _repr_html_(self) -> str:
+        """Every limit with its outcome, for a notebook."""
+        return verdict_table(self)._repr_html_()
+
+    @property
+    def passed(self) -> bool:
+        """Whether all hold."""
+        return all(each.passed for each in self.judged)
 
 
 def verdict_table(verdict: Verdict) -> Table:
@@ -148,3 +201,8 @@ def _ends(value: Value) -> dict[str, float | None] | None:
             return {"low": low, "high": high if high != float("inf") else None}
         case _:
             return None
+
+
+def towards(limit: Limit) -> Comparison:
+    """Which side of its baseline a metric has to keep to."""
+    return Comparison.AT_LEAST if limit.metric.better is Better.HIGHER else Comparison.AT_MOST

@@ -90,12 +90,6 @@ class Frequencies:
         bounds = {"epsilon": self.epsilon, "complete_above": self.complete_above}
         return {"weight": self.weight.value, "counts": CountMethod.LOSSY.value, **bounds}
 
-    def _repr_html_(self) -> str:
-        """What was counted, and the heaviest keys, for a notebook."""
-        from adapt.core.counting.tables import counts_table, heaviest_table  # these are tables of this
-
-        return counts_table(self)._repr_html_() + heaviest_table(self)._repr_html_()
-
     def intervals(self, keys: pa.Array) -> tuple[Counts, Counts]:
         """The least and the most that each of some keys weighs, listed or not; shapes (keys,).
 

@@ -27,6 +27,11 @@ def heaviest_key(frequencies: Frequencies, source: str | None = None) -> str:
     return NULL_KEY if key is None else key_to_text(key)
 
 
+def counted_tables(frequencies: Frequencies) -> list[Table]:
+    """What was counted, and the heaviest keys."""
+    return [counts_table(frequencies), heaviest_table(frequencies)]
+
+
 def counts_table(frequencies: Frequencies) -> Table:
     """What was counted and how well, in one row."""
     kind = kind_of(frequencies.weight)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.stream import Weight
 from adapt.core.table import Cell, Column, Kind, Table
 

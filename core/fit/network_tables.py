@@ -10,6 +10,7 @@ from adapt.core.fit.network.network import Input, Network, Operator, Output
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import planner_of
 from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 
 _BLANK = "\u00a0"
@@ -77,8 +78,8 @@ class NetworkLoad:
     def sentences(self) -> list[str]:
         """How loaded it is, and what comes out at best."""
         network = self.wiring.network
-        counted = [
-            f"{len(elements):,} {kind}{'' if len(elements) == 1 else 's'}"
+        elements_counted = [
+            counted(len(elements), kind)
             for kind, elements in (
                 ("node", network.nodes),
                 ("input", network.inputs),
@@ -86,7 +87,7 @@ class NetworkLoad:
                 ("output", network.outputs),
             )
         ]
-        said = [f"{', '.join(counted)}."]
+        said = [f"{', '.join(elements_counted)}."]
         busiest = int(np.argmax(self.loads))
         name, load = self.wiring.resources[busiest], self.loads[busiest]
         unshed = float(self.flows @ self.wiring.worth)

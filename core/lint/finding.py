@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from adapt.core.phrases import counted
 from adapt.core.table import Column, Table
 
 SCHEMA = "adapt.lint/1"
@@ -73,8 +74,9 @@ def lint_sentence(findings: Sequence[Finding] | None, trace: str) -> str:
         return "The lint found nothing odd."
     by_severity = Counter(finding.severity for finding in findings)
     told = ", ".join(_counted(by_severity[severity], severity) for severity in Severity if by_severity[severity])
-    things = "thing" if len(findings) == 1 else "things"
-    return f"The lint found {len(findings)} {things} ({told}): {', '.join(finding.id for finding in findings)}."
+    return (
+        f"The lint found {counted(len(findings), 'thing')} ({told}): {', '.join(finding.id for finding in findings)}."
+    )
 
 
 def _counted(findings: int, severity: Severity) -> str:

@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from adapt.core.counting.tables import NULL_KEY
+from adapt.core.phrases import counted, percent
 from adapt.core.table import told_html
 from adapt.core.verdict.skew_over_time import OverTime
-from adapt.core.verdict.verdict_class import Cure
-from adapt.core.verdict.words import headline, sentences
+from adapt.core.verdict.verdict_class import MOST_SPLIT, Cure
+
+_MOST_SPELT = 5
+"""A sentence names no more keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +93,17 @@ class Verdict:
     @property
     def headline(self) -> str:
         """The class, at how many channels, by what limit."""
-        return headline(self)
+        return f"{self.cure.value} ({counted(self.channels, 'channel')}, limit {self.tolerance:g})"
 
     @property
     def sentences(self) -> list[str]:
-        """The evidence, what to do, how sure it is, and how it varies."""
-        return sentences(self)
+        """What is so today and at best; what to do; how sure that is; how it varies."""
+        told = [_today(self), _cure(self)]
+        if self.confidence is not None:
+            told.append(_sure(self, self.confidence))
+        if self.over_time is not None:
+            told.append(_varies(self.over_time))
+        return told
 
     def _repr_html_(self) -> str:
         """In words, for a notebook."""
@@ -142,3 +151,101 @@ class Verdict:
             over_time=None if over_time is None else OverTime.from_data(over_time),
             **{name: value for name, value in data.items() if name not in derived},
         )
+
+
+def _today(verdict: Verdict) -> str:
+    placed = f"Today ({verdict.engine}) the fullest of {counted(verdict.channels, 'channel')} carries"
+    floor = f"no placement of whole keys does better than {verdict.imbalance_floor:.3f}"
+    heaviest = (
+        f" The heaviest key, {verdict.top_key}, has {percent(verdict.top_share)} of the load, so that"
+        f" {verdict.useful_workers:,.3g} channels at most can be busy while keys stay whole."
+        if verdict.top_key
+        else ""
+    )
+    return f"{placed} {verdict.imbalance:.3f} times the average; {floor}.{heaviest}"
+
+
+def _cure(verdict: Verdict) -> str:
+    match verdict.cure:
+        case Cure.NONE_NEEDED:
+            return f"Nothing needs to be done: {verdict.imbalance:.3f} is within {verdict.tolerance:g}."
+        case Cure.PLACEMENT:
+            return _placement(verdict)
+        case Cure.SPLITTING:
+            return (
+                f"{_no_placement(verdict)} Splitting {_keys(verdict)}, {percent(verdict.split_share)} of the load,"
+                f" over the channels that have room makes it possible.{_null(verdict)}"
+            )
+        case Cure.ANOTHER_KEY:
+            return f"{_no_placement(verdict)} {_another(verdict)}{_null(verdict)}"
+
+
+def _placement(verdict: Verdict) -> str:
+    if verdict.keys_to_move is None:
+        return (
+            f"Placing keys one by one keeps within {verdict.tolerance:g}; which ones, these counts list too few keys to"
+            " tell."
+        )
+    return (
+        f"Moving {counted(verdict.keys_to_move, 'key')}, {percent(verdict.state_to_move or 0.0)} of the state, brings"
+        f" it to {verdict.imbalance_after or 1.0:.3f}, within {verdict.tolerance:g}."
+    )
+
+
+def _no_placement(verdict: Verdict) -> str:
+    if verdict.imbalance_floor > verdict.tolerance or verdict.proved:
+        why = "" if verdict.imbalance_floor > verdict.tolerance else ": the heavy keys do not divide evenly"
+        return f"No placement keeps within {verdict.tolerance:g}{why}."
+    return f"No placement within {verdict.tolerance:g} was found, though one may exist."
+
+
+def _another(verdict: Verdict) -> str:
+    if verdict.busy_keys < verdict.channels:
+        have = "has" if verdict.busy_keys == 1 else "have"
+        return (
+            f"Only {counted(verdict.busy_keys, 'key')} {have} any load, fewer than channels: partition by a finer key,"
+            " or take fewer channels."
+        )
+    return (
+        f"Splitting would have to spread {_keys(verdict)}, {percent(verdict.split_share)} of the load, which is"
+        f" more than {MOST_SPLIT:.0%}: partition by a finer key, or take fewer channels."
+    )
+
+
+def _null(verdict: Verdict) -> str:
+    """What can be done about rows without a key, where they are among those that are too heavy."""
+    has_null = NULL_KEY in verdict.keys_to_split
+    return " Rows without a key can be spread or left out, if they share no state." if has_null else ""
+
+
+def _keys(verdict: Verdict) -> str:
+    names, number = verdict.keys_to_split, verdict.number_to_split
+    spelt = ", ".join(names[:_MOST_SPELT]) + (f" and {number - _MOST_SPELT:,} more" if number > _MOST_SPELT else "")
+    return f"{counted(number, 'key')} ({spelt})"
+
+
+def _sure(verdict: Verdict, confidence: Confidence) -> str:
+    ends = f"{percent(confidence.top_share_low)} to {percent(confidence.top_share_high)}"
+    floors = f"{confidence.imbalance_floor_low:.3f} to {confidence.imbalance_floor_high:.3f}"
+    if confidence.level is None:
+        source = "by the bounds of the counter"
+    else:
+        source = f"at {confidence.level:.0%} confidence (Clopper-Pearson, messages taken as drawn)"
+    told = f"The share of the heaviest key is {ends} {source}, so the floor is {floors}"
+    if confidence.certain:
+        side = "within" if confidence.imbalance_floor_high <= verdict.tolerance else "above"
+        return f"{told}: {side} the limit throughout."
+    return f"{told}: too few messages to say on which side of {verdict.tolerance:g} it is; take a longer sample."
+
+
+def _varies(over_time: OverTime) -> str:
+    shares = [pane.top_share for pane in over_time.panes]
+    floors = [pane.imbalance_floor for pane in over_time.panes]
+    ranges = (
+        f"In {len(over_time.panes)} panes of about {over_time.panes[0].rows:,} rows the heaviest key of each has"
+        f" {percent(min(shares))} to {percent(max(shares))}, and the floor is {min(floors):.3f} to {max(floors):.3f}"
+    )
+    if over_time.changes:
+        each = ", ".join(f"{cure.value} in {count}" for cure, count in over_time.classes)
+        return f"{ranges}; the class changes: {each}."
+    return f"{ranges}; the class of every one: {over_time.classes[0][0].value}."

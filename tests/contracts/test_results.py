@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from adapt.core.check.held import Verdict as Held
+from adapt import notebook
+from adapt.core.check.outcome import Verdict as Held
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.elastic.replay.replay import ElasticRun
 from adapt.core.fit.replay.replay import FitRun
@@ -43,7 +44,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
 def test_a_result_shows_itself(kind):
-    assert callable(kind._repr_html_)
+    assert notebook.shows(kind)
 
 
 def test_hostile_keys_are_escaped_wherever_they_are_shown():
@@ -53,6 +54,6 @@ def test_hostile_keys_are_escaped_wherever_they_are_shown():
     answer = answer_on(counted, Engine.SPARK, 3, Resources())
     shown = [counted, plan, verdict, answer, answer.hot_keys, compare_schemes(counted, [1, 2])]
     shown.append(plan_difference(plan, wider, counted, Resources()))
-    pages = [each._repr_html_() for each in shown]
+    pages = [notebook.html_of(each) for each in shown]
     assert all("<script" not in page for page in pages)
     assert sum("&lt;script&gt;" in page for page in pages) >= 3

@@ -1,6 +1,6 @@
 """The committed reference is what the program says now, and says all of it."""
 
-from adapt.cli.terminal.failures import EXIT_CODES
+from adapt.cli.failures import EXIT_CODES
 from adapt.core.check.metrics import METRICS
 from tools.reference import PAGE, reference
 

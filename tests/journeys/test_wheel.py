@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
+PARTS = ("api", "cli", "core", "traces")
 PACKAGES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
 
 
@@ -19,7 +20,7 @@ def installed(tmp_path_factory):
     """The folder of programs of a fresh environment that has the wheel, and sees the libraries of this one."""
     folder = tmp_path_factory.mktemp("wheel")
     tree = folder / "tree"
-    for part in ("cli", "core", "traces"):
+    for part in PARTS:
         shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)
@@ -49,14 +50,14 @@ def test_every_package_is_in_the_wheel_and_comes_from_it(installed, tmp_path):
         "    package = importlib.import_module(name)\n"
         "    for each in pkgutil.iter_modules(package.__path__, name + '.'):\n"
         "        importlib.import_module(each.name)\n"
-        "ours = {name: module.__file__ for name, module in sys.modules.items() if name.startswith('adapt.')}\n"
+        "ours = {name: module.__file__ for name, module in sys.modules.items() if (name + '.').startswith('adapt.')}\n"
         "print(json.dumps(ours))"
     )
     said = subprocess.run(
         [installed / "python", "-c", code, *PACKAGES], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     modules = json.loads(said.stdout)
-    sources = {path for part in ("cli", "core", "traces") for path in (ROOT / part).rglob("*.py")}
+    sources = {path for part in PARTS for path in (ROOT / part).rglob("*.py")}
     assert len(modules) == len(sources)
     assert all(file.startswith(str(installed.parent)) for file in modules.values())
 
@@ -72,5 +73,5 @@ def test_the_program_runs_from_anywhere(installed, tmp_path):
 
 
 def test_the_wheel_says_that_it_is_typed(installed):
-    for part in ("cli", "core", "traces"):
-        assert list((installed.parent).glob(f"lib/python*/site-packages/adapt/{part}/py.typed"))
+    for part in ("", "cli", "core", "traces"):
+        assert list((installed.parent / "lib").glob(f"python*/site-packages/adapt/{part}/py.typed"))

@@ -12,10 +12,10 @@ from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.generators.steady import check_end, check_steady, keys_of, random_of, start_us, steady_us
 from adapt.traces.generators.write import write_generated
 from adapt.traces.ingest.ingest import Ingested
-from adapt.traces.ingest.rejects import Rejects
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import BLOCK_ROWS
 
 ITEMS, ITEM_EXPONENT, RATE_PER_S = 3000, 1.0, 0.5

@@ -12,11 +12,11 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.traces.ingest.finalize import part_name, settle
 from adapt.traces.ingest.profile import TOLD, Profiler
-from adapt.traces.ingest.rejects import Rejects
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks, shared_out
 from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
 from adapt.traces.store.whole import check_folder_free, whole_folder
 

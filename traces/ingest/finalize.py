@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from adapt.core.keys.columns import key_type_of
 from adapt.core.lint.evidence import LINT
 from adapt.traces.ingest.profile import Profile, profile_trace
-from adapt.traces.ingest.rejects import FOLDER, Rejects
 from adapt.traces.spark.progress import Progress
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, write_manifest
+from adapt.traces.store.rejects import FOLDER, Rejects
 from adapt.traces.store.trace import TraceBlock, blocks_of, part_entry
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.traces.ingest.cleaning import Treatment, salt_of, treated
 from adapt.traces.ingest.finalize import KeySample, settle
 from adapt.traces.ingest.mapping import Mapping
-from adapt.traces.ingest.rejects import MaxRejects, Rejects, set_aside
+from adapt.traces.ingest.rejects import MaxRejects, set_aside
 from adapt.traces.ingest.source_order import order_of_source
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.ingest.time_sort import take_stock, write_in_order
@@ -26,7 +26,9 @@ from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SparkOptions, session_in_zone, spark_session
 from adapt.traces.store import disk
 from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import Trace, open_trace
+from adapt.traces.store.trace_tables import trace_tables
 from adapt.traces.store.whole import whole_folder
 
 ROWS_A_PART = 1 << 20
@@ -54,7 +56,7 @@ class Ingested:
 
     def _repr_html_(self) -> str:
         """The trace, for a notebook."""
-        return self.trace._repr_html_()
+        return "".join(table._repr_html_() for table in trace_tables(self.trace))
 
 
 def ingest(

@@ -1,7 +1,7 @@
 """Rows that do not fit: counted by reason, and kept aside with file, line and text."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,57 +10,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.errors import UsageError
-from adapt.core.table import Column, Kind, Table
 from adapt.traces.ingest.streams import Several
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
 from adapt.traces.store import disk
+from adapt.traces.store.rejects import FOLDER, Rejects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FOLDER = "_rejects"
 EXAMPLES = 3
 SHOWN_TEXT = 200
 MOST_REASONS = 100
 WITHHELD = "(withheld, since keys are hashed)"
-
-
-@dataclass(frozen=True, slots=True)
-class Rejects:
-    """Rows that were refused.
-
-    Attributes:
-        rows: How many.
-        reasons: How many for each reason, most first.
-        examples: For each reason the first few: file, line and text (cut short).
-    """
-
-    rows: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)
-    examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-    def table(self) -> Table:
-        """Reasons with their counts and a first example each."""
-        columns = (
-            Column("reason"),
-            Column("rows", Kind.COUNT),
-            Column("first at", about="file and line of the first such row"),
-            Column("text", about="that row, cut short"),
-        )
-        rows = [
-            (reason, count, f"{first['file']} line {first['line']}", first["text"])
-            for reason, count in self.reasons.items()
-            for first in self.examples.get(reason, [])[:1]
-        ]
-        return Table.of("Refused rows", columns, rows, f"all of them, with their text, lie in {FOLDER}/ of the trace")
-
-    def sentence(self) -> str:
-        """The reasons in one line, with the first place of the most frequent one."""
-        told = ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
-        first = next(iter(self.examples.values()), [])
-        at = f"; first: {first[0]['file']} line {first[0]['line']}: {first[0]['text']!r}" if first else ""
-        return told + at
 
 
 @dataclass(frozen=True, slots=True)

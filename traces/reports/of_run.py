@@ -13,6 +13,7 @@ from adapt.core.fit.replay.tables import planners_told, tables_of_arcs
 from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.mechanisms.comparison import marked, shown_tables
 from adapt.core.ordered.replay.charts import ordered_charts
+from adapt.core.phrases import counted
 from adapt.core.run import verdict_under
 from adapt.core.stage.charts import elastic_charts, stage_charts, trade_off_of_tau1
 from adapt.core.table import Kind, Table
@@ -43,9 +44,8 @@ def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
     """Which period was the worst, and how bad it had to be."""
     worst = max(periods, key=lambda row: float(row["imbalance"] or 0))
     is_first = worst is periods[0]
-    counted = "1 period" if len(periods) == 1 else f"{len(periods):,} periods"
     sentences = [
-        f"{counted}; the worst imbalance, {shown(worst['imbalance'], Kind.RATIO)}, came in the"
+        f"{counted(len(periods), 'period')}; the worst imbalance, {shown(worst['imbalance'], Kind.RATIO)}, came in the"
         f" {'first, which' if is_first else 'one that'} begins {shown(worst['start'], Kind.TIME)}, where no placement"
         f" of whole keys does better than {shown(worst['imbalance_floor'], Kind.RATIO)}."
     ]

@@ -69,12 +69,6 @@ class Trace:
     path: Path
     manifest: Manifest
 
-    def _repr_html_(self) -> str:
-        """What it holds, and its heaviest keys, for a notebook."""
-        from adapt.traces.store.trace_tables import overview, top_keys_table  # these are tables of this
-
-        return overview(self)._repr_html_() + top_keys_table(self)._repr_html_()
-
     @property
     def rows(self) -> int:
         """Number of rows."""

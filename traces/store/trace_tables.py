@@ -5,10 +5,15 @@ from typing import Any
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.lint.evidence import LINT
 from adapt.core.table import Column, Kind, Table
-from adapt.traces.ingest.rejects import Rejects
+from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import Trace
 
 SCHEMA = "adapt.trace/1"
+
+
+def trace_tables(trace: Trace) -> list[Table]:
+    """What a notebook shows of a trace: what it holds, and its heaviest keys."""
+    return [overview(trace), top_keys_table(trace)]
 
 
 def overview(trace: Trace) -> Table:

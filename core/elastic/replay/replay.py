@@ -13,7 +13,6 @@ from adapt.core.elastic.policies.thresholds import initial_workers, starts_at, w
 from adapt.core.elastic.replay.outcome import ElasticOutcome, Start, elastic_outcome_of
 from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary, trade_off
 from adapt.core.errors import UsageError
-from adapt.core.flux.replay.replay import Told, stage_parameters, usual_interval_s
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.conditions.arrivals import Rows
@@ -25,6 +24,7 @@ from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.outcome import outcome_of
+from adapt.core.stage.replay_parameters import Told, stage_parameters, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Table
 

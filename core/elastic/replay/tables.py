@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adapt.core.elastic.replay.outcome import ElasticOutcome
-from adapt.core.flux.replay.tables import series_tables
+from adapt.core.phrases import counted
+from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.movement.protocol import STEPS
@@ -232,13 +233,13 @@ def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | Non
     if len({start.tau1 for start in begun}) > 1:
         return " ".join(_of_sweep(policy, outcomes) for policy in dict.fromkeys(start.policy for start in begun))
     fixed, *others = outcomes
-    told = [f"With {_counted(least, 'worker')} all the time {_quality(fixed)}."]
+    told = [f"With {counted(least, 'worker')} all the time {_quality(fixed)}."]
     for one in others:
         if not one.restarts:
             told.append(f"{one.case} changes nothing.")
             continue
         steps = (
-            f"{one.mean_workers:.1f} workers on average, at most {one.most_workers}, {_counted(one.restarts, 'step')}"
+            f"{one.mean_workers:.1f} workers on average, at most {one.most_workers}, {counted(one.restarts, 'step')}"
         )
         told.append(f"With {one.case} ({steps}) {_quality(one)}.")
     if starts is not None and starts == float("inf"):
@@ -277,7 +278,3 @@ def _quality(one: ElasticOutcome) -> str:
     if one.outcome.left:
         said += f", {one.outcome.left:,} are left"
     return said
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

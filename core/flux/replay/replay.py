@@ -1,10 +1,8 @@
 """A stream replayed through a stage: once without moves, and once with each policy of Flux that moves partitions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, TypeAlias
-
-import numpy as np
+from typing import Any, ClassVar
 
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
@@ -12,10 +10,11 @@ from adapt.core.flux.policies.load_policy import MAX_RECEIVER, MIN_IMBALANCE, Lo
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
-from adapt.core.flux.replay.tables import cases_table, rounds_table, series_tables, summary_table
+from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
 from adapt.core.run import run_as_data, verdict_under
+from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.conditions.arrivals import Rows
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown, segments_of
+from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
@@ -24,17 +23,12 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, check_memory
 from adapt.core.stage.outcome import Outcome, outcome_of
+from adapt.core.stage.replay_parameters import Told, stage_parameters, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Table
 
 STATIC = "static"
 """The case in which every partition stays where it is."""
-
-INTERVALS = 300
-"""About so many are taken down, if nothing is said."""
-
-Told: TypeAlias = Callable[[str, float, int], None]
-"""Told the case, the simulated seconds and the rows taken so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,39 +191,6 @@ def parameters_of(
     }
 
 
-def stage_parameters(settings: StageSettings, reading: Reading, duration_s: float | None) -> dict[str, Any]:
-    """What decides how rows go through a stage, whatever acts on it; JSON data."""
-    network, costs = settings.network, settings.costs
-    return {
-        "sites": settings.sites,
-        "partitions_a_site": reading.partitions.a_site,
-        "hash": reading.partitions.hash.value,
-        "arrivals": "saturate" if reading.speedup is None else "trace",
-        "speedup": reading.speedup,
-        "producers": "stream" if reading.by_stream else "row",
-        "router": settings.router.value,
-        "buffer_tuples": settings.buffer_tuples,
-        "network": asdict(network),
-        "costs": {**asdict(costs), "cost_unit_s": reading.cost_unit_s},
-        "state_tuples": int(settings.state_tuples) if np.ndim(settings.state_tuples) == 0 else None,
-        "disturbances": [
-            {"kind": _KINDS[type(one)], **{name: _finite(value) for name, value in asdict(one).items()}}
-            for one in settings.disturbances
-        ],
-        "overload": None if settings.overload is None else asdict(settings.overload),
-        "duration_s": duration_s,
-        "seed": settings.seed,
-    }
-
-
-_KINDS: Mapping[type, str] = {ExternalLoad: "load", SlowDown: "slow"}
-
-
-def _finite(value: float) -> float | None:
-    """A time, or none for an end that never comes."""
-    return None if value == np.inf else value
-
-
 def check_replay(settings: StageSettings, adapting: Adapting, conditions: Conditions) -> None:
     """What can be said of a replay before its rows are read.
 
@@ -268,22 +229,6 @@ def _ahead(rows: Rows, settings: StageSettings, under: Conditions, period_s: flo
     """What the optimum is told: the rows, counted in one pass more, and what the schedules say."""
     disturbances = (*settings.disturbances, *(under.faults.disturbances if under.faults else ()))
     return ahead_of(replace(settings, disturbances=disturbances), rows, under.memory, period_s)
-
-
-def usual_interval_s(bounds: Bounds, duration_s: float | None) -> float:
-    """A round length of which the static case has some hundred."""
-    expected = min(bounds.static_s if duration_s is None else duration_s, bounds.static_s)
-    return _round_s(expected / INTERVALS)
-
-
-def _round_s(least_s: float) -> float:
-    """The shortest of 1, 2, 5, 10, ... ms and up that is not below this."""
-    step = 1e-3
-    while True:
-        for times in (1, 2, 5):
-            if step * times >= least_s:
-                return step * times
-        step *= 10
 
 
 def policies_of(names: Sequence[FluxPolicy], router: Router) -> tuple[FluxPolicy, ...]:

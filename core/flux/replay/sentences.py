@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adapt.core.phrases import counted
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import Outcome
 from adapt.core.values import duration, size
@@ -53,7 +54,7 @@ def _compared(static: Outcome, best: Outcome | None) -> str:
         return f"The static placement keeps up with all rows: nothing to gain in throughput.{_latencies(static, best)}"
     if best is None:
         return f"The static placement reaches {reached}."
-    moved = f"{_counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)})"
+    moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)})"
     if best.of_capacity >= GAINS * static.of_capacity:
         return (
             f"{best.case} reaches {best.of_capacity:.1%} of what the sites can do, where the static placement reaches"
@@ -74,7 +75,7 @@ def _latencies(static: Outcome, best: Outcome | None) -> str:
     sentence = f" The latency of 99% of the rows is at most {duration(still)}, and {duration(moved)} with {best.case}"
     if moved <= COSTS * still:
         return f"{sentence}."
-    return f"{sentence}, whose {_counted(len(best.simulated.moves), 'move')} only cost."
+    return f"{sentence}, whose {counted(len(best.simulated.moves), 'move')} only cost."
 
 
 def _left(static: Outcome, best: Outcome | None) -> list[str]:
@@ -115,7 +116,3 @@ def _full(static: float | None, best: float | None) -> list[str]:
 
 def _rounded(value: float) -> str:
     return f"{float(f'{value:.3g}'):,.10g}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

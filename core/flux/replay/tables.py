@@ -1,16 +1,14 @@
 """What a replay through a stage measured, as tables: its cases, their series, and the whole with its verdict."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from adapt.core.flux.replay.sentences import verdict_of
+from adapt.core.stage.case_tables import CASE
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import Outcome
 from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Column, Kind, Table
-
-CASE = Column("case", about="static, where nothing moves, or the policy that moves partitions")
 
 CASE_COLUMNS = (
     CASE,
@@ -109,23 +107,6 @@ def summary_table(outcomes: Sequence[Outcome], bounds: Bounds, settings: StageSe
     return Table.of("The run", SUMMARY_COLUMNS, [row])
 
 
-def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Table]:
-    """`intervals` with what the sites could have done in each, `sites`, `moves` and `crashes`, each of all cases."""
-    tables = {outcome.case: outcome.simulated.tables() for outcome in outcomes}
-    joined = {
-        name: _joined([(case, each[name]) for case, each in tables.items()]) for name in ("sites", "moves", "crashes")
-    }
-    intervals = _joined([(case, each["intervals"]) for case, each in tables.items()])
-    possible = [
-        (bounds.capacity.by(one.end_s) - bounds.capacity.by(one.start_s)) / bounds.row_s / (one.end_s - one.start_s)
-        for outcome in outcomes
-        for one in outcome.simulated.intervals
-    ]
-    column = Column("capacity", Kind.NUMBER, "rows/s", "of all sites, for rows of the mean cost")
-    rows = [(*row, rate) for row, rate in zip(intervals.rows, possible, strict=True)]
-    return {"intervals": replace(intervals, columns=(*intervals.columns, column), rows=tuple(rows)), **joined}
-
-
 def rounds_table(outcomes: Sequence[Outcome]) -> Table:
     """One row for each round of a controller in which something moved."""
     rows = [
@@ -135,10 +116,3 @@ def rounds_table(outcomes: Sequence[Outcome]) -> Table:
         if one.moves
     ]
     return Table.of("Rounds", ROUND_COLUMNS, rows)
-
-
-def _joined(tables: Sequence[tuple[str, Table]]) -> Table:
-    """Tables of the same columns one below the other, with the case of each row in front."""
-    first = tables[0][1]
-    rows = tuple((case, *row) for case, table in tables for row in table.rows)
-    return replace(first, columns=(CASE, *first.columns), rows=rows)

@@ -12,6 +12,7 @@ from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.model.fitted import Costs
 from adapt.core.ordered.replay.outcome import Bound, Latency, WorkersOutcome, bound_of, fullest_share, imbalance_of
+from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, number, share
 
@@ -145,7 +146,7 @@ def of_most_workers(operators: Table) -> Table:
     """The rows of the run with the most workers."""
     most = max((cell for cell in operators.values("workers") if isinstance(cell, int)), default=0)
     rows = tuple(row for row in operators.rows if row[0] == most)
-    return replace(operators, title=f"Operators, with {_counted(most, 'worker')}", rows=rows)
+    return replace(operators, title=f"Operators, with {counted(most, 'worker')}", rows=rows)
 
 
 def with_columns(table: Table, names: Sequence[str]) -> Table:
@@ -292,7 +293,7 @@ def _speed(outcomes: Sequence[WorkersOutcome], engine: Engine) -> str:
     if not first.throughput:
         return "There is no row to run."
     opening = "In the model " if engine is Engine.SIM else ""
-    said = f"{opening}{_counted(first.workers, 'worker')} {_does(first)} {number(first.throughput)} rows/s"
+    said = f"{opening}{counted(first.workers, 'worker')} {_does(first)} {number(first.throughput)} rows/s"
     if first.end_to_end:
         said += f" ({duration(first.end_to_end.p99)} at the 99th percentile)"
     others = [one for one in outcomes[1:] if one.throughput]
@@ -300,7 +301,7 @@ def _speed(outcomes: Sequence[WorkersOutcome], engine: Engine) -> str:
         return f"{said}."
     best = max(others, key=lambda one: one.throughput or 0.0)
     times = (best.throughput or 0.0) / first.throughput
-    said += f"; {_counted(best.workers, 'worker')} {_does(best)} {times:.2f} times as many"
+    said += f"; {counted(best.workers, 'worker')} {_does(best)} {times:.2f} times as many"
     if best.end_to_end:
         said += f" ({duration(best.end_to_end.p99)})"
     return f"{said}{', the most' if len(others) > 1 else ''}."
@@ -312,14 +313,14 @@ def _of_threads(outcomes: Sequence[WorkersOutcome], cores: int) -> list[str]:
     told = []
     if more:
         told.append(
-            f"This machine has {_counted(cores, 'core')}: with {_listed(more)} workers more threads than cores take "
+            f"This machine has {counted(cores, 'core')}: with {_listed(more)} workers more threads than cores take "
             "turns, and what they do says nothing of as many cores; --engine sim models those."
         )
     starved = [one for one in outcomes if one.cores is not None and one.cores < 0.9 * min(one.workers, cores)]
     if starved:
         worst = min(starved, key=lambda one: (one.cores or 0.0) / min(one.workers, cores))
         told.append(
-            f"Others used the machine too: {_counted(worst.workers, 'worker')} got the CPU time of {worst.cores:.2f} "
+            f"Others used the machine too: {counted(worst.workers, 'worker')} got the CPU time of {worst.cores:.2f} "
             f"cores out of {min(worst.workers, cores)}."
         )
     return told
@@ -374,10 +375,6 @@ def _assumed(contention: Contention) -> str:
 
 def _does(one: WorkersOutcome) -> str:
     return "does" if one.workers == 1 else "do"
-
-
-def _counted(many: int, what: str) -> str:
-    return f"{many:,} {what}" if many == 1 else f"{many:,} {what}s"
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -7,11 +7,10 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from adapt.core.arrays import Floats as Floats
 from adapt.core.errors import UsageError, did_you_mean
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class ResourceFunction(StrEnum):

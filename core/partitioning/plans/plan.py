@@ -93,12 +93,6 @@ class Plan:
             self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism
         )
 
-    def _repr_html_(self) -> str:
-        """What was foreseen of it, and the load of each channel, for a notebook."""
-        from adapt.core.partitioning.plans.plan_tables import load_table, plan_first_table  # these are tables of this
-
-        return plan_first_table(self)._repr_html_() + load_table(self)._repr_html_()
-
     def content_hash(self) -> str:
         """SHA-256 in hex of what decides the mapping, and of the parameters.
 

@@ -9,6 +9,11 @@ from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES
 from adapt.core.table import Cell, Column, Kind, Table
 
 
+def plan_tables(plan: Plan) -> list[Table]:
+    """What a notebook shows of a plan: its predictions, and the load of each channel."""
+    return [plan_first_table(plan), load_table(plan)]
+
+
 def plan_table(plan: Plan) -> Table:
     """What a plan is and what is foreseen of it, in one row."""
     columns = [

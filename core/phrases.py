@@ -1,0 +1,11 @@
+"""Phrases of sentences: counted things, shares as percentages."""
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 key`, `2,000 keys`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def percent(share: float, digits: int = 3) -> str:
+    """A share of 1 as a percentage with so many significant digits: `12.3 %`."""
+    return f"{100 * share:.{digits}g} %"

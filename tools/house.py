@@ -1,0 +1,171 @@
+"""What the house is made of: `python -m tools.house` prints rooms, circles, arrows upward, and what has grown too long.
+
+Names in strings are seen where they are imported by name (`module:attribute`), so that no arrow hides in one.
+"""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tools.floors import FLOORS
+
+ROOT = Path(__file__).parent.parent
+PARTS = ("api", "cli", "core", "traces")
+KERNELS = {"compiled", "inlined", "flattened", "intrinsic", "njit"}
+"""Decorators of compiled functions, whose parameters are their arrays."""
+
+MOST_FILES, MOST_PARAMETERS, MOST_OF_COMMANDS = 16, 8, 12
+
+_ROOMS = [room for rooms in FLOORS.values() for room in rooms]
+_FLOOR_OF = {room: at for at, rooms in enumerate(FLOORS.values()) for room in rooms}
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of the package.
+
+    Attributes:
+        path: From the root of the repository.
+        source: Its text.
+    """
+
+    path: Path
+    source: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax."""
+        return ast.parse(self.source)
+
+    @property
+    def name(self) -> str:
+        """As it is imported."""
+        parts = list(self.path.with_suffix("").parts)
+        parts = parts[1:] if parts[0] == "api" else parts
+        return ".".join(["adapt", *(parts[:-1] if parts[-1:] == ["__init__"] else parts)])
+
+    @property
+    def room(self) -> str:
+        """The longest room that holds it."""
+        place = self.path.with_suffix("").as_posix()
+        return max((room for room in _ROOMS if f"{place}/".startswith(f"{room}/")), key=len)
+
+    @property
+    def lines(self) -> int:
+        """Its length."""
+        return self.source.count("\n")
+
+    @cached_property
+    def imports(self) -> list[str]:
+        """Every name that it imports, wherever in the file: modules, and what is taken from them."""
+        names: list[str] = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                names += re.findall(r"^(adapt(?:\.\w+)+):\w+$", node.value)
+        return names
+
+    def parameter_lists(self) -> Iterator[tuple[int, str, bool]]:
+        """How many parameters each function outside kernels has, its name, and whether it is a command."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef) and not KERNELS & _decorators(node):
+                every = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+                count = sum(each.arg not in ("self", "cls") for each in every)
+                yield count, node.name, self.path.parts[:2] == ("cli", "commands") and not node.name.startswith("_")
+
+
+def _decorators(node: ast.FunctionDef) -> set[str]:
+    return {name.id for each in node.decorator_list for name in ast.walk(each) if isinstance(name, ast.Name)}
+
+
+class House:
+    """All modules of a tree, and which imports which."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        paths = sorted(path for part in PARTS for path in (root / part).rglob("*.py"))
+        self.modules = {
+            module.name: module for module in (Module(path.relative_to(root), path.read_text()) for path in paths)
+        }
+        self.imports = {
+            name: {each for each in module.imports if each in self.modules and each != name}
+            for name, module in self.modules.items()
+        }
+
+    def circles(self) -> list[tuple[str, str]]:
+        """Pairs of files that import each other."""
+        return [
+            (name, other)
+            for name, others in self.imports.items()
+            for other in others
+            if name < other and name in self.imports[other]
+        ]
+
+    def upward(self) -> list[tuple[str, str]]:
+        """Imports of a room that its own may not know."""
+        return [
+            (name, other)
+            for name, others in self.imports.items()
+            for other in sorted(others)
+            if not _may_import(self.modules[name].room, self.modules[other].room)
+        ]
+
+    def folders(self) -> list[tuple[int, str]]:
+        """Files that lie directly in each folder, the fullest first; `__init__` is not counted."""
+        counts = Counter(
+            str(module.path.parent) for module in self.modules.values() if module.path.name != "__init__.py"
+        )
+        return sorted(((count, folder) for folder, count in counts.items()), reverse=True)
+
+    def long_parameter_lists(self) -> list[tuple[int, str]]:
+        """Functions and commands with more parameters than they may have, the longest first."""
+        found = [
+            (count, f"{module.path}:{name}")
+            for module in self.modules.values()
+            for count, name, command in module.parameter_lists()
+            if count > (MOST_OF_COMMANDS if command else MOST_PARAMETERS)
+        ]
+        return sorted(found, reverse=True)
+
+
+def _may_import(room: str, other: str) -> bool:
+    if room == other or _FLOOR_OF[other] < _FLOOR_OF[room]:
+        return True
+    same_floor = _FLOOR_OF[room] == _FLOOR_OF[other] and _wing(room) == _wing(other)
+    return same_floor and _ROOMS.index(other) < _ROOMS.index(room)
+
+
+def _wing(room: str) -> str:
+    return "/".join(room.split("/")[: 2 if room.startswith("core/") else 1])
+
+
+def main() -> None:
+    """Print the house."""
+    house = House()
+    for floor, rooms in FLOORS.items():
+        print(floor)
+        for room in rooms:
+            of_room = [module for module in house.modules.values() if module.room == room]
+            print(f"    {room:<40} {len(of_room):>3} files {sum(module.lines for module in of_room):>6} lines")
+    everything = sum(module.lines for module in house.modules.values())
+    print(f"in all {len(house.modules)} files, {everything} lines")
+    _listed("circles", [f"{one} <-> {other}" for one, other in house.circles()])
+    _listed("arrows upward", [f"{one} -> {other}" for one, other in house.upward()])
+    _listed("fullest folders", [f"{count:>4} {folder}" for count, folder in house.folders()[:5]], counted=False)
+    longest = sorted(((module.lines, str(module.path)) for module in house.modules.values()), reverse=True)[:10]
+    _listed("longest files", [f"{lines:>4} {path}" for lines, path in longest], counted=False)
+    _listed("parameter lists too long", [f"{count:>4} {where}" for count, where in house.long_parameter_lists()])
+
+
+def _listed(title: str, rows: list[str], *, counted: bool = True) -> None:
+    print("\n    ".join([f"{title}: {len(rows)}" if counted else title, *rows]))
+
+
+if __name__ == "__main__":
+    main()
