@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+import adapt
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
 from adapt.traces.spark.progress import watched
 from adapt.traces.spark.session import (
@@ -41,6 +42,17 @@ def test_the_session_is_one(spark):
     assert spark_session() is spark
     assert spark_session(SparkOptions(master="local[7]")) is spark
     assert spark_session(SparkOptions(conf={"spark.sql.shuffle.partitions": "8"})) is spark
+
+
+def test_workers_have_the_package(spark):
+    def version_of(batches):
+        import adapt  # in the worker
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pylist([{"version": adapt.__version__, "built": adapt.build.__name__}])
+
+    (row,) = spark.range(1).mapInArrow(version_of, "version string, built string").collect()
+    assert (row.version, row.built) == (adapt.__version__, "build_plan")
 
 
 def test_another_thread_finds_the_same_session(spark):
