@@ -99,360 +99,181 @@ def _bare(metric: Metric) -> str:
     return metric.unit or {Kind.SHARE: "share of 1", Kind.RATIO: "ratio", Kind.COUNT: "count"}.get(metric.kind, "")
 
 
-def _metric(
-    name: str,
-    kind: Kind,
-    better: Better,
-    about: str,
-    *of: Of,
-    unit: str = "",
-    table: str = ROWS,
-    **columns: str,
-) -> Metric:
-    """A metric of column `name` of `table` in the artefacts `of`; elsewhere, `TABLE.COLUMN` by the name of its kind."""
-    places = dict.fromkeys(of, (table, name))
-    for kind_name, place in columns.items():
-        in_table, dot, column = place.rpartition(".")
-        places[Of[kind_name.upper()]] = (in_table if dot else table, column)
-    return Metric(name, kind, better, about, places, unit)
+_TABLE = """
+# placement
+imbalance | ratio lower | placed | network load of the fullest channel over the average
+imbalance_floor | ratio lower | placed | the least that any placement of whole keys can reach
+gap | ratio lower | placed | imbalance over imbalance_floor; 1 if no placement is better
+top_share | share lower | placed | what the heaviest key carries of the load
+useful_workers | number higher | placed | 1 / top_share: more channels than that cannot all be busy
+r_s | ratio lower | placed | state, fullest channel over emptiest
+r_c | ratio lower | placed | computation, fullest channel over emptiest
+r_n | ratio lower | placed | network, fullest channel over emptiest
+r_floor | ratio lower | placed | the least r_n that any placement of whole keys can reach
+r_floor_pair | ratio lower | placed | the least r_n with these keys tracked and the rest hashed
+b | ratio lower | placed | geometric mean of r_s, r_c, r_n over their tolerances; 1 is tolerated
+b_floor | ratio lower | placed | the least b with these keys tracked and the rest hashed, or else at all
+m | ratio lower | steps | migrated state over that of an average channel
+b(1+m) | ratio lower | steps | balance and migration together
+migrated_keys | count lower | steps | keys whose channel changed
+migrated_state | number lower | steps | their state: that function of a count, or as measured
+empty_channels | count lower | placed | channels without any load
+explicit_keys | count lower | placed | keys mapped one by one
+channels | count neither | placed | parallel channels
+channels_per_key | ratio lower | comparison | channels with state of a key, where keys are split
+merge_tuples | count lower | comparison | partial results to merge, where keys are split
+build_s | seconds lower | comparison,repartition | time to build
+# streams
+rows | count neither | counted,repartition runs=summary. | of the stream, or of a period of it
+keys | count neither | counted,repartition | distinct keys; in a trace perhaps an estimate
+refused | count lower | trace,fit |
+    rows of the source that did not fit (trace), tuples that long queues refused (fit run)
+null_keys | count lower | trace | rows without a key
+empty_keys | count lower | trace | rows whose key is an empty text
+# periods
+worst_imbalance | ratio lower | repartition=summary. elastic=imbalance_max |
+    of the worst period (repartition run) or interval (elastic run)
+mean_imbalance | ratio lower | repartition=summary. | mean over the periods
+mean_imbalance_floor | ratio lower | repartition=summary. | mean over the periods
+mean_b | ratio lower | repartition=summary. | mean over periods without empty channels
+mean_m | ratio lower | repartition=summary. | mean over the changes of plan
+all_migrated_keys | count lower | repartition=summary.migrated_keys | migrated_keys of all periods together
+all_migrated_state | number lower | repartition=summary.migrated_state | migrated_state of all periods together
+channel_changes | count lower | repartition=summary. | periods with another N than before
+periods_with_empty_channels | count lower | repartition=summary. | periods in which a channel had no load
+periods | count neither | repartition=summary. | periods with rows
+empty_periods | count lower | repartition=summary. | periods without rows in between
+# time
+p50_ms | seconds lower | flux,elastic,fit,ordered=latency_p50 compare=p50 |
+    latency that half of the rows do not exceed
+p95_ms | seconds lower | elastic,fit,ordered=latency_p95 compare=p95 | latency that 95 % of the rows do not exceed
+p99_ms | seconds lower | flux,elastic,fit,ordered=latency_p99 compare=p99 |
+    latency that 99 % of the rows do not exceed
+processing_p50_ms | seconds lower | ordered=processing_p50 | half of the rows, from the first operator on
+processing_p99_ms | seconds lower | ordered=processing_p99 | 99 % of the rows, from the first operator on
+lag_s | seconds lower | flux,elastic,compare=lag_max fit=wait_max |
+    the longest that a row waited to be taken, or that a node or link needed for its queue (fit run)
+operator_p50_ms | seconds lower | flux=operator_p50 | half of the rows, from when a consumer takes them
+operator_p99_ms | seconds lower | flux=operator_p99 | 99 % of the rows, from when a consumer takes them
+finished_s | seconds lower | flux,compare=finished | when the last row was processed, or the run cut off
+late_s | seconds lower | flux,elastic,compare=late | from when the last row was due until all were processed
+behind_s | seconds lower | flux=behind | time at less than 85 % of what the sites could do, with input
+recovered_s | seconds lower | flux=recovered | from when it fell behind until it no longer was
+takeover_s | seconds lower | flux=takeover | the longest from a crash until its partitions had owners
+full_rate_s | seconds lower | flux=full_rate | the longest from a crash to the full rate
+prepared_s | seconds lower | fit | to make the planner, with its table
+planned_s | seconds lower | fit | to make all plans
+# stages
+throughput | number higher rows/s | flux,elastic,ordered,compare | until it was through with the rows
+of_capacity | share higher | flux | of what all sites could have done with the same rows
+moves | count lower | flux,elastic,compare | of partitions
+moved_bytes | bytes lower bytes | flux,elastic,compare=moved | state that went to another site
+processed | count higher | flux,elastic,compare | rows
+left | count lower | flux,elastic,compare | rows due and not processed at the end
+lost | count lower | flux | rows that died with a site
+shed | count lower | flux,elastic | rows that sites dropped as they filled up
+on_disk_max | count lower | flux | partitions on disk at the same time
+spilled_max | count lower | flux,compare | rows on disk at the same time
+lost_state_bytes | bytes lower bytes | flux=lost_state | of partitions that began anew after a crash
+lost_groups | count lower | flux | groups that lost tuples or state in a crash
+mirrored | count lower | flux | tuples processed twice, for standby
+standby_bytes | bytes lower bytes | flux=standby | sent for standby
+sites | count neither | flux=summary. | of the stage
+partitions | count neither | flux=summary. | of the stage
+capacity | number higher rows/s | flux=summary. | of all sites undisturbed
+busiest_site | share lower | flux=summary. | of all work, at the start
+heaviest_partition | share lower | flux=summary. | of all work
+static_full_at | number higher | flux=summary. | speed-up that fills the busiest site
+best_full_at | number higher | flux=summary. | the same, of the best placement of whole partitions
+# scaling
+worker_seconds | number lower s | elastic | that workers were there
+idle_seconds | number lower s | elastic=idle | of these without work
+pause_seconds | number lower s | elastic=pauses | the pauses of all partitions
+shed_falsely | count lower | elastic | rows shed while the pool had room for all
+shed_unevenly | count lower | elastic | rows shed while the workers there were had room
+answers | count higher | elastic | matches that a join found
+recall | share higher | elastic | answers of a join over those of a serial run
+# shedding
+of_optimum | share higher | fit | of the best that each tick allowed
+of_optimum_full | share higher | fit | the same in ticks in which not all could be done
+score | number higher tuples/s | fit | weighted output rate
+error_p50 | share lower | fit | lost of the best score of a tick, in half of the ticks
+error_p95 | share lower | fit | the same, in 95 % of the ticks
+error_p99 | share lower | fit | the same, in 99 % of the ticks
+overloaded | share lower | fit | of the ticks, in which more was kept than can be done
+dropped | share lower | fit | of what the inputs gave
+waiting | count lower | fit | tuples in queues at the end
+plans | count neither | fit | different ones that were used
+changes | count lower | fit | ticks in which a share changed
+messages | count lower | fit | between nodes, to make plans
+message_rows | count lower | fit | rows in them
+message_bytes | bytes lower bytes | fit | bytes in them
+unbound | count lower | fit=summary. | rows that no input is bound to
+ticks | count neither | fit=summary. | all of them
+full | count lower | fit=summary. | ticks in which not all that came could be done
+optimum | number higher tuples/s | fit=summary. | the best score
+# ordered workers
+speed_up | ratio higher | ordered | throughput over that of one worker
+partition_imbalance | ratio lower | ordered=imbalance | of the operator where it is worst
+delegated | count neither | ordered | tuples left to the worker in their partition
+blocked | count lower | ordered | sends that a full worklist ended
+retries | count lower | ordered | outputs offered to a ring without room
+ring_max | count lower | ordered | tuples of a ring in use, at most
+disordered | count lower | ordered=summary. | runs with another egress than the serial one
+speed_up_bound | ratio higher | ordered=summary. | by what one worker at a time has to do
+# mechanisms
+shed_share | share lower | compare=shed | of the rows, dropped as channels filled up
+worker_time_s | seconds lower | compare=worker_time | that workers were there, all together
+paused_s | seconds lower | elastic,compare=paused | time in which some partition was paused
+catch_up_s | seconds lower | elastic,compare=catch_up | the longest from a scale step until rows no longer waited
+restarts | count lower | elastic,compare | changes of placement or workers, for which engines restart
+sustainable | number higher rows/s | compare | the largest rate at which lag stays bounded, if it was asked for
+idle_workers | number lower | compare | without work, on average
+imbalance_max | ratio lower | compare | of rows, in the worst twentieth of the time
+workers_mean | number lower | elastic,compare | over the time of the run
+workers_max | count lower | elastic,compare | at any time
+offered | number neither | compare=summary. | work of the busiest channel over what it can do
+"""
+"""A metric a line: its name; its kind, the better side, and a unit where it has one; where it is; what it is.
 
+Where it is: kinds of artefacts, or groups of them, each followed by `=COLUMN` where the column has another name, and by
+`=summary.COLUMN` or `=summary.` where it is in the summary. What does not fit the line goes on in the next.
+"""
 
-_LOWER, _HIGHER, _NEITHER = Better.LOWER, Better.HIGHER, Better.NEITHER
+_KINDS_NAMED = {"counts": Of.COUNTS, "compare": Of.MECHANISMS} | {kind.name.lower(): kind for kind in Of}
 _COUNTED = (Of.TRACE, Of.COUNTS)
-_PLACED = (*_COUNTED, Of.PLAN, Of.COMPARISON, Of.EVALUATION, Of.REPARTITION)
 _STEPS = (Of.PLAN, Of.COMPARISON, Of.EVALUATION, Of.REPARTITION)
+_GROUPS = {
+    "counted": _COUNTED,
+    "steps": _STEPS,
+    "placed": (*_COUNTED, *_STEPS),
+    "runs": (Of.FLUX, Of.ELASTIC, Of.FIT, Of.ORDERED, Of.MECHANISMS),
+}
 
 
-def _in_seconds(name: str, better: Better, about: str, **columns: str) -> Metric:
-    unit = name.rpartition("_")[2]
-    return _metric(name, Kind.SECONDS, better, about, unit=unit, **columns)
+def _metric(line: str) -> Metric:
+    """The metric of a line of the table; a length of time has the unit that its name ends in."""
+    name, shown, where, about = (part.strip() for part in line.split("|"))
+    kind_name, better, *unit = shown.split()
+    kind = Kind(kind_name)
+    places: dict[Of, tuple[str, str]] = {}
+    for each in where.split():
+        names, _, place = each.partition("=")
+        table, dot, column = place.rpartition(".")
+        for kinds in (_GROUPS.get(one) or (_KINDS_NAMED[one],) for one in names.split(",")):
+            places |= dict.fromkeys(kinds, (table if dot else ROWS, column or name))
+    return Metric(
+        name, kind, Better(better), about, places, name.rpartition("_")[2] if kind is Kind.SECONDS else "".join(unit)
+    )
 
-
-_OF_PLACEMENT = (
-    _metric("imbalance", Kind.RATIO, _LOWER, "network load of the fullest channel over the average", *_PLACED),
-    _metric("imbalance_floor", Kind.RATIO, _LOWER, "the least that any placement of whole keys can reach", *_PLACED),
-    _metric("gap", Kind.RATIO, _LOWER, "imbalance over imbalance_floor; 1 if no placement is better", *_PLACED),
-    _metric("top_share", Kind.SHARE, _LOWER, "what the heaviest key carries of the load", *_PLACED),
-    _metric(
-        "useful_workers", Kind.NUMBER, _HIGHER, "1 / top_share: more channels than that cannot all be busy", *_PLACED
-    ),
-    _metric("r_s", Kind.RATIO, _LOWER, "state, fullest channel over emptiest", *_PLACED),
-    _metric("r_c", Kind.RATIO, _LOWER, "computation, fullest channel over emptiest", *_PLACED),
-    _metric("r_n", Kind.RATIO, _LOWER, "network, fullest channel over emptiest", *_PLACED),
-    _metric("r_floor", Kind.RATIO, _LOWER, "the least r_n that any placement of whole keys can reach", *_PLACED),
-    _metric("r_floor_pair", Kind.RATIO, _LOWER, "the least r_n with these keys tracked and the rest hashed", *_PLACED),
-    _metric("b", Kind.RATIO, _LOWER, "geometric mean of r_s, r_c, r_n over their tolerances; 1 is tolerated", *_PLACED),
-    _metric(
-        "b_floor",
-        Kind.RATIO,
-        _LOWER,
-        "the least b with these keys tracked and the rest hashed, or else at all",
-        *_PLACED,
-    ),
-    _metric("m", Kind.RATIO, _LOWER, "migrated state over that of an average channel", *_STEPS),
-    _metric("b(1+m)", Kind.RATIO, _LOWER, "balance and migration together", *_STEPS),
-    _metric("migrated_keys", Kind.COUNT, _LOWER, "keys whose channel changed", *_STEPS),
-    _metric("migrated_state", Kind.NUMBER, _LOWER, "their state: that function of a count, or as measured", *_STEPS),
-    _metric("empty_channels", Kind.COUNT, _LOWER, "channels without any load", *_PLACED),
-    _metric("explicit_keys", Kind.COUNT, _LOWER, "keys mapped one by one", *_PLACED),
-    _metric("channels", Kind.COUNT, _NEITHER, "parallel channels", *_PLACED),
-    _metric(
-        "channels_per_key", Kind.RATIO, _LOWER, "channels with state of a key, where keys are split", Of.COMPARISON
-    ),
-    _metric("merge_tuples", Kind.COUNT, _LOWER, "partial results to merge, where keys are split", Of.COMPARISON),
-    _in_seconds("build_s", _LOWER, "time to build", comparison="build_s", repartition="build_s"),
-)
-
-_OF_STREAMS = (
-    _metric(
-        "rows",
-        Kind.COUNT,
-        _NEITHER,
-        "of the stream, or of a period of it",
-        *_COUNTED,
-        Of.REPARTITION,
-        flux="summary.rows",
-        elastic="summary.rows",
-        fit="summary.rows",
-        ordered="summary.rows",
-        mechanisms="summary.rows",
-    ),
-    _metric("keys", Kind.COUNT, _NEITHER, "distinct keys; in a trace perhaps an estimate", *_COUNTED, Of.REPARTITION),
-    _metric(
-        "refused",
-        Kind.COUNT,
-        _LOWER,
-        "rows of the source that did not fit (trace), tuples that long queues refused (fit run)",
-        Of.TRACE,
-        Of.FIT,
-    ),
-    _metric("null_keys", Kind.COUNT, _LOWER, "rows without a key", Of.TRACE),
-    _metric("empty_keys", Kind.COUNT, _LOWER, "rows whose key is an empty text", Of.TRACE),
-)
-
-_OF_PERIODS = (
-    _metric(
-        "worst_imbalance",
-        Kind.RATIO,
-        _LOWER,
-        "of the worst period (repartition run) or interval (elastic run)",
-        repartition="summary.worst_imbalance",
-        elastic="imbalance_max",
-    ),
-    _metric("mean_imbalance", Kind.RATIO, _LOWER, "mean over the periods", Of.REPARTITION, table=SUMMARY),
-    _metric("mean_imbalance_floor", Kind.RATIO, _LOWER, "mean over the periods", Of.REPARTITION, table=SUMMARY),
-    _metric("mean_b", Kind.RATIO, _LOWER, "mean over periods without empty channels", Of.REPARTITION, table=SUMMARY),
-    _metric("mean_m", Kind.RATIO, _LOWER, "mean over the changes of plan", Of.REPARTITION, table=SUMMARY),
-    _metric(
-        "all_migrated_keys",
-        Kind.COUNT,
-        _LOWER,
-        "migrated_keys of all periods together",
-        repartition="summary.migrated_keys",
-    ),
-    _metric(
-        "all_migrated_state",
-        Kind.NUMBER,
-        _LOWER,
-        "migrated_state of all periods together",
-        repartition="summary.migrated_state",
-    ),
-    _metric("channel_changes", Kind.COUNT, _LOWER, "periods with another N than before", Of.REPARTITION, table=SUMMARY),
-    _metric(
-        "periods_with_empty_channels",
-        Kind.COUNT,
-        _LOWER,
-        "periods in which a channel had no load",
-        Of.REPARTITION,
-        table=SUMMARY,
-    ),
-    _metric("periods", Kind.COUNT, _NEITHER, "periods with rows", Of.REPARTITION, table=SUMMARY),
-    _metric("empty_periods", Kind.COUNT, _LOWER, "periods without rows in between", Of.REPARTITION, table=SUMMARY),
-)
-
-_OF_TIME = (
-    _in_seconds(
-        "p50_ms",
-        _LOWER,
-        "latency that half of the rows do not exceed",
-        flux="latency_p50",
-        elastic="latency_p50",
-        fit="latency_p50",
-        ordered="latency_p50",
-        mechanisms="p50",
-    ),
-    _in_seconds(
-        "p95_ms",
-        _LOWER,
-        "latency that 95 % of the rows do not exceed",
-        elastic="latency_p95",
-        fit="latency_p95",
-        ordered="latency_p95",
-        mechanisms="p95",
-    ),
-    _in_seconds(
-        "p99_ms",
-        _LOWER,
-        "latency that 99 % of the rows do not exceed",
-        flux="latency_p99",
-        elastic="latency_p99",
-        fit="latency_p99",
-        ordered="latency_p99",
-        mechanisms="p99",
-    ),
-    _in_seconds("processing_p50_ms", _LOWER, "half of the rows, from the first operator on", ordered="processing_p50"),
-    _in_seconds("processing_p99_ms", _LOWER, "99 % of the rows, from the first operator on", ordered="processing_p99"),
-    _in_seconds(
-        "lag_s",
-        _LOWER,
-        "the longest that a row waited to be taken, or that a node or link needed for its queue (fit run)",
-        flux="lag_max",
-        elastic="lag_max",
-        mechanisms="lag_max",
-        fit="wait_max",
-    ),
-    _in_seconds("operator_p50_ms", _LOWER, "half of the rows, from when a consumer takes them", flux="operator_p50"),
-    _in_seconds("operator_p99_ms", _LOWER, "99 % of the rows, from when a consumer takes them", flux="operator_p99"),
-    _in_seconds(
-        "finished_s",
-        _LOWER,
-        "when the last row was processed, or the run cut off",
-        flux="finished",
-        mechanisms="finished",
-    ),
-    _in_seconds(
-        "late_s",
-        _LOWER,
-        "from when the last row was due until all were processed",
-        flux="late",
-        elastic="late",
-        mechanisms="late",
-    ),
-    _in_seconds("behind_s", _LOWER, "time at less than 85 % of what the sites could do, with input", flux="behind"),
-    _in_seconds("recovered_s", _LOWER, "from when it fell behind until it no longer was", flux="recovered"),
-    _in_seconds("takeover_s", _LOWER, "the longest from a crash until its partitions had owners", flux="takeover"),
-    _in_seconds("full_rate_s", _LOWER, "the longest from a crash to the full rate", flux="full_rate"),
-    _in_seconds("prepared_s", _LOWER, "to make the planner, with its table", fit="prepared_s"),
-    _in_seconds("planned_s", _LOWER, "to make all plans", fit="planned_s"),
-)
-
-_OF_STAGES = (
-    _metric(
-        "throughput",
-        Kind.NUMBER,
-        _HIGHER,
-        "until it was through with the rows",
-        Of.FLUX,
-        Of.ELASTIC,
-        Of.ORDERED,
-        Of.MECHANISMS,
-        unit="rows/s",
-    ),
-    _metric("of_capacity", Kind.SHARE, _HIGHER, "of what all sites could have done with the same rows", Of.FLUX),
-    _metric("moves", Kind.COUNT, _LOWER, "of partitions", Of.FLUX, Of.ELASTIC, Of.MECHANISMS),
-    _metric(
-        "moved_bytes",
-        Kind.BYTES,
-        _LOWER,
-        "state that went to another site",
-        flux="moved",
-        elastic="moved",
-        mechanisms="moved",
-        unit="bytes",
-    ),
-    _metric("processed", Kind.COUNT, _HIGHER, "rows", Of.FLUX, Of.ELASTIC, Of.MECHANISMS),
-    _metric("left", Kind.COUNT, _LOWER, "rows due and not processed at the end", Of.FLUX, Of.ELASTIC, Of.MECHANISMS),
-    _metric("lost", Kind.COUNT, _LOWER, "rows that died with a site", Of.FLUX),
-    _metric("shed", Kind.COUNT, _LOWER, "rows that sites dropped as they filled up", Of.FLUX, Of.ELASTIC),
-    _metric("on_disk_max", Kind.COUNT, _LOWER, "partitions on disk at the same time", Of.FLUX),
-    _metric("spilled_max", Kind.COUNT, _LOWER, "rows on disk at the same time", Of.FLUX, Of.MECHANISMS),
-    _metric(
-        "lost_state_bytes",
-        Kind.BYTES,
-        _LOWER,
-        "of partitions that began anew after a crash",
-        flux="lost_state",
-        unit="bytes",
-    ),
-    _metric("lost_groups", Kind.COUNT, _LOWER, "groups that lost tuples or state in a crash", Of.FLUX),
-    _metric("mirrored", Kind.COUNT, _LOWER, "tuples processed twice, for standby", Of.FLUX),
-    _metric("standby_bytes", Kind.BYTES, _LOWER, "sent for standby", flux="standby", unit="bytes"),
-    _metric("sites", Kind.COUNT, _NEITHER, "of the stage", Of.FLUX, table=SUMMARY),
-    _metric("partitions", Kind.COUNT, _NEITHER, "of the stage", Of.FLUX, table=SUMMARY),
-    _metric("capacity", Kind.NUMBER, _HIGHER, "of all sites undisturbed", Of.FLUX, unit="rows/s", table=SUMMARY),
-    _metric("busiest_site", Kind.SHARE, _LOWER, "of all work, at the start", Of.FLUX, table=SUMMARY),
-    _metric("heaviest_partition", Kind.SHARE, _LOWER, "of all work", Of.FLUX, table=SUMMARY),
-    _metric("static_full_at", Kind.NUMBER, _HIGHER, "speed-up that fills the busiest site", Of.FLUX, table=SUMMARY),
-    _metric(
-        "best_full_at",
-        Kind.NUMBER,
-        _HIGHER,
-        "the same, of the best placement of whole partitions",
-        Of.FLUX,
-        table=SUMMARY,
-    ),
-)
-
-_OF_SCALING = (
-    _metric("worker_seconds", Kind.NUMBER, _LOWER, "that workers were there", Of.ELASTIC, unit="s"),
-    _metric("idle_seconds", Kind.NUMBER, _LOWER, "of these without work", elastic="idle", unit="s"),
-    _metric("pause_seconds", Kind.NUMBER, _LOWER, "the pauses of all partitions", elastic="pauses", unit="s"),
-    _metric("shed_falsely", Kind.COUNT, _LOWER, "rows shed while the pool had room for all", Of.ELASTIC),
-    _metric("shed_unevenly", Kind.COUNT, _LOWER, "rows shed while the workers there were had room", Of.ELASTIC),
-    _metric("answers", Kind.COUNT, _HIGHER, "matches that a join found", Of.ELASTIC),
-    _metric("recall", Kind.SHARE, _HIGHER, "answers of a join over those of a serial run", Of.ELASTIC),
-)
-
-_OF_SHEDDING = (
-    _metric("of_optimum", Kind.SHARE, _HIGHER, "of the best that each tick allowed", Of.FIT),
-    _metric("of_optimum_full", Kind.SHARE, _HIGHER, "the same in ticks in which not all could be done", Of.FIT),
-    _metric("score", Kind.NUMBER, _HIGHER, "weighted output rate", Of.FIT, unit="tuples/s"),
-    _metric("error_p50", Kind.SHARE, _LOWER, "lost of the best score of a tick, in half of the ticks", Of.FIT),
-    _metric("error_p95", Kind.SHARE, _LOWER, "the same, in 95 % of the ticks", Of.FIT),
-    _metric("error_p99", Kind.SHARE, _LOWER, "the same, in 99 % of the ticks", Of.FIT),
-    _metric("overloaded", Kind.SHARE, _LOWER, "of the ticks, in which more was kept than can be done", Of.FIT),
-    _metric("dropped", Kind.SHARE, _LOWER, "of what the inputs gave", Of.FIT),
-    _metric("waiting", Kind.COUNT, _LOWER, "tuples in queues at the end", Of.FIT),
-    _metric("plans", Kind.COUNT, _NEITHER, "different ones that were used", Of.FIT),
-    _metric("changes", Kind.COUNT, _LOWER, "ticks in which a share changed", Of.FIT),
-    _metric("messages", Kind.COUNT, _LOWER, "between nodes, to make plans", Of.FIT),
-    _metric("message_rows", Kind.COUNT, _LOWER, "rows in them", Of.FIT),
-    _metric("message_bytes", Kind.BYTES, _LOWER, "bytes in them", Of.FIT, unit="bytes"),
-    _metric("unbound", Kind.COUNT, _LOWER, "rows that no input is bound to", Of.FIT, table=SUMMARY),
-    _metric("ticks", Kind.COUNT, _NEITHER, "all of them", Of.FIT, table=SUMMARY),
-    _metric("full", Kind.COUNT, _LOWER, "ticks in which not all that came could be done", Of.FIT, table=SUMMARY),
-    _metric("optimum", Kind.NUMBER, _HIGHER, "the best score", Of.FIT, unit="tuples/s", table=SUMMARY),
-)
-
-_OF_WORKERS = (
-    _metric("speed_up", Kind.RATIO, _HIGHER, "throughput over that of one worker", Of.ORDERED),
-    _metric("partition_imbalance", Kind.RATIO, _LOWER, "of the operator where it is worst", ordered="imbalance"),
-    _metric("delegated", Kind.COUNT, _NEITHER, "tuples left to the worker in their partition", Of.ORDERED),
-    _metric("blocked", Kind.COUNT, _LOWER, "sends that a full worklist ended", Of.ORDERED),
-    _metric("retries", Kind.COUNT, _LOWER, "outputs offered to a ring without room", Of.ORDERED),
-    _metric("ring_max", Kind.COUNT, _LOWER, "tuples of a ring in use, at most", Of.ORDERED),
-    _metric(
-        "disordered", Kind.COUNT, _LOWER, "runs with another egress than the serial one", Of.ORDERED, table=SUMMARY
-    ),
-    _metric("speed_up_bound", Kind.RATIO, _HIGHER, "by what one worker at a time has to do", Of.ORDERED, table=SUMMARY),
-)
-
-_OF_MECHANISMS = (
-    _metric("shed_share", Kind.SHARE, _LOWER, "of the rows, dropped as channels filled up", mechanisms="shed"),
-    _in_seconds("worker_time_s", _LOWER, "that workers were there, all together", mechanisms="worker_time"),
-    _in_seconds("paused_s", _LOWER, "time in which some partition was paused", elastic="paused", mechanisms="paused"),
-    _in_seconds(
-        "catch_up_s",
-        _LOWER,
-        "the longest from a scale step until rows no longer waited",
-        elastic="catch_up",
-        mechanisms="catch_up",
-    ),
-    _metric(
-        "restarts",
-        Kind.COUNT,
-        _LOWER,
-        "changes of placement or workers, for which engines restart",
-        Of.ELASTIC,
-        Of.MECHANISMS,
-    ),
-    _metric(
-        "sustainable",
-        Kind.NUMBER,
-        _HIGHER,
-        "the largest rate at which lag stays bounded, if it was asked for",
-        Of.MECHANISMS,
-        unit="rows/s",
-    ),
-    _metric("idle_workers", Kind.NUMBER, _LOWER, "without work, on average", Of.MECHANISMS),
-    _metric("imbalance_max", Kind.RATIO, _LOWER, "of rows, in the worst twentieth of the time", Of.MECHANISMS),
-    _metric("workers_mean", Kind.NUMBER, _LOWER, "over the time of the run", Of.ELASTIC, Of.MECHANISMS),
-    _metric("workers_max", Kind.COUNT, _LOWER, "at any time", Of.ELASTIC, Of.MECHANISMS),
-    _metric(
-        "offered",
-        Kind.NUMBER,
-        _NEITHER,
-        "work of the busiest channel over what it can do",
-        Of.MECHANISMS,
-        table=SUMMARY,
-    ),
-)
 
 METRICS: Mapping[str, Metric] = {
-    each.name: each
-    for each in (
-        *_OF_PLACEMENT,
-        *_OF_STREAMS,
-        *_OF_PERIODS,
-        *_OF_TIME,
-        *_OF_STAGES,
-        *_OF_SCALING,
-        *_OF_SHEDDING,
-        *_OF_WORKERS,
-        *_OF_MECHANISMS,
+    metric.name: metric
+    for metric in (
+        _metric(line) for line in _TABLE.replace("\n    ", " ").split("\n") if line and not line.startswith("#")
     )
 }
 """By name."""
 
-ASKING_FOR_KEYS = frozenset(each.name for each in _OF_PLACEMENT if Of.TRACE in each.places)
+ASKING_FOR_KEYS = frozenset(each.name for each in METRICS.values() if {Of.TRACE, Of.PLAN} <= each.places.keys())
 """Metrics of a trace for which its keys must be counted and placed."""
