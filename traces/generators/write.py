@@ -14,7 +14,8 @@ from adapt.traces.ingest.finalize import part_name, settle
 from adapt.traces.ingest.profile import TOLD, Profiler
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
-from adapt.traces.spark.spark_tasks import in_tasks, shared_out
+from adapt.traces.spark.spark_tasks import attempt_id, in_tasks, shared_out
+from adapt.traces.store import disk
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
@@ -79,7 +80,8 @@ def write_generated(
 
         def write(index: int) -> Iterator[pa.RecordBatch]:
             rows = stream.block(index)
-            write_part(rows, folder / part_name(index))
+            with disk.complete_file(folder / part_name(index), attempt_id()) as path:
+                write_part(rows, path)
             # seen as it would be read again, a row group at a time
             groups = (rows.slice(start, ROW_GROUP_ROWS) for start in range(0, len(rows), ROW_GROUP_ROWS))
             yield profiler.told(index, index * BLOCK_ROWS, groups)
@@ -92,6 +94,8 @@ def write_generated(
             profiler = Profiler.over(span_us, stream.rows, pa.ipc.read_schema(pa.py_buffer(ends[0]["schema"])))
             told = in_tasks(spark, tasks or shared_out(spark, len(each)), write, TOLD)
             profile = profiler.collected(told)
+            for left in folder.glob("_part-*"):  # of attempts that were ended
+                disk.remove_tree(left)
         settle(folder, made, Rejects(), lambda _: profile)
     return open_trace(out)
 

@@ -1,6 +1,6 @@
 """Rows that do not fit: counted by reason, and kept aside with file, line and text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 EXAMPLES = 3
 SHOWN_TEXT = 200
 MOST_REASONS = 100
+MOST_PLACES = 100_000
+"""The texts of so many refused rows are read by their lines; of more, with those of all rows."""
 WITHHELD = "(withheld, since keys are hashed)"
 
 
@@ -82,12 +84,12 @@ def set_aside(
     refused = rows.where("_reason is not null").select("_file", "_line", "_reason", "_text")
     with spark_failures("setting bad rows aside"), watched(spark, "setting bad rows aside", progress):
         # rows that the mapping refused have no text yet: it is read again, only where such rows are
-        missing = refused.where("_text is null").groupBy("_file").agg(F.min("_line"), F.max("_line"))
         if withheld:
             refused = refused.withColumn("_text", F.lit(WITHHELD))
-        elif ranges := missing.collect():
-            texts = source.texts({row[0]: (row[1], row[2]) for row in ranges})
-            texts = texts.withColumnRenamed("_text", "_read")
+        elif places := refused.where("_text is null").select("_file", "_line").limit(MOST_PLACES + 1).collect():
+            texts = source.texts(_by_file(places) if len(places) <= MOST_PLACES else None)
+            # merged, never sent whole to every executor: Spark takes what our tasks yield for a few bytes
+            texts = texts.withColumnRenamed("_text", "_read").hint("merge")
             refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))
         labels = spark.createDataFrame(
             [(at, file.label) for at, file in enumerate(source.files)], "_file int, file string"
@@ -106,6 +108,14 @@ def set_aside(
             disk.rename(part, folder / FOLDER / f"part-{number:05d}.parquet")
         disk.remove_tree(written)
         return Rejects(sum(counts.values()), *_by_reason(folder / FOLDER, counts))
+
+
+def _by_file(places: Iterable[Sequence[int]]) -> dict[int, list[int]]:
+    """The rising lines of each file, from pairs of file and line."""
+    lines: dict[int, list[int]] = {}
+    for file, line in sorted((place[0], place[1]) for place in places):
+        lines.setdefault(file, []).append(line)
+    return lines
 
 
 def _by_reason(folder: Path, counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, list[dict[str, Any]]]]:

@@ -169,12 +169,12 @@ class Several:
                 rows = rows.withColumn(UNIQUE, F.struct(*map(quoted, [*ours, *kept])))
         return rows
 
-    def texts(self, lines: dict[int, tuple[int, int]]) -> "DataFrame":
-        """The text of rows: `_file`, `_line`, `_text`, of at least the lines from first to last of each file named."""
+    def texts(self, lines: dict[int, list[int]] | None) -> "DataFrame":
+        """The text of rows: `_file`, `_line`, `_text`; as `Source.texts`, by the places of all files."""
         found = []
         for source, places, _ in self._parts:
-            asked = {at: lines[place] for at, place in enumerate(places) if place in lines}
-            if asked:
+            asked = None if lines is None else {at: lines[place] for at, place in enumerate(places) if place in lines}
+            if asked != {}:
                 found.append(_renumbered(source.texts(asked), places))
         rows = found[0]
         for more in found[1:]:

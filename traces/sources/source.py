@@ -1,11 +1,14 @@
 """The source files as one Spark table: where each row stands, why it is refused, and its columns."""
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
@@ -18,7 +21,7 @@ from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
 from adapt.traces.sources.reading.table_files import TableFormat, folder_columns, quoted, read_table, table_columns
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import literal_path, spark_failures
-from adapt.traces.spark.spark_tasks import grouped, in_tasks
+from adapt.traces.spark.spark_tasks import attempt_id, grouped, in_tasks
 from adapt.traces.store import disk
 from adapt.traces.store.manifest import file_sha256
 
@@ -125,26 +128,28 @@ class Source:
                 return self._objects(wanted).where("_reason is null").limit(rows)
             return self._spark.createDataFrame(self._first_rows(wanted, rows))
 
-    def texts(self, lines: dict[int, tuple[int, int]]) -> "DataFrame":
-        """The text of rows: `_file`, `_line`, `_text`, of at least the lines from first to last of each file named."""
+    def texts(self, lines: Mapping[int, Sequence[int]] | None) -> "DataFrame":
+        """The text of rows: `_file`, `_line`, `_text`.
+
+        Args:
+            lines: The rising lines wanted of each file, of text; None for all. Tables give all rows.
+        """
         if self._table is not None:
             texts = read_table(self._table, self._spark, self.files, [], with_text=True)
             return texts.select("_file", "_line", "_text")
-        holding = []
-        for at, block in enumerate(self._blocks):
-            first, last = lines.get(block.file, (1, 0))
-            following = self._blocks[at + 1] if at + 1 < len(self._blocks) else None
-            ends_before = following is not None and following.file == block.file and following.line <= first
-            if block.line <= last and not ends_before:
-                holding.append(at)
         from pyspark.sql.pandas.types import from_arrow_schema
 
         form, blocks, by_file = self._text_form(), self._blocks, self._by_file
+        asked = None if lines is None else _by_block(blocks, lines)
 
         def read(at: int) -> Iterator[pa.RecordBatch]:
-            return _read_block(blocks[at], by_file.get(blocks[at].file, form), [], with_text=True)
+            for batch in _read_block(blocks[at], by_file.get(blocks[at].file, form), [], with_text=True):
+                if asked is None:
+                    yield batch
+                else:
+                    yield batch.filter(pc.is_in(batch.column("_line"), value_set=pa.array(asked[at], pa.int64())))
 
-        tasks = self._tasks(holding)
+        tasks = self._tasks(range(len(blocks)) if asked is None else sorted(asked))
         rows = in_tasks(self._spark, tasks, read, from_arrow_schema(reader_schema([], {})))
         return rows.select("_file", "_line", "_text")
 
@@ -205,9 +210,11 @@ class Source:
 
         def stage(at: int) -> Iterator[pa.RecordBatch]:
             rows = 0
-            path = folder / f"block-{at:06d}.parquet"
             settings = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
-            with pq.ParquetWriter(path, numbered, **settings) as writer:
+            with (
+                disk.complete_file(folder / f"block-{at:06d}.parquet", attempt_id()) as path,
+                pq.ParquetWriter(path, numbered, **settings) as writer,
+            ):
                 for batch in _read_block(blocks[at], by_file.get(blocks[at].file, form), wanted):
                     writer.write_batch(batch.rename_columns(numbered.names))
                     rows += batch.num_rows
@@ -243,6 +250,19 @@ class Source:
                 if sum(map(len, batches)) >= rows:
                     return pa.Table.from_batches(batches)
         return pa.Table.from_batches(batches, reader_schema(wanted, form.types))
+
+
+def _by_block(blocks: Sequence[Block], lines: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:
+    """The lines wanted of each block that holds any; blocks of a file follow each other by line."""
+    asked: dict[int, Sequence[int]] = {}
+    for at, block in enumerate(blocks):
+        wanted = lines.get(block.file, ())
+        following = blocks[at + 1] if at + 1 < len(blocks) else None
+        ends = following.line if following is not None and following.file == block.file else inf
+        first, end = bisect_left(wanted, block.line), bisect_left(wanted, ends)
+        if first < end:
+            asked[at] = wanted[first:end]
+    return asked
 
 
 def _cut(at: int, file: SourceFile, form: RecordFormat | AvroFiles) -> list[Block]:

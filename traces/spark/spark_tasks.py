@@ -41,6 +41,14 @@ def shared_out(spark: "SparkSession", items: int) -> list[list[int]]:
     return [list(range(items * at // tasks, items * (at + 1) // tasks)) for at in range(tasks)]
 
 
+def attempt_id() -> int:
+    """The number of this attempt at a task, unique in the application; 0 outside a task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else context.taskAttemptId()
+
+
 def in_tasks(
     spark: "SparkSession",
     tasks: Sequence[Sequence[int]],

@@ -46,6 +46,24 @@ def rename(old: Path, new: Path) -> None:
     os.replace(old, new)
 
 
+@contextmanager
+def complete_file(path: Path, attempt: int) -> Iterator[Path]:
+    """A file to write under a name of its own, which gets the name `path` once it is complete.
+
+    Under speculation two attempts of a task write the same file side by side; here each writes its own.
+
+    Args:
+        path: The name of the complete file; until then the file is hidden from whoever lists the folder for data.
+        attempt: What tells attempts apart.
+    """
+    own = path.with_name(f"_{path.name}-{attempt}")
+    try:
+        yield own
+        rename(own, path)
+    finally:
+        own.unlink(missing_ok=True)
+
+
 def exchange(first: Path, second: Path) -> bool:
     """Swap two names at once, where the system can; False where it cannot and nothing happened."""
     try:
