@@ -17,8 +17,8 @@ ENGINE = EngineDefinition(
     default_channels=1,
     channels_setting="parallelism.default",
     most_key_groups=MOST_GROUPS,
-    null_key="refused; in adapt's placement to the key group of hash code 0",
-    empty_key="to the key group of its hash code",
+    null_key="`keyBy` refuses it; adapt places it by hash code 0.",
+    empty_key="The key group of its hash code, 0 of the empty `String`.",
     rescale="The job restarts from a savepoint or a checkpoint, and whole key groups change their subtask. The number"
     " of key groups (max parallelism) is fixed at the first start.",
     units=WorkUnits(

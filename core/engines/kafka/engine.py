@@ -16,10 +16,10 @@ ENGINE = EngineDefinition(
     default_channels=1,
     channels_setting="num.partitions",
     most_key_groups=None,
-    null_key="to any partition, batch by batch; in adapt's placement to the partition of the empty key",
-    empty_key="to the partition of its hash",
+    null_key="Producers spread such records over the partitions, batch by batch; adapt places them as the empty key.",
+    empty_key="The partition of its hash.",
     rescale="Consumers rebalance: whole partitions change their consumer, and keys keep their partition. Partitions can"
-    " only be added; a key's new records then go to another partition, and its old ones stay.",
+    " only be added: new records of most keys then go to another partition, and old ones stay.",
     units=WorkUnits(
         name="partitions",
         short="partitions",
