@@ -30,7 +30,8 @@ def engines_page() -> str:
 
 def _row(engine: Engine) -> str:
     known = definition_of(engine)
-    groups = "no" if known.most_key_groups is None else f"at most {known.most_key_groups:,}, fixed"
+    limits = known.key_groups
+    groups = f"at most {limits.most:,}{', fixed' if limits.fixed else ''}" if limits else "no"
     default = f"{known.default_channels} (`{known.channels_setting}`)"
     export = f"`--to {Target(engine.value)}`" if known.export else "no"
     return f"| `{engine}` | {known.channel} | {known.worker} | {default} | {groups} | {export} |\n"

@@ -12,6 +12,21 @@ from adapt.core.keys.partitioner import Partitioner
 
 
 @dataclass(frozen=True, slots=True)
+class KeyGroupLimits:
+    """How many key groups a placement by key groups may have.
+
+    Attributes:
+        default: Their number for so many channels where nothing is set.
+        most: The most of them.
+        fixed: Whether a job keeps their number for its whole life.
+    """
+
+    default: Callable[[int], int]
+    most: int
+    fixed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class WorkUnits:
     """The whole units of work that the workers of an engine share.
 
@@ -49,7 +64,7 @@ class EngineDefinition:
         worker: What it calls a worker.
         default_channels: Channels where nothing is set.
         channels_setting: The setting of their number.
-        most_key_groups: The most key groups; None, it has none.
+        key_groups: The limits of its key groups; None, it has none.
         null_key: Where a null key goes.
         empty_key: Where an empty key goes.
         rescale: What a change of the workers or of the channels does.
@@ -65,7 +80,7 @@ class EngineDefinition:
     worker: str
     default_channels: int
     channels_setting: str
-    most_key_groups: int | None
+    key_groups: KeyGroupLimits | None
     null_key: str
     empty_key: str
     rescale: str

@@ -4,9 +4,10 @@ from functools import cache
 from importlib import import_module
 
 from adapt.core.engines.any_language.export import plan_bundle
-from adapt.core.engines.engine import EngineDefinition
+from adapt.core.engines.engine import EngineDefinition, KeyGroupLimits
 from adapt.core.engines.exporter import Exporter
 from adapt.core.engines.names import AnyScheme, Engine, Target
+from adapt.core.partitioning.schemes.key_groups import default_max_parallelism
 from adapt.core.partitioning.schemes.names import Scheme
 
 
@@ -23,8 +24,8 @@ def exporter_of(target: Target) -> Exporter:
     return own or plan_bundle
 
 
-def most_key_groups(scheme: AnyScheme) -> int | None:
-    """The most key groups of a scheme that has key groups; None of any other."""
+def key_groups_of(scheme: AnyScheme) -> KeyGroupLimits | None:
+    """The limits of a scheme's key groups; None of a scheme without key groups."""
     if isinstance(scheme, Engine):
-        return definition_of(scheme).most_key_groups
-    return 2**31 - 1 if scheme is Scheme.KEY_GROUPS else None
+        return definition_of(scheme).key_groups
+    return KeyGroupLimits(default_max_parallelism, 2**31 - 1, fixed=True) if scheme is Scheme.KEY_GROUPS else None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import adapt.core.engines
 from adapt.core.engines.engine import EngineDefinition, WorkUnits
 from adapt.core.engines.names import SCHEMES_BY_NAME, Engine, Target
-from adapt.core.engines.registry import definition_of, exporter_of, most_key_groups
+from adapt.core.engines.registry import definition_of, exporter_of, key_groups_of
 from adapt.core.errors import AdaptError, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
@@ -78,13 +78,13 @@ def test_the_facts_are_complete(engine):
 
 @every_engine
 def test_key_groups_have_the_limit_that_is_said(engine):
-    most, placement = most_key_groups(engine), definition_of(engine).placement
-    if most is None:
+    limits, placement = key_groups_of(engine), definition_of(engine).placement
+    if limits is None:
         assert placement(7, 100) == placement(7, None)
     else:
-        assert placement(7, most).channels == 7
+        assert placement(7, limits.default(7)) == placement(7, None) != placement(7, limits.most)
         with pytest.raises(UsageError, match="key groups do not go with"):
-            placement(7, most + 1)
+            placement(7, limits.most + 1)
 
 
 def test_targets_are_the_engines_with_an_export_and_any_language():

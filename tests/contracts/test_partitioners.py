@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.engines.names import SCHEMES_BY_NAME
-from adapt.core.engines.registry import most_key_groups
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.partitioning.plans.registry import make_partitioner
@@ -53,7 +53,7 @@ def placements(draw, scheme):
         hash=draw(st.sampled_from(HashName)),
         replicas=draw(replicas_of(channels) if scheme in RING_SCHEMES else st.just(1000)),
         explicit=ExplicitMap.of(entries if scheme in MAPPED_SCHEMES else {}, key_type),
-        max_parallelism=draw(st.none() | st.integers(channels, 32768)) if most_key_groups(scheme) else None,
+        max_parallelism=draw(st.none() | st.integers(channels, 32768)) if key_groups_of(scheme) else None,
     )
     rows = draw(st.lists(st.sampled_from([None, *entries]) | keys, max_size=20))
     return plan, pa.array(rows, draw(st.sampled_from(arrow_types)))
@@ -168,7 +168,7 @@ def test_many_keys_are_spread_as_evenly_as_chance_allows(scheme, hash, channels)
     # groups that do not divide evenly, one more or less; of a table, one entry.
     own = {Scheme.MAGLEV: channels / 65537}.get(scheme, 0.0)
     own = 5 / np.sqrt(1000) if scheme in RING_SCHEMES else own
-    own = channels / default_max_parallelism(channels) if most_key_groups(scheme) else own
+    own = channels / default_max_parallelism(channels) if key_groups_of(scheme) else own
     assert abs(counts - even).max() <= 5 * np.sqrt(even) + own * even
 
 

@@ -1,6 +1,6 @@
 """Flink, as adapt knows it."""
 
-from adapt.core.engines.engine import EngineDefinition, WorkUnits
+from adapt.core.engines.engine import EngineDefinition, KeyGroupLimits, WorkUnits
 from adapt.core.engines.flink.export import flink_bundle
 from adapt.core.engines.flink.hash import flink_hash
 from adapt.core.engines.flink.scheme import FlinkPartitioner
@@ -16,7 +16,7 @@ ENGINE = EngineDefinition(
     worker="subtask",
     default_channels=1,
     channels_setting="parallelism.default",
-    most_key_groups=MOST_GROUPS,
+    key_groups=KeyGroupLimits(default_max_parallelism, MOST_GROUPS, fixed=True),
     null_key="`keyBy` refuses it; adapt places it by hash code 0.",
     empty_key="The key group of its hash code, 0 of the empty `String`.",
     rescale="The job restarts from a savepoint or a checkpoint, and whole key groups change their subtask. The number"

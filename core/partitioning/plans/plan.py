@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
-from adapt.core.engines.registry import most_key_groups
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
@@ -26,7 +26,6 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas, alike
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioning.schemes.explicit_json import explicit_data, explicit_json
-from adapt.core.partitioning.schemes.key_groups import default_max_parallelism
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Construction
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stream import KeyType
@@ -79,8 +78,9 @@ class Plan:
         object.__setattr__(self, "replicas", alike(self.replicas))
         if isinstance(self.scheme, Engine):
             object.__setattr__(self, "hash", HashName.MURMUR3)
-        groups = default_max_parallelism(self.channels) if self.max_parallelism is None else self.max_parallelism
-        object.__setattr__(self, "max_parallelism", groups if most_key_groups(self.scheme) else None)
+        limits = key_groups_of(self.scheme)
+        if limits is None or self.max_parallelism is None:
+            object.__setattr__(self, "max_parallelism", limits and limits.default(self.channels))
 
     def partitioner(self) -> Partitioner:
         """The partitioner, built anew."""
@@ -215,10 +215,10 @@ def _replicas_to_data(plan: Plan) -> dict[str, Any]:
 
 def _groups_from_data(data: Mapping[str, Any], scheme: AnyScheme, channels: int) -> int | None:
     """The key groups; None in a scheme without them."""
-    most = most_key_groups(scheme)
-    if most is None:
+    limits = key_groups_of(scheme)
+    if limits is None:
         return None
-    groups = read_positive(data, "max_parallelism")
+    groups, most = read_positive(data, "max_parallelism"), limits.most
     if not channels <= groups <= most:
         raise BadInput(f"plan field 'max_parallelism': {groups} key groups are not from {channels}, N, to {most}")
     return groups

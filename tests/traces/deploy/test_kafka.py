@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka.partitioner import Partitioner
 
 from adapt.core.engines.names import Engine
-from adapt.core.engines.registry import most_key_groups
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
@@ -49,7 +49,7 @@ def plans_and_keys(draw, scheme):
         hash=draw(st.sampled_from(HashName)),
         replicas=draw(st.integers(1, 20)) if scheme in RING_SCHEMES else 1000,
         explicit=explicit if scheme in MAPPED_SCHEMES else {},
-        max_parallelism=draw(st.integers(channels, 500)) if most_key_groups(scheme) else None,
+        max_parallelism=draw(st.integers(channels, 500)) if key_groups_of(scheme) else None,
     )
     return plan, draw(st.lists(KEYS[key_type] | st.sampled_from([None, *explicit]), min_size=1, max_size=10))
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from adapt.core.engines.any_language.plan_text import plan_text
 from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
-from adapt.core.engines.registry import definition_of, most_key_groups
+from adapt.core.engines.registry import definition_of, key_groups_of
 from adapt.core.keys.columns import ARROW_TYPES, key_bytes
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
@@ -43,7 +43,7 @@ def plans() -> list[Plan]:
             hash=hash,
             replicas=(5, 1, 9, 4, 4, 20, 2) if scheme is Scheme.WEIGHTED else 50,
             explicit={key: row % CHANNELS for row, key in enumerate(keys[::4])} if scheme in MAPPED_SCHEMES else {},
-            max_parallelism=120 if most_key_groups(scheme) else None,
+            max_parallelism=120 if key_groups_of(scheme) else None,
         )
         for scheme in SCHEMES_BY_NAME.values()
         for hash in ((HashName.MURMUR3,) if isinstance(scheme, Engine) else tuple(HashName))

@@ -5,7 +5,7 @@ from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.core.engines.kafka.scheme import KafkaPartitioner
 from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
-from adapt.core.engines.registry import most_key_groups
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.engines.spark.scheme import SparkPartitioner
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -73,7 +73,7 @@ def test_an_impossible_number_of_channels_is_refused(scheme, channels):
         make_partitioner(scheme, channels)
 
 
-@pytest.mark.parametrize("scheme", [scheme for scheme in ALL if most_key_groups(scheme)])
+@pytest.mark.parametrize("scheme", [scheme for scheme in ALL if key_groups_of(scheme)])
 def test_key_groups_are_kept_as_long_as_the_channels_fit_in_them(scheme):
     def groups(channels, current, given=None):
         parts = Parts(channels, max_parallelism=given)

@@ -8,7 +8,7 @@ import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
-from adapt.core.engines.registry import most_key_groups
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan
@@ -43,8 +43,8 @@ def test_a_plan_says_only_what_decides_its_mapping(scheme):
     assert data["hash"] == (None if isinstance(scheme, Engine) else {"name": "murmur3", "seed": 0})
     assert data["replicas"] == (1000 if scheme in RING_SCHEMES - {Scheme.WEIGHTED} else None)
     assert ("ring_replicas" in data) == (scheme is Scheme.WEIGHTED)
-    assert data.get("max_parallelism") == (128 if most_key_groups(scheme) else None)
-    assert ("max_parallelism" in data) == (most_key_groups(scheme) is not None)
+    assert data.get("max_parallelism") == (128 if key_groups_of(scheme) else None)
+    assert ("max_parallelism" in data) == (key_groups_of(scheme) is not None)
     assert bool(data["explicit"]) == (scheme in MAPPED_SCHEMES)
     assert (plan.metrics["explicit_keys"] > 0) == (scheme in MAPPED_SCHEMES)
     assert plan_table(plan).values("hash") == [None if isinstance(scheme, Engine) else "murmur3"]
@@ -63,7 +63,7 @@ def test_bounded_plans_keep_to_their_cap(scheme, cap):
     assert metrics["r_n"] > build_plan(STREAM, Scheme.GREEDY, 9).metrics["r_n"]
 
 
-@pytest.mark.parametrize("scheme", [scheme for scheme in SCHEMES_BY_NAME.values() if most_key_groups(scheme)])
+@pytest.mark.parametrize("scheme", [scheme for scheme in SCHEMES_BY_NAME.values() if key_groups_of(scheme)])
 def test_key_groups_stay_in_a_chain_of_plans(scheme):
     plan = build_plan(STREAM, scheme, 60)
     assert plan.max_parallelism == 128
