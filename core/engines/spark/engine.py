@@ -29,7 +29,6 @@ ENGINE = EngineDefinition(
         count="slots",
         default=lambda _: _DEFAULT,
         most=None,
-        note="A slot takes the next partition when it is free, so that even partitions take as many rounds as the"
-        " busiest slot has of them.",
+        note="A free slot takes the next partition; even partitions take as many rounds as the busiest slot takes.",
     ),
 )
