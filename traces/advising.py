@@ -1,22 +1,20 @@
 """Advice for a job by numbers alone, and for its heavy keys by what a trace or counted keys tell of them; no Spark."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from adapt.core.advice.tables import MOST_PARTITIONS, HeavyKey, flink_table, kafka_table, keys_table, useful_table
+from adapt.core.advice.tables import MOST_UNITS, HeavyKey, division_table, keys_table, useful_table
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import NULL_KEY
-from adapt.core.engines.flink.scheme import FlinkPartitioner
-from adapt.core.engines.kafka.scheme import KafkaPartitioner
-from adapt.core.engines.spark.scheme import SparkPartitioner
+from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.registry import definition_of
 from adapt.core.errors import BadInput, UsageError, near_miss
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.schemes.names import Engine
 from adapt.core.stream import KeyType
 from adapt.core.table import Table
 from adapt.traces.read_errors import readable
@@ -31,13 +29,6 @@ MOST_KEYS = 10
 
 KNOWN_KEYS = 10_000
 """Heaviest counted keys that can be asked for; lighter ones need no salts."""
-
-PARTITIONERS: Mapping[Engine, Callable[[int, int | None], Partitioner]] = {
-    Engine.SPARK: lambda channels, _: SparkPartitioner(channels),
-    Engine.KAFKA: lambda channels, _: KafkaPartitioner(channels),
-    Engine.FLINK: FlinkPartitioner,
-}
-"""Whose hash places salted keys: for so many channels, and a max parallelism."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +49,27 @@ class Job:
     parallelism: int
     max_parallelism: int | None = None
     partitions: int | None = None
-    engine: Engine = Engine.FLINK
+    engine: AnyScheme = Engine.FLINK
     tolerance: Fraction = Fraction(6, 5)
 
     def __post_init__(self) -> None:
-        if self.engine not in PARTITIONERS:
-            raise UsageError(f"there is no advice for {self.engine}; take {', '.join(PARTITIONERS)}")
-        if self.partitions is not None and not 1 <= self.partitions <= MOST_PARTITIONS:
-            raise UsageError(f"{self.partitions} partitions: a topic has from 1 to {MOST_PARTITIONS:,}")
+        if self.partitions is not None and not 1 <= self.partitions <= MOST_UNITS:
+            raise UsageError(f"{self.partitions} partitions: a topic has from 1 to {MOST_UNITS:,}")
         if self.tolerance < 1:
             raise UsageError(f"a tolerance of {float(self.tolerance):g}: some channel has the mean; give 1 or more")
         self.partitioner()
+        definition_of(Engine.FLINK).placement(self.parallelism, self.max_parallelism)
 
     def partitioner(self) -> Partitioner:
         """The engine's placement over so many channels."""
-        FlinkPartitioner(self.parallelism, self.max_parallelism)
-        return PARTITIONERS[self.engine](self.parallelism, self.max_parallelism)
+        if not isinstance(self.engine, Engine):
+            raise UsageError(f"there is no advice for {self.engine}; take {', '.join(Engine)}")
+        return definition_of(self.engine).placement(self.parallelism, self.max_parallelism)
+
+    def division(self, engine: Engine, number: int | None) -> Table:
+        """How so many units of an engine's work (None, its default) divide over the workers."""
+        definition = definition_of(engine)
+        return division_table(definition.title, definition.units, self.parallelism, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +120,8 @@ def advise(job: Job, source: Path | None = None, keys: Sequence[str] = ()) -> Ad
         UsageError: keys are named without a source.
         BadInput: the source cannot be read, or does not tell of a key.
     """
-    flink = flink_table(job.parallelism, job.max_parallelism)
-    kafka = None if job.partitions is None else kafka_table(job.parallelism, job.partitions)
+    flink = job.division(Engine.FLINK, job.max_parallelism)
+    kafka = None if job.partitions is None else job.division(Engine.KAFKA, job.partitions)
     if source is None:
         if keys:
             raise UsageError(

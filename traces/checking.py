@@ -18,8 +18,8 @@ from adapt.core.check.facts import (
 from adapt.core.check.limit import Limit
 from adapt.core.check.limits_file import LimitsFile, read_limits
 from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
+from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.manifest import Manifest, read_manifest, verify
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.plans.plan import Plan
     from adapt.traces.spark.session import SparkOptions
 
-DEFAULT_ENGINE = Scheme.SPARK.value
+DEFAULT_ENGINE = Engine.SPARK.value
 """What places the keys of a trace, if nothing is said."""
 
 DEFAULT_CHANNELS = 8
@@ -301,22 +301,20 @@ def _placed(path: Path, placing: Placing, spark_options: "SparkOptions | None", 
     return Fact(where, values)
 
 
-def _engine(placing: Placing) -> "tuple[Scheme, Plan | None]":
+def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
     """The scheme, or the plan that stands in its place.
 
     Raises:
         UsageError: there is neither a scheme nor a file of that name, or the plan has another number of channels.
         BadInput: the file is no plan.
     """
-    names = [each.value for each in Scheme]
-    if placing.engine in names:
-        return Scheme(placing.engine), None
+    if placing.engine in SCHEMES_BY_NAME:
+        return SCHEMES_BY_NAME[placing.engine], None
     path = Path(placing.engine)
     with readable(path):
         if not path.exists():
-            raise UsageError(
-                f"--engine {placing.engine!r} is neither a plan nor a scheme{did_you_mean(placing.engine, names)}"
-            )
+            near = did_you_mean(placing.engine, SCHEMES_BY_NAME)
+            raise UsageError(f"--engine {placing.engine!r} is neither a plan nor a scheme{near}")
     from adapt.traces.store.plans import read_plan
 
     plan = read_plan(path)
@@ -325,7 +323,7 @@ def _engine(placing: Placing) -> "tuple[Scheme, Plan | None]":
     return plan.scheme, plan
 
 
-def _by_scheme(frequencies: "Frequencies", scheme: Scheme, channels: int) -> Mapping[str, Any]:
+def _by_scheme(frequencies: "Frequencies", scheme: AnyScheme, channels: int) -> Mapping[str, Any]:
     from adapt.core.partitioning.build import build_plan
 
     return build_plan(frequencies, scheme, channels).metrics

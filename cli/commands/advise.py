@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from adapt.cli.options.common import MOST_CHANNELS
+from adapt.cli.options.schemes import CurrentSchemeChoice
 from adapt.cli.terminal.output import Format, FormatOption, show
+from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.schemes.names import Engine
 
 
 def advise(
@@ -50,7 +51,8 @@ def advise(
         str, typer.Option("--tolerance", metavar="T", help="Most load over the mean that a key alone may make.")
     ] = "1.2",
     engine: Annotated[
-        Engine, typer.Option("--engine", metavar="[spark|kafka|flink]", help="Whose hash places salted keys.")
+        CurrentSchemeChoice,
+        typer.Option("--engine", metavar=f"[{'|'.join(Engine)}]", help="Whose hash places salted keys."),
     ] = Engine.FLINK,
     format: FormatOption = Format.TABLE,
 ) -> None:

@@ -10,6 +10,7 @@ import typer
 from adapt.cli.options import completion
 from adapt.cli.options.common import ConfOption, ForceOption, MasterOption, check_channels, spark_options
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
+from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def check(
             "--engine",
             metavar="NAME|PLAN",
             autocompletion=completion.engines,
-            help="What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
-            " if left out.",
+            help=f"What places the keys of a trace or of counts: {', '.join(Engine)} or another scheme, or a plan;"
+            f" {Engine.SPARK} if left out.",
             show_default=False,
         ),
     ] = None,

@@ -43,6 +43,7 @@ from adapt.cli.options.common import (
     spark_options,
 )
 from adapt.cli.options.named_keys import Limits
+from adapt.cli.options.schemes import SchemeChoice
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import (
     Format,
@@ -57,12 +58,12 @@ from adapt.cli.terminal.output import (
 )
 from adapt.cli.terminal.stages import stages
 from adapt.core.counting.names import CountMethod
+from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_CONSTRUCTION,
     Construction,
-    Engine,
     Scheme,
     UtilityName,
 )
@@ -224,7 +225,7 @@ def build(
     source: CountedPath,
     channels: Annotated[int, typer.Option("--channels", metavar="N", help="Parallel channels to route to.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="PLAN", help="Where the plan goes.")] = None,
-    scheme: Annotated[Scheme, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
+    scheme: Annotated[SchemeChoice, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
     construction: Annotated[
         Construction, typer.Option("--construction", help="How heavy keys are placed.")
     ] = DEFAULT_CONSTRUCTION,
@@ -648,13 +649,13 @@ app.command(cls=Command)(evaluate)
 app.command(cls=Command)(export)
 
 
-def named_scheme(name: str) -> Scheme | Splitting:
+def named_scheme(name: str) -> AnyScheme | Splitting:
     """The scheme or the way of splitting keys of a name that was typed.
 
     Raises:
         UsageError: there is none.
     """
-    known: dict[str, Scheme | Splitting] = {choice.value: choice for kind in (Splitting, Scheme) for choice in kind}
+    known: dict[str, AnyScheme | Splitting] = {**{each.value: each for each in Splitting}, **SCHEMES_BY_NAME}
     if name not in known:
         raise UsageError(f"there is no scheme {name!r}{did_you_mean(name, known)}")
     return known[name]

@@ -23,6 +23,7 @@ from adapt.cli.options.common import (
     check_channels,
     command_line,
 )
+from adapt.cli.options.schemes import SchemeChoice
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import Format, FormatOption, for_people, narrate_written, show
 from adapt.cli.terminal.stages import stages
@@ -52,7 +53,7 @@ def repartition(
         str,
         typer.Option("--period", metavar="7d|1000rows", help="How often keys are counted and the plan is built anew."),
     ] = "1h",
-    scheme: Annotated[Scheme, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
+    scheme: Annotated[SchemeChoice, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
     construction: Annotated[
         Construction, typer.Option("--construction", help="How heavy keys are placed.")
     ] = DEFAULT_CONSTRUCTION,

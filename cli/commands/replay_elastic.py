@@ -7,6 +7,7 @@ import typer
 
 from adapt.cli.options.common import ForceOption, HashOption, TracePath, command_line
 from adapt.cli.options.join import JoinOption, JoinWindowOption, MatchTimeOption, join_of, sweep_of
+from adapt.cli.options.schemes import SchemeChoice
 from adapt.cli.options.stage import (
     BufferOption,
     ConnectionOption,
@@ -170,7 +171,7 @@ def elastic(
         ),
     ] = 0,
     scheme: Annotated[
-        Scheme, typer.Option("--scheme", help="How plans place partitions.", rich_help_panel=PLAN_PANEL)
+        SchemeChoice, typer.Option("--scheme", help="How plans place partitions.", rich_help_panel=PLAN_PANEL)
     ] = Scheme.HYBRID,
     construction: Annotated[
         Construction,

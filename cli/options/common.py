@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from adapt.cli.options.schemes import CurrentSchemeChoice
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
-from adapt.core.partitioning.schemes.names import Engine, UtilityName
+from adapt.core.partitioning.schemes.names import UtilityName
 from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ ToleranceOption: TypeAlias = Annotated[
     ),
 ]
 EngineOption: TypeAlias = Annotated[
-    Engine, typer.Option("--engine", help="What places the keys of the stream today, for the verdict.")
+    CurrentSchemeChoice, typer.Option("--engine", help="What places the keys of the stream today, for the verdict.")
 ]
 AllOption: TypeAlias = Annotated[
     bool, typer.Option("--all", help="Show all columns and rows, not only what is needed first.")

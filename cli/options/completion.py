@@ -8,17 +8,17 @@ from collections.abc import Iterable
 
 def schemes(incomplete: str) -> list[str]:
     """Schemes that keep keys whole, and those that split them."""
-    from adapt.core.partitioning.schemes.names import Scheme
+    from adapt.core.engines.names import SCHEMES_BY_NAME
     from adapt.core.partitioning.splitting.names import Splitting
 
-    return _begun((*Scheme, *Splitting), incomplete)
+    return _begun((*SCHEMES_BY_NAME, *Splitting), incomplete)
 
 
 def engines(incomplete: str) -> list[str]:
     """What may place the keys of a trace."""
-    from adapt.core.partitioning.schemes.names import Scheme
+    from adapt.core.engines.names import SCHEMES_BY_NAME
 
-    return _begun(Scheme, incomplete)
+    return _begun(SCHEMES_BY_NAME, incomplete)
 
 
 def planners(incomplete: str) -> list[str]:

@@ -7,41 +7,45 @@ from typing import Any
 
 from adapt.core.advice.division import Division, better_units, better_workers, even_units
 from adapt.core.advice.salts import MOST_SALTS, salts_needed
+from adapt.core.engines.engine import WorkUnits
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_parallelism
 from adapt.core.table import Column, Kind, Table
 
-MOST_PARTITIONS = 1_000_000
+MOST_UNITS = 1_000_000
+"""The most units that are named where the engine sets no limit."""
 
 LOSS = Column("loss", Kind.SHARE, about="what the busiest has beyond the mean, however even the keys are")
 
 
-def flink_table(parallelism: int, max_parallelism: int | None) -> Table:
-    """How key groups divide over subtasks: as asked, as Flink's default, and the nearest that divide better."""
-    default = default_max_parallelism(parallelism)
-    asked = Division(max_parallelism or default, parallelism)
-    rows = [("as asked" if max_parallelism else "Flink's default", asked)]
-    if max_parallelism and default != max_parallelism:
-        rows.append(("Flink's default", Division(default, parallelism)))
-    rows += _better(asked, MOST_GROUPS, "more groups")
-    if asked.units < MOST_GROUPS:
-        rows.append(("most groups", Division(MOST_GROUPS, parallelism)))
-    note = (
-        "A running job keeps its max parallelism: state that was written with another is not restored."
-        f" A default that no one sets is {default} at {parallelism} subtasks."
-    )
-    return _table("Flink: key groups over subtasks", ("parallelism", "key_groups", "groups"), rows, note)
+def division_table(engine: str, units: WorkUnits, workers: int, number: int | None) -> Table:
+    """How an engine's units of work divide over workers: as asked, by its default, and the nearest that divide better.
 
-
-def kafka_table(consumers: int, partitions: int) -> Table:
-    """How partitions divide over consumers, and the nearest numbers that divide better."""
-    asked = Division(partitions, consumers)
-    rows = [("as asked", asked), *_better(asked, MOST_PARTITIONS, "more partitions")]
-    note = (
-        "Range, round-robin and sticky assignment all deal one topic so; range deals every further topic of as many"
-        " partitions the same way, to the same consumers. More partitions give keys other partitions."
+    Args:
+        engine: The engine's title.
+        units: What its workers share.
+        workers: The workers.
+        number: The units; None, what the engine takes by default for so many workers.
+    """
+    default = units.default(workers) if units.default else None
+    asked = Division(number or default or 0, workers)
+    rows = [("as asked" if number else f"{engine}'s default", asked)]
+    if default is not None and default != asked.units:
+        rows.append((f"{engine}'s default", Division(default, workers)))
+    rows += _better(asked, units.most or MOST_UNITS, f"more {units.short}")
+    if units.most is not None and asked.units < units.most:
+        rows.append((f"most {units.short}", Division(units.most, workers)))
+    columns = (
+        Column("case"),
+        Column(units.count, Kind.COUNT),
+        Column(units.name.replace(" ", "_"), Kind.COUNT),
+        Column("busiest", Kind.COUNT, about=f"{units.short} of the busiest"),
+        Column("least", Kind.COUNT, about=f"{units.short} of the one with fewest"),
+        Column("idle", Kind.COUNT, about=f"{units.workers} without any"),
+        LOSS,
     )
-    return _table("Kafka: partitions over consumers", ("consumers", "partitions", "partitions"), rows, note)
+    cells = [(case, each.workers, each.units, each.busiest, each.least, each.idle, each.loss) for case, each in rows]
+    default_note = f" A default that no one sets is {default} at {workers} {units.workers}." if default else ""
+    return Table.of(f"{engine}: {units.name} over {units.workers}", columns, cells, units.note + default_note)
 
 
 def _better(asked: Division, most: int, more_units: str) -> list[tuple[str, Division]]:
@@ -58,21 +62,6 @@ def _better(asked: Division, most: int, more_units: str) -> list[tuple[str, Divi
         if division is not None and division not in [known for _, known in found]:
             found.append((name, division))
     return found
-
-
-def _table(title: str, names: tuple[str, str, str], rows: Sequence[tuple[str, Division]], note: str) -> Table:
-    workers, units, short = names
-    columns = (
-        Column("case"),
-        Column(workers, Kind.COUNT),
-        Column(units, Kind.COUNT),
-        Column("busiest", Kind.COUNT, about=f"{short} of the busiest"),
-        Column("least", Kind.COUNT, about=f"{short} of the one with fewest"),
-        Column("idle", Kind.COUNT, about=f"{workers} without any"),
-        LOSS,
-    )
-    cells = [(case, each.workers, each.units, each.busiest, each.least, each.idle, each.loss) for case, each in rows]
-    return Table.of(title, columns, cells, note)
 
 
 @dataclass(frozen=True, slots=True)

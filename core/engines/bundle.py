@@ -23,15 +23,30 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A program that goes with an export.
+
+    Attributes:
+        about: What it does, in a few words.
+        package: Where it lies.
+        file: Its file there.
+    """
+
+    about: str
+    package: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
     """The files of an export and how they are used.
 
     Attributes:
         files: By name.
         use: How to use them: Markdown, with an example to copy; `{folder}` stands for the folder's name.
-        programs: Programs that go with them, by name, with what each does.
+        programs: Programs that go with them, by the name they are exported under.
     """
 
     files: Mapping[str, File]
     use: str
-    programs: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, Program] = field(default_factory=dict)

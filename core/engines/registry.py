@@ -1,38 +1,31 @@
-"""Every target by name: what makes its files of a plan."""
+"""Engines by name; an engine's folder is imported when the engine is first asked for."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Protocol
+from functools import cache
+from importlib import import_module
 
 from adapt.core.engines.any_language.export import plan_bundle
-from adapt.core.engines.bundle import Bundle
-from adapt.core.engines.flink.export import flink_bundle
-from adapt.core.engines.kafka.export import kafka_bundle
-from adapt.core.engines.names import Target
-from adapt.core.engines.spark.export import spark_bundle
-from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.engines.engine import EngineDefinition, KeyGroupLimits
+from adapt.core.engines.exporter import Exporter
+from adapt.core.engines.names import AnyScheme, Engine, Target
+from adapt.core.partitioning.schemes.key_groups import default_max_parallelism
+from adapt.core.partitioning.schemes.names import Scheme
 
 
-class Exporter(Protocol):
-    """Makes the files of a plan for one target."""
-
-    def __call__(self, plan: Plan, max_parallelism: int | None) -> Bundle:
-        """The files.
-
-        Args:
-            plan: What is to be deployed.
-            max_parallelism: The key groups of the job, in a target that has them; None, what it takes by default.
-
-        Raises:
-            BadInput: the target cannot place keys so; the sentence says why and what can be built instead.
-        """
+@cache
+def definition_of(engine: Engine) -> EngineDefinition:
+    """The definition of an engine: `ENGINE` of the module `engine` in the folder of its name."""
+    definition: EngineDefinition = import_module(f"adapt.core.engines.{engine.replace('-', '_')}.engine").ENGINE
+    return definition
 
 
-EXPORTERS: Mapping[Target, Exporter] = MappingProxyType(
-    {
-        Target.SPARK: spark_bundle,
-        Target.KAFKA: kafka_bundle,
-        Target.FLINK: flink_bundle,
-        Target.PLAN: plan_bundle,
-    }
-)
+def exporter_of(target: Target) -> Exporter:
+    """What makes the files of a plan: the engine's own export, or the plan as text."""
+    own = None if target is Target.PLAN else definition_of(Engine(target.value)).export
+    return own or plan_bundle
+
+
+def key_groups_of(scheme: AnyScheme) -> KeyGroupLimits | None:
+    """The limits of a scheme's key groups; None of a scheme without key groups."""
+    if isinstance(scheme, Engine):
+        return definition_of(scheme).key_groups
+    return KeyGroupLimits(default_max_parallelism, 2**31 - 1, fixed=True) if scheme is Scheme.KEY_GROUPS else None

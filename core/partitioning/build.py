@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels, Partitioner
@@ -26,7 +27,6 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_CONSTRUCTION,
-    ENGINE_SCHEMES,
     TRACKING_SCHEMES,
     Construction,
     Scheme,
@@ -54,7 +54,7 @@ class Recipe:
         constraints: What the placement must keep to.
     """
 
-    scheme: Scheme
+    scheme: AnyScheme
     construction: Construction = DEFAULT_CONSTRUCTION
     resources: Resources = field(default_factory=Resources)
     utility: UtilityName = UtilityName.APM
@@ -98,7 +98,7 @@ class Built:
 
 def build_plan(
     frequencies: Frequencies,
-    scheme: Scheme,
+    scheme: AnyScheme,
     channels: int,
     *,
     construction: Construction = DEFAULT_CONSTRUCTION,
@@ -267,7 +267,7 @@ def _tracked(frequencies: Frequencies, recipe: Recipe, channels: int) -> pa.Arra
 
 def _refuse_other_keys(previous: Plan, frequencies: Frequencies, hash: HashName) -> None:
     """A change of hash or key type would move nearly every key, and is never meant; an engine has its own hash."""
-    if previous.hash is not hash and previous.scheme not in ENGINE_SCHEMES:
+    if previous.hash is not hash and not isinstance(previous.scheme, Engine):
         raise BadInput(
             f"the previous plan hashes with {previous.hash}, but this one is to hash with {hash}: choose"
             f" {previous.hash}, or build without a previous plan"

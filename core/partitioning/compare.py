@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe
@@ -50,7 +51,7 @@ class ComparisonRow:
         merge: What it costs that keys are split.
     """
 
-    scheme: Scheme | Splitting
+    scheme: AnyScheme | Splitting
     construction: Construction | None
     channels: int
     metrics: Metrics
@@ -116,7 +117,7 @@ def compare_schemes(
     frequencies: Frequencies,
     channels: Sequence[int],
     *,
-    schemes: Sequence[Scheme | Splitting] | None = None,
+    schemes: Sequence[AnyScheme | Splitting] | None = None,
     constructions: Sequence[Construction] | None = None,
     resources: Resources | None = None,
     utility: UtilityName = UtilityName.APM,
@@ -221,8 +222,10 @@ def _check_chain(constraints: Constraints, channels: Sequence[int]) -> None:
 
 
 def _chains_of(
-    schemes: Sequence[Scheme | Splitting] | None, constructions: Sequence[Construction] | None, constraints: Constraints
-) -> list[tuple[Scheme, Construction]]:
+    schemes: Sequence[AnyScheme | Splitting] | None,
+    constructions: Sequence[Construction] | None,
+    constraints: Constraints,
+) -> list[tuple[AnyScheme, Construction]]:
     """The chains of whole keys; those that nobody asked for by name are left out where they cannot keep to constraints.
 
     Raises:
@@ -235,7 +238,7 @@ def _chains_of(
         for construction in own:
             if by_name:
                 refuse_unhonoured(scheme, construction, constraints)
-            if isinstance(scheme, Scheme) and honours(scheme, construction, constraints):
+            if not isinstance(scheme, Splitting) and honours(scheme, construction, constraints):
                 chains.append((scheme, construction))
     return chains
 

@@ -1,13 +1,13 @@
 """Finding what a report says first of counted keys."""
 
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import AnyScheme
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.relative_loads import over_average, relative
 from adapt.core.partitioning.measures.resources import Floats, Resources
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.plans.registry import placement_of
-from adapt.core.partitioning.schemes.names import Engine
+from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.skew_over_time import CountedPane
@@ -16,7 +16,7 @@ from adapt.core.verdict.stream_verdict import judge
 
 def answer_on(
     counted: Frequencies,
-    engine: Engine,
+    engine: AnyScheme,
     channels: int,
     resources: Resources,
     *,
@@ -39,7 +39,7 @@ def answer_on(
         plan: What is to place them, if anything is.
         before: The plan in force, to stand beside it in place of the engine.
     """
-    today = placement_of(engine, channels, max_parallelism)
+    today = make_partitioner(engine, channels, max_parallelism=max_parallelism)
     verdict = judge(counted, today, engine.value, resources=resources, capacities=capacities, panes=panes)
     hot = HotKeys.of(counted, panes)
     return Answer(
@@ -50,7 +50,7 @@ def answer_on(
 def _placed(
     counted: Frequencies,
     today: Partitioner,
-    engine: Engine,
+    engine: AnyScheme,
     resources: Resources,
     capacities: Floats | None,
     plan: Plan,

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.verdict.verdict import Verdict
 
 Row = Mapping[str, Any]
 
-_WHOLE = frozenset(scheme.value for scheme in Scheme)
+_WHOLE = SCHEMES_BY_NAME.keys()
 _SPLIT = frozenset(way.value for way in Splitting if way is not Splitting.ONE_CHOICE)
 
 FIRST = ("imbalance", "imbalance_floor", "gap", "migrated_state", "explicit_keys", "merge_tuples")

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapt.core.engines.names import SCHEMES_BY_NAME
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
-from adapt.core.partitioning.plans.registry import SCHEMES, make_partitioner
+from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.key_groups import default_max_parallelism
-from adapt.core.partitioning.schemes.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
 from adapt.core.stream import KeyType
 
 TYPES = {
@@ -26,7 +28,7 @@ TYPES = {
 MONOTONE = [Scheme.CONSISTENT, Scheme.JUMP, Scheme.RENDEZVOUS, *sorted(MAPPED_SCHEMES)]
 """The schemes in which a new channel takes keys and nothing else moves (of mapped ones, while the map stays)."""
 
-every_scheme = pytest.mark.parametrize("scheme", SCHEMES)
+every_scheme = pytest.mark.parametrize("scheme", SCHEMES_BY_NAME.values())
 some = settings(max_examples=settings().max_examples * 4 // 10)
 """Of every scheme; all draw from `placements`."""
 
@@ -51,7 +53,7 @@ def placements(draw, scheme):
         hash=draw(st.sampled_from(HashName)),
         replicas=draw(replicas_of(channels) if scheme in RING_SCHEMES else st.just(1000)),
         explicit=ExplicitMap.of(entries if scheme in MAPPED_SCHEMES else {}, key_type),
-        max_parallelism=draw(st.none() | st.integers(channels, 32768)) if scheme in GROUP_SCHEMES else None,
+        max_parallelism=draw(st.none() | st.integers(channels, 32768)) if key_groups_of(scheme) else None,
     )
     rows = draw(st.lists(st.sampled_from([None, *entries]) | keys, max_size=20))
     return plan, pa.array(rows, draw(st.sampled_from(arrow_types)))
@@ -166,7 +168,7 @@ def test_many_keys_are_spread_as_evenly_as_chance_allows(scheme, hash, channels)
     # groups that do not divide evenly, one more or less; of a table, one entry.
     own = {Scheme.MAGLEV: channels / 65537}.get(scheme, 0.0)
     own = 5 / np.sqrt(1000) if scheme in RING_SCHEMES else own
-    own = channels / default_max_parallelism(channels) if scheme in GROUP_SCHEMES else own
+    own = channels / default_max_parallelism(channels) if key_groups_of(scheme) else own
     assert abs(counts - even).max() <= 5 * np.sqrt(even) + own * even
 
 

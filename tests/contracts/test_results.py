@@ -7,6 +7,7 @@ from adapt import notebook
 from adapt.core.check.outcome import Verdict as Held
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.elastic.replay.replay import ElasticRun
+from adapt.core.engines.names import Engine
 from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.replay import FluxRun
 from adapt.core.mechanisms.comparison import ComparisonRun
@@ -17,9 +18,9 @@ from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.model_error import ModelError
 from adapt.core.partitioning.plans.difference import Difference, plan_difference
 from adapt.core.partitioning.plans.evaluation import Evaluation
-from adapt.core.partitioning.plans.registry import placement_of
+from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.repartition.repartition import RepartitionRun
-from adapt.core.partitioning.schemes.names import Engine, Scheme
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Table
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
@@ -50,7 +51,7 @@ def test_a_result_shows_itself(kind):
 def test_hostile_keys_are_escaped_wherever_they_are_shown():
     counted = frequencies_of(count_keys(pa.array([HOSTILE] * 50 + list("abcdefgh") * 5)))
     plan, wider = build_plan(counted, Scheme.HYBRID, 2), build_plan(counted, Scheme.HYBRID, 3)
-    verdict = judge(counted, placement_of(Engine.SPARK, 3), "spark")
+    verdict = judge(counted, make_partitioner(Engine.SPARK, 3), "spark")
     answer = answer_on(counted, Engine.SPARK, 3, Resources())
     shown = [counted, plan, verdict, answer, answer.hot_keys, compare_schemes(counted, [1, 2])]
     shown.append(plan_difference(plan, wider, counted, Resources()))

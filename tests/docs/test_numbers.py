@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.counting.exact import count_keys, frequencies_of
-from adapt.core.partitioning.plans.registry import placement_of
-from adapt.core.partitioning.schemes.names import Engine
+from adapt.core.engines.names import Engine
+from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.stream_verdict import judge
 from tests.docs.pages import ROOT, blocks, text_of
 
@@ -48,7 +48,7 @@ def test_the_flights_at_8_channels(adapt, real_traces, tmp_path, page):
 def test_the_verdict_on_wikipedia(real_traces):
     with gzip.open(real_traces("wiki-edits/wikiticker-2015-09-12-sampled.json.gz")) as source:
         counted = frequencies_of(count_keys(pa.array([json.loads(line)["channel"] for line in source])))
-    verdict = judge(counted, placement_of(Engine.SPARK, 8), "spark")
+    verdict = judge(counted, make_partitioner(Engine.SPARK, 8), "spark")
     (told,) = [block.text for block in blocks("docs/keys.md") if block.kind == "text"]
     headline, *sentences = told.splitlines()
     assert headline == f"Verdict: {verdict.headline}"
@@ -68,7 +68,7 @@ def test_the_web_log_at_8_and_12_channels(real_traces):
     counted = frequencies_of(count_keys(hosts))
     page = text_of("docs/how-many-channels.md")
     for channels in (8, 12):
-        verdict = judge(counted, placement_of(Engine.SPARK, channels), "spark")
+        verdict = judge(counted, make_partitioner(Engine.SPARK, channels), "spark")
         assert f"{verdict.imbalance:.3f} times" in page
     assert f"{100 * verdict.top_share:.2f} % of the requests" in page
     assert f"so that {verdict.useful_workers:.1f} channels" in page

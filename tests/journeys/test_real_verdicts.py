@@ -10,8 +10,8 @@ import pyarrow.json
 import pytest
 
 from adapt.core.counting.exact import count_keys, frequencies_of
-from adapt.core.partitioning.plans.registry import placement_of
-from adapt.core.partitioning.schemes.names import Engine
+from adapt.core.engines.names import Engine
+from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.stream_verdict import judge
 from adapt.core.verdict.verdict_class import Cure
 
@@ -67,7 +67,7 @@ def test_the_cure_is_named(real_traces, file, read, column, at_8, at_10):
     keys = pc.cast(read(real_traces(file), column), pa.string())
     frequencies = frequencies_of(count_keys(keys))
     for channels, cure in ((8, at_8), (10, at_10)):
-        found = judge(frequencies, placement_of(Engine.SPARK, channels), "spark")
+        found = judge(frequencies, make_partitioner(Engine.SPARK, channels), "spark")
         assert found.cure in cure, found.sentences
         if found.cure is Cure.PLACEMENT:
             assert found.imbalance_after <= found.tolerance

@@ -9,9 +9,9 @@ from adapt.core.counting.panes import Panes
 from adapt.core.counting.tables import asked_keys_table, counts_table, heaviest_table, streams_counted_table
 from adapt.core.counting.timeline import Timeline, life_lines_table
 from adapt.core.counting.zipf_fit import zipf_table
+from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_text import keys_from_texts
-from adapt.core.partitioning.schemes.names import Engine
 from adapt.core.table import Table
 from adapt.core.units.durations import round_us
 from adapt.core.units.row_or_time_span import Length
@@ -55,7 +55,7 @@ class Survey:
     by_stream: bool = False
     pane: Length | None = None
     measure: tuple[str, ...] = ()
-    engine: Engine = Engine.SPARK
+    engine: AnyScheme = Engine.SPARK
 
     def __post_init__(self) -> None:
         if (self.over_time or self.by_stream) and self.counting.method is CountMethod.EXACT:

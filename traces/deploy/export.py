@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.engines.any_language.plan_text import plan_text
-from adapt.core.engines.bundle import Bundle, Content
-from adapt.core.engines.names import Target
-from adapt.core.engines.registry import EXPORTERS
+from adapt.core.engines.bundle import Bundle, Content, Program
+from adapt.core.engines.names import Engine, Target
+from adapt.core.engines.registry import definition_of, exporter_of
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.store import disk
@@ -23,14 +23,6 @@ SCHEMA = "adapt.deployment/1"
 PLAN = "plan.json"
 TEXT = "plan.txt"
 README = "README.md"
-
-_FOR = {
-    Target.SPARK: "for Spark",
-    Target.KAFKA: "for Kafka",
-    Target.FLINK: "for Flink",
-    Target.PLAN: "for any language",
-}
-"""Whom the README is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +71,17 @@ def export_plan(
         BadInput: the target cannot place keys so; the sentence says why and what can be built instead.
         EnvironmentFailure: the place is taken or cannot be written.
     """
-    bundle = EXPORTERS[target](plan, max_parallelism)
+    bundle = exporter_of(target)(plan, max_parallelism)
     about = {PLAN: "the plan, as adapt reads it", TEXT: "the plan as lines of text, for any language"}
-    about |= {name: file.about for name, file in bundle.files.items()} | dict(bundle.programs)
+    about |= {name: file.about for name, file in bundle.files.items()}
+    about |= {name: program.about for name, program in bundle.programs.items()}
     with whole_folder(out, force=force) as folder:
         write_plan(plan, folder / PLAN, made)
         disk.write_bytes(folder / TEXT, plan_text(plan))
         for name, file in bundle.files.items():
             disk.write_bytes(folder / name, _as_bytes(file.content))
-        for name in bundle.programs:
-            disk.write_bytes(folder / name, program(name))
+        for name, program in bundle.programs.items():
+            disk.write_bytes(folder / name, source_of(program))
         written = [path for path in sorted(folder.iterdir()) if not path.name.startswith("_")]
         about |= {path.name: "explicit keys of the plan" for path in written if path.name not in about}
         about[README] = "how to use it"
@@ -101,19 +94,9 @@ def export_plan(
     return Deployment(target, manifest, about)
 
 
-def program(name: str) -> bytes:
-    """A program that goes with exported plans, by the name it is exported under."""
-    package, source = _PROGRAMS[name]
-    return resources.files(package).joinpath(source).read_bytes()
-
-
-_PROGRAMS = {
-    "adapt_spark.py": ("adapt.traces.deploy", "spark.py"),
-    "FlinkGroups.java": ("adapt.core.engines.flink", "FlinkGroups.java"),
-    "PlacedKey.java": ("adapt.core.engines.flink", "PlacedKey.java"),
-    "PlanReader.java": ("adapt.core.engines.any_language", "PlanReader.java"),
-}
-"""Where each program lies: its package and file."""
+def source_of(program: Program) -> bytes:
+    """The source of a program that goes with exported plans."""
+    return resources.files(program.package).joinpath(program.file).read_bytes()
 
 
 def _as_bytes(content: Content) -> bytes:
@@ -127,9 +110,10 @@ def _as_bytes(content: Content) -> bytes:
 
 def _readme(plan: Plan, target: Target, bundle: Bundle, about: dict[str, str], folder: str) -> str:
     files = "\n".join(f"- `{name}`: {what}" for name, what in sorted(about.items()))
+    reader = "any language" if target is Target.PLAN else definition_of(Engine(target.value)).title
     keys = f"{len(plan.explicit):,} explicit keys" if plan.explicit else "no explicit keys"
     return (
-        f"# A plan {_FOR[target]}\n\nScheme {plan.scheme}, {plan.channels} channels, {plan.key_type} keys, {keys}.\n"
+        f"# A plan for {reader}\n\nScheme {plan.scheme}, {plan.channels} channels, {plan.key_type} keys, {keys}.\n"
         f"Content hash {plan.content_hash()}.\nHow it was made is in `_manifest.json`.\n\n"
         f"{bundle.use.replace('{folder}', folder)}\n## Files\n\n{files}\n"
     )

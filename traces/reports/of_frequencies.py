@@ -6,8 +6,8 @@ from pathlib import Path
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import counts_table, heaviest_table, rank_share_table
 from adapt.core.counting.zipf_fit import zipf_table
+from adapt.core.engines.names import Engine
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.schemes.names import Engine
 from adapt.core.report.key_charts import rank_frequency, top_keys
 from adapt.core.verdict.answer import Answer
 from adapt.traces.reports.reported import Reported, reported_of

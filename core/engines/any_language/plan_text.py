@@ -4,9 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adapt.core.engines.exporter import ExportablePlan
 from adapt.core.engines.hexadecimal import hex_of
-from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES, GROUP_SCHEMES, RING_SCHEMES
+from adapt.core.engines.names import Engine
+from adapt.core.partitioning.schemes.names import RING_SCHEMES
 
 HEADER = "adapt.plan.text/1"
 """The first line; readers refuse another number after the stroke."""
@@ -15,7 +16,7 @@ END = "end"
 """The last line; a text without it was cut off."""
 
 
-def plan_text(plan: Plan) -> bytes:
+def plan_text(plan: ExportablePlan) -> bytes:
     """The plan as ASCII text, a field a line: its name, a blank, its value.
 
     Fields without meaning in the scheme are left out. An explicit key is a line `key CHANNEL HEX` with its bytes as
@@ -24,12 +25,12 @@ def plan_text(plan: Plan) -> bytes:
     Source: docs/plan-format.md.
     """
     fields: dict[str, object] = {"scheme": plan.scheme.value, "channels": plan.channels, "key_type": plan.key_type}
-    if plan.scheme not in ENGINE_SCHEMES:
+    if not isinstance(plan.scheme, Engine):
         fields["hash"] = plan.hash.value
     if plan.scheme in RING_SCHEMES:
         each = plan.replicas if isinstance(plan.replicas, tuple) else (plan.replicas,)
         fields["replicas"] = " ".join(map(str, each))
-    if plan.scheme in GROUP_SCHEMES:
+    if plan.max_parallelism is not None:
         fields["max_parallelism"] = plan.max_parallelism
     fields["content_hash"] = plan.content_hash()
     null = "" if plan.explicit.of_null is None else f"key {plan.explicit.of_null} null\n"
@@ -37,7 +38,7 @@ def plan_text(plan: Plan) -> bytes:
     return f"{HEADER}\n{head}{null}".encode() + _explicit_lines(plan) + f"{END}\n".encode()
 
 
-def _explicit_lines(plan: Plan) -> bytes:
+def _explicit_lines(plan: ExportablePlan) -> bytes:
     present = plan.explicit.column.is_valid()
     keys = plan.explicit.column.filter(present)
     if not len(keys):

@@ -1,16 +1,19 @@
 """A plan for Flink: a key group for each key, and classes that give it a hash code that Flink takes there."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from adapt.core.engines.bundle import Bundle, File
+from adapt.core.engines.any_language.export import READER
+from adapt.core.engines.bundle import Bundle, File, Program
+from adapt.core.engines.exporter import ExportablePlan
 from adapt.core.engines.flink.planned_groups import GroupPlan, group_plan
+from adapt.core.engines.flink.routes import flink_routes
 from adapt.core.engines.hexadecimal import hex_of
-from adapt.core.engines.routes import flink_routes
+from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput
-from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.key_groups import channels_of_groups
-from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES
 
 HEADER = "adapt.flink/1"
 GROUPS, TABLE = "groups.txt", "groups.csv"
@@ -54,7 +57,7 @@ with another one, a savepoint of this one does not fit. Try it: keys in hex in, 
 """
 
 
-def flink_bundle(plan: Plan, max_parallelism: int | None) -> Bundle:
+def flink_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:
     """The groups of the explicit keys, a route to each group, and the program that gives each key a route of its own.
 
     Raises:
@@ -62,7 +65,7 @@ def flink_bundle(plan: Plan, max_parallelism: int | None) -> Bundle:
         UsageError: the max parallelism does not go with the plan.
     """
     grouped = group_plan(plan, max_parallelism)
-    if plan.scheme in ENGINE_SCHEMES:
+    if isinstance(plan.scheme, Engine):
         raise BadInput(f"scheme {plan.scheme} is what that engine does by itself; build a plan of another, e.g. hybrid")
     routes = flink_routes(grouped.groups).tolist()
     numbers = pa.array(range(grouped.groups), pa.int32())
@@ -75,9 +78,9 @@ def flink_bundle(plan: Plan, max_parallelism: int | None) -> Bundle:
         TABLE: File(packed.getvalue().to_pybytes(), "each key group with its subtask and its least route"),
     }
     programs = {
-        "PlanReader.java": "reads plan.txt",
-        "FlinkGroups.java": "says the key group and the route of a key",
-        "PlacedKey.java": "a key that Flink puts into its group",
+        READER.file: replace(READER, about="reads plan.txt"),
+        "FlinkGroups.java": Program("says the key group and the route of a key", __package__, "FlinkGroups.java"),
+        "PlacedKey.java": Program("a key that Flink puts into its group", __package__, "PlacedKey.java"),
     }
     use = (
         _USE.replace("{selector}", _SELECTOR)

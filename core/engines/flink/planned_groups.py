@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adapt.core.engines.exporter import ExportablePlan
 from adapt.core.engines.flink.hash import flink_hash
+from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, channels_of_groups, groups_for
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Key
 
 Groups: TypeAlias = NDArray[np.int32]
@@ -35,7 +35,7 @@ class GroupPlan:
         explicit: The group of each explicit key, in the order of the plan's explicit map; shape (keys,).
     """
 
-    plan: Plan
+    plan: ExportablePlan
     groups: int
     explicit: Groups
 
@@ -64,7 +64,7 @@ class GroupPlan:
         return group_starts(self.plan.channels, self.groups)
 
 
-def group_plan(plan: Plan, max_parallelism: int | None = None) -> GroupPlan:
+def group_plan(plan: ExportablePlan, max_parallelism: int | None = None) -> GroupPlan:
     """The key groups of a plan.
 
     Explicit keys of one channel get groups far from each other within its range, so that they part when the job grows.
@@ -77,7 +77,7 @@ def group_plan(plan: Plan, max_parallelism: int | None = None) -> GroupPlan:
         BadInput: Flink places keys so without a plan.
         UsageError: there are fewer groups than channels, or more than Flink can have, or others than the plan's.
     """
-    if plan.scheme is Scheme.FLINK:
+    if plan.scheme is Engine.FLINK:
         raise BadInput("scheme flink is what Flink does by itself with keyBy(key): nothing has to be deployed")
     own = plan.max_parallelism
     if own is not None and max_parallelism not in (None, own):

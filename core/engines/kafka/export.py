@@ -1,7 +1,7 @@
 """A plan for producers of Kafka: the channel is the partition."""
 
 from adapt.core.engines.bundle import Bundle
-from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.engines.exporter import ExportablePlan
 
 _USE = """\
 Channel c of the plan is partition c of a topic with {channels} partitions. In Python, with adapt installed (no Spark
@@ -26,6 +26,6 @@ docs/plan-format.md.
 """
 
 
-def kafka_bundle(plan: Plan, max_parallelism: int | None) -> Bundle:  # noqa: ARG001 - Kafka has no key groups
+def kafka_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  # noqa: ARG001 - Kafka has no key groups
     """The plan alone; the router reads it."""
     return Bundle({}, _USE.format(channels=plan.channels, null=plan.partitioner().channel_of(None)))

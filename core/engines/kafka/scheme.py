@@ -1,19 +1,10 @@
 """The kafka scheme: the partition in which Kafka's producers put a record with a key."""
 
-from dataclasses import dataclass
-
-import numpy as np
-import pyarrow as pa
-
 from adapt.core.engines.kafka.hash import kafka_hash
-from adapt.core.keys.channel_count import check_channels
-from adapt.core.keys.columns import column_of
-from adapt.core.keys.partitioner import Channels
-from adapt.core.stream import Key
+from adapt.core.engines.modulo import HashModulo
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaPartitioner:
+class KafkaPartitioner(HashModulo):
     """The placement of keyed records by the Java client and by every `murmur2` partitioner, bit for bit.
 
     The channel is the positive part of murmur2 of the serialized key, modulo the partitions. Strings are serialized as
@@ -26,15 +17,5 @@ class KafkaPartitioner:
     Source: users and peers, section 5.1; held against librdkafka by the tests.
     """
 
-    channels: int
-
-    def __post_init__(self) -> None:
-        check_channels(self.channels)
-
-    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
-        """The channel of each key of a column."""
-        return np.mod(kafka_hash(keys), np.int32(self.channels))
-
-    def channel_of(self, key: Key) -> int:
-        """The channel of one key."""
-        return int(self.channels_of(column_of(key))[0])
+    __slots__ = ()
+    hash = staticmethod(kafka_hash)

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.engines.bundle import Bundle, File
-from adapt.core.engines.routes import spark_routes
+from adapt.core.engines.bundle import Bundle, File, Program
+from adapt.core.engines.exporter import ExportablePlan
+from adapt.core.engines.names import Engine
+from adapt.core.engines.registry import definition_of
 from adapt.core.engines.spark.ring_table import ring_table
+from adapt.core.engines.spark.routes import spark_routes
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
-from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
 from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
@@ -20,14 +22,13 @@ from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
 SCHEMA = "adapt.spark/1"
 ROUTING, EXPLICIT, BUCKETS = "routing.json", "explicit.parquet", "buckets.parquet"
 PROGRAM = "adapt_spark.py"
+_PROGRAM = Program("places a DataFrame by these tables", "adapt.traces.deploy", "spark.py")
 
 _REFUSED = {
     Scheme.JUMP: "its loop of jumps",
     Scheme.RENDEZVOUS: "its bids of every channel for every key",
-    Scheme.KAFKA: "Kafka's murmur2",
-    Scheme.FLINK: "the hash codes of Java",
 }
-"""What Spark has no expression for, by scheme."""
+"""What Spark has no expression for, by scheme; beside the hashes of other engines."""
 
 _USE = """\
 The folder needs no adapt where it is used: `adapt_spark.py` is all, with pyspark 4.1 or later (from `adapt` itself,
@@ -69,7 +70,7 @@ class _Lookup:
     buckets: pa.Table | None = None
 
 
-def spark_bundle(plan: Plan, max_parallelism: int | None) -> Bundle:  # noqa: ARG001 - Spark has no key groups
+def spark_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  # noqa: ARG001 - Spark has no key groups
     """The routing as JSON, the explicit keys and the buckets as Parquet, and the program that reads them.
 
     Raises:
@@ -96,15 +97,16 @@ def spark_bundle(plan: Plan, max_parallelism: int | None) -> Bundle:  # noqa: AR
     if lookup.buckets is not None:
         files[BUCKETS] = File(lookup.buckets, "channels of the hashes of all other keys")
     use = _USE.replace("{channels}", str(plan.channels))
-    return Bundle(files, use, {PROGRAM: "places a DataFrame by these tables"})
+    return Bundle(files, use, {PROGRAM: _PROGRAM})
 
 
-def _lookup(plan: Plan) -> _Lookup:
-    if plan.scheme is Scheme.SPARK:
+def _lookup(plan: ExportablePlan) -> _Lookup:
+    if plan.scheme is Engine.SPARK:
         return _Lookup("hash", {"modulo": plan.channels})
-    if plan.scheme in _REFUSED:
+    refused = definition_of(plan.scheme).hash_title if isinstance(plan.scheme, Engine) else _REFUSED.get(plan.scheme)
+    if refused is not None:
         raise BadInput(
-            f"scheme {plan.scheme} cannot run on Spark, which has no expression for {_REFUSED[plan.scheme]}; build the"
+            f"scheme {plan.scheme} cannot run on Spark, which has no expression for {refused}; build the"
             " plan with --scheme hybrid --hash xxhash64, or export it --to plan for a program of your own"
         )
     if plan.hash is not HashName.XXHASH64:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Channels
@@ -227,12 +228,12 @@ HONOURED: Mapping[Constraint, tuple[frozenset[Construction], frozenset[Scheme]]]
 """By which constructions of the hybrid scheme, and by which other schemes, each constraint is honoured."""
 
 
-def honours(scheme: Scheme | Splitting, construction: Construction, constraints: Constraints) -> bool:
+def honours(scheme: AnyScheme | Splitting, construction: Construction, constraints: Constraints) -> bool:
     """Whether a scheme (with this construction, if it is the hybrid one) keeps to all of the constraints."""
     return not _unhonoured(scheme, construction, constraints)
 
 
-def refuse_unhonoured(scheme: Scheme | Splitting, construction: Construction, constraints: Constraints) -> None:
+def refuse_unhonoured(scheme: AnyScheme | Splitting, construction: Construction, constraints: Constraints) -> None:
     """Do nothing if a scheme keeps to all of the constraints; a way of splitting keys keeps to none.
 
     Raises:
@@ -243,7 +244,9 @@ def refuse_unhonoured(scheme: Scheme | Splitting, construction: Construction, co
         raise UsageError(f"{named} cannot honour {constraint}; {_those_that_can(constraint)} can")
 
 
-def _unhonoured(scheme: Scheme | Splitting, construction: Construction, constraints: Constraints) -> list[Constraint]:
+def _unhonoured(
+    scheme: AnyScheme | Splitting, construction: Construction, constraints: Constraints
+) -> list[Constraint]:
     return [
         constraint
         for constraint in constraints.given

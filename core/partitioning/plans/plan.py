@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
@@ -24,15 +26,7 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas, alike
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioning.schemes.explicit_json import explicit_data, explicit_json
-from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_parallelism
-from adapt.core.partitioning.schemes.names import (
-    ENGINE_SCHEMES,
-    GROUP_SCHEMES,
-    MAPPED_SCHEMES,
-    RING_SCHEMES,
-    Construction,
-    Scheme,
-)
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Construction
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stream import KeyType
 
@@ -63,7 +57,7 @@ class Plan:
     Source: design, sections 4 and 5.
     """
 
-    scheme: Scheme
+    scheme: AnyScheme
     channels: int
     key_type: KeyType
     construction: Construction | None = None
@@ -82,10 +76,11 @@ class Plan:
         object.__setattr__(self, "explicit", ExplicitMap.of(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
         object.__setattr__(self, "replicas", alike(self.replicas))
-        if self.scheme in ENGINE_SCHEMES:
+        if isinstance(self.scheme, Engine):
             object.__setattr__(self, "hash", HashName.MURMUR3)
-        groups = default_max_parallelism(self.channels) if self.max_parallelism is None else self.max_parallelism
-        object.__setattr__(self, "max_parallelism", groups if self.scheme in GROUP_SCHEMES else None)
+        limits = key_groups_of(self.scheme)
+        if limits is None or self.max_parallelism is None:
+            object.__setattr__(self, "max_parallelism", limits and limits.default(self.channels))
 
     def partitioner(self) -> Partitioner:
         """The partitioner, built anew."""
@@ -139,7 +134,7 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
     """
     _check_schema(read_field(data, "schema", str))
     _refuse_splitting(data)
-    scheme = read_name(data, "scheme", Scheme)
+    scheme = read_name(data, "scheme", SCHEMES_BY_NAME.values())
     channels = read_positive(data, "channels")
     key_type = read_name(data, "key_type", KeyType)
     tracked = (
@@ -156,10 +151,10 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
         channels=channels,
         key_type=key_type,
         construction=None if data.get("construction") is None else read_name(data, "construction", Construction),
-        hash=HashName.MURMUR3 if scheme in ENGINE_SCHEMES else _hash_from_data(read_field(data, "hash", Mapping)),
+        hash=HashName.MURMUR3 if isinstance(scheme, Engine) else _hash_from_data(read_field(data, "hash", Mapping)),
         replicas=read_replicas(data, channels),
         explicit=tracked,
-        max_parallelism=_groups_from_data(data, scheme, channels) if scheme in GROUP_SCHEMES else None,
+        max_parallelism=_groups_from_data(data, scheme, channels),
         trace=read_field(data, "trace", str, None),
         parent=read_field(data, "parent", str, None),
         predicted_loads=read_field(data, "predicted_loads", Mapping, {}),
@@ -177,7 +172,7 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
         "key_type": plan.key_type.value,
         "hash": _hash_to_data(plan),
         **_replicas_to_data(plan),
-        **({"max_parallelism": plan.max_parallelism} if plan.scheme in GROUP_SCHEMES else {}),
+        **({"max_parallelism": plan.max_parallelism} if plan.max_parallelism is not None else {}),
         "explicit": explicit,
         "explicit_null": plan.explicit.of_null,
     }
@@ -200,7 +195,7 @@ def _refuse_splitting(data: Mapping[str, Any]) -> None:
 
 def _hash_to_data(plan: Plan) -> dict[str, Any] | None:
     """The hash of the plan; none in the scheme of an engine, whose name says it."""
-    return None if plan.scheme in ENGINE_SCHEMES else {"name": plan.hash.value, "seed": HASHES[plan.hash].seed}
+    return None if isinstance(plan.scheme, Engine) else {"name": plan.hash.value, "seed": HASHES[plan.hash].seed}
 
 
 def _replicas_to_data(plan: Plan) -> dict[str, Any]:
@@ -212,8 +207,12 @@ def _replicas_to_data(plan: Plan) -> dict[str, Any]:
     return {"replicas": plan.replicas}
 
 
-def _groups_from_data(data: Mapping[str, Any], scheme: Scheme, channels: int) -> int:
-    groups, most = read_positive(data, "max_parallelism"), MOST_GROUPS if scheme is Scheme.FLINK else 2**31 - 1
+def _groups_from_data(data: Mapping[str, Any], scheme: AnyScheme, channels: int) -> int | None:
+    """The key groups; None in a scheme without them."""
+    limits = key_groups_of(scheme)
+    if limits is None:
+        return None
+    groups, most = read_positive(data, "max_parallelism"), limits.most
     if not channels <= groups <= most:
         raise BadInput(f"plan field 'max_parallelism': {groups} key groups are not from {channels}, N, to {most}")
     return groups

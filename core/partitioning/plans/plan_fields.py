@@ -1,6 +1,6 @@
 """The fields of a plan as they are read: each is of its type and in its range, or is named in a refusal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -74,17 +74,17 @@ def read_replicas(data: Data, channels: int) -> Replicas:
     return tuple(read_positive(within, name) for name in within)
 
 
-def read_name(data: Data, name: str, names: type[Name]) -> Name:
+def read_name(data: Data, name: str, names: Iterable[Name]) -> Name:
     """One of a set of names.
 
     Raises:
         BadInput: it is none of them; the sentence has the nearest.
     """
-    value = read_field(data, name, str)
+    value, known = read_field(data, name, str), {each.value: each for each in names}
     with naming_field(name):
-        if value not in list(names):
-            raise BadInput(f"{value!r} is not known{did_you_mean(value, [known.value for known in names])}")
-    return names(value)
+        if value not in known:
+            raise BadInput(f"{value!r} is not known{did_you_mean(value, known)}")
+    return known[value]
 
 
 def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:

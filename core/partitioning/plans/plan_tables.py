@@ -1,11 +1,11 @@
 """A plan as tables."""
 
 from adapt.core.counting.tables import NULL_KEY
+from adapt.core.engines.names import Engine
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.partitioning.constructions.constraints import recorded_capacities
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES
 from adapt.core.table import Cell, Column, Kind, Table
 
 
@@ -28,7 +28,7 @@ def plan_table(plan: Plan) -> Table:
         "scheme": plan.scheme.value,
         "construction": None if plan.construction is None else plan.construction.value,
         "channels": plan.channels,
-        "hash": None if plan.scheme in ENGINE_SCHEMES else plan.hash.value,
+        "hash": None if isinstance(plan.scheme, Engine) else plan.hash.value,
         "key_type": plan.key_type.value,
     }
     row = [{**plan.metrics, **facts}[column.name] for column in columns]

@@ -1,14 +1,13 @@
-"""Every scheme by name: what a plan, a build and a comparison make their partitioners with."""
+"""Every scheme of our own by name: what a plan, a build and a comparison make their partitioners with."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
-from adapt.core.engines.flink.scheme import FlinkPartitioner
-from adapt.core.engines.kafka.scheme import KafkaPartitioner
-from adapt.core.engines.spark.scheme import SparkPartitioner
+from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.registry import definition_of
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
@@ -22,7 +21,7 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.jump import JumpHash
 from adapt.core.partitioning.schemes.key_groups import KeyGroups
 from adapt.core.partitioning.schemes.maglev import Maglev
-from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Engine, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
 from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.stream import Key
@@ -68,9 +67,6 @@ SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
         Scheme.RENDEZVOUS: lambda parts: Rendezvous(parts.channels, parts.hash),
         Scheme.MAGLEV: lambda parts: Maglev(parts.channels, parts.hash),
         Scheme.KEY_GROUPS: lambda parts: KeyGroups(parts.channels, parts.hash, parts.max_parallelism),
-        Scheme.SPARK: lambda parts: SparkPartitioner(parts.channels),
-        Scheme.KAFKA: lambda parts: KafkaPartitioner(parts.channels),
-        Scheme.FLINK: lambda parts: FlinkPartitioner(parts.channels, parts.max_parallelism),
         Scheme.BOUNDED: _mapped,
         Scheme.BOUNDED_TIGHT: _mapped,
         Scheme.GREEDY: _mapped,
@@ -104,7 +100,7 @@ FROM_COUNTS: Mapping[Scheme, FromCounts] = MappingProxyType(
 
 
 def make_partitioner(
-    scheme: Scheme,
+    scheme: AnyScheme,
     channels: int,
     hash: HashName = HashName.MURMUR3,
     replicas: Replicas = DEFAULT_REPLICAS,
@@ -130,20 +126,13 @@ def make_partitioner(
         raise UsageError(f"scheme {scheme} has no explicit map, but {len(explicit)} keys are mapped explicitly")
     if isinstance(replicas, tuple) and scheme not in RING_SCHEMES:
         raise UsageError(f"scheme {scheme} has no ring, but {len(replicas)} channels are given replicas of their own")
+    if isinstance(scheme, Engine):
+        return definition_of(scheme).placement(channels, max_parallelism)
     return SCHEMES[scheme](Parts(channels, hash, replicas, explicit or {}, max_parallelism))
 
 
-def placement_of(engine: Engine, channels: int, max_parallelism: int | None = None) -> Partitioner:
-    """The placement that a stream has which nobody placed: that of the engine, of all its keys.
-
-    Raises:
-        UsageError: a number is out of its range.
-    """
-    return make_partitioner(Scheme(engine.value), channels, max_parallelism=max_parallelism)
-
-
 def follow(
-    scheme: Scheme,
+    scheme: AnyScheme,
     counted: Counted,
     weigh: Load,
     parts: Parts,
@@ -166,7 +155,7 @@ def follow(
     Raises:
         UsageError: a number is out of its range.
     """
-    if scheme in FROM_COUNTS:
+    if isinstance(scheme, Scheme) and scheme in FROM_COUNTS:
         return FROM_COUNTS[scheme](counted, parts.ring(), weigh, constraints=constraints)
     groups = parts.max_parallelism
     if groups is None:
@@ -174,9 +163,18 @@ def follow(
     return make_partitioner(scheme, parts.channels, parts.hash, parts.replicas, max_parallelism=groups)
 
 
+@runtime_checkable
+class _Grouped(Protocol):
+    """A partitioner with key groups."""
+
+    @property
+    def groups(self) -> int:
+        """The number of key groups."""
+
+
 def max_parallelism_of(partitioner: Partitioner | None) -> int | None:
     """The key groups of a partitioner; None if it has none."""
-    return partitioner.groups if isinstance(partitioner, KeyGroups | FlinkPartitioner) else None
+    return partitioner.groups if isinstance(partitioner, _Grouped) else None
 
 
 def _kept_groups(current: Partitioner | None, channels: int) -> int | None:

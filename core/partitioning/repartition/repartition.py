@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from adapt.core.counting.exact import frequencies_of
+from adapt.core.engines.names import Engine
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.repartition.channel_schedule import Schedule
 from adapt.core.partitioning.repartition.period_tables import (
@@ -17,7 +18,7 @@ from adapt.core.partitioning.repartition.period_tables import (
 )
 from adapt.core.partitioning.repartition.periods import Period, periods
 from adapt.core.partitioning.repartition.plan_in_force import PlanInForce
-from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES, RING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
 from adapt.core.run import run_as_data
 from adapt.core.stream import Weight
 from adapt.core.table import Table
@@ -96,7 +97,7 @@ def replay_repartition(
     parameters = {
         "scheme": recipe.scheme.value,
         "construction": recipe.construction.value if recipe.scheme is Scheme.HYBRID else None,
-        "hash": None if recipe.scheme in ENGINE_SCHEMES else recipe.hash.value,
+        "hash": None if isinstance(recipe.scheme, Engine) else recipe.hash.value,
         "replicas": recipe.replicas if recipe.scheme in RING_SCHEMES else None,
         "period": str(length),
         "schedule": str(schedule),

@@ -1,14 +1,13 @@
 """The names by which schemes and constructions are chosen; light enough for `--help`.
 
-What stands behind each name is in `registry.py` (schemes), `construct.py` and `utility.py`, whose keys are exactly
-these members.
+The placements of engines are schemes too; their names are in `core/engines/names.py`.
 """
 
 from enum import StrEnum
 
 
 class Scheme(StrEnum):
-    """A way of placing keys on channels."""
+    """A way of placing keys on channels that is our own."""
 
     UNIFORM = "uniform"
     CONSISTENT = "consistent"
@@ -17,9 +16,6 @@ class Scheme(StrEnum):
     RENDEZVOUS = "rendezvous"
     MAGLEV = "maglev"
     KEY_GROUPS = "key-groups"
-    SPARK = "spark"
-    KAFKA = "kafka"
-    FLINK = "flink"
     BOUNDED = "bounded"
     BOUNDED_TIGHT = "bounded-1.05"
     GREEDY = "greedy"
@@ -29,20 +25,6 @@ class Scheme(StrEnum):
 DEFAULT_SCHEMES = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID)
 """Those that are compared if nothing is said."""
 
-ENGINE_SCHEMES = frozenset({Scheme.SPARK, Scheme.KAFKA, Scheme.FLINK})
-"""Those of an engine, with the engine's own hash; the hash of a plan means nothing in them."""
-
-
-class Engine(StrEnum):
-    """What may place the keys of a stream today: the engines, and plain ways of hashing."""
-
-    SPARK = Scheme.SPARK.value
-    KAFKA = Scheme.KAFKA.value
-    FLINK = Scheme.FLINK.value
-    UNIFORM = Scheme.UNIFORM.value
-    CONSISTENT = Scheme.CONSISTENT.value
-
-
 MAPPED_SCHEMES = frozenset({Scheme.HYBRID, Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY, Scheme.WEIGHTED})
 """Those with an explicit map, over a ring for every other key."""
 
@@ -51,9 +33,6 @@ TRACKING_SCHEMES = frozenset({Scheme.HYBRID, Scheme.WEIGHTED})
 
 RING_SCHEMES = MAPPED_SCHEMES | {Scheme.CONSISTENT}
 """Those with a ring; in the others the replicas of a plan mean nothing."""
-
-GROUP_SCHEMES = frozenset({Scheme.KEY_GROUPS, Scheme.FLINK})
-"""Those with key groups; in the others the max parallelism of a plan means nothing."""
 
 
 class Construction(StrEnum):

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from adapt.core.check.metrics import METRICS
+from adapt.core.engines.names import CURRENT_SCHEMES, SCHEMES_BY_NAME
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.mechanisms.scenarios import SCENARIOS
-from adapt.core.partitioning.schemes.names import Engine, Scheme
 from adapt.core.partitioning.splitting.names import Splitting
 
 PROGRAM = """
@@ -57,10 +57,10 @@ def begun(names, start=""):
 @pytest.mark.parametrize(
     ("line", "values"),
     [
-        ("adapt partition build --scheme ", begun(Scheme)),
+        ("adapt partition build --scheme ", begun(SCHEMES_BY_NAME)),
         ("adapt partition build --scheme h", ["hybrid"]),
-        ("adapt partition build --engine ", begun(Engine)),
-        ("adapt partition compare --scheme ", begun([*Scheme, *Splitting])),
+        ("adapt partition build --engine ", begun(CURRENT_SCHEMES)),
+        ("adapt partition compare --scheme ", begun([*SCHEMES_BY_NAME, *Splitting])),
         ("adapt report --format ", ["table", "json", "csv", "md"]),
         ("adapt replay fit --planner ", begun(DropPlanner)),
         ("adapt replay fit --planner exact,d-", ["exact,d-fit", "exact,d-fit-cuts"]),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from adapt.core.engines.routes import flink_routes, spark_routes
+from adapt.core.engines.flink.routes import flink_routes
+from adapt.core.engines.spark.routes import spark_routes
 
 
 def test_spark_s_routes_are_those_measured():

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.partitioner import Partitioner
 
+from adapt.core.engines.names import Engine
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
 from adapt.core.stream import KeyType
 from adapt.traces.deploy import kafka
 from adapt.traces.deploy.kafka import Router
@@ -47,7 +49,7 @@ def plans_and_keys(draw, scheme):
         hash=draw(st.sampled_from(HashName)),
         replicas=draw(st.integers(1, 20)) if scheme in RING_SCHEMES else 1000,
         explicit=explicit if scheme in MAPPED_SCHEMES else {},
-        max_parallelism=draw(st.integers(channels, 500)) if scheme in GROUP_SCHEMES else None,
+        max_parallelism=draw(st.integers(channels, 500)) if key_groups_of(scheme) else None,
     )
     return plan, draw(st.lists(KEYS[key_type] | st.sampled_from([None, *explicit]), min_size=1, max_size=10))
 
@@ -118,7 +120,7 @@ def test_text_that_is_no_int64_is_refused(key):
 
 def test_text_that_is_not_utf_8_is_refused_where_the_hash_is_over_characters():
     with pytest.raises(BadInput, match="not UTF-8"):
-        Router(Plan(scheme=Scheme.FLINK, channels=4, key_type=KeyType.STRING)).partition(b"\xff")
+        Router(Plan(scheme=Engine.FLINK, channels=4, key_type=KeyType.STRING)).partition(b"\xff")
 
 
 class Cluster(SimpleNamespace):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from adapt.core.engines.names import Target
+from adapt.core.engines.names import Engine, Target
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
@@ -31,8 +31,8 @@ TYPES = {KeyType.STRING: "string", KeyType.INT64: "bigint", KeyType.BINARY: "bin
 CHANNELS = 6
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 FEW = {
-    KeyType.STRING: {Scheme.UNIFORM, Scheme.SPARK, Scheme.MAGLEV, Scheme.KEY_GROUPS, Scheme.HYBRID},
-    KeyType.INT64: {Scheme.SPARK, Scheme.WEIGHTED},
+    KeyType.STRING: {Scheme.UNIFORM, Engine.SPARK, Scheme.MAGLEV, Scheme.KEY_GROUPS, Scheme.HYBRID},
+    KeyType.INT64: {Engine.SPARK, Scheme.WEIGHTED},
     KeyType.BINARY: {Scheme.CONSISTENT, Scheme.BOUNDED},
 }
 """Of each type of keys, outside a soak: every plan is two joins that Spark compiles."""
@@ -45,7 +45,7 @@ def keys_of(key_type):
 def every_plan(key_type):
     """A plan of every scheme that Spark can place by; explicit maps with and without the null key."""
     keys = NASTY[key_type]
-    for scheme in (Scheme.UNIFORM, Scheme.SPARK, Scheme.MAGLEV, Scheme.CONSISTENT):
+    for scheme in (Scheme.UNIFORM, Engine.SPARK, Scheme.MAGLEV, Scheme.CONSISTENT):
         yield Plan(scheme=scheme, channels=CHANNELS, key_type=key_type, hash=HashName.XXHASH64)
     for groups in (CHANNELS, 2**31 - 1) if SOAK else (2**31 - 1,):
         yield Plan(Scheme.KEY_GROUPS, CHANNELS, key_type, hash=HashName.XXHASH64, max_parallelism=groups)
@@ -158,8 +158,8 @@ def test_a_smaller_integer_is_the_same_key(spark, tmp_path, kind):
         (Plan(Scheme.HYBRID, 4, KeyType.STRING), "build it again with --hash xxhash64"),
         (Plan(Scheme.JUMP, 4, KeyType.STRING, hash=HashName.XXHASH64), "scheme jump cannot run on Spark"),
         (Plan(Scheme.RENDEZVOUS, 4, KeyType.STRING, hash=HashName.XXHASH64), "--scheme hybrid --hash xxhash64"),
-        (Plan(Scheme.KAFKA, 4, KeyType.STRING), "Kafka's murmur2"),
-        (Plan(Scheme.FLINK, 4, KeyType.STRING), "hash codes of Java"),
+        (Plan(Engine.KAFKA, 4, KeyType.STRING), "Kafka's murmur2"),
+        (Plan(Engine.FLINK, 4, KeyType.STRING), "hash codes of Java"),
     ],
 )
 def test_what_spark_cannot_compute_is_refused_with_what_to_build(tmp_path, plan, said):

@@ -9,14 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from adapt.core.engines.any_language.plan_text import plan_text
-from adapt.core.engines.flink.hash import flink_hash
-from adapt.core.engines.kafka.hash import kafka_hash
-from adapt.core.engines.spark.hash import spark_hash
+from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
+from adapt.core.engines.registry import definition_of, key_groups_of
 from adapt.core.keys.columns import ARROW_TYPES, key_bytes
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan, plan_to_data
-from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES, GROUP_SCHEMES, MAPPED_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
 from adapt.core.stream import KeyType
 
 PAGE = Path(__file__).parents[4] / "docs" / "plan-vectors.json"
@@ -32,7 +31,6 @@ KEYS = {
     KeyType.INT64: [None, 0, 1, -1, 7, 2**31 - 1, 2**31, -(2**31), 2**53 + 1, 2**63 - 1, -(2**63)],
     KeyType.BINARY: [None, b"", b"\0", b"\0\0", b"\xff", b"\x80\x00", b"\xf0\x9f", bytes(range(64)), b"a"],
 }
-ENGINE_HASHES = {Scheme.SPARK: spark_hash, Scheme.KAFKA: kafka_hash, Scheme.FLINK: flink_hash}
 
 
 def plans() -> list[Plan]:
@@ -45,18 +43,18 @@ def plans() -> list[Plan]:
             hash=hash,
             replicas=(5, 1, 9, 4, 4, 20, 2) if scheme is Scheme.WEIGHTED else 50,
             explicit={key: row % CHANNELS for row, key in enumerate(keys[::4])} if scheme in MAPPED_SCHEMES else {},
-            max_parallelism=120 if scheme in GROUP_SCHEMES else None,
+            max_parallelism=120 if key_groups_of(scheme) else None,
         )
-        for scheme in Scheme
-        for hash in ((HashName.MURMUR3,) if scheme in ENGINE_SCHEMES else tuple(HashName))
+        for scheme in SCHEMES_BY_NAME.values()
+        for hash in ((HashName.MURMUR3,) if isinstance(scheme, Engine) else tuple(HashName))
         for key_type, keys in KEYS.items()
     ]
 
 
 def hashes(plan: Plan, keys: pa.Array) -> list[str]:
     """What each key hashes to: in hex 32 digits of murmur3 (h1, h2) or 16 of xxhash64; an engine's own in decimal."""
-    if plan.scheme in ENGINE_HASHES:
-        return [str(number) for number in ENGINE_HASHES[plan.scheme](keys).tolist()]
+    if isinstance(plan.scheme, Engine):
+        return [str(number) for number in definition_of(plan.scheme).hash(keys).tolist()]
     high, low = HASHES[plan.hash].positions(keys)
     both = zip(high.tolist(), low.tolist(), strict=True)
     return [f"{h1:016x}" if plan.hash is HashName.XXHASH64 else f"{h1:016x}{h2:016x}" for h1, h2 in both]

@@ -11,18 +11,20 @@ import pyarrow as pa
 import pytest
 import xxhash
 
+from adapt.core.engines.any_language.export import READER
 from adapt.core.engines.any_language.plan_text import plan_text
+from adapt.core.engines.names import Engine
 from adapt.core.errors import AdaptError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data
-from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType
-from adapt.traces.deploy.export import program
+from adapt.traces.deploy.export import source_of
 from adapt.traces.spark.java import find_java_home
 from tests.core.engines.any_language.plan_vectors import KEYS, PAGE, in_hex, plans, vectors
 
 GOLDEN = json.loads(PAGE.read_text())
-READ = [plan for plan in plans() if plan.scheme not in ENGINE_SCHEMES]
+READ = [plan for plan in plans() if not isinstance(plan.scheme, Engine)]
 MOST_LINES = 120
 RANDOM = 10_000 if os.environ.get("ADAPT_SOAK") else 3_334
 """Random keys of each of the three types."""
@@ -43,7 +45,7 @@ def test_the_hashes_are_those_of_other_libraries():
             case "xxhash64":
                 assert each["hashes"] == [xxhash.xxh64_hexdigest(key, 42) for key in keys]
             case _:
-                assert each["plan"]["scheme"] in ENGINE_SCHEMES  # held against the engines in tests/core/hashing
+                assert each["plan"]["scheme"] in list(Engine)  # held against the engines in tests/core/hashing
                 continue
         checked += 1
     assert checked == len(READ)
@@ -69,7 +71,7 @@ def test_the_text_in_the_documentation_is_that_of_a_plan():
 
 
 def test_the_reader_is_short():
-    lines = program("PlanReader.java").decode().splitlines()
+    lines = source_of(READER).decode().splitlines()
     assert len(lines) < MOST_LINES
     assert max(map(len, lines)) <= 120
 
@@ -85,7 +87,7 @@ def java(tmp_path_factory):
         pytest.skip("a runtime without a compiler: the reader needs a JDK")
     folder = tmp_path_factory.mktemp("reader")
     source = folder / "PlanReader.java"
-    source.write_bytes(program("PlanReader.java"))
+    source.write_bytes(source_of(READER))
 
     def run(plans, keys):
         paths = []

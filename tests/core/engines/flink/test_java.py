@@ -11,8 +11,8 @@ import pytest
 
 from adapt.core.engines.flink.hash import flink_hash, hash_codes
 from adapt.core.engines.flink.planned_groups import group_plan
-from adapt.core.engines.names import Target
-from adapt.core.engines.routes import flink_routes
+from adapt.core.engines.flink.routes import flink_routes
+from adapt.core.engines.names import Engine, Target
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
@@ -110,7 +110,7 @@ def test_the_table_names_the_subtask_and_route_of_every_group(tmp_path):
     assert rows == [(group, group * 5 // 60, int(route)) for group, route in enumerate(flink_routes(60))]
 
 
-@pytest.mark.parametrize("scheme", [Scheme.FLINK, Scheme.SPARK, Scheme.KAFKA])
+@pytest.mark.parametrize("scheme", [Engine.FLINK, Engine.SPARK, Engine.KAFKA])
 def test_what_an_engine_does_by_itself_is_refused(tmp_path, scheme):
     with pytest.raises(BadInput, match="by itself"):
         export_plan(Plan(scheme, 4, KeyType.STRING), Target.FLINK, tmp_path / "one", Provenance("a test"))

@@ -7,16 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.engines.flink.planned_groups import group_plan, group_starts
+from adapt.core.engines.flink.routes import flink_routes
 from adapt.core.engines.flink.scheme import FlinkPartitioner
-from adapt.core.engines.routes import flink_routes
+from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.key_groups import default_max_parallelism
-from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES, MAPPED_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
 from adapt.core.stream import KeyType
 
 KEYS = {KeyType.STRING: st.text(max_size=9), KeyType.INT64: st.integers(-(2**63), 2**63 - 1)}
-SCHEMES = [scheme for scheme in Scheme if scheme not in ENGINE_SCHEMES]
+SCHEMES = list(Scheme)
 
 
 @st.composite
@@ -82,4 +83,4 @@ def test_the_groups_are_flink_s_default_or_those_given():
 
 def test_what_flink_does_by_itself_needs_no_export():
     with pytest.raises(BadInput, match="nothing has to be deployed"):
-        group_plan(Plan(Scheme.FLINK, 4, KeyType.STRING))
+        group_plan(Plan(Engine.FLINK, 4, KeyType.STRING))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.build import build_plan
 from adapt.core.partitioning.compare import compare_schemes
@@ -211,7 +212,7 @@ class TestUtilisation:
 
 EVERY = [
     *((Scheme.HYBRID, construction) for construction in Construction),
-    *((scheme, Construction.SCAN) for scheme in Scheme if scheme is not Scheme.HYBRID),
+    *((scheme, Construction.SCAN) for scheme in SCHEMES_BY_NAME.values() if scheme is not Scheme.HYBRID),
 ]
 
 

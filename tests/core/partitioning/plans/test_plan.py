@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan, explicit_table, plan_from_data, plan_to_data
@@ -40,7 +41,7 @@ def replicas_of(channels):
 @st.composite
 def plans(draw):
     key_type = draw(st.sampled_from(KeyType))
-    scheme = draw(st.sampled_from(Scheme))
+    scheme = draw(st.sampled_from(list(SCHEMES_BY_NAME.values())))
     channels = draw(st.integers(1, 20))
     entries = st.dictionaries(st.none() | KEYS[key_type], st.integers(0, channels - 1))
     return Plan(

@@ -4,6 +4,8 @@ import pytest
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.core.engines.kafka.scheme import KafkaPartitioner
+from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.engines.spark.scheme import SparkPartitioner
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -21,11 +23,12 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.jump import JumpHash
 from adapt.core.partitioning.schemes.key_groups import KeyGroups
 from adapt.core.partitioning.schemes.maglev import Maglev
-from adapt.core.partitioning.schemes.names import GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, TRACKING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, TRACKING_SCHEMES, Scheme
 from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 
-HASHED = sorted(set(Scheme) - MAPPED_SCHEMES)
+ALL = list(SCHEMES_BY_NAME.values())
+HASHED = sorted(set(ALL) - MAPPED_SCHEMES)
 NOBODY = frequencies_of(KeyCounts(pa.array([], pa.string()), pa.array([], pa.int64()).to_numpy(), 0))
 
 
@@ -36,7 +39,7 @@ def test_every_scheme_is_made():
 
 def test_a_scheme_is_made_of_what_it_needs():
     ring = ConsistentHash(4, 7, HashName.XXHASH64)
-    made = {scheme: make_partitioner(scheme, 4, HashName.XXHASH64, 7, max_parallelism=10) for scheme in Scheme}
+    made = {scheme: make_partitioner(scheme, 4, HashName.XXHASH64, 7, max_parallelism=10) for scheme in ALL}
     assert made == {
         Scheme.UNIFORM: UniformPartitioner(4, HashName.XXHASH64),
         Scheme.CONSISTENT: ring,
@@ -45,9 +48,9 @@ def test_a_scheme_is_made_of_what_it_needs():
         Scheme.RENDEZVOUS: Rendezvous(4, HashName.XXHASH64),
         Scheme.MAGLEV: Maglev(4, HashName.XXHASH64),
         Scheme.KEY_GROUPS: KeyGroups(4, HashName.XXHASH64, 10),
-        Scheme.SPARK: SparkPartitioner(4),
-        Scheme.KAFKA: KafkaPartitioner(4),
-        Scheme.FLINK: FlinkPartitioner(4, 10),
+        Engine.SPARK: SparkPartitioner(4),
+        Engine.KAFKA: KafkaPartitioner(4),
+        Engine.FLINK: FlinkPartitioner(4, 10),
     }
 
 
@@ -57,7 +60,7 @@ def test_explicit_keys_of_a_scheme_without_a_map_are_refused(scheme):
         make_partitioner(scheme, 4, explicit={"a": 1})
 
 
-@pytest.mark.parametrize("scheme", sorted(set(Scheme) - RING_SCHEMES))
+@pytest.mark.parametrize("scheme", sorted(set(ALL) - RING_SCHEMES))
 def test_replicas_of_each_channel_in_a_scheme_without_a_ring_are_refused(scheme):
     with pytest.raises(UsageError, match=f"scheme {scheme} has no ring, but 4 channels"):
         make_partitioner(scheme, 4, replicas=(1, 2, 3, 4))
@@ -70,7 +73,7 @@ def test_an_impossible_number_of_channels_is_refused(scheme, channels):
         make_partitioner(scheme, channels)
 
 
-@pytest.mark.parametrize("scheme", sorted(GROUP_SCHEMES))
+@pytest.mark.parametrize("scheme", [scheme for scheme in ALL if key_groups_of(scheme)])
 def test_key_groups_are_kept_as_long_as_the_channels_fit_in_them(scheme):
     def groups(channels, current, given=None):
         parts = Parts(channels, max_parallelism=given)

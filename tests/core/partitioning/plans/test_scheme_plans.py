@@ -7,13 +7,15 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
+from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan
 from adapt.core.partitioning.compare import compare_schemes
 from adapt.core.partitioning.plans.plan import explicit_table, plan_from_data, plan_to_data
 from adapt.core.partitioning.plans.plan_tables import plan_table
-from adapt.core.partitioning.schemes.names import ENGINE_SCHEMES, GROUP_SCHEMES, MAPPED_SCHEMES, RING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
 
 COUNTS = 10**6 // np.arange(1, 20_001)
 STREAM = frequencies_of(
@@ -38,14 +40,14 @@ def test_a_built_plan_comes_back_equal_in_one_document_or_two(scheme):
 def test_a_plan_says_only_what_decides_its_mapping(scheme):
     plan = build_plan(STREAM, scheme, 9)
     data = plan_to_data(plan)
-    assert data["hash"] == (None if scheme in ENGINE_SCHEMES else {"name": "murmur3", "seed": 0})
+    assert data["hash"] == (None if isinstance(scheme, Engine) else {"name": "murmur3", "seed": 0})
     assert data["replicas"] == (1000 if scheme in RING_SCHEMES - {Scheme.WEIGHTED} else None)
     assert ("ring_replicas" in data) == (scheme is Scheme.WEIGHTED)
-    assert data.get("max_parallelism") == (128 if scheme in GROUP_SCHEMES else None)
-    assert ("max_parallelism" in data) == (scheme in GROUP_SCHEMES)
+    assert data.get("max_parallelism") == (128 if key_groups_of(scheme) else None)
+    assert ("max_parallelism" in data) == (key_groups_of(scheme) is not None)
     assert bool(data["explicit"]) == (scheme in MAPPED_SCHEMES)
     assert (plan.metrics["explicit_keys"] > 0) == (scheme in MAPPED_SCHEMES)
-    assert plan_table(plan).values("hash") == [None if scheme in ENGINE_SCHEMES else "murmur3"]
+    assert plan_table(plan).values("hash") == [None if isinstance(scheme, Engine) else "murmur3"]
 
 
 def test_greedy_maps_every_key_and_meets_the_floor():
@@ -61,7 +63,7 @@ def test_bounded_plans_keep_to_their_cap(scheme, cap):
     assert metrics["r_n"] > build_plan(STREAM, Scheme.GREEDY, 9).metrics["r_n"]
 
 
-@pytest.mark.parametrize("scheme", sorted(GROUP_SCHEMES))
+@pytest.mark.parametrize("scheme", [scheme for scheme in SCHEMES_BY_NAME.values() if key_groups_of(scheme)])
 def test_key_groups_stay_in_a_chain_of_plans(scheme):
     plan = build_plan(STREAM, scheme, 60)
     assert plan.max_parallelism == 128
@@ -73,7 +75,7 @@ def test_key_groups_stay_in_a_chain_of_plans(scheme):
     assert build_plan(STREAM, scheme, 60, max_parallelism=720, previous=plan).max_parallelism == 720
 
 
-@pytest.mark.parametrize("scheme", sorted(ENGINE_SCHEMES))
+@pytest.mark.parametrize("scheme", sorted(Engine))
 def test_what_an_engine_does_today_may_be_followed_by_a_plan_of_any_hash(scheme):
     today = build_plan(STREAM, scheme, 9, hash=HashName.XXHASH64)
     assert today == build_plan(STREAM, scheme, 9)
@@ -86,8 +88,8 @@ def test_what_an_engine_does_today_may_be_followed_by_a_plan_of_any_hash(scheme)
     [
         (Scheme.KEY_GROUPS, None, "'max_parallelism': it is missing"),
         (Scheme.KEY_GROUPS, 8, "'max_parallelism': 8 key groups are not from 9, N, to 2147483647"),
-        (Scheme.FLINK, 32769, "'max_parallelism': 32769 key groups are not from 9, N, to 32768"),
-        (Scheme.FLINK, "128", "'max_parallelism': '128' is not a whole number"),
+        (Engine.FLINK, 32769, "'max_parallelism': 32769 key groups are not from 9, N, to 32768"),
+        (Engine.FLINK, "128", "'max_parallelism': '128' is not a whole number"),
     ],
 )
 def test_key_groups_that_cannot_be_are_refused_by_field(scheme, groups, message):

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
@@ -32,7 +33,7 @@ def test_keys_of_their_own_have_a_partition_each_and_share_it_with_none(keys, ow
     assert of.of(column.dictionary_encode()).tolist() == partitions.tolist()
 
 
-@pytest.mark.parametrize("scheme", [Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.SPARK, Scheme.JUMP])
+@pytest.mark.parametrize("scheme", [Scheme.UNIFORM, Scheme.CONSISTENT, Engine.SPARK, Scheme.JUMP])
 @pytest.mark.parametrize("hash", HashName)
 def test_keys_begin_at_their_channel_spread_over_all_its_partitions(scheme, hash):
     plan = Plan(scheme, 8, KeyType.STRING, hash=hash)

@@ -1,0 +1,34 @@
+"""Spark, as adapt knows it."""
+
+from adapt.core.engines.engine import EngineDefinition, WorkUnits
+from adapt.core.engines.spark.export import spark_bundle
+from adapt.core.engines.spark.hash import spark_hash
+from adapt.core.engines.spark.scheme import SparkPartitioner
+
+_DEFAULT = 200
+
+ENGINE = EngineDefinition(
+    title="Spark",
+    hash=spark_hash,
+    hash_title="`hash` of Spark SQL",
+    placement=lambda channels, _: SparkPartitioner(channels),
+    export=spark_bundle,
+    channel="shuffle partition",
+    worker="task slot",
+    default_channels=_DEFAULT,
+    channels_setting="spark.sql.shuffle.partitions",
+    key_groups=None,
+    null_key="One partition: its hash is the seed, 42.",
+    empty_key="The partition of its hash.",
+    rescale="A batch takes any number of partitions at each run. A streaming query with state restarts from its"
+    " checkpoint, which keeps the number of partitions.",
+    units=WorkUnits(
+        name="shuffle partitions",
+        short="partitions",
+        workers="task slots",
+        count="slots",
+        default=lambda _: _DEFAULT,
+        most=None,
+        note="A free slot takes the next partition; even partitions take as many rounds as the busiest slot takes.",
+    ),
+)
