@@ -1,4 +1,4 @@
-"""A network through which every tuple goes by itself, with coins on its arcs and a queue at every node and link."""
+"""A query network tuple by tuple, with random drops on its arcs and a queue at every node and link."""
 
 import math
 from typing import Any
@@ -15,15 +15,11 @@ from adapt.core.fit.running.fluid import scales, true_use
 from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.tick import Offered, Tick
 from adapt.core.partitioning.measures.resources import Floats
-from adapt.core.random_bits import stream_of
+from adapt.core.random_bits import output, substream, uniform
 from adapt.core.stage.conditions.shed_factor import Overload
 from adapt.core.stage.engine.kernel import BINS_AN_OCTAVE, LEAST_EXPONENT, OCTAVES
 
 _NONE = -1
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX2 = np.uint64(0x94D049BB133111EB)
-_OF_53_BITS = 2.0**-53
 _ALMOST = 1e-9
 """Parts of tuples that add up to so little less than one are one."""
 
@@ -62,7 +58,7 @@ ARC = np.dtype(
         ("on_node", np.float64),  # seconds of work
         ("on_link", np.float64),
         ("keep", np.float64),
-        ("coins", np.uint64),
+        ("draws", np.uint64),  # the seed of its random drops
         ("size", np.int64),  # of windows that live or die, in microseconds
         ("slide", np.int64),  # 0, there are none, and tuples are dropped at random
         ("own_size", np.int64),  # of the windows of the aggregate that it goes to
@@ -86,7 +82,7 @@ READ = np.dtype([("latency", np.float64), ("longest", np.float64), ("count", np.
 
 
 class Tuples:
-    """Tuples one by one: what an operator gives follows from how many it was given, what is kept from its coin.
+    """Tuples one by one: what an operator gives follows from how many it was given; drops are random draws.
 
     Nodes and links serve in the order of arrival, as fast as their capacity says. An operator gives a tuple whenever
     its selectivity, added up over what it was given, comes to another one; results of aggregates come spread likewise,
@@ -107,7 +103,7 @@ class Tuples:
 
         Args:
             wiring: Of the network.
-            seed: Of all coins: networks of the same wiring and seed throw the same.
+            seed: Random seed; networks of the same wiring and seed draw the same.
             cost_scale: True costs of operators over those that are declared.
             overload: How nodes refuse what comes while their queues are long; None, they do not.
             windows: Those that live or die, of the same seed; None, tuples are dropped at random everywhere.
@@ -136,7 +132,7 @@ class Tuples:
         self._bins = np.zeros(OCTAVES * BINS_AN_OCTAVE, np.int64)
         self._read = np.zeros(1, READ)
         self._parts = np.zeros(0) if overload is None else overload.factor.table(overload.capacity_tuples)
-        self._refusals = np.array([stream_of(seed, len(wiring.arcs) + at) for at in range(len(self._servers))])
+        self._refusals = np.array([substream(seed, len(wiring.arcs) + at) for at in range(len(self._servers))])
 
     def run(self, offered: Offered, keeps: Floats) -> Tick:
         """Let a tick happen."""
@@ -214,7 +210,7 @@ def _arcs(wiring: Wiring, seconds: Floats, seed: int) -> NDArray[Any]:
     port = {(arc.target, arc.port): at for at, arc in enumerate(wiring.arcs)}
     for at, arc in enumerate(wiring.arcs):
         record = arcs[at]
-        record["coins"] = stream_of(seed, at)
+        record["draws"] = substream(seed, at)
         if arc.port < 0:
             continue
         operator = wiring.network.sources[wiring.target[at]]
@@ -245,16 +241,6 @@ def _burst(wiring: Wiring, scale: Floats) -> int:
             "one; give it a smaller scale, selectivity or window, or let fluid flow"
         )
     return int(at_once[most])
-
-
-@inlined
-def _coin(stream: np.uint64, number: int) -> float:
-    """As in `coins`."""
-    word = stream + (np.uint64(number) + np.uint64(1)) * _GOLDEN
-    word = (word ^ (word >> np.uint64(30))) * _MIX1
-    word = (word ^ (word >> np.uint64(27))) * _MIX2
-    word = word ^ (word >> np.uint64(31))
-    return np.float64(word >> np.uint64(11)) * _OF_53_BITS
 
 
 @inlined
@@ -299,7 +285,7 @@ def _refused(number: int, servers: NDArray[Any], parts: Floats, refusals: NDArra
     server = servers[number]
     server.taken += 1
     part = parts[min(server.length, len(parts) - 1)]
-    return part > 0 and _coin(refusals[number], server.taken) < part
+    return part > 0 and uniform(output(refusals[number], np.uint64(server.taken))) < part
 
 
 @inlined
@@ -342,7 +328,7 @@ def _give(
             if arc.slide > 0:
                 dies = _live(arc.fate, arc.size, arc.slide, at, lived) == 0
             else:
-                dies = arc.keep < 1.0 and not _coin(arc.coins, arc.came - 1) < arc.keep
+                dies = arc.keep < 1.0 and not uniform(output(arc.draws, np.uint64(arc.came - 1))) < arc.keep
             if dies:
                 arc.dropped += 1
                 continue

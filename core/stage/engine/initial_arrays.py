@@ -128,7 +128,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         world["joins"], world["apart"], world["match"] = 1, settings.join.window, settings.join.match_s
     if overload is not None:
         world["hold"], world["held_for"] = hold, overload.window_s
-        world["coins"] = np.random.default_rng([settings.seed, 2]).integers(0, 2**64, dtype=np.uint64)
+        world["draws"] = np.random.default_rng([settings.seed, 2]).integers(0, 2**64, dtype=np.uint64)
     return arrays
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import compiled, fetch_ahead, inlined, record_at
+from adapt.core.random_bits import GOLDEN, MIX1, mixed, uniform
 from adapt.core.stage.records.arrays import (
     BACKLOG_DONE,
     BIN,
@@ -76,11 +77,7 @@ OCTAVES = 48
 """Latencies from 2^21 s, 24 days, are in the last bin."""
 
 _DRAWN = -1.0
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX2 = np.uint64(0x94D049BB133111EB)
 _LOW = np.uint64(0xFFFFFFFF)
-_OF_53_BITS = 2.0**-53
 
 
 @compiled
@@ -381,10 +378,10 @@ def _make(worlds: Records, site_number: int, now: float) -> None:
     """
     first, second = worlds[0], worlds[1]
     site, cpu = _site(first, site_number), _cpu(first, site_number)
-    bits = _mixed(np.uint64(site.number) * _GOLDEN + np.uint64(site.producer) * _MIX1 + np.uint64(1))
+    bits = mixed(np.uint64(site.number) * GOLDEN + np.uint64(site.producer) * MIX1 + np.uint64(1))
     whole = math.floor(second.selectivity)
     cpu.left = whole
-    if np.float64(bits >> np.uint64(11)) * _OF_53_BITS < second.selectivity - whole:
+    if uniform(bits) < second.selectivity - whole:
         cpu.left += 1
     cpu.bits = bits
     cpu.value = site.number
@@ -402,11 +399,11 @@ def _hand_on(worlds: Records, site_number: int, now: float) -> None:
     first, second = worlds[0], worlds[1]
     site, cpu, producer = _site(first, site_number), _cpu(first, site_number), _producer(second, site_number)
     while cpu.left > 0 and producer.held < second.pool:
-        cpu.bits += _GOLDEN
+        cpu.bits += GOLDEN
         cpu.left -= 1
         producer.generated += 1
         site.debt += second.produce
-        _route(second, site_number, _group_of(second, _mixed(cpu.bits)), cpu.value, site.stamp, _DRAWN, now)
+        _route(second, site_number, _group_of(second, mixed(cpu.bits)), cpu.value, site.stamp, _DRAWN, now)
 
 
 @inlined
@@ -514,7 +511,7 @@ def _take(world: World, site_number: int, producer: int, now: float) -> None:
 
 @inlined
 def _refuses(world: World, site_number: int, now: float) -> Any:
-    """Whether a site sheds the tuple at hand, by a coin that is the tuple's own; if not, it holds it from now on."""
+    """Whether a site sheds the tuple at hand, by the tuple's own random draw; if not, it holds it from now on."""
     site = _site(world, site_number)
     first = site_number * world.hold
     while site.held > 0 and _held(world, first + site.held_first).since + world.held_for <= now:
@@ -522,8 +519,8 @@ def _refuses(world: World, site_number: int, now: float) -> Any:
         site.held_first += 1
         if site.held_first == world.hold:
             site.held_first = 0
-    coin = _mixed(_mixed(world.coins + np.uint64(site.producer)) + np.uint64(site.number) * _GOLDEN)
-    if np.float64(coin >> np.uint64(11)) * _OF_53_BITS < _part(world, site.held).shed:
+    bits = mixed(mixed(world.draws + np.uint64(site.producer)) + np.uint64(site.number) * GOLDEN)
+    if uniform(bits) < _part(world, site.held).shed:
         return True
     place = site.held_first + site.held
     if place >= world.hold:
@@ -781,7 +778,7 @@ def _match(world: World, site: Any) -> None:
         if other.time <= latest:
             older, newer = np.uint64(min(at, site.number)), np.uint64(max(at, site.number))
             site.matches += 1
-            site.pairs += _mixed(_mixed(older * _GOLDEN + np.uint64(1)) + newer)
+            site.pairs += mixed(mixed(older * GOLDEN + np.uint64(1)) + newer)
         at = other.link
 
 
@@ -943,7 +940,7 @@ def _fill(world: World, producer_number: int, now: float) -> None:
 @inlined
 def _expect_draw(world: World, producer_number: int) -> None:
     """Ask for the flow of the tuple that a producer draws next."""
-    bits = _mixed(_producer(world, producer_number).random + _GOLDEN)
+    bits = mixed(_producer(world, producer_number).random + GOLDEN)
     partition = _group(world, _group_of(world, bits)).partition
     fetch_ahead(world.flow_at, FLOW, producer_number * world.partitions + partition)
 
@@ -968,16 +965,8 @@ def _group_of(world: World, bits: Any) -> Any:
 def _bits(world: World, producer_number: int) -> Any:
     """The next random bits of a producer: splitmix64."""
     producer = _producer(world, producer_number)
-    producer.random += _GOLDEN
-    return _mixed(producer.random)
-
-
-@inlined
-def _mixed(bits: Any) -> Any:
-    """Bits that look random, of a counter."""
-    bits = (bits ^ (bits >> np.uint64(30))) * _MIX1
-    bits = (bits ^ (bits >> np.uint64(27))) * _MIX2
-    return bits ^ (bits >> np.uint64(31))
+    producer.random += GOLDEN
+    return mixed(producer.random)
 
 
 @inlined

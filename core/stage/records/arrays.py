@@ -340,7 +340,7 @@ KINDS = {
 WORLD = np.dtype(
     [(name, np.int64) for name in _SIZES]
     + [(name, np.float64) for name in _TIMES]
-    + [("coins", np.uint64), ("pairs", np.uint64)]  # a digest of the answers
+    + [("draws", np.uint64), ("pairs", np.uint64)]  # the seed of shedding; a digest of the answers
     + [(f"{name}_at", np.int64) for name in KINDS]
 )
 """Sizes, costs, the time, and the address of every array."""
