@@ -1,6 +1,5 @@
 """A query network tuple by tuple, with random drops on its arcs and a queue at every node and link."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,10 @@ from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.running.fluid import scales, true_use
 from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.tick import Offered, Tick
+from adapt.core.histogram import BINS, bin_of
 from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.random_bits import output, substream, uniform
 from adapt.core.stage.conditions.shed_factor import Overload
-from adapt.core.stage.engine.kernel import BINS_AN_OCTAVE, LEAST_EXPONENT, OCTAVES
 
 _NONE = -1
 _ALMOST = 1e-9
@@ -129,7 +128,7 @@ class Tuples:
         self._first_arc = np.searchsorted(wiring.source, np.arange(len(wiring.network.sources) + 1)).astype(np.int64)
         self._burst = _burst(wiring, self._scales)
         self._pool, self._free = np.zeros(0, WAITING), np.full(2, _NONE, np.int64)
-        self._bins = np.zeros(OCTAVES * BINS_AN_OCTAVE, np.int64)
+        self._bins = np.zeros(BINS, np.int64)
         self._read = np.zeros(1, READ)
         self._parts = np.zeros(0) if overload is None else overload.factor.table(overload.capacity_tuples)
         self._refusals = np.array([substream(seed, len(wiring.arcs) + at) for at in range(len(self._servers))])
@@ -338,11 +337,7 @@ def _give(
                 read[0].latency += latency
                 read[0].longest = max(read[0].longest, latency)
                 read[0].count += 1
-                at = 0
-                if latency > 0:
-                    mantissa, exponent = math.frexp(latency)
-                    at = (exponent - LEAST_EXPONENT) * BINS_AN_OCTAVE + int((mantissa - 0.5) * (2 * BINS_AN_OCTAVE))
-                bins[min(max(at, 0), len(bins) - 1)] += 1
+                bins[bin_of(latency)] += 1
                 continue
             to_link = arc.link != _NONE
             if not to_link and _refused(arc.node, servers, parts, refusals):

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.histogram import BINS
 from adapt.core.stage.conditions.arrivals import Drawn, Made, Rows, Source, alias_table
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.engine.kernel import BINS_AN_OCTAVE, OCTAVES
 from adapt.core.stage.records.arrays import (
     BIN,
     CONNECTION,
@@ -106,7 +106,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         mirror=_filled(paired * sites * places, MIRRORED, link=_chain(paired * sites * places)),
         entry=np.zeros(journal, ENTRY),
         latency=np.zeros(2, LATENCY),
-        bin=np.zeros(2 * OCTAVES * BINS_AN_OCTAVE, BIN),
+        bin=np.zeros(2 * BINS, BIN),
         service=_filled(SERVICE_TIMES, SERVICE, seconds=_service_times(settings)),
         held=np.zeros(sites * hold, HELD),
         refusal=np.zeros(0, REFUSAL),

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import compiled, fetch_ahead, inlined, record_at
+from adapt.core.histogram import BINS, bin_of
 from adapt.core.random_bits import GOLDEN, MIX1, mixed, uniform
 from adapt.core.stage.records.arrays import (
     BACKLOG_DONE,
@@ -66,15 +67,6 @@ from adapt.core.stage.records.arrays import (
     Records,
     World,
 )
-
-BINS_AN_OCTAVE = 32
-"""Of a latency histogram."""
-
-LEAST_EXPONENT = -26
-"""Latencies below 2^-27 s, 7 ns, are in the first bin."""
-
-OCTAVES = 48
-"""Latencies from 2^21 s, 24 days, are in the last bin."""
 
 _DRAWN = -1.0
 _LOW = np.uint64(0xFFFFFFFF)
@@ -839,17 +831,12 @@ def _spill(world: World, site_number: int) -> None:
 
 @inlined
 def _record(world: World, kind: int, latency: float) -> None:
-    """Count a latency: where it lies in its octave, in equal bins."""
+    """Count a latency."""
     sums = _latency(world, kind)
     sums.count += 1
     sums.sum += latency
     sums.max = max(sums.max, latency)
-    bins = OCTAVES * BINS_AN_OCTAVE
-    at = 0
-    if latency > 0:
-        mantissa, exponent = math.frexp(latency)
-        at = (exponent - LEAST_EXPONENT) * BINS_AN_OCTAVE + int((mantissa - 0.5) * (2 * BINS_AN_OCTAVE))
-    _bin(world, kind * bins + min(max(at, 0), bins - 1)).count += 1
+    _bin(world, kind * BINS + bin_of(latency)).count += 1
 
 
 @inlined
