@@ -8,40 +8,13 @@ from adapt.core.stage.conditions.arrivals import Drawn, Made, Rows, Source, alia
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.records.arrays import (
-    BIN,
-    CONNECTION,
-    CPU,
-    DUE,
-    ENTRY,
-    FLOW,
-    FREE,
-    GROUP,
-    HELD,
-    JOINED,
-    KEPT,
-    LATENCY,
-    LINE,
-    MIRRORED,
-    NEWEST,
-    NONE,
-    PAIR,
-    PART,
-    PARTITION,
-    PAST,
-    POOLED,
-    PRODUCER,
-    QUEUED,
-    REFUSAL,
-    ROW,
-    SERVICE,
-    SITE,
-    SPILLED,
-    WINDOW,
-    WINNER,
-    Arrays,
-    Records,
-)
+from adapt.core.stage.records.arrays import Arrays, Records
+from adapt.core.stage.records.codes import FREE, NONE
+from adapt.core.stage.records.partitions import GROUP, NEWEST, PAIR, PARTITION, PAST, WINDOW
+from adapt.core.stage.records.queues import CONNECTION, FLOW, KEPT, LINE
+from adapt.core.stage.records.sites import CPU, PRODUCER, SITE
+from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
+from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 
 SERVICE_TIMES = 2**16
 """How many are drawn; each site uses them in turn, from a place of its own."""
