@@ -1,5 +1,5 @@
 """Claims: a replay of a query network takes a million tuples a second and more, plans in 5 % of its time at most, and
-is at least 20 times as fast as SimPy with the same network and coins, with tuple counts within 0.5 %.
+is at least 20 times as fast as SimPy with the same network and draws, with tuple counts within 0.5 %.
 
 The network has two nodes, a split, a join and an aggregate, and is overloaded about twice; one exact plan a tick of a
 second, each made when its tick begins.
@@ -21,7 +21,7 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, replay_fit
-from adapt.core.random_bits import coins, stream_of
+from adapt.core.random_bits import substream, uniforms
 
 LEAST_ROWS_PER_S = 1e6
 MOST_PLANNING = 0.05
@@ -83,7 +83,7 @@ def alone() -> bool:
 
 
 def against_simpy() -> bool:
-    """The same rows, coins and plans by SimPy, which is given the plans: how much faster, and if as much is done."""
+    """The same rows, draws and plans by SimPy, which is given the plans: how much faster, and if as much is done."""
     rows = stream(SHORT_S)
     settings = SheddingSettings(tick_us=100_000)
     batches = rows.to_batches()
@@ -109,7 +109,7 @@ def simpy_network(rows: pa.Table, keeps: list[list[float]], tick_us: int) -> Cal
     arcs_of = [range(wiring.arcs_of(source).start, wiring.arcs_of(source).stop) for source in range(6)]
     node_of = [int(np.argmax(wiring.use[:, arc])) for arc in range(len(wiring.arcs))]
     cost_s = (wiring.use.sum(axis=0) / wiring.limits[node_of]).tolist()
-    thrown = [coins(stream_of(0, arc), np.arange(2 * rows.num_rows)).tolist() for arc in range(len(wiring.arcs))]
+    thrown = [uniforms(substream(0, arc), np.arange(2 * rows.num_rows)).tolist() for arc in range(len(wiring.arcs))]
     other = {(arc.target, arc.port): number for number, arc in enumerate(wiring.arcs)}
 
     def run() -> list[int]:

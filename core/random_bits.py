@@ -1,4 +1,11 @@
-"""Coins that depend on what they are for and on nothing else: not on batches, order or other coins."""
+"""Random bits by counter: SplitMix64 from a seed, a purpose and a number.
+
+A draw depends on nothing else: not on batches, on order or on other draws.
+
+Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+"""
+
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,26 +14,49 @@ from adapt.core.compiled import compiled, inlined
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Words = TypeVar("Words", np.uint64, NDArray[np.uint64])
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX2 = np.uint64(0x94D049BB133111EB)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio: how far SplitMix64 steps."""
+
+MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX2 = np.uint64(0x94D049BB133111EB)
+
 _OF_53_BITS = 2.0**-53
 
 
-def stream_of(seed: int, purpose: int) -> np.uint64:
-    """The stream of coins of one purpose, such as an arc; any seed from 0 to 2^64 - 1."""
-    return np.uint64(_stream(np.uint64(seed), np.uint64(purpose)))
+def mix(words: Words) -> Words:
+    """SplitMix64's output of its state: one to one, every bit depends on all; of words or of one."""
+    words = (words ^ (words >> np.uint64(30))) * MIX1
+    words = (words ^ (words >> np.uint64(27))) * MIX2
+    return words ^ (words >> np.uint64(31))
 
 
-def coins(stream: np.uint64, numbers: Indices) -> Floats:
-    """The coin of each number in a stream, in [0, 1); shape (numbers,).
+mixed = inlined(mix)
+"""`mix` in kernels."""
 
-    A number's coin is the output of splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators,
-    OOPSLA 2014) after that many steps.
-    """
+
+@inlined
+def output(seed: np.uint64, number: np.uint64) -> np.uint64:
+    """In kernels, SplitMix64's output of a number, from 0, from a seed."""
+    return mixed(seed + (number + np.uint64(1)) * GOLDEN)
+
+
+@inlined
+def uniform(bits: np.uint64) -> float:
+    """In kernels, random bits as a number in [0, 1)."""
+    return np.float64(bits >> np.uint64(11)) * _OF_53_BITS
+
+
+def substream(seed: int, purpose: int) -> np.uint64:
+    """The seed of the draws for one purpose, such as an arc; any seed from 0 to 2^64 - 1."""
+    return np.uint64(_substream(np.uint64(seed), np.uint64(purpose)))
+
+
+def uniforms(stream: np.uint64, numbers: Indices) -> Floats:
+    """The draw of each number in a substream, in [0, 1); shape (numbers,)."""
     drawn = np.empty(len(numbers))
-    _coins(np.uint64(stream), np.ascontiguousarray(numbers, np.int64), drawn)
+    _uniforms(np.uint64(stream), np.ascontiguousarray(numbers, np.int64), drawn)
     return drawn
 
 
@@ -34,28 +64,20 @@ def random_drop(seed: int, arc: int, numbers: Indices, keep: float) -> NDArray[n
     """Random Drop: whether each tuple of an arc is kept; what is kept at one share is kept at every larger one.
 
     Args:
-        seed: Of all coins.
+        seed: Random seed.
         arc: The arc's number.
         numbers: The tuples' numbers among all that the arc was ever offered, shape (tuples,).
         keep: The share that is kept, in [0, 1].
     """
-    return np.asarray(coins(stream_of(seed, arc), numbers) < keep)
-
-
-@inlined
-def _mixed(word: np.uint64) -> np.uint64:
-    word = (word ^ (word >> np.uint64(30))) * _MIX1
-    word = (word ^ (word >> np.uint64(27))) * _MIX2
-    return word ^ (word >> np.uint64(31))
+    return np.asarray(uniforms(substream(seed, arc), numbers) < keep)
 
 
 @compiled
-def _stream(seed: np.uint64, purpose: np.uint64) -> np.uint64:
-    return _mixed(_mixed(seed + _GOLDEN) + (purpose + np.uint64(1)) * _GOLDEN)
+def _substream(seed: np.uint64, purpose: np.uint64) -> np.uint64:
+    return output(mixed(seed + GOLDEN), purpose)
 
 
 @compiled
-def _coins(stream: np.uint64, numbers: Indices, drawn: Floats) -> None:
+def _uniforms(stream: np.uint64, numbers: Indices, drawn: Floats) -> None:
     for at in range(len(numbers)):
-        word = _mixed(stream + (np.uint64(numbers[at]) + np.uint64(1)) * _GOLDEN)
-        drawn[at] = np.float64(word >> np.uint64(11)) * _OF_53_BITS
+        drawn[at] = uniform(output(stream, np.uint64(numbers[at])))

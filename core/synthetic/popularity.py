@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
-from adapt.core.random_bits import coins, stream_of
+from adapt.core.random_bits import substream, uniforms
 
 Floats = NDArray[np.float64]
 Ranks = NDArray[np.int64]
@@ -20,7 +20,7 @@ DRIFTING_RANKS = 4096
 MOST_DRIFTS = 200_000
 
 _DRIFT, _LIFE = 2, 3
-"""What coins are for, among all coins of a seed."""
+"""Substreams of a seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def check_drifts(until_s: float, drift: Drift) -> None:
 
 def lived(keys: Ranks, times_s: Floats, domain: int, life: KeyLife, seed: int) -> Ranks:
     """The keys that follow each other in each place: key k, then k + domain, k + 2 domain and so on; shape (rows,)."""
-    ages = coins(stream_of(seed, _LIFE), keys)
+    ages = uniforms(substream(seed, _LIFE), keys)
     return keys + domain * np.floor(times_s / life.seconds + ages).astype(np.int64)
 
 
@@ -117,14 +117,14 @@ class _Held:
     """The keys of the heaviest ranks, as of the last epoch that was asked for."""
 
     def __init__(self, ranks: int, share: float, seed: int) -> None:
-        self.epoch, self._share, self._stream = 0, share, stream_of(seed, _DRIFT)
+        self.epoch, self._share, self._stream = 0, share, substream(seed, _DRIFT)
         self.keys = np.arange(1, ranks + 1)
 
     def at(self, epoch: int) -> Ranks:
         while self.epoch < epoch:
             self.epoch += 1
             first = 2 * len(self.keys) * self.epoch
-            drawn = coins(self._stream, np.arange(first, first + 2 * len(self.keys)))
+            drawn = uniforms(self._stream, np.arange(first, first + 2 * len(self.keys)))
             _exchange(self.keys, drawn, self._share)
         return self.keys
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
-from adapt.core.random_bits import coins, stream_of
+from adapt.core.random_bits import substream, uniforms
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ MOST_BREAKS = 4_000_000
 """Changes of the rate in one stream, so that a path takes 64 MB at most."""
 
 _BURSTS = 1
-"""What the coins of burst lengths are for, among all coins of a seed."""
+"""The substream of burst lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ def _switches(bursts: Bursts, until_s: float, seed: int) -> Floats:
     """When quiet turns into a burst and back, in turns, quiet first, at least until a time."""
     count = 64 + int(2.2 * until_s / (bursts.every_s + bursts.for_s))
     while True:
-        # each length from a coin of its own, so that more of them change none
-        lengths = -np.log1p(-coins(stream_of(seed, _BURSTS), np.arange(count)))
+        # each length from a draw of its own, so that more of them change none
+        lengths = -np.log1p(-uniforms(substream(seed, _BURSTS), np.arange(count)))
         lengths[::2] *= bursts.every_s
         lengths[1::2] *= bursts.for_s
         switches: Floats = np.cumsum(lengths)

@@ -1,13 +1,24 @@
-"""Coins that depend on seed, arc and number alone."""
+"""Draws that depend on seed, arc and number alone."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.random_bits import coins, random_drop, stream_of
+from adapt.core.random_bits import GOLDEN, mix, random_drop, substream, uniforms
 
 ALL = 2**64 - 1
+PUBLISHED = {
+    1234567: [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ],
+    0: [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F],
+}
+"""The first outputs of SplitMix64 by seed, as they are published with it."""
 
 
 def literal_mixed(word):
@@ -16,18 +27,35 @@ def literal_mixed(word):
     return word ^ (word >> 31)
 
 
-def test_a_coin_is_the_output_of_splitmix64() -> None:
-    state, stream = int(stream_of(7, 3)), stream_of(7, 3)
-    drawn = coins(stream, np.arange(5))
+def literal_outputs(seed, count):
+    return [literal_mixed((seed + step * 0x9E3779B97F4A7C15) & ALL) for step in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("seed", PUBLISHED)
+def test_outputs_are_those_published_with_splitmix64(seed: int) -> None:
+    expected = PUBLISHED[seed]
+    states = np.uint64(seed) + np.arange(1, len(expected) + 1, dtype=np.uint64) * GOLDEN
+    assert mix(states).tolist() == literal_outputs(seed, len(expected)) == expected
+    assert uniforms(np.uint64(seed), np.arange(len(expected))).tolist() == [bits // 2**11 / 2**53 for bits in expected]
+
+
+@given(st.lists(st.integers(0, ALL), max_size=20))
+def test_mixing_many_words_is_mixing_each(words: list[int]) -> None:
+    assert mix(np.array(words, np.uint64)).tolist() == [literal_mixed(word) for word in words]
+
+
+def test_a_draw_is_the_output_of_splitmix64() -> None:
+    state, stream = int(substream(7, 3)), substream(7, 3)
+    drawn = uniforms(stream, np.arange(5))
     for number in range(5):
         state = (state + 0x9E3779B97F4A7C15) & ALL
         assert drawn[number] == (literal_mixed(state) >> 11) / 2**53
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(0, 99), st.lists(st.integers(0, 2**40), min_size=1, max_size=50))
-def test_coins_do_not_depend_on_batches_or_order(seed: int, arc: int, numbers: list[int]) -> None:
-    together = coins(stream_of(seed, arc), np.array(numbers))
-    alone = [coins(stream_of(seed, arc), np.array([number]))[0] for number in reversed(numbers)]
+def test_draws_do_not_depend_on_batches_or_order(seed: int, arc: int, numbers: list[int]) -> None:
+    together = uniforms(substream(seed, arc), np.array(numbers))
+    alone = [uniforms(substream(seed, arc), np.array([number]))[0] for number in reversed(numbers)]
     assert together.tolist() == alone[::-1]
     assert ((together >= 0) & (together < 1)).all()
 
@@ -48,8 +76,8 @@ def test_what_is_kept_at_one_share_is_kept_at_every_larger_one() -> None:
     assert random_drop(1, 2, np.arange(10_000), 1.0).all()
 
 
-def test_coins_of_two_arcs_or_seeds_have_nothing_to_do_with_each_other() -> None:
+def test_draws_of_two_arcs_or_seeds_are_uncorrelated() -> None:
     numbers = np.arange(50_000)
-    first, other_arc, other_seed = (coins(stream_of(*of), numbers) for of in ((1, 1), (1, 2), (2, 1)))
+    first, other_arc, other_seed = (uniforms(substream(*of), numbers) for of in ((1, 1), (1, 2), (2, 1)))
     assert abs(np.corrcoef(first, other_arc)[0, 1]) < 4 / np.sqrt(len(numbers))
     assert abs(np.corrcoef(first, other_seed)[0, 1]) < 4 / np.sqrt(len(numbers))

@@ -162,6 +162,6 @@ class _Kept:
         if self._plans is None:
             made = DropPlans.made(self._network.read.network, self._options.planners, asked)
             self.content_hash = write_drop_plans(made, self._network.text, self.path, self._made).content_hash
-            # Nodes that told each other go on as they would from the tables that are kept, from the same coins on.
+            # Nodes that exchange updates go on from the tables that are kept, with the same random draws.
             self._plans = from_tables(made.network, asked, list(made.planners), made.tables())
         return self._plans

@@ -65,7 +65,7 @@ class Drops(StrEnum):
     """What is dropped before aggregates; elsewhere it is always tuples at random."""
 
     RANDOM = "random"
-    """Tuples, each by its coin: results of windows are then of what is left."""
+    """Tuples, each by its own random draw: windows then aggregate what is left."""
 
     WINDOW = "window"
     """Whole windows: every result that is given is that of all its tuples."""
@@ -79,7 +79,7 @@ class Flow(StrEnum):
     """How a network is run."""
 
     TUPLES = "tuples"
-    """Tuple by tuple, with coins on the rows and a queue at every node."""
+    """Tuple by tuple, with random drops and a queue at every node."""
 
     FLUID = "fluid"
-    """As amounts, without coins: what plans are worth where nothing is left to chance."""
+    """As amounts, without random draws: what plans are worth on average."""

@@ -1,4 +1,4 @@
-"""A trace through a query network that sheds load: one planner or several, over the same rows with the same coins."""
+"""A trace through a query network that sheds load: one planner or several, over the same rows with the same draws."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -50,7 +50,7 @@ class FitOptions:
         planners: One case each.
         settings: Ticks, lag, headroom and the like; its planner is one of `planners`, or not used.
         flow: Tuples or fluid.
-        seed: Of all coins.
+        seed: Random seed.
         cost_scale: True costs of operators over those in the file, which planners go by.
         overload: How nodes refuse what comes while their queues are long, beside what the planner drops.
         grid: Of feasible input tables.

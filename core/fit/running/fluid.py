@@ -1,4 +1,4 @@
-"""A network in which amounts flow, without coins: what a plan is worth where nothing is left to chance."""
+"""A network in which amounts flow, without random draws: what a plan is worth on average."""
 
 import numpy as np
 from numpy.typing import NDArray

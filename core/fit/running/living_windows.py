@@ -9,7 +9,7 @@ from adapt.core.fit.network.network import Operator, Window
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.running.window_drop import needed_for, windows_at, windows_behind
 from adapt.core.partitioning.measures.resources import Floats
-from adapt.core.random_bits import coins, stream_of
+from adapt.core.random_bits import substream, uniforms
 
 MOST_WINDOWS = 50_000_000
 """Of one aggregate; more do not fit in memory."""
@@ -48,7 +48,7 @@ class LivingWindows:
     """Whether each window lives is decided when it begins, by the share that its arc keeps then.
 
     These are windows of the last aggregate behind an arc; one that lives needs results of those before, and these need
-    tuples. A window keeps its fate whatever is planned later, and windows of one batch have one coin. A tuple is kept
+    tuples. A window keeps its fate whatever is planned later, and windows of one batch share one draw. A tuple is kept
     on an arc if it is needed there by a window that lives. The last aggregate gives for a tuple as much of what it
     would as the part of the tuple's windows that live on all arcs before it; one before others opens the windows that
     these need, and a result has its place where its window begins. All of these have lost no tuple. Where an operator
@@ -88,7 +88,7 @@ class LivingWindows:
         self.given[nested] = len(arcs) + len(inner) + np.arange(len(nested))
         self._further = {arc: needed_for(behind[arc][1:]) for arc in nested}
         """What a window that lives needs of the results of an aggregate."""
-        self._streams = [stream_of(seed, arc) for arc in arcs]
+        self._streams = [substream(seed, arc) for arc in arcs]
         self._ways = {arc: _way_to(wiring, arc) for arc in inner}
         self._begun = np.zeros(len(arcs) + len(inner) + len(nested), np.int64)
         self.lived: NDArray[np.int32] = np.zeros((len(self._begun), 1), np.int32)
@@ -106,7 +106,7 @@ class LivingWindows:
         alive: dict[int, NDArray[np.bool_]] = {}
         for row, arc in enumerate(self._arcs):
             numbers = self._numbers(row, self.windows[arc], end_us)
-            alive[arc] = coins(self._streams[row], numbers // self._batch) < keeps[arc]
+            alive[arc] = uniforms(self._streams[row], numbers // self._batch) < keeps[arc]
             self._append(row, alive[arc])
         for arc, way in self._ways.items():
             self._append(self._through[arc], np.logical_and.reduce([alive[before] for before in way]))

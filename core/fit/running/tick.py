@@ -71,5 +71,5 @@ class Running(Protocol):
         ...
 
     def latencies(self) -> NDArray[np.int64]:
-        """How many results had a latency in each bin of `core.stage.latency`; none where fluid flows."""
+        """How many results had a latency in each bin of `core.histogram`; empty where fluid flows."""
         ...

@@ -12,7 +12,7 @@ from adapt.core.fit.network.names import BATCH
 from adapt.core.fit.network.network import Operator, Window
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.partitioning.measures.resources import Floats
-from adapt.core.random_bits import coins, stream_of
+from adapt.core.random_bits import substream, uniforms
 
 _HALVINGS = 60
 
@@ -32,7 +32,7 @@ class WindowDrop:
     Attributes:
         windows: Of the aggregates behind the arc, nearest first; at least one.
         keep: The share of the windows of the last one that live, in [0, 1].
-        seed: Of all coins.
+        seed: Random seed.
         arc: The arc's number.
         batch: Consecutive windows that live or die together.
 
@@ -56,13 +56,13 @@ class WindowDrop:
             return np.empty(0, np.bool_)
         needed = needed_for(self.windows)
         batches = windows_at(needed, np.array([positions.max()]))[1][0] // self.batch + 1
-        alive = coins(stream_of(self.seed, self.arc), np.arange(batches)) < self.keep
+        alive = uniforms(substream(self.seed, self.arc), np.arange(batches)) < self.keep
         return in_live_windows(needed, self.batch, alive, positions)
 
     def opens(self, level: int, numbers: Indices) -> NDArray[np.bool_]:
         """Whether the windows of these numbers may begin at the aggregate of a level, 0 the nearest; of their shape."""
         if level == len(self.windows) - 1:
-            return np.asarray(coins(stream_of(self.seed, self.arc), numbers // self.batch) < self.keep)
+            return np.asarray(uniforms(substream(self.seed, self.arc), numbers // self.batch) < self.keep)
         window = self.windows[level]
         # A result of a timed window has the time at which that began.
         results = numbers * window.slide if window.timed else numbers

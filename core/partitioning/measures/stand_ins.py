@@ -6,10 +6,14 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.keys.columns import Words, key_type_of
+from adapt.core.random_bits import mix
 from adapt.core.stream import KeyType
 
 _PREFIX = "\x1astand-in\x1a"
 """Before the 16 hex digits of a text: control characters that hardly any text has."""
+
+_OFFSET = np.uint64(0x243F6A8885A308D3)
+"""Pi, so that no other mixed numbers from 0 up are the same."""
 
 
 @lru_cache(maxsize=2)
@@ -25,22 +29,10 @@ def stand_in_keys(kind: pa.DataType, number: int) -> pa.Array:
     Raises:
         ValueError: `kind` is the type of no key.
     """
-    words = _mixed(np.arange(number, dtype=np.uint64))
+    words = mix(np.arange(number, dtype=np.uint64) + _OFFSET)
     if key_type_of(kind) is KeyType.INT64:
         return pa.array(words.view(np.int64))
     return _as_texts(words, kind)
-
-
-def _mixed(numbers: Words) -> Words:
-    """Each number as another one; no two as the same, since every step can be undone.
-
-    Source: Stafford's variant 13 of the 64-bit finalizer of MurmurHash3, after an offset of our own (pi), so that
-    streams of mixed numbers from 0 up are others.
-    """
-    words = numbers + np.uint64(0x243F6A8885A308D3)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(words ^ (words >> np.uint64(31)))
 
 
 def _as_texts(words: Words, kind: pa.DataType) -> pa.Array:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels
+from adapt.core.random_bits import GOLDEN
 
-_STEP = 0x9E3779B97F4A7C15
 _MIX1 = np.uint64(0xFF51AFD7ED558CCD)
 _MIX2 = np.uint64(0xC4CEB9FE1A85EC53)
 
@@ -43,7 +43,7 @@ def hashed_choice(keys: pa.Array, choice: int, channels: int, hash: HashName = H
     if choice == 0:
         return known.modulo(keys, channels)
     high, _ = known.positions(keys)
-    word = high + np.uint64(choice * _STEP % 2**64)
+    word = high + np.uint64(choice * int(GOLDEN) % 2**64)
     word = (word ^ (word >> np.uint64(33))) * _MIX1
     word = (word ^ (word >> np.uint64(33))) * _MIX2
     return ((word ^ (word >> np.uint64(33))) % np.uint64(channels)).astype(np.int32)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.records.arrays import ROW, Records
+from adapt.core.stage.records.arrays import Records
+from adapt.core.stage.records.tuples import ROW
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from adapt.core.errors import BadInput
-from adapt.core.stage.records.arrays import SEGMENT, Records
+from adapt.core.stage.records.arrays import Records
+from adapt.core.stage.records.sites import SEGMENT
 
 BURST_S = 100e-6
 """CPU that the external process of the paper takes each time."""

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk
-from adapt.core.stage.records.arrays import JOINED, NONE, SERVING, Arrays, Records
+from adapt.core.stage.records.arrays import Arrays, Records
+from adapt.core.stage.records.codes import NONE, SERVING
+from adapt.core.stage.records.tuples import JOINED
 
 NEITHER = -1
 """The side of a tuple that matches none, such as one without a key."""

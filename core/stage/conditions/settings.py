@@ -87,7 +87,7 @@ class StageSettings:
         state_tuples: History of each partition that moves with it, shape (partitions,) or one number for all.
         window: Last values of each group over which answers are computed; 0 computes none.
         disturbances: What takes CPU from sites.
-        seed: Of service times, drawn tuples and coins.
+        seed: Random seed of service times, drawn tuples and shedding.
         overload: How workers shed input; None, they take all, and what they cannot do holds producers back.
         join: What is joined on groups; what it holds of a partition is the state that moves. None, nothing is.
     """

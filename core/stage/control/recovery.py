@@ -26,7 +26,7 @@ from adapt.core.stage.engine.stage import Stage
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Spilling
 from adapt.core.stage.movement.standby import Standby
-from adapt.core.stage.records.arrays import NONE
+from adapt.core.stage.records.codes import NONE
 from adapt.core.table import Column, Kind, Table
 
 FULL_RATE = 0.95

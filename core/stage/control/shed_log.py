@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.stage.engine.stage import Stage
-from adapt.core.stage.records.arrays import REFUSAL
+from adapt.core.stage.records.tables import REFUSAL
 
 PARTS = 8
 """Of the time for which rows are held, in which it is told what was shed when."""

@@ -3,45 +3,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.histogram import BINS
 from adapt.core.stage.conditions.arrivals import Drawn, Made, Rows, Source, alias_table
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.engine.kernel import BINS_AN_OCTAVE, OCTAVES
-from adapt.core.stage.records.arrays import (
-    BIN,
-    CONNECTION,
-    CPU,
-    DUE,
-    ENTRY,
-    FLOW,
-    FREE,
-    GROUP,
-    HELD,
-    JOINED,
-    KEPT,
-    LATENCY,
-    LINE,
-    MIRRORED,
-    NEWEST,
-    NONE,
-    PAIR,
-    PART,
-    PARTITION,
-    PAST,
-    POOLED,
-    PRODUCER,
-    QUEUED,
-    REFUSAL,
-    ROW,
-    SERVICE,
-    SITE,
-    SPILLED,
-    WINDOW,
-    WINNER,
-    Arrays,
-    Records,
-)
+from adapt.core.stage.records.arrays import Arrays, Records
+from adapt.core.stage.records.codes import FREE, NONE
+from adapt.core.stage.records.partitions import GROUP, NEWEST, PAIR, PARTITION, PAST, WINDOW
+from adapt.core.stage.records.queues import CONNECTION, FLOW, KEPT, LINE
+from adapt.core.stage.records.sites import CPU, PRODUCER, SITE
+from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
+from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 
 SERVICE_TIMES = 2**16
 """How many are drawn; each site uses them in turn, from a place of its own."""
@@ -106,7 +79,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         mirror=_filled(paired * sites * places, MIRRORED, link=_chain(paired * sites * places)),
         entry=np.zeros(journal, ENTRY),
         latency=np.zeros(2, LATENCY),
-        bin=np.zeros(2 * OCTAVES * BINS_AN_OCTAVE, BIN),
+        bin=np.zeros(2 * BINS, BIN),
         service=_filled(SERVICE_TIMES, SERVICE, seconds=_service_times(settings)),
         held=np.zeros(sites * hold, HELD),
         refusal=np.zeros(0, REFUSAL),
@@ -128,7 +101,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         world["joins"], world["apart"], world["match"] = 1, settings.join.window, settings.join.match_s
     if overload is not None:
         world["hold"], world["held_for"] = hold, overload.window_s
-        world["coins"] = np.random.default_rng([settings.seed, 2]).integers(0, 2**64, dtype=np.uint64)
+        world["draws"] = np.random.default_rng([settings.seed, 2]).integers(0, 2**64, dtype=np.uint64)
     return arrays
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.engine.latency import percentile
+from adapt.core.histogram import percentile
 from adapt.core.stage.engine.stage import Stage
 from adapt.core.table import Column, Kind, Table
 

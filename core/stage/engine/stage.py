@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from adapt.core.stage.conditions.arrivals import Feed, Made, Rows, Source
 from adapt.core.stage.conditions.join import JoinedRows
 from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.engine.advance import advance
 from adapt.core.stage.engine.event_queue import Action, Agenda
 from adapt.core.stage.engine.initial_arrays import prepare
-from adapt.core.stage.engine.kernel import advance, halt, pause, refill, restart, resume, schedule, start, wake
-from adapt.core.stage.records.arrays import (
+from adapt.core.stage.engine.orders import halt, pause, refill, restart, resume, schedule, start, wake
+from adapt.core.stage.records.arrays import Arrays
+from adapt.core.stage.records.codes import (
     BACKLOG_DONE,
     BLOCKED,
     DEAD,
@@ -27,9 +29,8 @@ from adapt.core.stage.records.arrays import (
     ROWS_WANTED,
     SERVING,
     SPILL_FULL,
-    SPILLED,
-    Arrays,
 )
+from adapt.core.stage.records.tuples import SPILLED
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
+from adapt.core.random_bits import output
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.input.join_sides import Sides
 from adapt.core.stage.input.mini_partitions import MiniPartitions
@@ -99,7 +100,7 @@ def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartit
 
 
 def spread(first: int, rows: int, sites: int) -> NDArray[np.int32]:
-    """A producer for each row by the hash of its number, which is splitmix64; shape (rows,)."""
+    """A producer for each row by the hash of its number, by SplitMix64; shape (rows,)."""
     producers = np.empty(rows, np.int32)
     _spread(np.uint64(first), np.uint64(sites), producers)
     return producers
@@ -108,9 +109,7 @@ def spread(first: int, rows: int, sites: int) -> NDArray[np.int32]:
 @compiled
 def _spread(first: np.uint64, sites: np.uint64, producers: NDArray[np.int32]) -> None:
     for row in range(len(producers)):
-        word = (first + np.uint64(row) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        word = output(np.uint64(0), first + np.uint64(row))
         producers[row] = ((word >> np.uint64(32)) * sites) >> np.uint64(32)
 
 

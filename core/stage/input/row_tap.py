@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.stage.engine.stage import Stage
-from adapt.core.stage.records.arrays import ROW, Records
+from adapt.core.stage.records.arrays import Records
+from adapt.core.stage.records.tuples import ROW
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.records.arrays import NONE, Arrays, Records
+from adapt.core.stage.records.arrays import Arrays, Records
+from adapt.core.stage.records.codes import NONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.partition_state import PartitionState, States
 from adapt.core.stage.movement.spilling import Spilling
 from adapt.core.stage.movement.state_network import StateNetwork
-from adapt.core.stage.records.arrays import NONE
+from adapt.core.stage.records.codes import NONE
 
 STEPS = ("decided", "paused", "quiesced", "extracted", "received", "installed", "restarted")
 """What happens to a move, in this order."""

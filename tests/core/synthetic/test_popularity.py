@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
-from adapt.core.random_bits import coins, stream_of
+from adapt.core.random_bits import substream, uniforms
 from adapt.core.synthetic.popularity import DRIFTING_RANKS, MOST_DRIFTS, Drift, KeyLife, drifted, lived
 
 
@@ -16,7 +16,7 @@ def plain_drift(rank, epoch, domain, share, seed):
     ranks = min(domain, DRIFTING_RANKS)
     keys = list(range(1, ranks + 1))
     for now in range(1, epoch + 1):
-        drawn = coins(stream_of(seed, 2), np.arange(2 * ranks * now, 2 * ranks * (now + 1)))
+        drawn = uniforms(substream(seed, 2), np.arange(2 * ranks * now, 2 * ranks * (now + 1)))
         for at in range(ranks):
             if drawn[at] < share:
                 other = min(int(math.exp(drawn[ranks + at] * math.log(ranks + 1.0))), ranks) - 1

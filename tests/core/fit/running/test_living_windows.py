@@ -20,7 +20,7 @@ from adapt.core.fit.running.tick import Offered
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.fit.running.window_aware import WindowAware
 from adapt.core.fit.running.window_drop import tuples_kept
-from adapt.core.random_bits import coins, stream_of
+from adapt.core.random_bits import substream, uniforms
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 
 MAP, AGGREGATE, UNION = OperatorKind.MAP, OperatorKind.AGGREGATE, OperatorKind.UNION
@@ -78,7 +78,7 @@ def test_every_window_that_is_given_has_its_unshed_value_and_random_drop_fails_t
     numbers = np.arange(len(whole))
     alive = np.ones(len(whole), np.bool_)
     for before in (names.index("in -> parse"), arc):
-        alive &= coins(stream_of(SEED, before), numbers // 2) < keeps[2 * numbers, before]
+        alive &= uniforms(substream(SEED, before), numbers // 2) < keeps[2 * numbers, before]
     assert 0.2 < alive.mean() < 0.95
     assert values(shed, arc)[alive].tolist() == whole[alive].tolist()
     assert (values(shed, arc)[~alive] < whole[~alive]).mean() > 0.5
@@ -154,7 +154,7 @@ def test_so_has_every_window_of_an_aggregate_of_an_aggregate(size: int) -> None:
     for at, name in enumerate(keeps):
         if name in ("in -> parse", "parse -> minutes", "minutes -> hours"):
             shares = np.array(keeps[name])[2 * numbers]
-            alive &= coins(stream_of(SEED, at), numbers // 2) < shares
+            alive &= uniforms(substream(SEED, at), numbers // 2) < shares
     assert 0.2 < alive.mean() < 0.95
 
     def in_windows(served, seconds):

@@ -134,7 +134,7 @@ def test_the_kept_share_lies_within_4_sigma_at_inputs_and_splits(keep: float) ->
         assert (np.abs(kept - keep * tick.offered) < 4 * np.sqrt(tick.offered * keep * (1 - keep))).all()
 
 
-def test_which_rows_are_kept_depends_on_their_coins_alone_however_ticks_cut_them() -> None:
+def test_which_rows_are_kept_depends_on_their_draws_alone_however_ticks_cut_them() -> None:
     wiring = Wiring.of(chains([(1e-9,)]))
     kept = random_drop(5, 0, np.arange(3000), 0.4)
     for cuts in ([0, 3000], [0, 1, 700, 2999, 3000]):

@@ -195,8 +195,8 @@ def test_rows_that_nothing_matches_any_more_are_forgotten():
     assert len(stage.arrays["joined"]) < 3000
 
 
-def shed_by_coins(part, stream, window=50_000):
-    """Rows are shed with the same chance whatever a site holds, by coins that are their own."""
+def shed_at_random(part, stream, window=50_000):
+    """Rows are shed with the same probability whatever a site holds, each by its own draw."""
     factor = ShedFactor(1e-9, part, lambda beyond: np.zeros_like(beyond))
     of = replace(PLAIN, join=Join(window), overload=Overload(factor, 10**6, 100.0), seed=5)
     return simulate(of, stream.rows(), journal=10**5)
@@ -205,9 +205,9 @@ def shed_by_coins(part, stream, window=50_000):
 def test_recall_falls_with_the_square_of_what_is_kept():
     """Each side sheds for itself, so that a pair is there with the chance that both of its rows are."""
     stream = two_sided(20_000, 4.0, groups=8)
-    whole = shed_by_coins(0.0, stream)
+    whole = shed_at_random(0.0, stream)
     assert whole.census.shed == 0
-    runs = [shed_by_coins(part, stream) for part in (0.0, 0.1, 0.3, 0.5, 0.8, 0.95)]
+    runs = [shed_at_random(part, stream) for part in (0.0, 0.1, 0.3, 0.5, 0.8, 0.95)]
     kept = [set(run.journal["number"].tolist()) for run in runs]
     assert all(after < before for before, after in pairwise(kept))
     recalls = [run.answers / whole.answers for run in runs]

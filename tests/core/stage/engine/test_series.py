@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings
-from adapt.core.stage.engine.latency import LEAST, MOST, percentile, upper_edges
 from adapt.core.stage.simulate import simulate
 
 
@@ -26,15 +25,3 @@ def test_a_percentile_is_at_most_a_32nd_above_the_true_one(costs, share):
         found = latencies.share_below_s(share)
         assert true * (1 - 1e-6) <= found <= true * (1 + 1 / 32) + 1e-9
         assert latencies.counts.sum() == len(costs)
-
-
-def test_nothing_counted_has_no_percentile():
-    assert percentile(np.zeros(len(upper_edges()), np.int64), 0.5) is None
-
-
-def test_bins_follow_each_other_and_reach_from_nanoseconds_to_days():
-    edges = upper_edges()
-    assert (np.diff(edges) > 0).all()
-    assert LEAST < 1e-8
-    assert MOST > 86400 * 20
-    assert edges[-1] == MOST

@@ -1,16 +1,38 @@
-"""Percentiles of latencies that were counted in bins."""
+"""A histogram of latencies: 32 equal bins in each power of two of seconds, from nanoseconds to days."""
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.engine.kernel import BINS_AN_OCTAVE, LEAST_EXPONENT, OCTAVES
+from adapt.core.compiled import inlined
+
+BINS_AN_OCTAVE = 32
+
+LEAST_EXPONENT = -26
+"""Latencies below 2^-27 s, 7 ns, are in the first bin."""
+
+OCTAVES = 48
+"""Latencies from 2^21 s, 24 days, are in the last bin."""
+
+BINS = OCTAVES * BINS_AN_OCTAVE
 
 LEAST, MOST = 2.0 ** (LEAST_EXPONENT - 1), 2.0 ** (LEAST_EXPONENT + OCTAVES - 1)
 """Seconds between which a percentile has its precision."""
 
 
+@inlined
+def bin_of(latency: float) -> int:
+    """In kernels, the bin of a latency in seconds."""
+    at = 0
+    if latency > 0:
+        mantissa, exponent = math.frexp(latency)
+        at = (exponent - LEAST_EXPONENT) * BINS_AN_OCTAVE + int((mantissa - 0.5) * (2 * BINS_AN_OCTAVE))
+    return min(max(at, 0), BINS - 1)
+
+
 def upper_edges() -> NDArray[np.float64]:
-    """The end of each bin in seconds, shape (bins,); an octave has equal bins, so each is at most 1/32 wide of it."""
+    """The end of each bin in seconds, at most 1/32 above its start; shape (bins,)."""
     octave = 1 + np.arange(1, BINS_AN_OCTAVE + 1) / BINS_AN_OCTAVE
     starts = 2.0 ** np.arange(LEAST_EXPONENT - 1, LEAST_EXPONENT - 1 + OCTAVES)
     return np.asarray((starts[:, None] * octave).ravel())
@@ -20,7 +42,7 @@ _EDGES = upper_edges()
 
 
 def percentile(counts: NDArray[np.int64], share: float, first: int = 0) -> float | None:
-    """The latency that `share` of the tuples do not exceed: the end of the bin in which it lies, so at most 1/32 above.
+    """The latency that `share` of the tuples do not exceed: the end of its bin, at most 1/32 too high.
 
     Args:
         counts: Tuples in consecutive bins, all that there are.

@@ -1,0 +1,145 @@
+"""The arcs, nodes and links of a query network as records, before anything came."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.errors import BadInput
+from adapt.core.fit.network.names import OperatorKind
+from adapt.core.fit.network.network import Operator, Window
+from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.running.living_windows import LivingWindows
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.random_bits import substream
+
+NONE = -1
+"""No tuple, arc or server: the end of a list."""
+
+_MOST_AT_ONCE = 10_000_000
+"""Results of one tuple; more do not fit in memory."""
+
+WAITING = np.dtype([("born", np.int64), ("at", np.int64), ("arc", np.int32), ("after", np.int32)])
+"""A tuple in a queue: when its row came in microseconds, its place among windows likewise, where it goes, and the next
+in the queue or free place."""
+
+SERVER = np.dtype(
+    [
+        ("done", np.float64),  # when the work at hand is done, in seconds; inf where there is none
+        ("since", np.float64),  # when it was begun, or the tick was
+        ("busy", np.float64),
+        ("head", np.int32),
+        ("tail", np.int32),
+        ("length", np.int64),  # tuples, the one at hand included
+        ("taken", np.int64),  # tuples that came to it, refused ones included
+    ],
+    align=True,
+)
+"""A node, or a link."""
+
+ARC = np.dtype(
+    [
+        ("source", np.int32),
+        ("target", np.int32),  # an operator; -1 at an output
+        ("node", np.int32),
+        ("link", np.int32),  # which it goes over before; -1, none
+        ("other", np.int32),  # the arc of a join's other side
+        ("window", np.float64),  # tuples that a join keeps of that
+        ("gain", np.float64),  # of a join for each of them
+        ("on_node", np.float64),  # seconds of work
+        ("on_link", np.float64),
+        ("keep", np.float64),
+        ("draws", np.uint64),  # the seed of its random drops
+        ("size", np.int64),  # of windows that live or die, in microseconds
+        ("slide", np.int64),  # 0, there are none, and tuples are dropped at random
+        ("own_size", np.int64),  # of the windows of the aggregate that it goes to
+        ("own_slide", np.int64),
+        ("fate", np.int32),  # where it is told which windows live on this arc
+        ("given", np.int32),  # and which the aggregate opens; -1, it is told nowhere
+        ("nested", np.bool_),  # whether other aggregates behind that one go by where its windows begin
+        ("credit", np.float64),  # part of a tuple that is given later
+        ("came", np.int64),  # from the start on
+        ("worked", np.int64),
+        ("offered", np.int64),  # in the tick
+        ("dropped", np.int64),
+        ("refused", np.int64),
+        ("served", np.int64),
+        ("queued", np.int64),
+    ],
+    align=True,
+)
+
+READ = np.dtype([("latency", np.float64), ("longest", np.float64), ("count", np.int64)])
+
+
+def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindows | None) -> NDArray[Any]:
+    """All arcs, shape (arcs,).
+
+    Args:
+        wiring: Of the network.
+        seconds: Work of a tuple on each arc at each node, then link; shape (resources, arcs).
+        seed: Random seed of the drops.
+        windows: Those that live or die; None, tuples are dropped at random everywhere.
+    """
+    nodes = len(wiring.network.nodes)
+    arcs = np.zeros(len(wiring.arcs), ARC)
+    arcs["source"], arcs["target"] = wiring.source, wiring.target
+    arcs["node"] = arcs["link"] = arcs["other"] = NONE
+    arcs["gain"] = wiring.gain
+    arcs["fate"] = arcs["given"] = NONE
+    names = [node.name for node in wiring.network.nodes]
+    port = {(arc.target, arc.port): at for at, arc in enumerate(wiring.arcs)}
+    for at, arc in enumerate(wiring.arcs):
+        record = arcs[at]
+        record["draws"] = substream(seed, at)
+        if arc.port < 0:
+            continue
+        operator = wiring.network.sources[wiring.target[at]]
+        assert isinstance(operator, Operator)
+        record["node"] = names.index(operator.node)
+        record["on_node"] = seconds[record["node"], at]
+        links = np.flatnonzero(wiring.use[nodes:, at])
+        if len(links):
+            record["link"], record["on_link"] = nodes + links[0], seconds[nodes + links[0], at]
+        if operator.kind is OperatorKind.JOIN and operator.join_windows is not None:
+            record["other"] = port[operator.name, 1 - arc.port]
+            record["window"], record["gain"] = operator.join_windows[1 - arc.port], operator.selectivity
+    if windows is not None:
+        arcs["fate"], arcs["given"], arcs["nested"] = windows.fate, windows.given, windows.nested
+        arcs["size"], arcs["slide"] = _lengths(windows.windows)
+        arcs["own_size"], arcs["own_slide"] = _lengths(windows.own)
+    return arcs
+
+
+def server_records(servers: int) -> NDArray[Any]:
+    """Nodes, then links, without work; shape (servers,)."""
+    records = np.zeros(servers, SERVER)
+    records["done"], records["head"], records["tail"] = np.inf, NONE, NONE
+    return records
+
+
+def largest_burst(wiring: Wiring, scale: Floats) -> int:
+    """The most tuples that can come to queues by one row, or by one piece of work.
+
+    Raises:
+        BadInput: an operator or input gives too many tuples for one.
+    """
+    fan_out = np.bincount(wiring.source, minlength=len(wiring.network.sources))
+    given = np.zeros(len(wiring.network.sources))
+    given[: wiring.inputs] = scale
+    inner = wiring.target >= 0
+    np.maximum.at(given, wiring.target[inner], wiring.gain[inner])
+    at_once = (np.floor(given) + 2) * fan_out
+    most = int(np.argmax(at_once))
+    if at_once[most] > _MOST_AT_ONCE:
+        raise BadInput(
+            f"{wiring.network.sources[most].name!r} gives {given[most]:,.0f} tuples for one, too many to follow one by "
+            "one; give it a smaller scale, selectivity or window, or let fluid flow"
+        )
+    return int(at_once[most])
+
+
+def _lengths(windows: Sequence[Window | None]) -> tuple[list[int], list[int]]:
+    """Size and slide of each window; 0 where there is none."""
+    return [window.size if window else 0 for window in windows], [window.slide if window else 0 for window in windows]

@@ -1,0 +1,167 @@
+"""Compiled passage of tuples through a query network, from row to output.
+
+Numbers are made `int64` where a part is called with them: it is compiled once for each combination of types.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.running.arcs import NONE
+from adapt.core.fit.running.servers import Books, begin, queue, refused, release, take_place
+from adapt.core.histogram import bin_of
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.random_bits import output, uniform
+
+_ALMOST = 1e-9
+"""Parts of tuples that add up to so little less than one are one."""
+
+
+@compiled
+def advance(
+    books: Books,
+    at_us: NDArray[np.int64],
+    inputs: Indices,
+    row: int,
+    end_us: int,
+    scale: Floats,
+    credits: Floats,
+    nodes: int,
+    burst: int,
+) -> int:
+    """Let everything happen before the end of the tick.
+
+    Returns:
+        The next row, where the pool has too little room to go on; -1 at the end.
+    """
+    end = end_us * 1e-6
+    servers = books.servers
+    while True:
+        if books.free[1] < burst:
+            return row
+        soonest: Any = np.int64(0)
+        for number in range(1, len(servers)):
+            if servers[number].done < servers[soonest].done:
+                soonest = number
+        now = servers[soonest].done
+        if row < len(at_us) and at_us[row] * 1e-6 <= now:
+            source = inputs[row]
+            credits[source] += scale[source]
+            count = int(credits[source] + _ALMOST)
+            credits[source] -= count
+            _give(books, source, count, at_us[row], at_us[row], at_us[row] * 1e-6)
+            row += 1
+            continue
+        if now >= end:
+            break
+        _serve(books, soonest, soonest >= nodes, now)
+    for number in range(len(servers)):
+        if servers[number].done < np.inf:
+            servers[number].busy += end - servers[number].since
+            servers[number].since = end
+    return -1
+
+
+@inlined
+def _serve(books: Books, number: int, link: bool, now: float) -> None:
+    """A server is through with the first tuple of its queue, which goes from a link to its node, or is worked on."""
+    server = books.servers[number]
+    server.busy += now - server.since
+    place: Any = np.int64(server.head)
+    waiting = books.pool[place]
+    server.head = waiting.after
+    server.length -= 1
+    begin(books, number, link, now)
+    arc = books.arcs[waiting.arc]
+    if not link:
+        born, at = waiting.born, waiting.at
+        release(books, place)
+        arc.queued -= 1
+        arc.served += 1
+        arc.worked += 1
+        _work(books, arc, born, at, now)
+    elif refused(books, arc.node):
+        arc.refused += 1
+        arc.queued -= 1
+        release(books, place)
+    else:
+        queue(books, np.int64(arc.node), place, not link, now)
+
+
+@inlined
+def _work(books: Books, arc: Any, born: int, at: int, now: float) -> None:
+    """An operator gives what it makes of a tuple, or of each window that the tuple is in."""
+    gain = arc.gain
+    if arc.other != NONE:
+        gain *= min(arc.window, np.float64(books.arcs[arc.other].worked))
+    first = last = 0
+    if arc.given != NONE:
+        last, first = at // arc.own_slide, max((at - arc.own_size) // arc.own_slide + 1, 0)
+        if arc.nested:
+            gain /= last - first + 1
+        else:
+            gain *= _live(books, arc.given, arc.own_size, arc.own_slide, at) / (last - first + 1)
+            first = last
+    for window in range(first, last + 1):
+        if arc.nested:
+            if books.lived[arc.given, window + 1] == books.lived[arc.given, window]:
+                continue
+            at = window * arc.own_slide
+        arc.credit += gain
+        count = int(arc.credit + _ALMOST)
+        if count > 0:
+            arc.credit -= count
+            _give(books, np.int64(arc.target), count, born, at, now)
+
+
+@inlined
+def _give(books: Books, source: int, count: int, born: int, at: int, now: float) -> None:
+    """A source gives tuples to all its consumers."""
+    for number in range(books.first_arc[source], books.first_arc[source + 1]):
+        arc = books.arcs[number]
+        for _ in range(count):
+            arc.offered += 1
+            arc.came += 1
+            if _dropped(books, arc, at):
+                arc.dropped += 1
+            elif arc.target == NONE:
+                arc.served += 1
+                _read(books, now - born * 1e-6)
+            elif arc.link == NONE and refused(books, arc.node):
+                arc.refused += 1
+            else:
+                place = take_place(books)
+                waiting = books.pool[place]
+                waiting.born = born
+                waiting.at = at
+                waiting.arc = number
+                arc.queued += 1
+                to_link = arc.link != NONE
+                queue(books, np.int64(arc.link if to_link else arc.node), place, to_link, now)
+
+
+@inlined
+def _dropped(books: Books, arc: Any, at: int) -> Any:
+    """Whether the plan drops the tuple that just came: all its windows are dropped, or it is by its random draw."""
+    if arc.slide > 0:
+        return _live(books, arc.fate, arc.size, arc.slide, at) == 0
+    return arc.keep < 1.0 and not uniform(output(arc.draws, np.uint64(arc.came - 1))) < arc.keep
+
+
+@inlined
+def _live(books: Books, row: int, size: int, slide: int, at: int) -> Any:
+    """How many of the windows that a tuple is in live."""
+    return books.lived[row, at // slide + 1] - books.lived[row, max((at - size) // slide + 1, 0)]
+
+
+@inlined
+def _read(books: Books, latency: float) -> None:
+    """A result is read at an output, some seconds after its row came."""
+    read = books.read[0]
+    read.latency += latency
+    read.longest = max(read.longest, latency)
+    read.count += 1
+    books.bins[bin_of(latency)] += 1

@@ -1,0 +1,95 @@
+"""Compiled queues of a query network: a server for each node and link, first come, first served."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import inlined
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.running.arcs import NONE
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.random_bits import output, uniform
+
+
+class Books(NamedTuple):
+    """All that kernels keep of a running network.
+
+    Attributes:
+        first_arc: The first arc of each source, and the end; shape (sources + 1,).
+        arcs: Records of kind `ARC`, shape (arcs,).
+        servers: Nodes, then links, of kind `SERVER`; shape (servers,).
+        pool: Places for tuples that wait, of kind `WAITING`.
+        free: The first free place of the pool, and how many there are.
+        parts: The share that is refused by the length of the queue; empty, none is.
+        refusals: The random seed of what each server refuses, shape (servers,).
+        lived: How many windows before each number live; see `LivingWindows`.
+        bins: Results by latency; see `core.histogram`.
+        read: Of kind `READ`, what the tick's results had; shape (1,).
+    """
+
+    first_arc: Indices
+    arcs: NDArray[Any]
+    servers: NDArray[Any]
+    pool: NDArray[Any]
+    free: Indices
+    parts: Floats
+    refusals: NDArray[np.uint64]
+    lived: NDArray[np.int32]
+    bins: NDArray[np.int64]
+    read: NDArray[Any]
+
+
+@inlined
+def begin(books: Books, number: int, link: bool, now: float) -> None:
+    """A server turns to the first of its queue, if there is one."""
+    server = books.servers[number]
+    server.since = now
+    if server.head == NONE:
+        server.done = np.inf
+    else:
+        arc = books.arcs[books.pool[server.head].arc]
+        server.done = now + (arc.on_link if link else arc.on_node)
+
+
+@inlined
+def queue(books: Books, number: int, place: int, link: bool, now: float) -> None:
+    """A tuple goes to the end of a queue."""
+    server = books.servers[number]
+    books.pool[place].after = NONE
+    server.length += 1
+    if server.head == NONE:
+        server.head = place
+        server.tail = place
+        begin(books, number, link, now)
+    else:
+        books.pool[server.tail].after = place
+        server.tail = place
+
+
+@inlined
+def refused(books: Books, number: int) -> Any:
+    """Whether a node refuses what comes to it."""
+    if len(books.parts) == 0:
+        return False
+    server = books.servers[number]
+    server.taken += 1
+    part = books.parts[min(server.length, len(books.parts) - 1)]
+    return part > 0 and uniform(output(books.refusals[number], np.uint64(server.taken))) < part
+
+
+@inlined
+def take_place(books: Books) -> Any:
+    """A free place of the pool, which has one."""
+    place = books.free[0]
+    books.free[0] = books.pool[place].after
+    books.free[1] -= 1
+    return place
+
+
+@inlined
+def release(books: Books, place: int) -> None:
+    """A place of the pool is free again."""
+    books.pool[place].after = books.free[0]
+    books.free[0] = place
+    books.free[1] += 1

@@ -1,0 +1,66 @@
+"""Answers: window sums of a group, and matches of a join."""
+
+from typing import Any
+
+import numpy as np
+
+from adapt.core.compiled import inlined
+from adapt.core.random_bits import GOLDEN, mixed
+from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.finding import joined_at, newest_at, past_at, window_at
+from adapt.core.stage.records.world import World
+
+
+@inlined
+def window_sum(world: World, group_number: int, value: int) -> Any:
+    """The sum of a group's last values, this one included."""
+    window = window_at(world, group_number)
+    past = past_at(world, group_number * world.window + window.place)
+    window.sum += value - past.value
+    past.value = value
+    window.place += 1
+    if window.place == world.window:
+        window.place = 0
+    return window.sum
+
+
+@inlined
+def count_matches(world: World, site: Any) -> None:
+    """Count what the tuple at hand matches of those that were processed, and add up which these are."""
+    first = world.joined_first
+    row = joined_at(world, site.number - first)
+    site.matches = 0
+    site.pairs = np.uint64(0)
+    if row.list == NONE:
+        return
+    earliest, latest = row.time - world.apart, row.time + world.apart
+    at = newest_at(world, row.list ^ 1).at
+    while at >= first:
+        other = joined_at(world, at - first)
+        if other.time < earliest:
+            return
+        if other.time <= latest:
+            older, newer = np.uint64(min(at, site.number)), np.uint64(max(at, site.number))
+            site.matches += 1
+            site.pairs += mixed(mixed(older * GOLDEN + np.uint64(1)) + newer)
+        at = other.link
+
+
+@inlined
+def insert_row(world: World, number: int) -> None:
+    """A processed row stands among those of its group and side by its rank, which is seldom not the newest."""
+    first = world.joined_first
+    row = joined_at(world, number - first)
+    if row.list == NONE:
+        return
+    newest = newest_at(world, row.list)
+    at = newest.at
+    newer: Any = np.int64(NONE)
+    while at > number:
+        newer = at
+        at = joined_at(world, at - first).link
+    row.link = at
+    if newer == NONE:
+        newest.at = number
+    else:
+        joined_at(world, newer - first).link = number

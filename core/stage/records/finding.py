@@ -1,0 +1,63 @@
+"""In kernels: the record of each kind with a number, found by the addresses that the world holds.
+
+An address is a number. If kernels were given the arrays themselves, every call of a part would count some thirty
+references up and down again, which takes longer than the work.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.cgutils import get_record_member
+from numba.extending import intrinsic
+from numba.np.numpy_support import from_dtype
+
+from adapt.core.stage.records.world import KINDS
+
+
+def _found(name: str) -> Any:
+    """The record with a number, by the world and that number, in the array of a name."""
+    kind: Any = from_dtype(KINDS[name])
+
+    def find(_: Any, world: Any, number: Any) -> Any:  # noqa: ARG001 (numba counts the parameters)
+        def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+            record, index = arguments
+            word = ir.IntType(64)
+            first = builder.load(get_record_member(builder, record, world.offset(f"{name}_at"), word))
+            address = builder.add(first, builder.mul(index, ir.Constant(word, kind.size)))
+            return builder.inttoptr(address, context.get_value_type(kind))
+
+        return kind(world, types.int64), generate
+
+    return intrinsic(find)
+
+
+bin_at = _found("bin")
+connection_at = _found("connection")
+cpu_at = _found("cpu")
+due_at = _found("due")
+entry_at = _found("entry")
+flow_at = _found("flow")
+group_at = _found("group")
+held_at = _found("held")
+joined_at = _found("joined")
+kept_at = _found("kept")
+latency_at = _found("latency")
+line_at = _found("line")
+mirrored_at = _found("mirror")
+newest_at = _found("newest")
+pair_at = _found("pair")
+part_at = _found("part")
+partition_at = _found("partition")
+past_at = _found("past")
+pooled_at = _found("pooled")
+producer_at = _found("producer")
+queued_at = _found("queued")
+refusal_at = _found("refusal")
+row_at = _found("row")
+segment_at = _found("segment")
+service_at = _found("service")
+site_at = _found("site")
+spilled_at = _found("spilled")
+window_at = _found("window")
+winner_at = _found("winner")

@@ -1,0 +1,43 @@
+"""Records of partitions and of their groups."""
+
+import numpy as np
+
+PARTITION = np.dtype(
+    [
+        ("owner", np.int32),
+        ("stalled", np.int32),
+        ("on_disk", np.int32),
+        ("in_flight", np.int32),  # sent, and not processed or spilled
+        ("spill_head", np.int32),
+        ("spill_tail", np.int32),
+        ("spilled", np.int64),
+        ("processed", np.int64),
+        ("digest", np.int64),  # of its answers in their order
+    ]
+)
+
+PAIR = np.dtype(
+    [
+        ("twin", np.int32),  # the site of the second copy of a partition
+        ("answer_for", np.int32),  # whether its owner commits what a dead twin had not processed
+    ]
+)
+
+GROUP = np.dtype(
+    [
+        ("partition", np.int32),
+        ("alias", np.int32),
+        ("threshold", np.int64),  # of 2^32, below which a draw stays here
+    ]
+)
+
+WINDOW = np.dtype(
+    [
+        ("place", np.int64),  # of the next value
+        ("sum", np.int64),
+    ]
+)
+
+PAST = np.dtype([("value", np.int64)])
+
+NEWEST = np.dtype([("at", np.int64)])

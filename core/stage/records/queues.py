@@ -1,0 +1,38 @@
+"""Records of the queues between producers and consumers."""
+
+import numpy as np
+
+CONNECTION = np.dtype(
+    [
+        ("first", np.int32),
+        ("count", np.int32),
+        ("turn", np.int32),  # the partition to send from next, the first of those that wait
+        ("last", np.int32),
+        ("ack", np.int32),  # tuples ahead of an acknowledgement
+    ]
+)
+
+FLOW = np.dtype(
+    [
+        ("head", np.int32),  # the tuples of one partition in the pool of one producer
+        ("tail", np.int32),
+        ("after", np.int32),  # the next partition that waits for the same connection
+    ]
+)
+
+KEPT = np.dtype(
+    [
+        ("head", np.int32),  # tuples of a flow that were sent and are not acknowledged, in order
+        ("tail", np.int32),
+        ("pending", np.int32),  # how many of them, the first ones, its twin has and has not processed
+    ]
+)
+
+LINE = np.dtype(
+    [
+        ("head", np.int32),  # what the owners of partitions have sent to their twins at one site, in order
+        ("tail", np.int32),
+        ("count", np.int32),
+        ("ack", np.int32),  # tuples ahead of an acknowledgement
+    ]
+)

@@ -1,0 +1,79 @@
+"""Records of a site: its consumer, its CPU and its producer."""
+
+import numpy as np
+
+SITE = np.dtype(
+    [
+        ("doing", np.int32),
+        ("poll", np.int32),  # the input to look at first
+        ("segment", np.int32),  # of the CPU, in force
+        ("segments_end", np.int32),
+        ("cursor", np.int32),  # in the table of service times
+        ("acks", np.int32),  # connections with an acknowledgement to come
+        ("quiesced", np.int32),  # whether the last acknowledgement was just read
+        ("backlog", np.int32),  # the partition whose spilled input is processed
+        ("job", np.int32),  # whether one is to begin
+        ("spilling", np.int32),  # whether the tuple at hand goes to the spill
+        ("job_cpu", np.float64),
+        ("job_io", np.float64),
+        ("debt", np.float64),  # CPU that the site's producer has used
+        ("taken", np.float64),  # when the tuple at hand was taken from its connection
+        ("since", np.float64),  # when the consumer began to wait, or to work
+        ("idle", np.float64),  # seconds of waiting, but for the wait that lasts
+        ("busy", np.float64),  # seconds of work on tuples and jobs, likewise
+        ("group", np.int32),  # the tuple at hand
+        ("partition", np.int32),
+        ("producer", np.int32),
+        ("mirrored", np.int32),  # whether the tuple at hand is for a twin
+        ("processed", np.int64),
+        ("number", np.int64),
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("shed", np.int64),  # tuples that it would not take
+        ("held_first", np.int32),  # the tuple that it has held longest
+        ("held", np.int32),
+        ("refused", np.int32),  # whether the tuple at hand is shed
+        ("matches", np.int64),  # of the tuple at hand, where the stage joins
+        ("pairs", np.uint64),  # a digest of them
+    ],
+    align=True,
+)
+
+CPU = np.dtype(
+    [
+        ("since", np.float64),  # when it was last left without work, or its idle time counted
+        ("idle", np.float64),  # seconds, up to then
+        ("turn", np.int32),  # the stage that it serves first
+        ("left", np.int32),  # what the first stage has made of the tuple at hand, and the second has no room for
+        ("value", np.int64),  # of that
+        ("bits", np.uint64),  # from which its groups are drawn
+    ],
+    align=True,
+)
+"""The CPU of a site that works for two stages."""
+
+SEGMENT = np.dtype(
+    [
+        ("start", np.float64),
+        ("run", np.float64),  # seconds of CPU that the operator has in each cycle
+        ("burst", np.float64),  # seconds of each cycle that others take
+        ("speed", np.float64),
+    ]
+)
+
+PRODUCER = np.dtype(
+    [
+        ("random", np.uint64),
+        ("generated", np.int64),
+        ("row", np.int64),  # the next row
+        ("rows_end", np.int64),
+        ("free", np.int32),  # the first free place of the pool
+        ("held", np.int32),  # tuples in the pool
+        ("hungry", np.int32),  # whether it has room, and wants rows that are yet to be read
+        ("host", np.int32),  # the site whose CPU it uses; none while its input is read nowhere
+        ("behind", np.float64),  # seconds with a row due and no room for it
+        ("behind_until", np.float64),
+        ("lag", np.float64),  # the longest from due to taken, since it was last read
+    ],
+    align=True,
+)

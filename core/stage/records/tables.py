@@ -1,0 +1,17 @@
+"""Records of drawn costs, of counts, and of the tournament of events."""
+
+import numpy as np
+
+SERVICE = np.dtype([("seconds", np.float64)])
+
+PART = np.dtype([("shed", np.float64)])
+
+LATENCY = np.dtype([("count", np.int64), ("sum", np.float64), ("max", np.float64)])
+
+BIN = np.dtype([("count", np.int64)])
+
+REFUSAL = np.dtype([("count", np.int64)])
+
+DUE = np.dtype([("at", np.float64)])
+
+WINNER = np.dtype([("slot", np.int32)])

@@ -1,0 +1,83 @@
+"""Records of a tuple, by where it is."""
+
+import numpy as np
+
+ROW = np.dtype([("due", np.float64), ("cost", np.float64), ("number", np.int64), ("group", np.int32)])
+
+POOLED = np.dtype(
+    [
+        ("group", np.int32),
+        ("link", np.int32),  # the next tuple of its flow, or free place
+        ("number", np.int64),  # among the tuples of its producer, or what the source calls it
+        ("stamp", np.float64),  # when it was to arrive
+        ("cost", np.float64),  # seconds of CPU; negative, to be drawn
+    ]
+)
+"""A tuple that its producer holds."""
+
+QUEUED = np.dtype(
+    [
+        ("group", np.int32),
+        ("partition", np.int32),
+        ("number", np.int64),
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("at", np.float64),  # when it reaches the consumer's end
+    ]
+)
+"""A tuple in a connection."""
+
+SPILLED = np.dtype(
+    [
+        ("group", np.int32),
+        ("producer", np.int32),
+        ("number", np.int64),
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("taken", np.float64),  # when its consumer took it
+        ("link", np.int32),  # the next tuple of its partition, or free place
+    ],
+    align=True,
+)
+"""A tuple on disk."""
+
+MIRRORED = np.dtype(
+    [
+        ("group", np.int32),
+        ("partition", np.int32),
+        ("producer", np.int32),
+        ("link", np.int32),  # the next tuple in line, or free place
+        ("number", np.int64),
+        ("answer", np.int64),  # as the owner found it
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("taken", np.float64),  # when the owner took it
+        ("at", np.float64),  # when it reaches the twin
+    ]
+)
+"""A tuple that the owner of its partition has processed, and its twin has not."""
+
+HELD = np.dtype([("since", np.float64), ("partition", np.int64)])
+
+JOINED = np.dtype(
+    [
+        ("time", np.int64),  # in the unit of the window
+        ("link", np.int64),  # the next older row of its list, once it is processed
+        ("list", np.int64),  # 2 * group + side, or none
+        ("matches", np.int64),  # with rows before it, if all are there
+    ]
+)
+"""A row that is to be joined."""
+
+ENTRY = np.dtype(
+    [
+        ("at", np.float64),
+        ("site", np.int32),
+        ("producer", np.int32),
+        ("partition", np.int32),
+        ("group", np.int32),
+        ("number", np.int64),
+        ("answer", np.int64),
+    ]
+)
+"""A tuple that was processed: when and where, which it was, and its answer."""

@@ -1,0 +1,102 @@
+"""The record of a stage as a whole: sizes, costs, the time, and where its arrays are.
+
+Arrays hold a record for each thing, and not a column a field, because the simulation jumps from thing to thing: one
+tuple, one connection, one partition at a time, each of which is then a single line of cache.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from adapt.core.stage.records.partitions import GROUP, NEWEST, PAIR, PARTITION, PAST, WINDOW
+from adapt.core.stage.records.queues import CONNECTION, FLOW, KEPT, LINE
+from adapt.core.stage.records.sites import CPU, PRODUCER, SEGMENT, SITE
+from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
+from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
+
+_SIZES = (
+    "sites",
+    "partitions",
+    "groups",
+    "pool",  # tuples that a producer may hold
+    "places",  # for these, and with standby for what is not acknowledged
+    "credits",  # tuples that a connection may hold
+    "window",  # values that a group keeps; 0 computes no answers
+    "anywhere",  # whether a tuple may go to any site
+    "drawn",  # whether tuples are drawn, not given by rows
+    "slots",  # places for events, a power of two
+    "services",  # drawn service times, a power of two
+    "entries",  # places in the journal
+    "processed",
+    "hungry",  # producers that are
+    "spill_free",  # the first free place of the spill
+    "on_disk",  # partitions
+    "journalled",
+    "standby",  # whether every partition has a twin
+    "mirror_free",  # the first free place for tuples in line
+    "mirrored",  # tuples that were sent to twins
+    "hold",  # tuples that a site can hold; 0 where they do not shed
+    "disagreed",  # answers of a twin that differ from the owner's
+    "refusals",  # stretches of time in which it is counted what is shed; 0 counts nothing
+    "joins",  # whether tuples of two sides are joined
+    "apart",  # at most, if they are to match
+    "joined_first",  # the rank of the first row that is kept
+    "answers",  # matches of the tuples that were processed
+)
+_TIMES = (
+    "now",
+    "last",  # when a tuple was last processed
+    "horizon",  # no row that is still to come is due before
+    "latency",  # that a tuple is on its way
+    "produce",  # CPU to make a tuple
+    "spill",  # to write a tuple to the spill
+    "held_for",  # seconds that a site holds a tuple
+    "selectivity",  # tuples of this stage for each of the one before
+    "match",  # CPU for a match
+    "watched_from",  # when the first of the stretches begins in which it is counted what is shed
+    "refusal_s",  # how long they are
+)
+
+KINDS = {
+    "site": SITE,
+    "cpu": CPU,  # where the sites work for two stages, kept with the first
+    "producer": PRODUCER,
+    "connection": CONNECTION,  # by site, then producer
+    "queued": QUEUED,  # `credits` places for each connection, used in a ring
+    "flow": FLOW,  # by producer, then partition
+    "pooled": POOLED,  # `places` for each producer
+    "partition": PARTITION,
+    "group": GROUP,
+    "window": WINDOW,  # of each group; with standby then those of the twins
+    "past": PAST,  # the values in the window of each group, likewise
+    "joined": JOINED,  # by rank
+    "newest": NEWEST,  # by 2 * group + side: the rank of its newest row that was processed
+    "segment": SEGMENT,
+    "row": ROW,  # those of each producer together, in order
+    "spilled": SPILLED,
+    "pair": PAIR,  # of each partition; the four of pairs are empty without standby
+    "kept": KEPT,  # by producer, then partition
+    "line": LINE,  # of each site
+    "mirror": MIRRORED,
+    "entry": ENTRY,
+    "latency": LATENCY,  # from taken to processed, from due to processed
+    "bin": BIN,  # of the first kind of latency, then of the second
+    "service": SERVICE,
+    "due": DUE,  # the next event of each site, then of each producer
+    "held": HELD,  # `hold` places for each site, used in a ring
+    "refusal": REFUSAL,  # what was shed, stretch by stretch
+    "part": PART,  # that is shed by the number of tuples held
+    "winner": WINNER,  # of the tournament over `due`: 1 is the earliest slot, the first of those that tie
+}
+"""What is kept in an array of its own, and of which records."""
+
+WORLD = np.dtype(
+    [(name, np.int64) for name in _SIZES]
+    + [(name, np.float64) for name in _TIMES]
+    + [("draws", np.uint64), ("pairs", np.uint64)]  # the seed of shedding; a digest of the answers
+    + [(f"{name}_at", np.int64) for name in KINDS]
+)
+"""Sizes, costs, the time, and the address of every array."""
+
+World: TypeAlias = Any
+"""A record of kind `WORLD`."""
