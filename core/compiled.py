@@ -7,9 +7,16 @@ from typing import Any, TypeVar, cast
 import numba
 from llvmlite import ir
 from numba.core import types
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
+from adapt.core.kernel_cache import KernelCache
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_cfunc: Any = CFunc
+_normalized: Any = normalize_signature
 
 _WITHIN: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": False}
 """Without what a caller outside compiled code would need, which takes longer to compile than many a part. The last is
@@ -19,28 +26,16 @@ said since parts would take it over from who calls them."""
 def compiled(function: Function) -> Function:
     """Compile `function` at its first call, without the GIL, and keep the machine code for later processes.
 
-    The code is kept beside the source, or in the user's cache folder if the source is not writable. A cache that
-    cannot be written or read (no writable folder, disk full, a damaged file) costs a compilation, never a failure.
-
-    Call a kernel with one combination of array types only: entries of two combinations, written by two processes
-    at once, could take each other's file. A kernel's `inlined` parts stand in its own file, since a kept kernel is
-    renewed when its file changes, not when another does. A kernel raises nothing and prints nothing.
+    See `KernelCache`: the code is renewed when a source changes that the kernel or its parts come from. Its `inlined`
+    parts may be in other files, and it may be called with arrays of several types. A kernel raises nothing and prints
+    nothing.
     """
-    uncached = numba.njit(nogil=True)(function)
-    try:
-        kernel = numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # no folder to keep the code in
-        kernel = uncached
+    kernel: Any = numba.njit(nogil=True)(function)
+    kernel._cache = KernelCache(function)
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
-        nonlocal kernel
-        try:
-            return kernel(*arguments)
-        except Exception:
-            # A damaged cache file can raise anything. What is wrong with the kernel itself is raised again here.
-            kernel = uncached
-            return kernel(*arguments)
+        return kernel(*arguments)
 
     return cast(Function, call)
 
@@ -77,10 +72,10 @@ class AtAddress:
         return int(self._made.address)
 
     def _make(self) -> Any:
-        try:
-            return numba.cfunc(self._signature, cache=True)(self._function)
-        except Exception:  # as for kernels: no folder, or a file that is damaged
-            return numba.cfunc(self._signature)(self._function)
+        made = _cfunc(self._function, _normalized(self._signature), locals={}, options={})
+        made._cache = KernelCache(self._function)
+        made.compile()
+        return made
 
 
 def _record_at(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noqa: ARG001 (numba names the parameters)
