@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.ccallback import CFunc
@@ -53,6 +54,18 @@ def flattened(function: Function) -> Function:
     return cast(Function, numba.njit(**{**_WITHIN, "forceinline": True})(function))
 
 
+class Record:
+    """A record in a kernel (`record_at`), as type checkers see it: its fields are words."""
+
+    def __getattr__(self, name: str) -> int:
+        """A plain read of a field."""
+        raise NotImplementedError(name)
+
+    def __setattr__(self, name: str, word: int | np.int64) -> None:
+        """A plain write of a field."""
+        raise NotImplementedError(name)
+
+
 class AtAddress:
     """A function compiled to be called by its address, from kernels and from C; kept as `compiled` keeps kernels.
 
@@ -95,6 +108,18 @@ def _record_at(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noq
 
 
 record_at: Any = intrinsic(_record_at)
+
+
+def _record_after(typing: Any, record: Any, number: Any) -> Any:  # noqa: ARG001 (as above)
+    """In a kernel, the record that is so many records of its kind behind one, or before it."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return record(record, types.int64), generate
+
+
+record_after: Any = intrinsic(_record_after)
 
 
 def _fetch_ahead(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noqa: ARG001 (as above)

@@ -43,7 +43,7 @@ def random_drop(seed: int, arc: int, numbers: Indices, keep: float) -> NDArray[n
 
 
 @inlined
-def _mixed(word: np.uint64) -> np.uint64:
+def mixed(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> np.uint64(30))) * _MIX1
     word = (word ^ (word >> np.uint64(27))) * _MIX2
     return word ^ (word >> np.uint64(31))
@@ -51,11 +51,11 @@ def _mixed(word: np.uint64) -> np.uint64:
 
 @compiled
 def _stream(seed: np.uint64, purpose: np.uint64) -> np.uint64:
-    return _mixed(_mixed(seed + _GOLDEN) + (purpose + np.uint64(1)) * _GOLDEN)
+    return mixed(mixed(seed + _GOLDEN) + (purpose + np.uint64(1)) * _GOLDEN)
 
 
 @compiled
 def _coins(stream: np.uint64, numbers: Indices, drawn: Floats) -> None:
     for at in range(len(numbers)):
-        word = _mixed(stream + (np.uint64(numbers[at]) + np.uint64(1)) * _GOLDEN)
+        word = mixed(stream + (np.uint64(numbers[at]) + np.uint64(1)) * _GOLDEN)
         drawn[at] = np.float64(word >> np.uint64(11)) * _OF_53_BITS

@@ -9,11 +9,12 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.chain.names import Reorder, Worklist
-from adapt.core.ordered.engine import kernel
+from adapt.core.ordered.engine.codes import FINISHED
 from adapt.core.ordered.engine.contention import Contention, Modelled
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.simulate import simulate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,8 +87,8 @@ def run_model(
         )
     modelled = Modelled(costs, tuple(given), contention, gap_us, int(random.integers(2**62)))
     memory = Memory(chain, settings, 1, 0, modelled)
-    kernel.simulate(memory.address)
-    if memory.ended != kernel.FINISHED:
+    simulate(memory.address)
+    if memory.ended != FINISHED:
         raise RuntimeError(f"no tuple moves in the model; by operator, came, claimed, sent: {memory.stuck()}")
     run = WorkersRun(
         egress=memory.egress(),
