@@ -8,6 +8,7 @@ caller keeps the arrays alive that the addresses lie in.
 
 import sys
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ _CLOCK_MONOTONIC = 6 if sys.platform == "darwin" else 1
 _external: Any = cgutils.get_or_insert_function
 _on_stack: Any = cgutils.alloca_once
 _intrinsic: Any = intrinsic
-_on_word: Any = intrinsic(prefer_literal=True)
 
 
 def _named(record: Any, place: Any) -> tuple[Any, Any]:
@@ -52,82 +52,30 @@ def _at(builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.bitcast(builder.gep(builder.bitcast(arguments[0], _BYTE), [offset]), _WORD.as_pointer())
 
 
-def _load(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001 (numba names the parameters; so below)
-    """A word that no other thread writes meanwhile."""
+def _on_word(name: str, result: Any, build: Callable[..., Any], *operands: str) -> Any:
+    """An intrinsic on a word and further words, of which `build` makes code from a builder, a pointer and values."""
 
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_at(builder, signature, arguments), align=8)
+    def typed(_: Any, record: Any, place: Any, *words: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            built = build(builder, _at(builder, signature, arguments), *arguments[2:])
+            return context.get_dummy_value() if result is types.void else built
 
-    return types.int64(*_named(record, place)), generate
+        return result(*_named(record, place), *(types.int64 for _ in words)), generate
 
-
-def _store(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
-    """Write a word that no other thread reads or writes meanwhile."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], _at(builder, signature, arguments), align=8)
-        return context.get_dummy_value()
-
-    return types.void(*_named(record, place), types.int64), generate
+    typed.__name__ = name
+    parameters = [Parameter(part, Parameter.POSITIONAL_ONLY) for part in ("typing", "record", "place", *operands)]
+    typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return intrinsic(prefer_literal=True)(typed)
 
 
-def _fixed(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001
-    """A word that nobody writes while the kernel runs, so that it need not be read again after each store."""
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word = builder.load(_at(builder, signature, arguments), align=8)
-        word.set_metadata("invariant.load", builder.module.add_metadata([]))
-        return word
-
-    return types.int64(*_named(record, place)), generate
+def _read_fixed(builder: Any, word: Any) -> Any:
+    value = builder.load(word, align=8)
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
 
 
-def _load_atomic(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001
-    """A word, sequentially consistent."""
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load_atomic(_at(builder, signature, arguments), "seq_cst", 8)
-
-    return types.int64(*_named(record, place)), generate
-
-
-def _publish(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
-    """Write a word after all that was written before it: who reads it by `load_atomic` sees that too."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store_atomic(arguments[2], _at(builder, signature, arguments), "release", 8)
-        return context.get_dummy_value()
-
-    return types.void(*_named(record, place), types.int64), generate
-
-
-def _fetch_add(typing: Any, record: Any, place: Any, number: Any) -> Any:  # noqa: ARG001
-    """Add to a word; what it was before."""
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("add", _at(builder, signature, arguments), arguments[2], "seq_cst")
-
-    return types.int64(*_named(record, place), types.int64), generate
-
-
-def _exchange(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
-    """Write a word; what it was before."""
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("xchg", _at(builder, signature, arguments), arguments[2], "seq_cst")
-
-    return types.int64(*_named(record, place), types.int64), generate
-
-
-def _replace(typing: Any, record: Any, place: Any, expected: Any, word: Any) -> Any:  # noqa: ARG001
-    """Write a word if it is still what is expected; whether it was."""
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _at(builder, signature, arguments)
-        found = builder.cmpxchg(place, arguments[2], arguments[3], "seq_cst", "seq_cst")
-        return builder.extract_value(found, 1)
-
-    return types.boolean(*_named(record, place), types.int64, types.int64), generate
+def _compare_and_swap(builder: Any, word: Any, expected: Any, new: Any) -> Any:
+    return builder.extract_value(builder.cmpxchg(word, expected, new, "seq_cst", "seq_cst"), 1)
 
 
 def _operate(typing: Any, function: Any, words: Any, partition: Any, given: Any, outputs: Any) -> Any:  # noqa: ARG001
@@ -175,19 +123,6 @@ def _rest_us(typing: Any, us: Any) -> Any:  # noqa: ARG001
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
-
-
-def _put(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
-    """As `store`, and never left out, nor made wider: for work that nobody reads, and for loops over a few words.
-
-    What a compiler puts before a loop over wide words takes longer than a few words do.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store_atomic(arguments[2], _at(builder, signature, arguments), "monotonic", 8)
-        return context.get_dummy_value()
-
-    return types.void(*_named(record, place), types.int64), generate
 
 
 def _allocate(typing: Any, words: Any) -> Any:  # noqa: ARG001
@@ -242,19 +177,54 @@ def _short_loops(typing: Any) -> Any:  # noqa: ARG001
     return types.void(), generate
 
 
-load: Callable[[int, int], int] = _on_word(_load)
-store: Callable[[int, int, int | np.int64], None] = _on_word(_store)
-fixed: Callable[[Record | int, str | int], int] = _on_word(_fixed)
-load_atomic: Callable[[Record | int, str | int], int] = _on_word(_load_atomic)
-publish: Callable[[Record, str, int], None] = _on_word(_publish)
-fetch_add: Callable[[Record, str, int], int] = _on_word(_fetch_add)
-exchange: Callable[[Record, str, int], int] = _on_word(_exchange)
-replace: Callable[[Record | int, str | int, int, int], bool] = _on_word(_replace)
+load: Callable[[int, int], int] = _on_word("load", types.int64, lambda builder, word: builder.load(word, align=8))
+"""A word that no other thread writes meanwhile; of a record, its attribute is the same."""
+
+store: Callable[[int, int, int | np.int64], None] = _on_word(
+    "store", types.void, lambda builder, word, new: builder.store(new, word, align=8), "new"
+)
+"""Write a word that no other thread reads or writes meanwhile; likewise."""
+
+put: Callable[[int, int, int | np.int64], None] = _on_word(
+    "put", types.void, lambda builder, word, new: builder.store_atomic(new, word, "monotonic", 8), "new"
+)
+"""As `store`, and never left out, nor made wider: for work that nobody reads, and for loops over a few words.
+
+What a compiler puts before a loop over wide words takes longer than a few words do.
+"""
+
+fixed: Callable[[Record | int, str | int], int] = _on_word("fixed", types.int64, _read_fixed)
+"""A word that nobody writes while the kernel runs, so that it need not be read again after each store."""
+
+load_atomic: Callable[[Record | int, str | int], int] = _on_word(
+    "load_atomic", types.int64, lambda builder, word: builder.load_atomic(word, "seq_cst", 8)
+)
+"""A word, sequentially consistent."""
+
+publish: Callable[[Record, str, int], None] = _on_word(
+    "publish", types.void, lambda builder, word, new: builder.store_atomic(new, word, "release", 8), "new"
+)
+"""Write a word after all that was written before it: who reads it by `load_atomic` sees that too."""
+
+fetch_add: Callable[[Record, str, int], int] = _on_word(
+    "fetch_add", types.int64, lambda builder, word, more: builder.atomic_rmw("add", word, more, "seq_cst"), "more"
+)
+"""Add to a word; what it was before."""
+
+exchange: Callable[[Record, str, int], int] = _on_word(
+    "exchange", types.int64, lambda builder, word, new: builder.atomic_rmw("xchg", word, new, "seq_cst"), "new"
+)
+"""Write a word; what it was before."""
+
+replace: Callable[[Record | int, str | int, int, int], bool] = _on_word(
+    "replace", types.boolean, _compare_and_swap, "expected", "new"
+)
+"""Write a word if it is still what is expected; whether it was."""
+
 operate: Callable[[int, int, int, int, int], int] = _intrinsic(_operate)
 clock_ns: Callable[[], int] = _intrinsic(_clock_ns)
 give_way: Callable[[], None] = _intrinsic(_give_way)
 rest_us: Callable[[int], None] = _intrinsic(_rest_us)
-put: Callable[[int, int, int | np.int64], None] = _on_word(_put)
 allocate: Callable[[int], int] = _intrinsic(_allocate)
 reallocate: Callable[[int, int], int] = _intrinsic(_reallocate)
 release: Callable[[int], None] = _intrinsic(_release)

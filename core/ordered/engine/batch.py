@@ -1,4 +1,4 @@
-"""One batch: its operator run over claimed tuples, outputs sent."""
+"""Batch: the operator runs over tuples that a worker has claimed."""
 
 from adapt.core.atomics import (
     apart,
@@ -26,9 +26,10 @@ from adapt.core.ordered.engine.tuples import BARE, COPY, MARK, PUNCTUATION, clea
 def _run_marked(
     header: Header, tally: Tally, operator: Operator, partition: int, given: int, outputs: int
 ) -> tuple[int, int]:
-    """A tuple with a mark, which goes on with its last output, or alone; the outputs and the block they stand in.
+    """Run the operator over a tuple with a mark; its outputs, and their block if they are in one.
 
-    The last copy of a punctuation is an output of its own, behind the others; room for it there always is.
+    The last output carries the mark on, or a tuple without fields if there is none. The last copy of a punctuation is
+    an output of its own behind the others, for which there always is room.
     """
     apart()
     mark, words = load(given, MARK), fixed(operator, "out_words")
@@ -70,8 +71,9 @@ def _run(
 ) -> tuple[int, int, int, int]:
     """Run the operator over a batch, up to a tuple whose outputs have no room in the ring.
 
-    How many tuples were done before it; their outputs, below 0 if the function failed; the block of that tuple, 0 if
-    there is none, and its outputs.
+    Returns:
+        The tuples before that one; their outputs, below 0 if the function failed; the block with the outputs of that
+        one, 0 if all had room; the number of these outputs.
     """
     size, most, made = 8 * fixed(operator, "out_words"), fixed(operator, "most_outputs"), 0
     for number in range(tuples):
@@ -96,7 +98,7 @@ def _run(
 
 @inlined
 def _check_in(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> None:
-    """Count the load of a partition; and, in checked runs, that nobody else is inside and nothing later was."""
+    """Count the load of a partition; in checked runs, also overlaps and tuples out of order."""
     if not operator.keeps_state:
         return
     part = partition_at(operator, partition)
@@ -111,12 +113,14 @@ def _check_in(header: Header, tally: Tally, operator: Operator, partition: int, 
 
 @inlined
 def _check_out(header: Header, operator: Operator, partition: int) -> None:
+    """Leave the partition, in checked runs."""
     if operator.keeps_state and header.checked:
         fetch_add(partition_at(operator, partition), "inside", -1)
 
 
 @flattened
 def bit_length(number: int) -> int:
+    """Bits of a number."""
     bits = 0
     while number > 0:
         number >>= 1
@@ -126,7 +130,7 @@ def bit_length(number: int) -> int:
 
 @flattened
 def count_ahead(tally: Tally, operator: Operator, end: int) -> None:
-    """How much of the ring is in use, as a batch that ends there is claimed."""
+    """Count how much of the ring is in use as a batch is claimed."""
     ahead = end - load_atomic(operator, "next")
     if ahead > tally.fullest:
         tally.fullest = ahead
@@ -135,7 +139,7 @@ def count_ahead(tally: Tally, operator: Operator, end: int) -> None:
 
 @inlined
 def _fail(header: Header, operator: Operator, made: int) -> None:
-    """Its function failed, and the run ends."""
+    """End the run: the operator's function failed."""
     apart()
     header.fault_operator = operator.number
     header.fault = made
@@ -144,9 +148,9 @@ def _fail(header: Header, operator: Operator, made: int) -> None:
 
 @flattened
 def process_plain(header: Header, tally: Tally, operator: Operator, serial: int) -> None:
-    """`_process` for one tuple without a mark, of an operator without state, ordered by `CLAIM`.
+    """`process` for one tuple without a mark, of an operator without state, ordered by `CLAIM`.
 
-    It does the same by a short way: an empty operator takes less time than what the general one asks and puts aside.
+    The short way: the general one takes longer than an empty operator.
     """
     count_ahead(tally, operator, serial + 1)
     given, outputs = tuple_at(operator, serial), outputs_at(operator, serial)
@@ -174,7 +178,7 @@ def process_plain(header: Header, tally: Tally, operator: Operator, serial: int)
 def process(
     header: Header, tally: Tally, scratch: int, operator: Operator, partition: int, serial: int, tuples: int
 ) -> None:
-    """Run the operator over a batch that this worker has claimed, and send its outputs."""
+    """Run the operator over a claimed batch, and send its outputs."""
     apart()
     short_loops()
     count_ahead(tally, operator, serial + tuples)

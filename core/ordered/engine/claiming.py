@@ -10,9 +10,9 @@ from adapt.core.ordered.engine.tuples import MARK, tuple_at
 
 @flattened
 def claimable_before(header: Header, operator: Operator) -> int:
-    """The first serial number that no worker may take yet: what has not come, or would have no room in the ring.
+    """The serial number before which tuples may be claimed: those that came and have room in the ring.
 
-    With `retry` the ring does not count, but tuples are left alone while the next operator has enough.
+    With `RETRY` the ring does not count, but no tuple may be claimed while the next operator has enough.
     """
     end = load_atomic(operator, "tail")
     if fixed(header, "reorder") != RETRY:
@@ -26,14 +26,14 @@ def claimable_before(header: Header, operator: Operator) -> int:
 
 @flattened
 def until_wrap(operator: Operator, serial: int) -> int:
-    """How many tuples from this one on stand in the ring without a break."""
+    """Tuples from this one to the end of the ring."""
     mask = fixed(operator, "ring_mask")
     return mask + 1 - (serial & mask)
 
 
 @inlined
 def run_length(header: Header, operator: Operator, queue: int, head: int, most: int) -> int:
-    """How many tuples at the head of a partition's queue follow each other in the stream, at most a batch."""
+    """Tuples at the head of a partition's queue that are neighbours in the stream, at most a batch."""
     mask = operator.queue_mask
     first = load(queue, head & mask)
     most = min(most, header.batch, until_wrap(operator, first))
@@ -45,7 +45,7 @@ def run_length(header: Header, operator: Operator, queue: int, head: int, most: 
 
 @inlined
 def take_shared(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Work on the one queue of an operator without partitions."""
+    """Work on an operator without partitions; how many tuples were done."""
     short_loops()
     plain = fixed(header, "reorder") == CLAIM and not fixed(operator, "keeps_state")
     done = 0

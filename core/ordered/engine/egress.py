@@ -1,4 +1,4 @@
-"""Tuples that leave the chain: counted, hashed, timed."""
+"""Egress: tuples that leave the chain are counted, hashed and timed."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from adapt.core.ordered.engine.tuples import COPY, MARK, PUNCTUATION, copy_words
 
 @inlined
 def _time_leaving(header: Header, mark: int) -> None:
-    """A timed tuple leaves the chain."""
+    """Write down when a timed tuple leaves."""
     apart()
     number = (mark & (COPY - 1)) - 1
     record_at(header.marks_at, TIMED, number).left = current_ns(header)
@@ -20,14 +20,14 @@ def _time_leaving(header: Header, mark: int) -> None:
 
 @inlined
 def _keep(header: Header, left: int, fields: int, words: int) -> None:
-    """One of the first tuples that leave is kept."""
+    """Keep one of the first tuples that leave."""
     apart()
     copy_words(fields, header.kept_at + 8 * left * words, words)
 
 
 @flattened
 def leave(header: Header, operator: Operator, outputs: int, count: int) -> None:
-    """Outputs of the last operator leave the chain."""
+    """Let outputs of the last operator leave."""
     size = fixed(operator, "out_words")
     fold = np.uint64(header.egress_hash)
     left = header.egress_tuples
@@ -40,7 +40,7 @@ def leave(header: Header, operator: Operator, outputs: int, count: int) -> None:
         if mark >= PUNCTUATION:
             continue
         at = 1
-        # The end is read anew each round: a loop whose end is known is unrolled, and that takes longer than two words.
+        # Atomic, or the loop would be unrolled, which takes longer for a few words.
         while at < load_atomic(operator, "out_words"):
             fold = (fold ^ np.uint64(load(place, at))) * np.uint64(FOLD)
             fold = fold ^ (fold >> np.uint64(32))

@@ -1,16 +1,19 @@
-"""Estimates of cost and selectivity from recent windows."""
+"""Estimates of cost and selectivity from recent windows.
+
+Source: ordered streams, section 6.
+"""
 
 from adapt.core.atomics import exchange, fetch_add, load_atomic, replace
 from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.layout import Header, Operator, Tally, operator_at
 
 _REMEMBERED = 64
-"""Inputs that estimates are made from at least: of fewer, none is forgotten."""
+"""Least inputs that an estimate is made from: with fewer, nothing is forgotten."""
 
 
 @inlined
 def tuples_done(tally: Tally) -> int:
-    """Tuples that a worker has done of an operator. Those that carry nothing take no time and are not among them."""
+    """Tuples that a worker has processed, without those that carry no data and take no time."""
     return tally.done - tally.bare_done
 
 
@@ -22,7 +25,7 @@ def outputs_made(tally: Tally) -> int:
 
 @inlined
 def cost_ns(operator: Operator) -> float:
-    """Of a tuple: as measured, or as given while nothing is."""
+    """Cost of a tuple: measured, or guessed while there is no measurement."""
     inputs = load_atomic(operator, "inputs")
     if inputs > 0:
         return max(load_atomic(operator, "time_ns") / inputs, 1.0)
@@ -31,6 +34,7 @@ def cost_ns(operator: Operator) -> float:
 
 @inlined
 def selectivity(operator: Operator) -> float:
+    """Outputs a tuple: measured, or guessed likewise."""
     inputs = load_atomic(operator, "inputs")
     if inputs > 0:
         return load_atomic(operator, "outputs") / inputs
@@ -39,7 +43,7 @@ def selectivity(operator: Operator) -> float:
 
 @inlined
 def quota_of(header: Header, operator: Operator) -> int:
-    """Tuples of a slice; a batch of an operator that was not measured yet, whose slices could last for any time."""
+    """Tuples of a slice; one batch before the first measurement, since a tuple could take any time."""
     if not load_atomic(operator, "inputs"):
         return header.batch
     return max(int(header.slice_ns / cost_ns(operator)), header.batch)
@@ -47,9 +51,9 @@ def quota_of(header: Header, operator: Operator) -> int:
 
 @inlined
 def renew_window(header: Header, now: int) -> None:
-    """When a window is over, forget its worker time, and half of what costs and selectivities are estimated from.
+    """At the end of a window, forget its worker time, and half of what estimates are made from.
 
-    A tuple costs more, the more workers are on its operator, and streams change: estimates are of the last windows.
+    Costs rise with the workers on an operator, and streams change: estimates are of the last windows.
     """
     start = load_atomic(header, "window_start")
     if now - start > header.window_ns and replace(header, "window_start", start, now):

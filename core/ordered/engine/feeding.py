@@ -1,4 +1,4 @@
-"""Rows of the ingress, taken into the first work queue."""
+"""Feeding: rows of the input enter the first work queue."""
 
 from adapt.core.atomics import apart, clock_ns, exchange, fixed, load, load_atomic, publish, short_loops
 from adapt.core.compiled import flattened, inlined, record_at
@@ -7,18 +7,18 @@ from adapt.core.ordered.engine.punctuation import enqueue_copies
 from adapt.core.ordered.engine.work_queue import enqueue, room_in
 
 MOST_FED = 1024
-"""Rows taken in at once."""
+"""Rows that enter at once."""
 
 
 @inlined
 def current_ns(header: Header) -> int:
-    """By the machine's clock, or the model's in a model."""
+    """The time by the machine's clock, or by the model's."""
     return header.now_ns if fixed(header, "model_workers_at") else clock_ns()
 
 
 @flattened
 def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
-    """A row of the ingress, for which there is room; how many tuples it becomes."""
+    """Enqueue a row, for which there is room; how many tuples it becomes."""
     fields = fixed(header, "ingress_at") + 8 * row * (fixed(operator, "in_words") - 1)
     every, mark = fixed(header, "mark_every"), 0
     if every and row % every == 0:
@@ -39,7 +39,7 @@ def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
 
 @inlined
 def feed(header: Header, least: int) -> bool:
-    """Take tuples of the ingress in, if there is room for at least so many and nobody else does."""
+    """Enqueue rows if there is room for at least so many and no other worker does; whether any entered."""
     rows = fixed(header, "rows")
     first = operator_at(header, 0)
     if load_atomic(header, "fed") >= rows or exchange(header, "feeding", 1):
@@ -56,9 +56,9 @@ def feed(header: Header, least: int) -> bool:
 
 @inlined
 def feed_rows(header: Header, first: Operator, rows: int, room: int) -> int:
-    """Take in so many rows, but for those after which the first operator has no more room; how many tuples that are.
+    """Enqueue at most so many rows, as long as there is room; how many tuples they became.
 
-    Where rows of a model come after each other, they are timed from then on; else from when they are taken in.
+    Rows are timed from their arrival in a model with gaps between them, else from here.
     """
     apart()
     short_loops()

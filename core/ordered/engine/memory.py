@@ -1,11 +1,9 @@
-"""The memory of a run by workers: laid out once, then shared by address."""
+"""Memory of a run: laid out once, then shared by address."""
 
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
-from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, Worklist
@@ -16,11 +14,11 @@ from adapt.core.ordered.engine.outcome import Marks, OperatorTally
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.storage import Storage
 from adapt.core.ordered.engine.worker import release_all
 from adapt.core.ordered.functions.function import MOST, OWN, PACE, STATE, STRIDE, Function
 from adapt.core.ordered.functions.registry import function_of
 
-MOST_BYTES = 1 << 34
 _REORDERS = {Reorder.CLAIM: codes.CLAIM, Reorder.RETRY: codes.RETRY, Reorder.LOCK: codes.LOCK}
 _HEURISTICS = {
     Heuristic.CT: codes.CT,
@@ -39,7 +37,7 @@ _PATIENCE = 2000
 
 
 class Memory:
-    """All words of a run. Those of arrays that no worker touches are never backed by the machine's memory."""
+    """All records and tuples of a run, and what can be read from them once it is over."""
 
     def __init__(
         self, chain: BoundChain, settings: RunSettings, pace: int, keep: int, model: Modelled | None = None
@@ -56,18 +54,17 @@ class Memory:
         Raises:
             UsageError: it would be above 16 GiB, or would hang (see `queue_sizes`).
         """
-        self._chain, self._settings, self._arrays = chain, settings, list[Words]()
-        self._bytes = self._scratch = 0
-        self._model = model
+        self._chain, self._settings, self._model = chain, settings, model
+        self._storage, self._scratch = Storage(settings), 0
         self._blocks: list[tuple[int, int, int]] = []
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
-        self._timed = self._records(timed, TIMED)
-        self._kept = self._zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
-        self._tallies = self._records(settings.workers * len(chain.operators), TALLY)
-        self._headers = self._records(1, HEADER)
+        self._timed = self._storage.records(timed, TIMED)
+        self._kept = self._storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
+        self._tallies = self._storage.records(settings.workers * len(chain.operators), TALLY)
+        self._headers = self._storage.records(1, HEADER)
         self._header = self._headers[0]
-        self._operators = self._records(len(chain.operators), OPERATOR)
-        self._partitions = [self._records(bound.partitions, PARTITION) for bound in chain.operators]
+        self._operators = self._storage.records(len(chain.operators), OPERATOR)
+        self._partitions = [self._storage.records(bound.partitions, PARTITION) for bound in chain.operators]
         sizes = queue_sizes(chain, settings)
         for bound, queue in zip(chain.operators, sizes, strict=True):
             if model is None:
@@ -175,14 +172,14 @@ class Memory:
         record["most_outputs"], record["in_words"], record["out_words"] = most, in_words, out_words
         record["most_workers"] = _most_workers(bound, settings)
         record["number"], record["keeps_state"] = bound.number, kind is not OperatorKind.STATELESS
-        record["queue_at"], record["queue_mask"] = self._room(queue * in_words), queue - 1
+        record["queue_at"], record["queue_mask"] = self._storage.room(queue * in_words), queue - 1
         record["ring_mask"] = settings.ring - 1
-        slots = self._records(settings.ring, SLOT)
+        slots = self._storage.records(settings.ring, SLOT)
         record["slots_at"] = slots.ctypes.data
         self._blocks.append((slots["block"].ctypes.data, SLOT.itemsize // 8, settings.ring))
         # The outputs of a tuple, and a punctuation behind them.
         slot_words = (most + (len(self._chain.punctuations) > 0)) * out_words
-        record["outputs_at"], record["slot_output_words"] = self._room(settings.ring * slot_words), slot_words
+        record["outputs_at"], record["slot_output_words"] = self._storage.room(settings.ring * slot_words), slot_words
         record["enough"] = settings.queue
         record["guessed_ns"] = _guessed_ns(bound)
         record["guessed_outputs"] = int(min(bound.operator.selectivity, most) * 2**20)
@@ -191,10 +188,10 @@ class Memory:
             record["worklist"] = _WORKLISTS[settings.worklist]
             record["key_at"] = self._key_at(bound)
             if bound.partition_of is not None:
-                record["partition_of_at"] = self._kept_alive(np.ascontiguousarray(bound.partition_of, np.int64))
+                record["partition_of_at"] = self._storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
             if settings.worklist is not Worklist.SHARED:
-                record["master_at"] = self._room(queue)
-                record["partition_queues_at"] = self._room(queue * bound.partitions)
+                record["master_at"] = self._storage.room(queue)
+                record["partition_queues_at"] = self._storage.room(queue * bound.partitions)
         self._scratch = max(self._scratch, settings.batch * slot_words)
 
     def _key_at(self, bound: BoundOperator) -> int:
@@ -205,17 +202,17 @@ class Memory:
 
     def _function_words(self, bound: BoundOperator, function: Function, pace: int, most: int) -> int:
         words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64).view(np.int64)
-        words[STATE] = self._kept_alive(function.state(bound))
+        words[STATE] = self._storage.keep(function.state(bound))
         words[STRIDE], words[PACE], words[MOST] = 8 * self._sizes(bound)[1], pace, most
         for blocks in function.blocks(bound):
             self._blocks.append((int(words[STATE]) + 8 * blocks.first, blocks.step, blocks.count))
-        return self._kept_alive(words)
+        return self._storage.keep(words)
 
     def _write_header(self, keep: int) -> None:
         settings, header = self._settings, self._header
         header["operators_at"], header["operators"] = self._operators.ctypes.data, len(self._chain.operators)
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
-        header["ingress_at"] = self._kept_alive(np.ascontiguousarray(self._chain.tuples))
+        header["ingress_at"] = self._storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
         header["batch"], header["ring"] = settings.batch, settings.ring
         header["queue"], header["heuristic"] = settings.queue, _HEURISTICS[settings.heuristic]
@@ -224,11 +221,11 @@ class Memory:
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
         header["patience"] = _PATIENCE
         header["scratch_words"] = self._scratch + LINE // 8
-        header["scratch_at"] = self._room(settings.workers * int(header["scratch_words"]))
+        header["scratch_at"] = self._storage.room(settings.workers * int(header["scratch_words"]))
         header["kept_at"], header["keep"] = self._kept.ctypes.data, keep
         punctuations = np.append(self._chain.punctuations, [np.iinfo(np.int64).max] * 2)
         header["punctuation_row"] = punctuations[0]
-        header["punctuation_rows_at"] = self._kept_alive(punctuations) + 8
+        header["punctuation_rows_at"] = self._storage.keep(punctuations) + 8
         header["egress_hash"] = np.uint64(FOLD).view(np.int64)
 
     def _write_model(self, model: Modelled) -> None:
@@ -238,7 +235,7 @@ class Memory:
         header["send_ns"], header["output_ns"] = round(contention.send_us * 1000), round(contention.output_us * 1000)
         header["hand_over_ns"] = round(contention.hand_over_us * 1000)
         header["gap_ns"] = round(model.gap_us * 1000)
-        workers, dues = self._records(settings.workers, MODEL_WORKER), self._zeros(settings.workers)
+        workers, dues = self._storage.records(settings.workers, MODEL_WORKER), self._storage.zeros(settings.workers)
         workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)
         header["dues_at"] = dues.ctypes.data
         header["model_workers_at"] = workers.ctypes.data
@@ -249,38 +246,7 @@ class Memory:
             record["cost_at"] = -1 if cost_us is not None else self._chain.fields.index(bound.fields[bound.cost_at])
             record["cost_ns"] = round((cost_us or 0.0) * 1000)
             record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
-            record["lock_queue_at"] = self._zeros(settings.workers).ctypes.data
-
-    def _zeros(self, words: int) -> Words:
-        """Words on lines of their own, all zero."""
-        self._count(words)
-        whole = np.zeros(words + 2 * LINE // 8, np.int64)
-        first = -whole.ctypes.data % LINE // 8
-        self._arrays.append(whole)
-        return whole[first : first + words]
-
-    def _records(self, count: int, kind: np.dtype[np.void]) -> NDArray[np.void]:
-        """Records on lines of their own, all zero."""
-        return self._zeros(count * kind.itemsize // 8).view(kind)
-
-    def _room(self, words: int) -> int:
-        """The address of words that are written before they are read."""
-        self._count(words)
-        room = np.empty(words, np.int64)
-        self._arrays.append(room)
-        return int(room.ctypes.data)
-
-    def _kept_alive(self, array: Words) -> int:
-        self._arrays.append(array)
-        return int(array.ctypes.data)
-
-    def _count(self, words: int) -> None:
-        self._bytes += 8 * words
-        if self._bytes > MOST_BYTES:
-            raise UsageError(
-                f"a run with rings of {self._settings.ring} and queues of {self._settings.queue} tuples for each "
-                f"operator and partition would take above {MOST_BYTES >> 30} GiB; make them smaller"
-            )
+            record["lock_queue_at"] = self._storage.zeros(settings.workers).ctypes.data
 
 
 def _most_workers(bound: BoundOperator, settings: RunSettings) -> int:

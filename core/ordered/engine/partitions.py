@@ -1,20 +1,22 @@
-"""Work on partitions: delegation, ownership, and the lock that comes too late."""
+"""Partitioned operators: delegation, queues with owners, and a lock that is taken too late.
+
+Source: ordered streams, section 4 (Figure 7).
+"""
 
 from adapt.core.atomics import exchange, fetch_add, give_way, load, load_atomic, publish, replace
 from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.batch import process
 from adapt.core.ordered.engine.claiming import claimable_before, run_length
 from adapt.core.ordered.engine.layout import Header, Operator, Tally, partition_at
-from adapt.core.ordered.engine.tuples import MARK
+from adapt.core.ordered.engine.tuples import MARK, tuple_at
 from adapt.core.ordered.engine.work_queue import partition_of, partition_queue_at
 
 
 @inlined
 def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """The shared queue for an operator with partitions, as the paper rejects it.
+    """Claim tuples from the shared queue, then lock their partition, as the paper rejects it.
 
-    Between taking a tuple and locking its partition a worker can be overtaken. It gives way there, so that what is rare
-    is seen.
+    Between the two another worker can overtake. This one yields there, so that it happens often enough to be seen.
     """
     done = 0
     while done < quota and not load_atomic(header, "stop"):
@@ -23,7 +25,7 @@ def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator
             break
         if not replace(operator, "head", head, head + 1):
             continue
-        given = operator.queue_at + 8 * (head & operator.queue_mask) * operator.in_words
+        given = tuple_at(operator, head)
         partition = partition_of(operator, head, load(given, MARK), given + 8)
         part = partition_at(operator, partition)
         give_way()
@@ -37,9 +39,9 @@ def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator
 
 @inlined
 def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, partition: int, waiting: int) -> int:
-    """Work in a partition until none of its claimed tuples is left, those that others claim meanwhile included.
+    """Process the claimed tuples of a partition, with those that others claim and delegate meanwhile.
 
-    Its end is that of the claims: with a claim window, at most a ring's worth.
+    It ends: with room in the ring as the limit of claims, after at most a ring's worth.
     """
     part = partition_at(operator, partition)
     queue, mask = partition_queue_at(operator, partition), operator.queue_mask
@@ -56,19 +58,26 @@ def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, pa
 
 
 @inlined
+def partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
+    """The partition of the tuple at the head of the master queue, and how many tuples in a row are of it."""
+    master, mask = operator.master_at, operator.queue_mask
+    partition, tuples = load(master, head & mask), 1
+    while tuples < most and load(master, (head + tuples) & mask) == partition:
+        tuples += 1
+    return partition, tuples
+
+
+@inlined
 def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Take partitions from the master queue; work in those that nobody works in, leave the tuple to who does else."""
-    done, master, mask = 0, operator.master_at, operator.queue_mask
+    """Claim from the master queue; process an idle partition, or delegate to the worker inside a busy one."""
+    done = 0
     while done < quota and not load_atomic(header, "stop"):
         head = load_atomic(operator, "head")
         most = min(claimable_before(header, operator) - head, header.batch)
         if most <= 0:
             break
-        # Read before it is claimed: afterwards the slot may be used again.
-        partition = load(master, head & mask)
-        tuples = 1
-        while tuples < most and load(master, (head + tuples) & mask) == partition:
-            tuples += 1
+        # Read before the claim: after it the place may be used again.
+        partition, tuples = partition_run(operator, head, most)
         if not replace(operator, "head", head, head + tuples):
             continue
         part = partition_at(operator, partition)
@@ -81,7 +90,7 @@ def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operat
 
 @inlined
 def _work_in(header: Header, tally: Tally, scratch: int, operator: Operator, partition: int, quota: int) -> int:
-    """Work in a partition that this worker owns, until its queue is empty, the quota is used, or the ring is full."""
+    """Process a partition that this worker owns until its queue is empty, the quota used, or the ring full."""
     part = partition_at(operator, partition)
     queue, mask = partition_queue_at(operator, partition), operator.queue_mask
     done = 0
@@ -104,7 +113,7 @@ def _work_in(header: Header, tally: Tally, scratch: int, operator: Operator, par
 
 @inlined
 def take_partitions(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Own one partition after the other, from where this worker was last."""
+    """Own and process one partition after the other, from where this worker was last."""
     partitions = operator.partitions
     cursor, done = tally.cursor, 0
     for step in range(partitions):

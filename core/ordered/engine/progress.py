@@ -1,4 +1,4 @@
-"""Progress of a run: idle workers, stalls, the end."""
+"""Progress of a run: idle workers, stalls and the end."""
 
 from adapt.core.atomics import fetch_add, give_way, load_atomic, replace, rest_us
 from adapt.core.compiled import inlined
@@ -6,11 +6,12 @@ from adapt.core.ordered.engine.codes import GOES_ON, STALLED
 from adapt.core.ordered.engine.layout import Header, operator_at
 
 _REST_AFTER, _REST_US = 50, 50
+"""Rounds without progress after which a worker sleeps, and for how long."""
 
 
 @inlined
 def _progress(header: Header) -> int:
-    """A number that only grows, and grows whenever a tuple goes anywhere."""
+    """A number that grows whenever a tuple moves."""
     moved = load_atomic(header, "fed")
     for number in range(header.operators):
         operator = operator_at(header, number)
@@ -20,10 +21,12 @@ def _progress(header: Header) -> int:
 
 @inlined
 def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
-    """Give way; when all workers rest and no tuple moves for long, the run has stalled.
+    """Yield to other threads; end the run as stalled if all workers rest and no tuple moves for long.
 
-    Given and returned are the progress last seen and the rounds since. A worker is counted as resting only here, where
-    it holds nothing; one that is merely not run by the machine is none.
+    A worker counts as resting only here, where it holds nothing, and not while the machine does not run it.
+
+    Returns:
+        The progress now, and the rounds since it last changed; to be given at the next call.
     """
     idle = fetch_add(header, "idle", 1) + 1
     now = _progress(header)
@@ -43,7 +46,7 @@ def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
 
 @inlined
 def is_finished(header: Header) -> bool:
-    """Whether every tuple is out. An operator is done for good if all before it are and it has sent all that came."""
+    """Whether every tuple left: all rows entered, and each operator, in order, has sent all that came."""
     if load_atomic(header, "fed") < header.rows:
         return False
     for number in range(header.operators):

@@ -1,4 +1,7 @@
-"""Punctuations: one copy for each partition, handed on by the last."""
+"""Punctuations: each partition gets a copy, and the last copy goes on.
+
+The copies have serial numbers one after the other, so the last is behind all that the partitions give for the others.
+"""
 
 from adapt.core.atomics import apart, load, store
 from adapt.core.compiled import inlined
@@ -9,9 +12,9 @@ from adapt.core.ordered.engine.work_queue import enqueue, room_in
 
 @inlined
 def enqueue_copies(operator: Operator, serial: int, mark: int, fields: int) -> int:
-    """Write a punctuation for every partition, or for as many more as there is room, at least one; how many that are.
+    """Write the copies of a punctuation, or as many more as have room, at least one; how many were written.
 
-    What times it goes with the last copy.
+    The last copy carries the number by which it is timed.
     """
     apart()
     copied, copies = operator.copied, operator.partitions
@@ -26,7 +29,7 @@ def enqueue_copies(operator: Operator, serial: int, mark: int, fields: int) -> i
 
 @inlined
 def count_bare(tally: Tally, operator: Operator, partition: int) -> None:
-    """A tuple that carries nothing is no load of the partition that its batch was counted for."""
+    """Count a tuple without data, which is not part of its partition's load."""
     tally.bare_done += 1
     if operator.keeps_state:
         partition_at(operator, partition).load -= 1
@@ -34,7 +37,7 @@ def count_bare(tally: Tally, operator: Operator, partition: int) -> None:
 
 @inlined
 def hand_on(given: int, output: int, mark: int, words: int) -> None:
-    """Write a punctuation as an output: of its fields, the time."""
+    """Write a punctuation as an output; of its fields only the time is kept."""
     store(output, MARK, PUNCTUATION | mark & (COPY - 1))
     store(output, 1, load(given, 1))
     for at in range(2, words):

@@ -1,4 +1,11 @@
-"""Reorder buffer: a ring of batches that are sent on in serial order."""
+"""Reorder buffer: a ring of batches, which one worker at a time sends on in serial order.
+
+A batch has the serial number of its first tuple, and `next` moves on by as many tuples as it holds. The places of its
+tuples in the work queue and in the ring are used again only after their outputs were sent. Outputs without room in the
+ring are in a block of memory of their own until then.
+
+Source: ordered streams, section 3 (Figure 4).
+"""
 
 from adapt.core.atomics import apart, exchange, fixed, load, load_atomic, publish, release, short_loops
 from adapt.core.compiled import flattened, inlined, record_after
@@ -11,7 +18,7 @@ from adapt.core.ordered.engine.work_queue import enqueue, room_in
 
 @inlined
 def _pass_on(operator: Operator, outputs: int, count: int) -> int:
-    """Put outputs into the worklist of the next operator, as many as there is room for; how many those are."""
+    """Enqueue outputs at the next operator, as many as have room; how many those are."""
     apart()
     short_loops()
     down = record_after(operator, 1)
@@ -37,7 +44,7 @@ def _pass_on(operator: Operator, outputs: int, count: int) -> int:
 
 @flattened
 def send_down(header: Header, operator: Operator, outputs: int, count: int) -> int:
-    """Hand outputs on, as many as there is room for; how many those are."""
+    """Send outputs to the next operator or out of the chain; how many had room."""
     number = fixed(operator, "number")
     if number == fixed(header, "operators") - 1:
         leave(header, operator, outputs, count)
@@ -47,7 +54,7 @@ def send_down(header: Header, operator: Operator, outputs: int, count: int) -> i
 
 @flattened
 def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send what is next for as long as it is there; whether the next operator is full. For the one who has the flag."""
+    """Send batches while the next one is there; whether the next operator is full. Only with the flag `sending`."""
     while True:
         serial = operator.next
         slot = slot_at(operator, serial)
@@ -72,10 +79,10 @@ def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
 
 @flattened
 def drain(header: Header, tally: Tally, operator: Operator) -> None:
-    """Send what is ready, unless somebody does; nothing ready is left when nobody is inside and the next has room."""
+    """Send what is ready, unless another worker does, which then sends it too."""
     while not exchange(operator, "sending", 1):
         full = send_ready(header, tally, operator)
-        # An exchange, so that it is in one order with that of who stored a batch and found the flag set.
+        # An exchange, so that it is ordered with that of a worker that put a batch in and found the flag set.
         exchange(operator, "sending", 0)
         serial = load_atomic(operator, "next")
         if full or load_atomic(slot_at(operator, serial), "ticket") != serial + 1:
@@ -84,13 +91,14 @@ def drain(header: Header, tally: Tally, operator: Operator) -> None:
 
 @inlined
 def drain_apart(header: Header, tally: Tally, operator: Operator) -> None:
-    """The same as a call, for wherever one more is not felt."""
+    """`drain` as a call, where speed allows."""
     apart()
     drain(header, tally, operator)
 
 
 @inlined
 def drain_if_ready(header: Header, tally: Tally, operator: Operator) -> None:
+    """Send what is ready, if anything is."""
     serial = load_atomic(operator, "next")
     if load_atomic(slot_at(operator, serial), "ticket") == serial + 1:
         drain_apart(header, tally, operator)

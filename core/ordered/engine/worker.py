@@ -1,4 +1,9 @@
-"""Worker of the real engine: choose an operator, spend a slice on it."""
+"""Worker of the real engine: choose an operator, spend a slice of time on it, again.
+
+Workers share the records of `layout` and the tuples that these point to.
+
+Source: ordered streams, sections 3, 4 and 6.
+"""
 
 from adapt.core.atomics import clock_ns, fetch_add, load, load_atomic, release, replace, store
 from adapt.core.compiled import compiled, inlined, record_after, record_at
@@ -14,8 +19,8 @@ from adapt.core.ordered.engine.schedule import choose_operator, enter
 
 
 @inlined
-def take(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Work on an operator's input; how many tuples were done."""
+def _take(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
+    """Process tuples of an operator, about as many as the quota; how many those were."""
     worklist = operator.worklist
     if worklist == HYBRID:
         return take_delegating(header, tally, scratch, operator, quota)
@@ -28,12 +33,12 @@ def take(header: Header, tally: Tally, scratch: int, operator: Operator, quota: 
 
 @inlined
 def _spend(header: Header, tally: Tally, scratch: int, operator: Operator) -> bool:
-    """A slice of time on an operator that this worker has entered; whether any tuple was done."""
+    """Spend a slice on an operator that this worker has entered; whether any tuple was processed."""
     start = clock_ns()
     renew_window(header, start)
     quota = quota_of(header, operator)
     worked, gave = tuples_done(tally), outputs_made(tally)
-    done = take(header, tally, scratch, operator, quota)
+    done = _take(header, tally, scratch, operator, quota)
     took = clock_ns() - start
     tally.busy_ns += took
     if done:
@@ -46,7 +51,7 @@ def _spend(header: Header, tally: Tally, scratch: int, operator: Operator) -> bo
 
 @compiled
 def work(address: int, worker: int) -> None:
-    """Work until the run is over. Every worker of a run is in here."""
+    """Run a worker until the run is over."""
     header = record_at(address, HEADER, 0)
     chain = header.operators
     scratch = header.scratch_at + 8 * header.scratch_words * worker
@@ -82,7 +87,7 @@ def work(address: int, worker: int) -> None:
 
 @compiled
 def release_all(record: int, step: int, records: int) -> None:
-    """Give back the blocks whose addresses stand at one place of records that are so many words long."""
+    """Free the blocks whose addresses are one field of some records; `step` is their size in words."""
     for number in range(records):
         release(load(record, step * number))
         store(record, step * number, 0)
@@ -90,5 +95,5 @@ def release_all(record: int, step: int, records: int) -> None:
 
 @compiled
 def now_ns() -> int:
-    """The clock by which runs are timed."""
+    """The clock that times runs."""
     return clock_ns()

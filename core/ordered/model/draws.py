@@ -1,4 +1,4 @@
-"""Drawn service times and outputs, by serial number."""
+"""Service times and outputs of the model, drawn by serial number whatever the schedule."""
 
 import numpy as np
 
@@ -12,20 +12,14 @@ from adapt.core.random_bits import mixed
 
 
 @inlined
-def _drawn(seed: int, number: int) -> np.uint64:
-    """A word for each number, as if drawn (SplitMix64 at a place)."""
-    return mixed(np.uint64(seed) + np.uint64(number + 1) * np.uint64(FOLD))
-
-
-@inlined
-def drawn_for(header: Header, operator: Operator, what: int, serial: int) -> np.uint64:
-    """The same for a tuple of an operator whatever the schedule."""
-    return _drawn(header.seed + 2 * operator.number + what, serial)
+def _drawn(header: Header, operator: Operator, what: int, serial: int) -> np.uint64:
+    """Random bits of a tuple: of its cost (0) or its outputs (1); the output of SplitMix64 after that many steps."""
+    return mixed(np.uint64(header.seed + 2 * operator.number + what) + np.uint64(serial + 1) * np.uint64(FOLD))
 
 
 @inlined
 def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> int:
-    """How long a batch takes here and now: by tuple, its cost and what each other worker on the operator adds."""
+    """How long a batch takes: for each tuple its cost, and what each other worker on the operator adds."""
     at, share = operator.cost_at, header.jitter / 1048576.0
     crowding = header.crowding_ns * (operator.working - 1)
     total = 0.0
@@ -35,7 +29,7 @@ def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> 
             continue
         cost = float(operator.cost_ns if at < 0 else load(given, 1 + at))
         if share > 0:
-            even = (float(drawn_for(header, operator, 0, number) >> np.uint64(11)) + 0.5) / 9007199254740992.0
+            even = (float(_drawn(header, operator, 0, number) >> np.uint64(11)) + 0.5) / 9007199254740992.0
             cost *= 1.0 - share - share * np.log(even)
         total += cost + crowding
     return int(total + 0.5)
@@ -43,7 +37,7 @@ def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> 
 
 @inlined
 def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> int:
-    """Put the outputs of a batch into the ring: as many copies of each tuple as its selectivity and the draw say."""
+    """Put the outputs of a batch into the ring: copies of each tuple, their number by selectivity and draw."""
     size, made = operator.out_words, 0
     outputs, whole, share = outputs_at(operator, serial), operator.whole, np.uint64(operator.share)
     for number in range(serial, serial + tuples):
@@ -59,7 +53,7 @@ def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int
             continue
         if mark < BARE:
             count = whole
-            if share and drawn_for(header, operator, 1, number) < share:
+            if share and _drawn(header, operator, 1, number) < share:
                 count += 1
         else:
             count_bare(tally, operator, partition)

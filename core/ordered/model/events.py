@@ -1,4 +1,4 @@
-"""Events of the model: when each worker is due, and who waits."""
+"""Events of the model: when each worker is due, and what happens then."""
 
 from adapt.core.atomics import store
 from adapt.core.compiled import inlined, record_at
@@ -22,13 +22,14 @@ def model_worker_at(header: Header, worker: int) -> ModelWorker:
 
 @inlined
 def schedule(me: ModelWorker, state: int, when: int) -> None:
+    """Have an event of a worker happen."""
     me.state = state
     store(me.due_at, 0, when)
 
 
 @inlined
 def wake_idle(header: Header) -> None:
-    """All workers that wait for work ask again."""
+    """Have all workers that wait for work ask again."""
     if not header.idlers:
         return
     now = header.now_ns
@@ -41,7 +42,7 @@ def wake_idle(header: Header) -> None:
 
 @inlined
 def rows_arrived(header: Header) -> int:
-    """How many tuples have come to the ingress by now."""
+    """Rows that have come by now."""
     gap = header.gap_ns
     if not gap:
         return header.rows
@@ -50,7 +51,7 @@ def rows_arrived(header: Header) -> int:
 
 @inlined
 def feed_arrived(header: Header) -> None:
-    """Take in what has come and has room."""
+    """Enqueue rows that have come and have room."""
     first = operator_at(header, 0)
     rows, room = rows_arrived(header) - header.fed, min(room_in(first, MOST_FED), MOST_FED)
     if rows > 0 and room > 0:

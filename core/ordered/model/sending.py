@@ -11,13 +11,14 @@ from adapt.core.ordered.model.events import DRAINED, LOCKED, model_worker_at, sc
 
 @inlined
 def _ready(operator: Operator) -> bool:
+    """Whether the next batch is in the ring."""
     serial = operator.next
     return slot_at(operator, serial).ticket == serial + 1
 
 
 @inlined
 def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) -> bool:
-    """Send the next batch, if it is there, and the next worklist has room; for the one who has the flag."""
+    """Begin to send the next batch if it is there and has room; only with the flag `sending`."""
     if not _ready(operator):
         return False
     if operator.number < header.operators - 1 and room_in(record_after(operator, 1), 1) <= 0:
@@ -29,7 +30,7 @@ def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) 
 
 @inlined
 def release_sending(header: Header, operator: Operator) -> None:
-    """Clear the flag, or hand the lock to who has waited longest."""
+    """Clear the flag, or hand the lock to the worker that waited longest."""
     head = operator.lock_head
     if head == operator.lock_tail:
         operator.sending = 0
@@ -41,7 +42,7 @@ def release_sending(header: Header, operator: Operator) -> None:
 
 @inlined
 def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
-    """The batch that is next goes on, or as much of it as has room; whether all of it did."""
+    """Send the next batch, or as much of it as has room; whether all of it was sent."""
     serial = operator.next
     slot = slot_at(operator, serial)
     held, sent = slot.outputs, operator.sent
@@ -60,7 +61,7 @@ def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
 
 @inlined
 def drain_before(header: Header, me: ModelWorker, operator: Operator) -> bool:
-    """Send what was left when the next worklist was full, if nobody does."""
+    """Begin to send what was left when the next work queue was full, unless another worker sends."""
     if operator.sending or not begin_send(header, me, operator, DRAINED):
         return False
     operator.sending = 1

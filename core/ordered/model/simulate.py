@@ -1,8 +1,8 @@
-"""Event loop of the model."""
+"""Event loop of the model: the same memory as on threads, with workers that are events."""
 
 from adapt.core.atomics import load, store
 from adapt.core.compiled import compiled, inlined, record_after, record_at
-from adapt.core.ordered.engine.batch import bit_length
+from adapt.core.ordered.engine.batch import count_ahead
 from adapt.core.ordered.engine.codes import FINISHED, HYBRID, LOCK, STALLED
 from adapt.core.ordered.engine.estimates import outputs_made, quota_of, renew_window, tuples_done
 from adapt.core.ordered.engine.layout import (
@@ -39,14 +39,13 @@ from adapt.core.ordered.model.slices import begin_next, leave_operator
 
 @inlined
 def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """The batch is in the ring and this worker is free of it; whether the slice goes on."""
+    """Go on after a batch that is in the ring; whether with another of the slice."""
     tuples = me.tuples
-    me.left = me.left - tuples
+    me.left -= tuples
     if operator.worklist == HYBRID:
         part = partition_at(operator, me.partition)
-        waiting = part.waiting - tuples
-        part.waiting = waiting
-        me.inside = waiting > 0
+        part.waiting -= tuples
+        me.inside = part.waiting > 0
     if begin_next(header, tally, me, operator):
         return True
     leave_operator(header, tally, me, operator)
@@ -56,7 +55,7 @@ def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operat
 
 @inlined
 def _ask(header: Header, me: ModelWorker, worker: int) -> None:
-    """Take the operator that the heuristic names; or send on what was left; or wait."""
+    """Begin with the operator that the heuristic chooses; or send what was left; or wait."""
     chain, passed = header.operators, 0
     feed_arrived(header)
     renew_window(header, header.now_ns)
@@ -86,49 +85,57 @@ def _ask(header: Header, me: ModelWorker, worker: int) -> None:
 
 
 @inlined
+def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator, worker: int) -> int:
+    """Put a processed batch into the ring; the state in which the worker goes on, `LOCKED_OUT` if it must wait."""
+    count_ahead(tally, operator, me.serial + me.tuples)
+    made = put_outputs(header, tally, operator, me.partition, me.serial, me.tuples)
+    tally.done += me.tuples
+    tally.made += made
+    if not operator.sending:
+        operator.sending = 1
+        return SENT_ON
+    if header.reorder != LOCK:
+        return WAITS
+    store(operator.lock_queue_at, operator.lock_tail % header.workers, worker)
+    operator.lock_tail += 1
+    schedule(me, LOCKED_OUT, NEVER)
+    return LOCKED_OUT
+
+
+@inlined
+def _send_on(header: Header, tally: Tally, me: ModelWorker, operator: Operator, state: int) -> bool:
+    """Send batches until one takes time, and then it is due; whether there is none left to send."""
+    while True:
+        begun = begin_send(header, me, operator, state)
+        if begun and load(me.due_at, 0) > header.now_ns:
+            return False
+        if not begun or not send_batch(header, tally, operator):
+            release_sending(header, operator)
+            return True
+
+
+@inlined
 def _happen(header: Header, me: ModelWorker, worker: int) -> None:
-    """The event that a worker is due for."""
+    """Let the event happen that a worker is due for."""
     state = me.state
-    if state == WAITS:
-        header.idlers -= 1
-        state = ASKS
-    if state == ASKS:
+    header.idlers -= state == WAITS
+    if state in (WAITS, ASKS):
         _ask(header, me, worker)
         return
     number = me.operator
     operator, tally = operator_at(header, number), tally_at(header, worker, number)
     sends = state
     if state == SERVED:
-        serial, tuples = me.serial, me.tuples
-        ahead = serial + tuples - operator.next
-        tally.fullest = max(tally.fullest, ahead)
-        tally.in_use[bit_length(ahead)] += 1
-        made = put_outputs(header, tally, operator, me.partition, serial, tuples)
-        tally.done += tuples
-        tally.made += made
-        if operator.sending:
-            if header.reorder == LOCK:
-                tail = operator.lock_tail
-                store(operator.lock_queue_at, tail % header.workers, worker)
-                operator.lock_tail = tail + 1
-                schedule(me, LOCKED_OUT, NEVER)
-                return
-            sends = WAITS
-        else:
-            operator.sending = 1
-            sends = SENT_ON
+        sends = _put_batch(header, tally, me, operator, worker)
+        if sends == LOCKED_OUT:
+            return
     elif state == LOCKED:
         sends = SENT_ON
     elif not send_batch(header, tally, operator):
         release_sending(header, operator)
         sends = WAITS
-    while sends != WAITS:
-        begun = begin_send(header, me, operator, sends)
-        if begun and load(me.due_at, 0) > header.now_ns:
-            return
-        if not begun or not send_batch(header, tally, operator):
-            release_sending(header, operator)
-            sends = WAITS
+    if sends != WAITS and not _send_on(header, tally, me, operator, sends):
+        return
     if (state == DRAINED or not _after_batch(header, tally, me, operator)) and (
         number == 0 or not drain_before(header, me, record_after(operator, -1))
     ):
@@ -137,7 +144,7 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
 
 @compiled
 def simulate(address: int) -> None:
-    """Run the model to its end. Of events at one time, that of the lowest worker is first."""
+    """Run the model to its end. Of events at one time, the lowest worker's is first."""
     header = record_at(address, HEADER, 0)
     workers, dues = header.workers, header.dues_at
     while True:

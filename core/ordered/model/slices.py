@@ -6,6 +6,7 @@ from adapt.core.ordered.engine.claiming import claimable_before, run_length, unt
 from adapt.core.ordered.engine.codes import HYBRID, PARTITIONED
 from adapt.core.ordered.engine.estimates import outputs_made, tuples_done
 from adapt.core.ordered.engine.layout import TIMED, Header, ModelWorker, Operator, Tally, partition_at
+from adapt.core.ordered.engine.partitions import partition_run
 from adapt.core.ordered.engine.tuples import COPY, MARK, tuple_at
 from adapt.core.ordered.engine.work_queue import partition_queue_at
 from adapt.core.ordered.model.draws import service_ns
@@ -14,6 +15,7 @@ from adapt.core.ordered.model.events import SERVED, schedule
 
 @inlined
 def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition: int, serial: int, tuples: int) -> None:
+    """Begin with a batch, which ends after its service time."""
     now = header.now_ns
     me.partition = partition
     me.serial = serial
@@ -31,7 +33,7 @@ def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition:
 
 @inlined
 def _next_in_partition(header: Header, me: ModelWorker, operator: Operator, partition: int, most: int) -> None:
-    """Begin with what is at the head of a partition's queue."""
+    """Begin with the batch at the head of a partition's queue."""
     part, queue = partition_at(operator, partition), partition_queue_at(operator, partition)
     head = part.head
     tuples = run_length(header, operator, queue, head, most)
@@ -41,16 +43,14 @@ def _next_in_partition(header: Header, me: ModelWorker, operator: Operator, part
 
 
 @inlined
-def _obtain_hybrid(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
+def _begin_delegating(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
+    """Claim from the master queue until a partition is idle; delegate to the workers inside busy ones."""
     while me.left > 0:
         head = operator.head
         most = min(claimable_before(header, operator) - head, header.batch)
         if most <= 0:
             return False
-        master, mask = operator.master_at, operator.queue_mask
-        partition, tuples = load(master, head & mask), 1
-        while tuples < most and load(master, (head + tuples) & mask) == partition:
-            tuples += 1
+        partition, tuples = partition_run(operator, head, most)
         operator.head = head + tuples
         part = partition_at(operator, partition)
         waiting = part.waiting
@@ -66,7 +66,7 @@ def _obtain_hybrid(header: Header, tally: Tally, me: ModelWorker, operator: Oper
 
 @inlined
 def _claimable_in(header: Header, operator: Operator, partition: int) -> int:
-    """How many tuples at the head of a partition may be claimed."""
+    """Tuples at the head of a partition that may be claimed."""
     part = partition_at(operator, partition)
     head = part.head
     waiting = part.tail - head
@@ -77,8 +77,8 @@ def _claimable_in(header: Header, operator: Operator, partition: int) -> int:
 
 
 @inlined
-def _obtain_in_partitions(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Go on in the partition that is owned, or else own the next that has tuples."""
+def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
+    """Go on in the partition that is owned, or own the next that has tuples."""
     partitions = operator.partitions
     cursor = tally.cursor
     for step in range(partitions):
@@ -98,25 +98,25 @@ def _obtain_in_partitions(header: Header, tally: Tally, me: ModelWorker, operato
             tally.cursor = partition
         before = part.head
         _next_in_partition(header, me, operator, partition, tuples)
-        operator.head = operator.head + part.head - before
+        operator.head += part.head - before
         return True
     return False
 
 
 @inlined
 def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Begin with the next batch of the slice, if there is one."""
+    """Begin with the next batch of the slice; whether there is one."""
     worklist = operator.worklist
     if worklist == HYBRID:
         if me.inside:
             waiting = partition_at(operator, me.partition).waiting
             _next_in_partition(header, me, operator, me.partition, waiting)
             return True
-        return _obtain_hybrid(header, tally, me, operator)
+        return _begin_delegating(header, tally, me, operator)
     if me.left <= 0:
         return False
     if worklist == PARTITIONED:
-        return _obtain_in_partitions(header, tally, me, operator)
+        return _begin_owned(header, tally, me, operator)
     head = operator.head
     tuples = min(claimable_before(header, operator) - head, header.batch, until_wrap(operator, head))
     if tuples <= 0:
@@ -128,7 +128,7 @@ def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator
 
 @inlined
 def leave_operator(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> None:
-    """The slice is over: report it, and let go of the partition."""
+    """End the slice: add it to the estimates, and leave the partition."""
     took = header.now_ns - me.start_ns
     tally.busy_ns += took
     worked = tuples_done(tally) - me.done_before

@@ -191,9 +191,9 @@ def _closing(name: FunctionName) -> int:
 
 def plain_worker() -> Callable[[int, int], None]:
     """`worker.work`, interpreted."""
-    counting, pairing = plain(top), plain(baskets)
+    counting, pairing = plain(random_bits, top), plain(baskets)
     functions = {
-        FUNCTIONS[FunctionName.WORK].compiled.address: plain(work)._work,
+        FUNCTIONS[FunctionName.WORK].compiled.address: plain(work, mixed_bits=plain(random_bits).mixed)._work,
         FUNCTIONS[FunctionName.COUNT].compiled.address: plain(count)._count,
         _closing(FunctionName.WINDOW_TOP_100): counting._close,
         FUNCTIONS[FunctionName.WINDOW_TOP_100].compiled.address: counting._count,
