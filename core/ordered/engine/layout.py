@@ -33,7 +33,7 @@ def _on_lines(*groups: Sequence[str | tuple[str, int]]) -> np.dtype[np.void]:
     return kind
 
 
-def _words(*names: str) -> np.dtype[np.void]:
+def of_words(*names: str) -> np.dtype[np.void]:
     """A record of words one behind the other."""
     return np.dtype([(name, np.int64) for name in names], align=True)
 
@@ -155,7 +155,7 @@ PARTITION = _on_lines(
     ("tail",),  # tuples put into its queue
 )
 
-SLOT = _words(
+SLOT = of_words(
     "ticket",  # the serial number of its batch plus 1
     "tuples",
     "outputs",
@@ -163,7 +163,7 @@ SLOT = _words(
 )
 """A place of the ring buffer."""
 
-TIMED = _words("fed", "entered", "left")
+TIMED = of_words("fed", "entered", "left")
 """When a timed tuple came, was begun, and left."""
 
 TALLY = _on_lines(
@@ -184,20 +184,6 @@ TALLY = _on_lines(
     ),
 )
 """What one worker counts of one operator."""
-
-MODEL_WORKER = _words(
-    "due_at",  # where it is written when its next event is
-    "state",
-    "operator",
-    "partition",
-    "serial",
-    "tuples",
-    "left",  # of the quota
-    "start_ns",  # of the slice
-    "done_before",  # what it had done of the operator before the slice
-    "made_before",
-    "inside",  # whether it is in a partition
-)
 
 
 class Header(Record):
@@ -220,10 +206,6 @@ class Tally(Record):
     """A record of the kind `TALLY`."""
 
     in_use: NDArray[np.int64]
-
-
-class ModelWorker(Record):
-    """A record of the kind `MODEL_WORKER`."""
 
 
 @inlined

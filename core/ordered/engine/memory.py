@@ -9,7 +9,7 @@ from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, Worklist
 from adapt.core.ordered.engine import codes
 from adapt.core.ordered.engine.contention import Modelled
-from adapt.core.ordered.engine.layout import HEADER, LINE, MODEL_WORKER, OPERATOR, PARTITION, SLOT, TALLY, TIMED
+from adapt.core.ordered.engine.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress
@@ -37,7 +37,13 @@ _PATIENCE = 2000
 
 
 class Memory:
-    """All records and tuples of a run, and what can be read from them once it is over."""
+    """All records and tuples of a run, and what can be read from them once it is over.
+
+    Attributes:
+        header: The record of the run.
+        operators: The records of its operators.
+        storage: Where they are.
+    """
 
     def __init__(
         self, chain: BoundChain, settings: RunSettings, pace: int, keep: int, model: Modelled | None = None
@@ -49,37 +55,35 @@ class Memory:
             settings: How.
             pace: Steps of work that take 1024 ns.
             keep: How many tuples of the egress are kept.
-            model: What a model knows beside that; None for a run on threads.
+            model: Of a model, which writes its own fields (`model_memory`); None for a run on threads.
 
         Raises:
             UsageError: it would be above 16 GiB, or would hang (see `queue_sizes`).
         """
         self._chain, self._settings, self._model = chain, settings, model
-        self._storage, self._scratch = Storage(settings), 0
+        self.storage, self._scratch = Storage(settings), 0
         self._blocks: list[tuple[int, int, int]] = []
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
-        self._timed = self._storage.records(timed, TIMED)
-        self._kept = self._storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
-        self._tallies = self._storage.records(settings.workers * len(chain.operators), TALLY)
-        self._headers = self._storage.records(1, HEADER)
-        self._header = self._headers[0]
-        self._operators = self._storage.records(len(chain.operators), OPERATOR)
-        self._partitions = [self._storage.records(bound.partitions, PARTITION) for bound in chain.operators]
+        self._timed = self.storage.records(timed, TIMED)
+        self._kept = self.storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
+        self._tallies = self.storage.records(settings.workers * len(chain.operators), TALLY)
+        self._headers = self.storage.records(1, HEADER)
+        self.header = self._headers[0]
+        self.operators = self.storage.records(len(chain.operators), OPERATOR)
+        self._partitions = [self.storage.records(bound.partitions, PARTITION) for bound in chain.operators]
         sizes = queue_sizes(chain, settings)
         for bound, queue in zip(chain.operators, sizes, strict=True):
             if model is None:
                 function = function_of(bound.operator)
                 most = max(function.most(bound), 1)
                 self._lay_out(bound, queue, most)
-                record = self._operators[bound.number]
+                record = self.operators[bound.number]
                 record["function"] = function.compiled.address
                 record["closing"] = 0 if function.closing is None else function.closing.address
                 record["words_at"] = self._function_words(bound, function, pace, most)
             else:
                 self._lay_out(bound, queue, max(ceil(model.selectivities[bound.number]), 1))
         self._write_header(keep)
-        if model is not None:
-            self._write_model(model)
 
     @property
     def address(self) -> int:
@@ -89,17 +93,17 @@ class Memory:
     @property
     def ended(self) -> int:
         """Why the run ended."""
-        return int(self._header["stop"])
+        return int(self.header["stop"])
 
     @property
     def at_fault(self) -> str:
         """The name of the operator whose function failed."""
-        return self._chain.operators[int(self._header["fault_operator"])].operator.name
+        return self._chain.operators[int(self.header["fault_operator"])].operator.name
 
     @property
     def fault(self) -> int:
         """What it gave."""
-        return int(self._header["fault"])
+        return int(self.header["fault"])
 
     def release(self) -> None:
         """Give back the blocks of memory that functions took."""
@@ -108,21 +112,11 @@ class Memory:
 
     def end(self, why: int) -> None:
         """Have all workers leave."""
-        self._header["stop"] = why
-
-    @property
-    def model_clock_ns(self) -> int:
-        """The clock of the model."""
-        return int(self._header["now_ns"])
-
-    @property
-    def events(self) -> int:
-        """Events of the model."""
-        return int(self._header["events"])
+        self.header["stop"] = why
 
     def egress(self) -> Egress:
         """What left."""
-        return Egress(int(self._header["egress_tuples"]), int(self._header["egress_hash"].view(np.uint64)))
+        return Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
 
     def kept(self) -> Words:
         """The first tuples that left."""
@@ -136,7 +130,7 @@ class Memory:
     def stuck(self) -> str:
         """Where tuples are when nothing moves: by operator, those that came, were claimed, were sent."""
         names = [bound.operator.name for bound in self._chain.operators]
-        records = self._operators[["tail", "head", "next"]].tolist()
+        records = self.operators[["tail", "head", "next"]].tolist()
         return ", ".join(f"{name!r} {at}" for name, at in zip(names, records, strict=True))
 
     def tally(self, bound: BoundOperator) -> OperatorTally:
@@ -168,18 +162,18 @@ class Memory:
         """One operator's record, and what it points to; there is room for so many outputs of a tuple."""
         settings, kind = self._settings, bound.operator.kind
         in_words, out_words = self._sizes(bound)
-        record = self._operators[bound.number]
+        record = self.operators[bound.number]
         record["most_outputs"], record["in_words"], record["out_words"] = most, in_words, out_words
         record["most_workers"] = _most_workers(bound, settings)
         record["number"], record["keeps_state"] = bound.number, kind is not OperatorKind.STATELESS
-        record["queue_at"], record["queue_mask"] = self._storage.room(queue * in_words), queue - 1
+        record["queue_at"], record["queue_mask"] = self.storage.room(queue * in_words), queue - 1
         record["ring_mask"] = settings.ring - 1
-        slots = self._storage.records(settings.ring, SLOT)
+        slots = self.storage.records(settings.ring, SLOT)
         record["slots_at"] = slots.ctypes.data
         self._blocks.append((slots["block"].ctypes.data, SLOT.itemsize // 8, settings.ring))
         # The outputs of a tuple, and a punctuation behind them.
         slot_words = (most + (len(self._chain.punctuations) > 0)) * out_words
-        record["outputs_at"], record["slot_output_words"] = self._storage.room(settings.ring * slot_words), slot_words
+        record["outputs_at"], record["slot_output_words"] = self.storage.room(settings.ring * slot_words), slot_words
         record["enough"] = settings.queue
         record["guessed_ns"] = _guessed_ns(bound)
         record["guessed_outputs"] = int(min(bound.operator.selectivity, most) * 2**20)
@@ -188,10 +182,10 @@ class Memory:
             record["worklist"] = _WORKLISTS[settings.worklist]
             record["key_at"] = self._key_at(bound)
             if bound.partition_of is not None:
-                record["partition_of_at"] = self._storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
+                record["partition_of_at"] = self.storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
             if settings.worklist is not Worklist.SHARED:
-                record["master_at"] = self._storage.room(queue)
-                record["partition_queues_at"] = self._storage.room(queue * bound.partitions)
+                record["master_at"] = self.storage.room(queue)
+                record["partition_queues_at"] = self.storage.room(queue * bound.partitions)
         self._scratch = max(self._scratch, settings.batch * slot_words)
 
     def _key_at(self, bound: BoundOperator) -> int:
@@ -202,17 +196,17 @@ class Memory:
 
     def _function_words(self, bound: BoundOperator, function: Function, pace: int, most: int) -> int:
         words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64).view(np.int64)
-        words[STATE] = self._storage.keep(function.state(bound))
+        words[STATE] = self.storage.keep(function.state(bound))
         words[STRIDE], words[PACE], words[MOST] = 8 * self._sizes(bound)[1], pace, most
         for blocks in function.blocks(bound):
             self._blocks.append((int(words[STATE]) + 8 * blocks.first, blocks.step, blocks.count))
-        return self._storage.keep(words)
+        return self.storage.keep(words)
 
     def _write_header(self, keep: int) -> None:
-        settings, header = self._settings, self._header
-        header["operators_at"], header["operators"] = self._operators.ctypes.data, len(self._chain.operators)
+        settings, header = self._settings, self.header
+        header["operators_at"], header["operators"] = self.operators.ctypes.data, len(self._chain.operators)
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
-        header["ingress_at"] = self._storage.keep(np.ascontiguousarray(self._chain.tuples))
+        header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
         header["batch"], header["ring"] = settings.batch, settings.ring
         header["queue"], header["heuristic"] = settings.queue, _HEURISTICS[settings.heuristic]
@@ -221,32 +215,12 @@ class Memory:
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
         header["patience"] = _PATIENCE
         header["scratch_words"] = self._scratch + LINE // 8
-        header["scratch_at"] = self._storage.room(settings.workers * int(header["scratch_words"]))
+        header["scratch_at"] = self.storage.room(settings.workers * int(header["scratch_words"]))
         header["kept_at"], header["keep"] = self._kept.ctypes.data, keep
         punctuations = np.append(self._chain.punctuations, [np.iinfo(np.int64).max] * 2)
         header["punctuation_row"] = punctuations[0]
-        header["punctuation_rows_at"] = self._storage.keep(punctuations) + 8
+        header["punctuation_rows_at"] = self.storage.keep(punctuations) + 8
         header["egress_hash"] = np.uint64(FOLD).view(np.int64)
-
-    def _write_model(self, model: Modelled) -> None:
-        header, settings, contention = self._header, self._settings, model.contention
-        header["seed"], header["jitter"] = model.seed, int(contention.jitter * 2**20)
-        header["crowding_ns"] = round(contention.crowding_us * 1000)
-        header["send_ns"], header["output_ns"] = round(contention.send_us * 1000), round(contention.output_us * 1000)
-        header["hand_over_ns"] = round(contention.hand_over_us * 1000)
-        header["gap_ns"] = round(model.gap_us * 1000)
-        workers, dues = self._storage.records(settings.workers, MODEL_WORKER), self._storage.zeros(settings.workers)
-        workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)
-        header["dues_at"] = dues.ctypes.data
-        header["model_workers_at"] = workers.ctypes.data
-        for bound, cost_us, selectivity in zip(self._chain.operators, model.costs_us, model.selectivities, strict=True):
-            record = self._operators[bound.number]
-            whole = int(selectivity)
-            share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
-            record["cost_at"] = -1 if cost_us is not None else self._chain.fields.index(bound.fields[bound.cost_at])
-            record["cost_ns"] = round((cost_us or 0.0) * 1000)
-            record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
-            record["lock_queue_at"] = self._storage.zeros(settings.workers).ctypes.data
 
 
 def _most_workers(bound: BoundOperator, settings: RunSettings) -> int:

@@ -1,9 +1,9 @@
 """Events of the model: when each worker is due, and what happens then."""
 
 from adapt.core.atomics import store
-from adapt.core.compiled import inlined, record_at
+from adapt.core.compiled import Record, inlined, record_at
 from adapt.core.ordered.engine.feeding import MOST_FED, feed_rows
-from adapt.core.ordered.engine.layout import MODEL_WORKER, Header, ModelWorker, operator_at
+from adapt.core.ordered.engine.layout import Header, of_words, operator_at
 from adapt.core.ordered.engine.work_queue import room_in
 
 NEVER = 1 << 62
@@ -11,6 +11,25 @@ NEVER = 1 << 62
 ASKS, WAITS, SERVED, SENT_ON, DRAINED, LOCKED, LOCKED_OUT = range(7)
 """States of a worker: asks for work; waits for work; its batch is done; a batch is sent, of its own operator or before
 it asks for work; it has been given the lock; it waits for the lock."""
+
+
+MODEL_WORKER = of_words(
+    "due_at",  # where it is written when its next event is
+    "state",
+    "operator",
+    "partition",
+    "serial",
+    "tuples",
+    "left",  # of the quota
+    "start_ns",  # of the slice
+    "done_before",  # what it had done of the operator before the slice
+    "made_before",
+    "inside",  # whether it is in a partition
+)
+
+
+class ModelWorker(Record):
+    """A record of the kind `MODEL_WORKER`."""
 
 
 @inlined

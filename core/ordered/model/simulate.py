@@ -8,7 +8,6 @@ from adapt.core.ordered.engine.estimates import outputs_made, quota_of, renew_wi
 from adapt.core.ordered.engine.layout import (
     HEADER,
     Header,
-    ModelWorker,
     Operator,
     Tally,
     operator_at,
@@ -27,6 +26,7 @@ from adapt.core.ordered.model.events import (
     SENT_ON,
     SERVED,
     WAITS,
+    ModelWorker,
     feed_arrived,
     model_worker_at,
     rows_arrived,
