@@ -2,7 +2,7 @@
 
    Tuples of one field are taken in 1024 at a time, claimed one by one from a shared queue within the window of the ring,
    changed, and sent in order without locks (Prasaad, Ramalingam, Rajan, Figure 4). Memory is laid out, and
-   each word is made atomic, as core/ordered/engine/kernel.py has it; what is fixed here that the engine reads at run time is
+   each word is made atomic, as core/ordered/engine has it; what is fixed here that the engine reads at run time is
    the operator, its fields and the length of the chain. */
 
 #include <stdatomic.h>

@@ -1,18 +1,23 @@
 """Memory by its address, in kernels: plain and atomic words, new ones, a call by address, the clock, giving way.
 
 Kernels of many threads share their memory by addresses, since arrays would be counted up and down by every call, all
-threads on one line of the cache. A word is of 64 bits, and is named by the address of a record and its place there,
-counted in words. The caller keeps the arrays alive that the addresses lie in.
+threads on one line of the cache. A word has 64 bits. It is named by a record (`record_at`) and the name of its field,
+where a name that the record does not have fails to compile; or by an address and the number of words behind it. The
+caller keeps the arrays alive that the addresses lie in.
 """
 
 import sys
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
+
+from adapt.core.compiled import Record
 
 _WORD = ir.IntType(64)
 _BYTE = ir.IntType(8).as_pointer()
@@ -24,87 +29,53 @@ _on_stack: Any = cgutils.alloca_once
 _intrinsic: Any = intrinsic
 
 
-def _at(builder: Any, record: Any, place: Any) -> Any:
-    """The word at a place of a record."""
-    return builder.gep(builder.inttoptr(record, _WORD.as_pointer()), [place])
+def _named(record: Any, place: Any) -> tuple[Any, Any]:
+    """The types by which a word is named.
+
+    Raises:
+        TypingError: the record has no field of that name, or not of a word.
+    """
+    if not isinstance(record, types.Record):
+        return types.int64, types.int64
+    name = getattr(place, "literal_value", None)
+    if name not in record.fields or record.typeof(name) != types.int64:
+        raise TypingError(f"{name!r} is no word of a record with {', '.join(record.fields)}")
+    return record, place
 
 
-def _load(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001 (numba names the parameters; so below)
-    """A word that no other thread writes meanwhile."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.load(_at(builder, *arguments[:2]), align=8)
-
-    return types.int64(types.int64, types.int64), generate
-
-
-def _store(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
-    """Write a word that no other thread reads or writes meanwhile."""
-
-    def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], _at(builder, *arguments[:2]), align=8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+def _at(builder: Any, signature: Any, arguments: Any) -> Any:
+    """Pointer to the word that the first two arguments name."""
+    record, place = signature.args[:2]
+    if not isinstance(record, types.Record):
+        return builder.gep(builder.inttoptr(arguments[0], _WORD.as_pointer()), [arguments[1]])
+    offset = _WORD(record.offset(place.literal_value))
+    return builder.bitcast(builder.gep(builder.bitcast(arguments[0], _BYTE), [offset]), _WORD.as_pointer())
 
 
-def _fixed(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001
-    """A word that nobody writes while the kernel runs, so that it need not be read again after each store."""
+def _on_word(name: str, result: Any, build: Callable[..., Any], *operands: str) -> Any:
+    """An intrinsic on a word and further words, of which `build` makes code from a builder, a pointer and values."""
 
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        word = builder.load(_at(builder, *arguments[:2]), align=8)
-        word.set_metadata("invariant.load", builder.module.add_metadata([]))
-        return word
+    def typed(_: Any, record: Any, place: Any, *words: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            built = build(builder, _at(builder, signature, arguments), *arguments[2:])
+            return context.get_dummy_value() if result is types.void else built
 
-    return types.int64(types.int64, types.int64), generate
+        return result(*_named(record, place), *(types.int64 for _ in words)), generate
 
-
-def _load_atomic(typing: Any, record: Any, place: Any) -> Any:  # noqa: ARG001
-    """A word, sequentially consistent."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.load_atomic(_at(builder, *arguments[:2]), "seq_cst", 8)
-
-    return types.int64(types.int64, types.int64), generate
+    typed.__name__ = name
+    parameters = [Parameter(part, Parameter.POSITIONAL_ONLY) for part in ("typing", "record", "place", *operands)]
+    typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return intrinsic(prefer_literal=True)(typed)
 
 
-def _publish(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
-    """Write a word after all that was written before it: who reads it by `load_atomic` sees that too."""
-
-    def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        builder.store_atomic(arguments[2], _at(builder, *arguments[:2]), "release", 8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+def _read_fixed(builder: Any, word: Any) -> Any:
+    value = builder.load(word, align=8)
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
 
 
-def _fetch_add(typing: Any, record: Any, place: Any, number: Any) -> Any:  # noqa: ARG001
-    """Add to a word; what it was before."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("add", _at(builder, *arguments[:2]), arguments[2], "seq_cst")
-
-    return types.int64(types.int64, types.int64, types.int64), generate
-
-
-def _exchange(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
-    """Write a word; what it was before."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("xchg", _at(builder, *arguments[:2]), arguments[2], "seq_cst")
-
-    return types.int64(types.int64, types.int64, types.int64), generate
-
-
-def _replace(typing: Any, record: Any, place: Any, expected: Any, word: Any) -> Any:  # noqa: ARG001
-    """Write a word if it is still what is expected; whether it was."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        place = _at(builder, *arguments[:2])
-        found = builder.cmpxchg(place, arguments[2], arguments[3], "seq_cst", "seq_cst")
-        return builder.extract_value(found, 1)
-
-    return types.boolean(types.int64, types.int64, types.int64, types.int64), generate
+def _compare_and_swap(builder: Any, word: Any, expected: Any, new: Any) -> Any:
+    return builder.extract_value(builder.cmpxchg(word, expected, new, "seq_cst", "seq_cst"), 1)
 
 
 def _operate(typing: Any, function: Any, words: Any, partition: Any, given: Any, outputs: Any) -> Any:  # noqa: ARG001
@@ -152,19 +123,6 @@ def _rest_us(typing: Any, us: Any) -> Any:  # noqa: ARG001
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
-
-
-def _put(typing: Any, record: Any, place: Any, word: Any) -> Any:  # noqa: ARG001
-    """As `store`, and never left out, nor made wider: for work that nobody reads, and for loops over a few words.
-
-    What a compiler puts before a loop over wide words takes longer than a few words do.
-    """
-
-    def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        builder.store_atomic(arguments[2], _at(builder, *arguments[:2]), "monotonic", 8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
 
 
 def _allocate(typing: Any, words: Any) -> Any:  # noqa: ARG001
@@ -219,19 +177,54 @@ def _short_loops(typing: Any) -> Any:  # noqa: ARG001
     return types.void(), generate
 
 
-load: Callable[[int, int], int] = _intrinsic(_load)
-store: Callable[[int, int, int | np.int64], None] = _intrinsic(_store)
-fixed: Callable[[int, int], int] = _intrinsic(_fixed)
-load_atomic: Callable[[int, int], int] = _intrinsic(_load_atomic)
-publish: Callable[[int, int, int], None] = _intrinsic(_publish)
-fetch_add: Callable[[int, int, int], int] = _intrinsic(_fetch_add)
-exchange: Callable[[int, int, int], int] = _intrinsic(_exchange)
-replace: Callable[[int, int, int, int], bool] = _intrinsic(_replace)
+load: Callable[[int, int], int] = _on_word("load", types.int64, lambda builder, word: builder.load(word, align=8))
+"""A word that no other thread writes meanwhile; of a record, its attribute is the same."""
+
+store: Callable[[int, int, int | np.int64], None] = _on_word(
+    "store", types.void, lambda builder, word, new: builder.store(new, word, align=8), "new"
+)
+"""Write a word that no other thread reads or writes meanwhile; likewise."""
+
+put: Callable[[int, int, int | np.int64], None] = _on_word(
+    "put", types.void, lambda builder, word, new: builder.store_atomic(new, word, "monotonic", 8), "new"
+)
+"""As `store`, and never left out, nor made wider: for work that nobody reads, and for loops over a few words.
+
+What a compiler puts before a loop over wide words takes longer than a few words do.
+"""
+
+fixed: Callable[[Record | int, str | int], int] = _on_word("fixed", types.int64, _read_fixed)
+"""A word that nobody writes while the kernel runs, so that it need not be read again after each store."""
+
+load_atomic: Callable[[Record | int, str | int], int] = _on_word(
+    "load_atomic", types.int64, lambda builder, word: builder.load_atomic(word, "seq_cst", 8)
+)
+"""A word, sequentially consistent."""
+
+publish: Callable[[Record, str, int], None] = _on_word(
+    "publish", types.void, lambda builder, word, new: builder.store_atomic(new, word, "release", 8), "new"
+)
+"""Write a word after all that was written before it: who reads it by `load_atomic` sees that too."""
+
+fetch_add: Callable[[Record, str, int], int] = _on_word(
+    "fetch_add", types.int64, lambda builder, word, more: builder.atomic_rmw("add", word, more, "seq_cst"), "more"
+)
+"""Add to a word; what it was before."""
+
+exchange: Callable[[Record, str, int], int] = _on_word(
+    "exchange", types.int64, lambda builder, word, new: builder.atomic_rmw("xchg", word, new, "seq_cst"), "new"
+)
+"""Write a word; what it was before."""
+
+replace: Callable[[Record | int, str | int, int, int], bool] = _on_word(
+    "replace", types.boolean, _compare_and_swap, "expected", "new"
+)
+"""Write a word if it is still what is expected; whether it was."""
+
 operate: Callable[[int, int, int, int, int], int] = _intrinsic(_operate)
 clock_ns: Callable[[], int] = _intrinsic(_clock_ns)
 give_way: Callable[[], None] = _intrinsic(_give_way)
 rest_us: Callable[[int], None] = _intrinsic(_rest_us)
-put: Callable[[int, int, int | np.int64], None] = _intrinsic(_put)
 allocate: Callable[[int], int] = _intrinsic(_allocate)
 reallocate: Callable[[int, int], int] = _intrinsic(_reallocate)
 release: Callable[[int], None] = _intrinsic(_release)

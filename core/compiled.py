@@ -5,11 +5,19 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import types
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
+from adapt.core.kernel_cache import KernelCache
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_cfunc: Any = CFunc
+_normalized: Any = normalize_signature
 
 _WITHIN: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": False}
 """Without what a caller outside compiled code would need, which takes longer to compile than many a part. The last is
@@ -19,28 +27,16 @@ said since parts would take it over from who calls them."""
 def compiled(function: Function) -> Function:
     """Compile `function` at its first call, without the GIL, and keep the machine code for later processes.
 
-    The code is kept beside the source, or in the user's cache folder if the source is not writable. A cache that
-    cannot be written or read (no writable folder, disk full, a damaged file) costs a compilation, never a failure.
-
-    Call a kernel with one combination of array types only: entries of two combinations, written by two processes
-    at once, could take each other's file. A kernel's `inlined` parts stand in its own file, since a kept kernel is
-    renewed when its file changes, not when another does. A kernel raises nothing and prints nothing.
+    See `KernelCache`: the code is renewed when a source changes that the kernel or its parts come from. Its `inlined`
+    parts may be in other files, and it may be called with arrays of several types. A kernel raises nothing and prints
+    nothing.
     """
-    uncached = numba.njit(nogil=True)(function)
-    try:
-        kernel = numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # no folder to keep the code in
-        kernel = uncached
+    kernel: Any = numba.njit(nogil=True)(function)
+    kernel._cache = KernelCache(function)
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
-        nonlocal kernel
-        try:
-            return kernel(*arguments)
-        except Exception:
-            # A damaged cache file can raise anything. What is wrong with the kernel itself is raised again here.
-            kernel = uncached
-            return kernel(*arguments)
+        return kernel(*arguments)
 
     return cast(Function, call)
 
@@ -56,6 +52,18 @@ def flattened(function: Function) -> Function:
     To be used where there are few callers, since each has a copy that must be compiled.
     """
     return cast(Function, numba.njit(**{**_WITHIN, "forceinline": True})(function))
+
+
+class Record:
+    """A record in a kernel (`record_at`), as type checkers see it: its fields are words."""
+
+    def __getattr__(self, name: str) -> int:
+        """A plain read of a field."""
+        raise NotImplementedError(name)
+
+    def __setattr__(self, name: str, word: int | np.int64) -> None:
+        """A plain write of a field."""
+        raise NotImplementedError(name)
 
 
 class AtAddress:
@@ -77,10 +85,10 @@ class AtAddress:
         return int(self._made.address)
 
     def _make(self) -> Any:
-        try:
-            return numba.cfunc(self._signature, cache=True)(self._function)
-        except Exception:  # as for kernels: no folder, or a file that is damaged
-            return numba.cfunc(self._signature)(self._function)
+        made = _cfunc(self._function, _normalized(self._signature), locals={}, options={})
+        made._cache = KernelCache(self._function)
+        made.compile()
+        return made
 
 
 def _record_at(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noqa: ARG001 (numba names the parameters)
@@ -100,6 +108,18 @@ def _record_at(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noq
 
 
 record_at: Any = intrinsic(_record_at)
+
+
+def _record_after(typing: Any, record: Any, number: Any) -> Any:  # noqa: ARG001 (as above)
+    """In a kernel, the record that is so many records of its kind behind one, or before it."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return record(record, types.int64), generate
+
+
+record_after: Any = intrinsic(_record_after)
 
 
 def _fetch_ahead(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noqa: ARG001 (as above)

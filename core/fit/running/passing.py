@@ -88,7 +88,7 @@ def _serve(books: Books, number: int, link: bool, now: float) -> None:
         arc.queued -= 1
         release(books, place)
     else:
-        queue(books, np.int64(arc.node), place, not link, now)
+        queue(books, int(arc.node), place, not link, now)
 
 
 @inlined
@@ -114,7 +114,7 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float) -> None:
         count = int(arc.credit + _ALMOST)
         if count > 0:
             arc.credit -= count
-            _give(books, np.int64(arc.target), count, born, at, now)
+            _give(books, int(arc.target), count, born, at, now)
 
 
 @inlined
@@ -140,7 +140,7 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float)
                 waiting.arc = number
                 arc.queued += 1
                 to_link = arc.link != NONE
-                queue(books, np.int64(arc.link if to_link else arc.node), place, to_link, now)
+                queue(books, int(arc.link if to_link else arc.node), place, to_link, now)
 
 
 @inlined

@@ -3,7 +3,8 @@
 import threading
 
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.engine import kernel
+from adapt.core.ordered.engine import worker as kernel
+from adapt.core.ordered.engine.codes import DEAD, FAULTY, FINISHED, GOES_ON
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
@@ -28,11 +29,11 @@ def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = 
     """
     memory = Memory(chain, settings, measured_pace() if pace is None else pace, keep)
     elapsed_s = _run(memory, settings.workers)
-    if memory.ended == kernel.FAULTY:
+    if memory.ended == FAULTY:
         if memory.fault == NO_MEMORY:
             raise MemoryError(f"operator {memory.at_fault!r} found no memory for its state or its outputs")
         raise RuntimeError(f"the function of operator {memory.at_fault!r} failed")
-    if memory.ended != kernel.FINISHED:
+    if memory.ended != FINISHED:
         raise RuntimeError(
             f"no tuple moves; of each operator, those that came, were claimed, were sent: {memory.stuck()}"
         )
@@ -60,7 +61,7 @@ def _run(memory: Memory, workers: int) -> float:
         for thread in threads:
             thread.join()
     except BaseException:  # an interrupt, or no more threads to be had
-        memory.end(kernel.DEAD)
+        memory.end(DEAD)
         raise
     elapsed_s = (kernel.now_ns() - start) / 1e9
     memory.release()
@@ -71,9 +72,9 @@ def _run(memory: Memory, workers: int) -> float:
 
 def _compile(memory: Memory) -> None:
     """Compile the worker before any begins: one that finds the run over leaves at once."""
-    memory.end(kernel.FINISHED)
+    memory.end(FINISHED)
     kernel.work(memory.address, 0)
-    memory.end(kernel.GOES_ON)
+    memory.end(GOES_ON)
 
 
 def _work(memory: Memory, worker: int, deaths: list[BaseException]) -> None:
@@ -82,4 +83,4 @@ def _work(memory: Memory, worker: int, deaths: list[BaseException]) -> None:
         kernel.work(memory.address, worker)
     except BaseException as death:
         deaths.append(death)
-        memory.end(kernel.DEAD)
+        memory.end(DEAD)

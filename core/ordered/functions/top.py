@@ -11,6 +11,7 @@ from adapt.core.ordered.chain.bound import END, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import MASK
 from adapt.core.ordered.chain.roles import COUNTED, VALUE
 from adapt.core.ordered.functions.function import NO_MEMORY, OWN, STATE, STRIDE, Blocks, Function, Row, Windowed
+from adapt.core.random_bits import mixed
 
 _TABLE, _USED, _ENTRIES, _TABLE_WORDS = 0, 1, 2, 4
 """Of a partition: the address of its table, entries in use, entries that there is room for."""
@@ -94,11 +95,8 @@ def _index(table: int, entries: int) -> int:
 @inlined
 def _place(table: int, entries: int, word: int) -> int:
     """The place in the index that holds a word's entry, or else the free one where it is to go."""
-    hashed = np.uint64(word)
-    hashed = (hashed ^ (hashed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    hashed = (hashed ^ (hashed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mask, index = 2 * entries - 1, _index(table, entries)
-    place = int(np.int64(hashed ^ (hashed >> np.uint64(31)))) & mask
+    place = int(np.int64(mixed(np.uint64(word)))) & mask
     while True:
         entry = load(index, place)
         if entry == 0 or load(table, _ENTRY_WORDS * (entry - 1)) == word:

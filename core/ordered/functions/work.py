@@ -8,6 +8,7 @@ from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD, MASK, mixed
 from adapt.core.ordered.chain.names import OperatorKind
 from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Function, Row, Step
+from adapt.core.random_bits import mixed as mixed_bits
 
 _FACTOR = 0xD1342543DE82EF95
 """Of the state's update, odd, so that no state is lost; of the published constants for generators modulo 2^64."""
@@ -81,13 +82,6 @@ def _outputs(bound: BoundOperator) -> tuple[int, int]:
 
 
 @inlined
-def _mixed(word: np.uint64) -> np.uint64:
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-@inlined
 def _burnt(steps: int) -> int:
     """Steps of arithmetic, none of which can begin before the one before it has ended."""
     word = np.uint64(steps)
@@ -119,7 +113,7 @@ def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa:
     while field < load_atomic(words, OWN):
         put(outputs, field, load(given, field))
         field += 1
-    store(outputs, at, np.int64(_mixed(np.uint64(load(given, at)) + np.uint64(fixed(words, OWN + 4)))))
+    store(outputs, at, np.int64(mixed_bits(np.uint64(load(given, at)) + np.uint64(fixed(words, OWN + 4)))))
     return 1
 
 
@@ -141,15 +135,15 @@ def _work_fully(words: int, given: int, outputs: int) -> int:
             key = load(given, key_at)
         value = np.uint64(load(state, key)) * np.uint64(_FACTOR) + value
         store(state, key, np.int64(value))
-    value = _mixed(value + seed)
+    value = mixed_bits(value + seed)
     count = whole
-    if share and _mixed(value ^ np.uint64(FOLD)) < share:
+    if share and mixed_bits(value ^ np.uint64(FOLD)) < share:
         count += 1
     stride = fixed(words, STRIDE)
     for copy in range(count):
         for field in range(fields):
             put(outputs, field, load(given, field))
-        store(outputs, at, np.int64(_mixed(value + np.uint64(copy)) if copy else value))
+        store(outputs, at, np.int64(mixed_bits(value + np.uint64(copy)) if copy else value))
         outputs += stride
     return int(count)
 

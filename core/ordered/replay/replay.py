@@ -10,7 +10,7 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Engine, Reorder, Worklist
 from adapt.core.ordered.engine.contention import MEASURED, Contention
-from adapt.core.ordered.engine.memory import queues
+from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
@@ -197,7 +197,7 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
         UsageError: the settings would hang, or threads are asked to run Python.
     """
     for workers in ordered.workers:
-        queues(chain, replace(ordered.settings, workers=workers))
+        queue_sizes(chain, replace(ordered.settings, workers=workers))
     if ordered.engine is Engine.THREADS and is_python(chain):
         warm_up(chain)
 

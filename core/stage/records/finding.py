@@ -23,7 +23,8 @@ def _found(name: str) -> Any:
         def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
             record, index = arguments
             word = ir.IntType(64)
-            first = builder.load(get_record_member(builder, record, world.offset(f"{name}_at"), word))
+            member: Any = get_record_member
+            first = builder.load(member(builder, record, world.offset(f"{name}_at"), word))
             address = builder.add(first, builder.mul(index, ir.Constant(word, kind.size)))
             return builder.inttoptr(address, context.get_value_type(kind))
 

@@ -14,10 +14,49 @@ from typing import Any
 
 import numpy as np
 
+from adapt.core import random_bits
 from adapt.core.ordered.chain.names import FunctionName
-from adapt.core.ordered.engine import kernel
+from adapt.core.ordered.engine import (
+    batch,
+    claiming,
+    egress,
+    estimates,
+    feeding,
+    layout,
+    partitions,
+    progress,
+    punctuation,
+    reorder_buffer,
+    schedule,
+    sending,
+    tuples,
+    work_queue,
+    worker,
+)
 from adapt.core.ordered.functions import baskets, count, stateless, top, work
 from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.model import draws, events, simulate, slices
+from adapt.core.ordered.model import sending as model_sending
+
+_ENGINE = (
+    random_bits,
+    layout,
+    tuples,
+    work_queue,
+    punctuation,
+    feeding,
+    egress,
+    reorder_buffer,
+    progress,
+    sending,
+    batch,
+    claiming,
+    partitions,
+    estimates,
+    schedule,
+    worker,
+)
+_MODEL = (draws, events, slices, model_sending, simulate)
 
 _ATOMIC = threading.Lock()
 _LIBC = ctypes.CDLL(None)
@@ -27,33 +66,57 @@ _LIBC.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _WRAP = 1 << 63
 
 
-def _word(record: int, place: int) -> ctypes.c_int64:
-    return ctypes.c_int64.from_address(record + 8 * place)
+class _Record:
+    """A record in memory, whose fields are read and written there."""
+
+    def __init__(self, address: int, kind: np.dtype[np.void], number: int) -> None:
+        self.__dict__["place"] = address + number * kind.itemsize, kind
+
+    def field(self, name: str) -> Any:
+        address, kind = self.__dict__["place"]
+        of, offset = kind.fields[name][:2]
+        words = ctypes.c_int64 if of.subdtype is None else ctypes.c_int64 * of.shape[0]
+        return words.from_address(address + offset)
+
+    def __getattr__(self, name: str) -> Any:
+        field = self.field(name)
+        return getattr(field, "value", field)
+
+    def __setattr__(self, name: str, word: Any) -> None:
+        self.field(name).value = int(word)
 
 
-def _load(record: int, place: int) -> int:
+def _record_after(record: _Record, number: int) -> _Record:
+    return _Record(*record.__dict__["place"], number)
+
+
+def _word(record: int | _Record, place: int | str) -> ctypes.c_int64:
+    return record.field(place) if isinstance(record, _Record) else ctypes.c_int64.from_address(record + 8 * place)
+
+
+def _load(record: Any, place: Any) -> int:
     return _word(record, place).value
 
 
-def _store(record: int, place: int, word: int) -> None:
+def _store(record: Any, place: Any, word: int) -> None:
     _word(record, place).value = int(word)
 
 
-def _fetch_add(record: int, place: int, number: int) -> int:
+def _fetch_add(record: Any, place: Any, number: int) -> int:
     with _ATOMIC:
         before = _load(record, place)
         _store(record, place, before + number)
         return before
 
 
-def _exchange(record: int, place: int, word: int) -> int:
+def _exchange(record: Any, place: Any, word: int) -> int:
     with _ATOMIC:
         before = _load(record, place)
         _store(record, place, word)
         return before
 
 
-def _replace(record: int, place: int, expected: int, word: int) -> bool:
+def _replace(record: Any, place: Any, expected: int, word: int) -> bool:
     with _ATOMIC:
         if _load(record, place) != expected:
             return False
@@ -70,6 +133,8 @@ def _uint64(number: Any) -> np.uint64:
 
 
 _ATOMICS: dict[str, Callable[..., Any]] = {
+    "record_at": _Record,
+    "record_after": _record_after,
     "load": _load,
     "fixed": _load,
     "load_atomic": _load,
@@ -90,21 +155,26 @@ _ATOMICS: dict[str, Callable[..., Any]] = {
 }
 
 
-def plain(module: ModuleType, **more: object) -> SimpleNamespace:
-    """A compiled module's functions as plain ones."""
-    source = inspect.getsource(module)
-    for decorator in ("@compiled", "@inlined", "@flattened"):
-        source = source.replace(decorator, "")
-    names: dict[str, Any] = {"__name__": module.__name__ + "_plain"}
-    exec(compile(source, f"{module.__name__} in plain Python", "exec"), names)
-    names |= _ATOMICS | more
-    names["np"] = SimpleNamespace(uint64=_uint64, int64=_int64, inf=np.inf, log=np.log, zeros=np.zeros)
+def plain(*modules: ModuleType, **more: object) -> SimpleNamespace:
+    """The functions of compiled modules as plain ones; a module calls those of modules before it."""
+    known: dict[str, Any] = _ATOMICS | more
+    names: dict[str, Any] = {}
+    for module in modules:
+        source = inspect.getsource(module)
+        for decorator in ("@compiled", "@inlined", "@flattened"):
+            source = source.replace(decorator, "")
+        names = {"__name__": module.__name__ + "_plain"}
+        exec(compile(source, f"{module.__name__} in plain Python", "exec"), names)
+        own = {name: of for name, of in names.items() if getattr(of, "__module__", "") == names["__name__"]}
+        names |= known
+        names["np"] = SimpleNamespace(uint64=_uint64, int64=_int64, inf=np.inf, log=np.log, zeros=np.zeros)
+        known |= own
     return SimpleNamespace(**names)
 
 
 def plain_model() -> Callable[[int], None]:
-    """`kernel.simulate`, interpreted."""
-    names = plain(kernel)
+    """`simulate`, interpreted."""
+    names = plain(*_ENGINE, *_MODEL)
 
     def simulate(header: int) -> None:
         with np.errstate(over="ignore"):
@@ -120,10 +190,10 @@ def _closing(name: FunctionName) -> int:
 
 
 def plain_worker() -> Callable[[int, int], None]:
-    """`kernel.work`, interpreted."""
-    counting, pairing = plain(top), plain(baskets)
+    """`worker.work`, interpreted."""
+    counting, pairing = plain(random_bits, top), plain(baskets)
     functions = {
-        FUNCTIONS[FunctionName.WORK].compiled.address: plain(work)._work,
+        FUNCTIONS[FunctionName.WORK].compiled.address: plain(work, mixed_bits=plain(random_bits).mixed)._work,
         FUNCTIONS[FunctionName.COUNT].compiled.address: plain(count)._count,
         _closing(FunctionName.WINDOW_TOP_100): counting._close,
         FUNCTIONS[FunctionName.WINDOW_TOP_100].compiled.address: counting._count,
@@ -135,7 +205,7 @@ def plain_worker() -> Callable[[int, int], None]:
     def operate(function: int, words: int, partition: int, given: int, outputs: int) -> int:
         return int(functions[function](words, partition, given, outputs))
 
-    names = plain(kernel, operate=operate)
+    names = plain(*_ENGINE, operate=operate)
 
     def worker(header: int, number: int) -> None:
         with np.errstate(over="ignore"):

@@ -13,7 +13,8 @@ from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, Worklist
 from adapt.core.ordered.chain.roles import COUNTED
-from adapt.core.ordered.engine import kernel, threads
+from adapt.core.ordered.engine import threads
+from adapt.core.ordered.engine import worker as kernel
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings

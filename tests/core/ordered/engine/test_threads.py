@@ -11,7 +11,8 @@ from adapt.core.compiled import AtAddress
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, Worklist
-from adapt.core.ordered.engine import kernel, memory
+from adapt.core.ordered.engine import memory
+from adapt.core.ordered.engine import worker as kernel
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.serial import SerialRun, run_serially
 from adapt.core.ordered.engine.settings import RunSettings

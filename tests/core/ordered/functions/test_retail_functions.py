@@ -13,7 +13,7 @@ from adapt.core.ordered.chain.bound import END, BoundOperator
 from adapt.core.ordered.chain.chain import Operator
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
 from adapt.core.ordered.chain.roles import CHUNKED, COUNTED, ROLES, VALUE, Passes
-from adapt.core.ordered.engine.kernel import release_all
+from adapt.core.ordered.engine.worker import release_all
 from adapt.core.ordered.functions.baskets import PAIR
 from adapt.core.ordered.functions.function import MOST, OWN, STATE, STRIDE, Row, Windowed
 from adapt.core.ordered.functions.registry import FUNCTIONS

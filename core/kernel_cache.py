@@ -1,0 +1,137 @@
+"""Cache of compiled kernels on disk, keyed by the content of their sources.
+
+Entries lie in the user's cache folder (`NUMBA_CACHE_DIR` if it is set, else `XDG_CACHE_HOME` or `~/.cache`) as
+`adapt/kernels/KERNEL/STAMP/SIGNATURE`. A stamp is a digest of every source that may be compiled into the kernel, so
+paths and times of files do not matter, and an edited part of another file is never missed.
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from shutil import rmtree
+from time import time_ns
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core.caching import IndexDataCacheFile
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+from numba.misc.appdirs import AppDirs
+
+_config: Any = numba.config
+_dumps: Any = dumps
+_entry_files: Any = IndexDataCacheFile
+_user_folders: Any = AppDirs
+_rebuilt: Any = CompileResult._rebuild
+
+_KEPT_STAMPS = 4
+"""Versions of a kernel that are kept: those that were used last."""
+
+_STARTED_NS = time_ns()
+_VERSIONS = (numba.__version__, llvmlite.__version__, sys.version)
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+(\([^)]*\)|[^\n]*))?", re.MULTILINE)
+
+
+class KernelCache:
+    """The machine code of one function, an entry for each signature; numba asks it before and after it compiles.
+
+    An entry is two files of its own, each written atomically, so processes that compile at once do not disturb each
+    other. A cache that cannot be read or written (no folder, a full disk, a damaged file) costs a compilation.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """The sources are read when the first signature is asked for."""
+        self._function = function
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """The compiled function for a signature; None if it must be compiled."""
+        try:
+            context.refresh()
+            folder, entry, key = self._entry(signature, context.codegen())
+            kept = entry.load(key)
+            if kept is None:
+                return None
+            with suppress(OSError):  # a folder that others own
+                folder.touch()
+            return _rebuilt(context, *kept)
+        except Exception:  # a damaged file can raise anything
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep what was compiled for a signature."""
+        if result.library.has_dynamic_globals:  # addresses of this process
+            return
+        with suppress(Exception):
+            folder, entry, key = self._entry(signature, result.codegen)
+            folder.mkdir(parents=True, exist_ok=True)
+            entry.save(key, result._reduce())
+            _remove_old_stamps(folder.parent)
+
+    def _entry(self, signature: Any, codegen: Any) -> tuple[Path, Any, tuple[Any, ...]]:
+        """The folder of the sources' stamp, the files of a signature in it, and the key that they are checked by."""
+        function, code = self._function, self._function.__code__
+        stamp = _stamp(function.__module__, code.co_filename)
+        closure = _dumps(tuple(cell.cell_contents for cell in function.__closure__ or ()))
+        key = (signature, codegen.magic_tuple(), code.co_firstlineno, code.co_code, closure)
+        kernel = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")
+        folder = _cache_folder() / "adapt" / "kernels" / kernel / stamp
+        return folder, _entry_files(str(folder), sha256(repr(key).encode()).hexdigest()[:16], stamp), key
+
+
+def _cache_folder() -> Path:
+    """The user's cache folder.
+
+    Raises:
+        FileNotFoundError: the user has no home.
+    """
+    folder = Path(_config.CACHE_DIR or _user_folders("").user_cache_dir)
+    if folder.parts[0].startswith("~"):
+        raise FileNotFoundError(folder)
+    return folder
+
+
+@cache
+def _stamp(module: str, file: str) -> str:
+    """Digest of a module's source, of the sources that it imports from this package or its own, and of the compiler.
+
+    Raises:
+        OSError: a source cannot be read, or was edited since this process started and may differ from what runs.
+    """
+    digests: dict[str, str] = {}
+    pending = {module: file}
+    while pending:
+        name, at = pending.popitem()
+        if Path(at).stat().st_mtime_ns > _STARTED_NS:
+            raise OSError(f"{at} was edited")
+        source = Path(at).read_bytes()
+        digests[name] = sha256(source).hexdigest()
+        pending |= {
+            found: path
+            for found, path in _imported(source.decode(), {module.partition(".")[0], __name__.partition(".")[0]})
+            if found not in digests
+        }
+    return sha256(repr((_VERSIONS, sorted(digests.items()))).encode()).hexdigest()[:16]
+
+
+def _imported(source: str, packages: set[str]) -> list[tuple[str, str]]:
+    """The loaded modules of some packages that a source imports, and their files."""
+    names = [
+        name
+        for module, parts in _IMPORT.findall(source)
+        if module.partition(".")[0] in packages
+        for name in (module, *(f"{module}.{part}" for part in re.findall(r"\w+", parts)))
+    ]
+    files = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in names)
+    return [(name, file) for name, file in files if file is not None]
+
+
+def _remove_old_stamps(kernel: Path) -> None:
+    """Delete all but the stamps of a kernel that were used last; a process that still reads one compiles instead."""
+    stamps = sorted(kernel.iterdir(), key=lambda stamp: stamp.stat().st_mtime_ns, reverse=True)
+    for stamp in stamps[_KEPT_STAMPS:]:
+        rmtree(stamp, ignore_errors=True)

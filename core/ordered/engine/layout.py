@@ -1,0 +1,236 @@
+"""Layout of the memory that the workers of a run share: one record for each kind of thing.
+
+Every field is a word of 64 bits. A word that one worker writes while others read has a cache line to itself: the
+fields of a record are grouped by lines. Fields whose names end in `_at` are addresses.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.atomics import fixed
+from adapt.core.compiled import Record, inlined, record_at
+
+LINE = 64
+"""Bytes of a cache line."""
+
+
+def _on_lines(*groups: Sequence[str | tuple[str, int]]) -> np.dtype[np.void]:
+    """A record whose groups of fields each begin on a cache line; a field may be a name and a number of words."""
+    names, formats, offsets, end = list[str](), list[Any](), list[int](), 0
+    for group in groups:
+        for field in group:
+            name, words = field if isinstance(field, tuple) else (field, 1)
+            names.append(name)
+            formats.append((np.int64, words) if words > 1 else np.int64)
+            offsets.append(end)
+            end += 8 * words
+        end = -(-end // LINE) * LINE
+    layout: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": end}
+    kind: np.dtype[np.void] = np.dtype(layout, align=True)
+    return kind
+
+
+def of_words(*names: str) -> np.dtype[np.void]:
+    """A record of words one behind the other."""
+    return np.dtype([(name, np.int64) for name in names], align=True)
+
+
+HEADER = _on_lines(
+    ("stop",),  # why the run ends (`GOES_ON` while it does not)
+    ("idle",),  # workers that rest
+    ("fed",),  # rows taken in
+    (
+        "feeding",  # whether a worker takes rows in
+        "punctuation_row",  # the next row that is a punctuation
+        "punctuation_rows_at",  # the row of the one after it
+    ),
+    (  # What never changes in a run.
+        "operators_at",
+        "operators",
+        "workers",
+        "rows",
+        "ingress_at",
+        "tallies_at",
+        "reorder",
+        "batch",
+        "ring",
+        "queue",
+        "heuristic",
+        "slice_ns",
+        "window_ns",
+        "qst_size",
+        "mark_every",
+        "marks_at",
+        "checked",
+        "patience",  # rounds without progress after which a run has stalled
+        "scratch_at",  # room for the outputs of a batch, a worker
+        "scratch_words",
+        "kept_at",  # the first tuples that left
+        "keep",
+        "model_workers_at",  # 0 on threads
+    ),
+    ("window_start",),
+    ("egress_hash", "egress_tuples"),
+    ("fault_operator", "fault"),  # the operator whose function failed, and what it gave
+    (  # Of the model; see `Contention`.
+        "seed",
+        "jitter",
+        "crowding_ns",
+        "send_ns",
+        "output_ns",
+        "hand_over_ns",
+        "gap_ns",
+        "dues_at",  # when the next event of each worker is
+        "now_ns",
+        "events",
+        "idlers",  # workers that wait for work
+    ),
+)
+
+OPERATOR = _on_lines(
+    (  # What never changes in a run.
+        "number",
+        "worklist",
+        "function",  # address of its compiled function
+        "words_at",  # what the function is given beside a tuple
+        "in_words",
+        "out_words",
+        "most_outputs",  # that a tuple has room for
+        "keeps_state",
+        "queue_at",
+        "queue_mask",
+        "slots_at",
+        "ring_mask",
+        "outputs_at",
+        "slot_output_words",
+        "partitions",
+        "partitions_at",
+        "key_at",  # the place of the key in a tuple; -1, it has none
+        "partition_of_at",  # the partition of each key; 0, by hash
+        "partition_queues_at",
+        "master_at",  # the partition of each tuple in the queue; 0 without partitions
+        "most_workers",
+        "closing",  # address of the function for punctuations, or 0
+        "enough",  # tuples at which the operator before it is left alone (`RETRY`)
+        "guessed_ns",
+        "guessed_outputs",  # times 2^20
+    ),
+    ("head",),  # tuples claimed
+    (
+        "tail",  # tuples that came
+        "seen_next",  # what their sender last knew of `next`
+        "copied",  # copies of a punctuation that came, if not all did
+    ),
+    (
+        "next",  # tuples whose outputs were sent
+        "sent",  # outputs sent of the batch that is half sent
+    ),
+    ("sending",),  # whether a worker sends
+    ("working",),  # workers inside
+    ("inputs", "outputs", "time_ns"),  # what its cost and selectivity are estimated from
+    ("window_time_ns",),  # time of workers in this window
+    (  # Of the model.
+        "cost_ns",
+        "cost_at",  # the field that says the cost; -1, `cost_ns` does
+        "whole",  # outputs of every tuple
+        "share",  # of 2^64: of tuples with one output more
+        "lock_queue_at",  # workers that wait for the lock
+        "lock_head",
+        "lock_tail",
+    ),
+)
+
+PARTITION = _on_lines(
+    (
+        "waiting",  # tuples claimed and not done
+        "head",  # tuples taken from its queue
+        "inside",  # workers, in checked runs
+        "last",  # the serial number after that of its last batch, in checked runs
+        "load",  # tuples in all
+        "owned",
+    ),
+    ("tail",),  # tuples put into its queue
+)
+
+SLOT = of_words(
+    "ticket",  # the serial number of its batch plus 1
+    "tuples",
+    "outputs",
+    "block",  # the memory in which the outputs are, if they are not in the ring
+)
+"""A place of the ring buffer."""
+
+TIMED = of_words("fed", "entered", "left")
+"""When a timed tuple came, was begun, and left."""
+
+TALLY = _on_lines(
+    (
+        "done",
+        "made",
+        "busy_ns",
+        "delegated",
+        "retries",
+        "blocked",
+        "overlaps",
+        "disorders",
+        "fullest",
+        "cursor",  # the partition to begin with
+        "bare_done",  # tuples without fields, among those done and made
+        "bare_made",
+        ("in_use", 32),  # batches by the bit length of the tuples from the next to be sent to their end
+    ),
+)
+"""What one worker counts of one operator."""
+
+
+class Header(Record):
+    """A record of the kind `HEADER`."""
+
+
+class Operator(Record):
+    """A record of the kind `OPERATOR`."""
+
+
+class Partition(Record):
+    """A record of the kind `PARTITION`."""
+
+
+class Slot(Record):
+    """A record of the kind `SLOT`."""
+
+
+class Tally(Record):
+    """A record of the kind `TALLY`."""
+
+    in_use: NDArray[np.int64]
+
+
+@inlined
+def operator_at(header: Header, number: int) -> Operator:
+    """An operator by its number."""
+    found: Operator = record_at(fixed(header, "operators_at"), OPERATOR, number)
+    return found
+
+
+@inlined
+def partition_at(operator: Operator, partition: int) -> Partition:
+    """A partition of an operator by its number."""
+    found: Partition = record_at(fixed(operator, "partitions_at"), PARTITION, partition)
+    return found
+
+
+@inlined
+def slot_at(operator: Operator, serial: int) -> Slot:
+    """The slot of a serial number in an operator's ring buffer."""
+    found: Slot = record_at(fixed(operator, "slots_at"), SLOT, serial & fixed(operator, "ring_mask"))
+    return found
+
+
+@inlined
+def tally_at(header: Header, worker: int, number: int) -> Tally:
+    """What a worker counts of an operator."""
+    found: Tally = record_at(fixed(header, "tallies_at"), TALLY, worker * fixed(header, "operators") + number)
+    return found

@@ -1,0 +1,77 @@
+"""Events of the model: when each worker is due, and what happens then."""
+
+from adapt.core.atomics import store
+from adapt.core.compiled import Record, inlined, record_at
+from adapt.core.ordered.engine.feeding import MOST_FED, feed_rows
+from adapt.core.ordered.engine.layout import Header, of_words, operator_at
+from adapt.core.ordered.engine.work_queue import room_in
+
+NEVER = 1 << 62
+
+ASKS, WAITS, SERVED, SENT_ON, DRAINED, LOCKED, LOCKED_OUT = range(7)
+"""States of a worker: asks for work; waits for work; its batch is done; a batch is sent, of its own operator or before
+it asks for work; it has been given the lock; it waits for the lock."""
+
+
+MODEL_WORKER = of_words(
+    "due_at",  # where it is written when its next event is
+    "state",
+    "operator",
+    "partition",
+    "serial",
+    "tuples",
+    "left",  # of the quota
+    "start_ns",  # of the slice
+    "done_before",  # what it had done of the operator before the slice
+    "made_before",
+    "inside",  # whether it is in a partition
+)
+
+
+class ModelWorker(Record):
+    """A record of the kind `MODEL_WORKER`."""
+
+
+@inlined
+def model_worker_at(header: Header, worker: int) -> ModelWorker:
+    """A worker by its number."""
+    found: ModelWorker = record_at(header.model_workers_at, MODEL_WORKER, worker)
+    return found
+
+
+@inlined
+def schedule(me: ModelWorker, state: int, when: int) -> None:
+    """Have an event of a worker happen."""
+    me.state = state
+    store(me.due_at, 0, when)
+
+
+@inlined
+def wake_idle(header: Header) -> None:
+    """Have all workers that wait for work ask again."""
+    if not header.idlers:
+        return
+    now = header.now_ns
+    for worker in range(header.workers):
+        me = model_worker_at(header, worker)
+        if me.state == WAITS:
+            schedule(me, ASKS, now)
+    header.idlers = 0
+
+
+@inlined
+def rows_arrived(header: Header) -> int:
+    """Rows that have come by now."""
+    gap = header.gap_ns
+    if not gap:
+        return header.rows
+    return min(header.rows, header.now_ns // gap + 1)
+
+
+@inlined
+def feed_arrived(header: Header) -> None:
+    """Enqueue rows that have come and have room."""
+    first = operator_at(header, 0)
+    rows, room = rows_arrived(header) - header.fed, min(room_in(first, MOST_FED), MOST_FED)
+    if rows > 0 and room > 0:
+        feed_rows(header, first, min(rows, MOST_FED), room)

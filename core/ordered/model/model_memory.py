@@ -1,0 +1,39 @@
+"""Memory of a run of the model: that of a run on threads, with costs and workers that are events."""
+
+import numpy as np
+
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.engine.contention import Modelled
+from adapt.core.ordered.engine.memory import Memory
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.events import MODEL_WORKER
+
+
+def model_memory(chain: BoundChain, settings: RunSettings, model: Modelled) -> Memory:
+    """The first state of a run of the model.
+
+    Raises:
+        UsageError: it would take too much memory.
+    """
+    memory = Memory(chain, settings, 1, 0, model)
+    _write_header(memory, settings, model)
+    for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):
+        record, whole = memory.operators[bound.number], int(selectivity)
+        share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
+        record["cost_at"] = -1 if cost_us is not None else chain.fields.index(bound.fields[bound.cost_at])
+        record["cost_ns"] = round((cost_us or 0.0) * 1000)
+        record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
+        record["lock_queue_at"] = memory.storage.zeros(settings.workers).ctypes.data
+    return memory
+
+
+def _write_header(memory: Memory, settings: RunSettings, model: Modelled) -> None:
+    header, contention = memory.header, model.contention
+    header["seed"], header["jitter"] = model.seed, int(contention.jitter * 2**20)
+    header["crowding_ns"] = round(contention.crowding_us * 1000)
+    header["send_ns"], header["output_ns"] = round(contention.send_us * 1000), round(contention.output_us * 1000)
+    header["hand_over_ns"] = round(contention.hand_over_us * 1000)
+    header["gap_ns"] = round(model.gap_us * 1000)
+    workers, dues = memory.storage.records(settings.workers, MODEL_WORKER), memory.storage.zeros(settings.workers)
+    workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)
+    header["dues_at"], header["model_workers_at"] = dues.ctypes.data, workers.ctypes.data

@@ -1,0 +1,161 @@
+"""Event loop of the model: the same memory as on threads, with workers that are events."""
+
+from adapt.core.atomics import load, store
+from adapt.core.compiled import compiled, inlined, record_after, record_at
+from adapt.core.ordered.engine.batch import count_ahead
+from adapt.core.ordered.engine.codes import FINISHED, HYBRID, LOCK, STALLED
+from adapt.core.ordered.engine.estimates import outputs_made, quota_of, renew_window, tuples_done
+from adapt.core.ordered.engine.layout import (
+    HEADER,
+    Header,
+    Operator,
+    Tally,
+    operator_at,
+    partition_at,
+    tally_at,
+)
+from adapt.core.ordered.engine.progress import is_finished
+from adapt.core.ordered.engine.schedule import choose_operator
+from adapt.core.ordered.model.draws import put_outputs
+from adapt.core.ordered.model.events import (
+    ASKS,
+    DRAINED,
+    LOCKED,
+    LOCKED_OUT,
+    NEVER,
+    SENT_ON,
+    SERVED,
+    WAITS,
+    ModelWorker,
+    feed_arrived,
+    model_worker_at,
+    rows_arrived,
+    schedule,
+    wake_idle,
+)
+from adapt.core.ordered.model.sending import begin_send, drain_before, release_sending, send_batch
+from adapt.core.ordered.model.slices import begin_next, leave_operator
+
+
+@inlined
+def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
+    """Go on after a batch that is in the ring; whether with another of the slice."""
+    tuples = me.tuples
+    me.left -= tuples
+    if operator.worklist == HYBRID:
+        part = partition_at(operator, me.partition)
+        part.waiting -= tuples
+        me.inside = part.waiting > 0
+    if begin_next(header, tally, me, operator):
+        return True
+    leave_operator(header, tally, me, operator)
+    wake_idle(header)
+    return False
+
+
+@inlined
+def _ask(header: Header, me: ModelWorker, worker: int) -> None:
+    """Begin with the operator that the heuristic chooses; or send what was left; or wait."""
+    chain, passed = header.operators, 0
+    feed_arrived(header)
+    renew_window(header, header.now_ns)
+    while True:
+        number = choose_operator(header, passed)
+        if number < 0:
+            break
+        operator, tally = operator_at(header, number), tally_at(header, worker, number)
+        operator.working += 1
+        me.operator = number
+        me.start_ns = header.now_ns
+        me.done_before = tuples_done(tally)
+        me.made_before = outputs_made(tally)
+        me.left = quota_of(header, operator)
+        if begin_next(header, tally, me, operator):
+            return
+        leave_operator(header, tally, me, operator)
+        passed |= 1 << number
+    for before in range(chain):
+        if drain_before(header, me, operator_at(header, chain - 1 - before)):
+            return
+    when = NEVER
+    if header.fed == rows_arrived(header) and header.fed < header.rows:
+        when = header.fed * header.gap_ns
+    schedule(me, WAITS, when)
+    header.idlers += 1
+
+
+@inlined
+def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator, worker: int) -> int:
+    """Put a processed batch into the ring; the state in which the worker goes on, `LOCKED_OUT` if it must wait."""
+    count_ahead(tally, operator, me.serial + me.tuples)
+    made = put_outputs(header, tally, operator, me.partition, me.serial, me.tuples)
+    tally.done += me.tuples
+    tally.made += made
+    if not operator.sending:
+        operator.sending = 1
+        return SENT_ON
+    if header.reorder != LOCK:
+        return WAITS
+    store(operator.lock_queue_at, operator.lock_tail % header.workers, worker)
+    operator.lock_tail += 1
+    schedule(me, LOCKED_OUT, NEVER)
+    return LOCKED_OUT
+
+
+@inlined
+def _send_on(header: Header, tally: Tally, me: ModelWorker, operator: Operator, state: int) -> bool:
+    """Send batches until one takes time, and then it is due; whether there is none left to send."""
+    while True:
+        begun = begin_send(header, me, operator, state)
+        if begun and load(me.due_at, 0) > header.now_ns:
+            return False
+        if not begun or not send_batch(header, tally, operator):
+            release_sending(header, operator)
+            return True
+
+
+@inlined
+def _happen(header: Header, me: ModelWorker, worker: int) -> None:
+    """Let the event happen that a worker is due for."""
+    state = me.state
+    header.idlers -= state == WAITS
+    if state in (WAITS, ASKS):
+        _ask(header, me, worker)
+        return
+    number = me.operator
+    operator, tally = operator_at(header, number), tally_at(header, worker, number)
+    sends = state
+    if state == SERVED:
+        sends = _put_batch(header, tally, me, operator, worker)
+        if sends == LOCKED_OUT:
+            return
+    elif state == LOCKED:
+        sends = SENT_ON
+    elif not send_batch(header, tally, operator):
+        release_sending(header, operator)
+        sends = WAITS
+    if sends != WAITS and not _send_on(header, tally, me, operator, sends):
+        return
+    if (state == DRAINED or not _after_batch(header, tally, me, operator)) and (
+        number == 0 or not drain_before(header, me, record_after(operator, -1))
+    ):
+        schedule(me, ASKS, header.now_ns)
+
+
+@compiled
+def simulate(address: int) -> None:
+    """Run the model to its end. Of events at one time, the lowest worker's is first."""
+    header = record_at(address, HEADER, 0)
+    workers, dues = header.workers, header.dues_at
+    while True:
+        soonest, worker = NEVER, -1
+        for number in range(workers):
+            due = load(dues, number)
+            if due < soonest:
+                soonest, worker = due, number
+        if worker < 0:
+            header.stop = FINISHED if is_finished(header) else STALLED
+            return
+        header.now_ns = soonest
+        header.events += 1
+        _happen(header, model_worker_at(header, worker), worker)

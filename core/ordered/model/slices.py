@@ -1,0 +1,143 @@
+"""Slices of the model: a worker begins one batch after another."""
+
+from adapt.core.atomics import load
+from adapt.core.compiled import inlined, record_at
+from adapt.core.ordered.engine.claiming import claimable_before, run_length, until_wrap
+from adapt.core.ordered.engine.codes import HYBRID, PARTITIONED
+from adapt.core.ordered.engine.estimates import outputs_made, tuples_done
+from adapt.core.ordered.engine.layout import TIMED, Header, Operator, Tally, partition_at
+from adapt.core.ordered.engine.partitions import partition_run
+from adapt.core.ordered.engine.tuples import COPY, MARK, tuple_at
+from adapt.core.ordered.engine.work_queue import partition_queue_at
+from adapt.core.ordered.model.draws import service_ns
+from adapt.core.ordered.model.events import SERVED, ModelWorker, schedule
+
+
+@inlined
+def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition: int, serial: int, tuples: int) -> None:
+    """Begin with a batch, which ends after its service time."""
+    now = header.now_ns
+    me.partition = partition
+    me.serial = serial
+    me.tuples = tuples
+    if operator.number == 0 and header.mark_every:
+        for number in range(serial, serial + tuples):
+            mark = load(tuple_at(operator, number), MARK) & (COPY - 1)
+            if mark:
+                record_at(header.marks_at, TIMED, mark - 1).entered = now
+    if operator.keeps_state:
+        part = partition_at(operator, partition)
+        part.load += tuples
+    schedule(me, SERVED, now + service_ns(header, operator, serial, tuples))
+
+
+@inlined
+def _next_in_partition(header: Header, me: ModelWorker, operator: Operator, partition: int, most: int) -> None:
+    """Begin with the batch at the head of a partition's queue."""
+    part, queue = partition_at(operator, partition), partition_queue_at(operator, partition)
+    head = part.head
+    tuples = run_length(header, operator, queue, head, most)
+    serial = load(queue, head & operator.queue_mask)
+    part.head = head + tuples
+    _begin_batch(header, me, operator, partition, serial, tuples)
+
+
+@inlined
+def _begin_delegating(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
+    """Claim from the master queue until a partition is idle; delegate to the workers inside busy ones."""
+    while me.left > 0:
+        head = operator.head
+        most = min(claimable_before(header, operator) - head, header.batch)
+        if most <= 0:
+            return False
+        partition, tuples = partition_run(operator, head, most)
+        operator.head = head + tuples
+        part = partition_at(operator, partition)
+        waiting = part.waiting
+        part.waiting = waiting + tuples
+        if waiting:
+            tally.delegated += tuples
+        else:
+            me.inside = 1
+            _next_in_partition(header, me, operator, partition, tuples)
+            return True
+    return False
+
+
+@inlined
+def _claimable_in(header: Header, operator: Operator, partition: int) -> int:
+    """Tuples at the head of a partition that may be claimed."""
+    part = partition_at(operator, partition)
+    head = part.head
+    waiting = part.tail - head
+    if waiting <= 0:
+        return 0
+    serial = load(partition_queue_at(operator, partition), head & operator.queue_mask)
+    return min(waiting, max(claimable_before(header, operator) - serial, 0))
+
+
+@inlined
+def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
+    """Go on in the partition that is owned, or own the next that has tuples."""
+    partitions = operator.partitions
+    cursor = tally.cursor
+    for step in range(partitions):
+        partition = (cursor + step) % partitions
+        part = partition_at(operator, partition)
+        mine = step == 0 and me.inside == 1
+        if part.head >= part.tail or (part.owned and not mine):
+            continue
+        tuples = _claimable_in(header, operator, partition)
+        if not tuples:
+            continue
+        if not mine:
+            if me.inside:
+                partition_at(operator, cursor).owned = 0
+            part.owned = 1
+            me.inside = 1
+            tally.cursor = partition
+        before = part.head
+        _next_in_partition(header, me, operator, partition, tuples)
+        operator.head += part.head - before
+        return True
+    return False
+
+
+@inlined
+def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
+    """Begin with the next batch of the slice; whether there is one."""
+    worklist = operator.worklist
+    if worklist == HYBRID:
+        if me.inside:
+            waiting = partition_at(operator, me.partition).waiting
+            _next_in_partition(header, me, operator, me.partition, waiting)
+            return True
+        return _begin_delegating(header, tally, me, operator)
+    if me.left <= 0:
+        return False
+    if worklist == PARTITIONED:
+        return _begin_owned(header, tally, me, operator)
+    head = operator.head
+    tuples = min(claimable_before(header, operator) - head, header.batch, until_wrap(operator, head))
+    if tuples <= 0:
+        return False
+    operator.head = head + tuples
+    _begin_batch(header, me, operator, 0, head, tuples)
+    return True
+
+
+@inlined
+def leave_operator(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> None:
+    """End the slice: add it to the estimates, and leave the partition."""
+    took = header.now_ns - me.start_ns
+    tally.busy_ns += took
+    worked = tuples_done(tally) - me.done_before
+    if worked:
+        operator.time_ns += took
+        operator.window_time_ns += took
+        operator.outputs += outputs_made(tally) - me.made_before
+        operator.inputs += worked
+    if me.inside and operator.worklist == PARTITIONED:
+        partition_at(operator, tally.cursor).owned = 0
+    me.inside = 0
+    operator.working -= 1
