@@ -160,7 +160,7 @@ def _best_between(step: Step, mapping: Mapping, i: int, j: int, rho: float, gamm
 @inlined
 def _flow(loads: Floats, k: int, a: int, b: int, swaps: bool) -> float:
     """What leaves the channel of a member by its move, or its swap with another."""
-    return loads[k, a] - loads[k, b] if swaps else loads[k, a]
+    return float(loads[k, a] - loads[k, b] if swaps else loads[k, a])
 
 
 @inlined
