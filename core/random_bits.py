@@ -30,18 +30,6 @@ def coins(stream: np.uint64, numbers: Indices) -> Floats:
     return drawn
 
 
-def random_drop(seed: int, arc: int, numbers: Indices, keep: float) -> NDArray[np.bool_]:
-    """Random Drop: whether each tuple of an arc is kept; what is kept at one share is kept at every larger one.
-
-    Args:
-        seed: Of all coins.
-        arc: The arc's number.
-        numbers: The tuples' numbers among all that the arc was ever offered, shape (tuples,).
-        keep: The share that is kept, in [0, 1].
-    """
-    return np.asarray(coins(stream_of(seed, arc), numbers) < keep)
-
-
 @inlined
 def _mixed(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> np.uint64(30))) * _MIX1

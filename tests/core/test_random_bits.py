@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.random_bits import coins, random_drop, stream_of
+from adapt.core.random_bits import coins, stream_of
+from tests.core.random_drop import random_drop
 
 ALL = 2**64 - 1
 
