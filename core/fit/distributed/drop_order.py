@@ -1,4 +1,4 @@
-"""Which arcs a single node closes first: those that are worth least for what they load."""
+"""Complementary local plans: a node drops first where tuples are worth least for their load."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from adapt.core.partitioning.measures.resources import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClosingOrder:
+class DropOrder:
     """The drop arcs of a network with one resource, in the order in which they are closed as load rises.
 
     The order is the same for all rates: with one resource, what an arc is worth at a price of load is linear in its
@@ -34,7 +34,7 @@ class ClosingOrder:
     limit: float
 
     @classmethod
-    def of(cls, program: Program, resource: int = 0, roots: bool = True) -> "ClosingOrder":
+    def of(cls, program: Program, resource: int = 0, roots: bool = True) -> "DropOrder":
         """The order of a program in which only one resource counts.
 
         Args:

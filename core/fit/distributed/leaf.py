@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.compiled import compiled
-from adapt.core.fit.distributed.drop_order import ClosingOrder
+from adapt.core.fit.distributed.drop_order import DropOrder
 from adapt.core.fit.distributed.local import Part
 from adapt.core.fit.distributed.rows import FitRows, TooManyRows
 from adapt.core.fit.network.wiring import Indices
@@ -29,7 +29,7 @@ class Cut:
     margin: bool
 
 
-def highest_rates(order: ClosingOrder, reach: Floats) -> Floats:
+def highest_rates(order: DropOrder, reach: Floats) -> Floats:
     """The most that a leaf takes of each arc alone once its local plans are fully applied, and that can arrive.
 
     Args:
@@ -42,7 +42,7 @@ def highest_rates(order: ClosingOrder, reach: Floats) -> Floats:
 
 
 def leaf_rows(
-    program: Program, part: Part, order: ClosingOrder, most: Floats, steps: Floats, cut: Cut | None, most_rows: int
+    program: Program, part: Part, order: DropOrder, most: Floats, steps: Floats, cut: Cut | None, most_rows: int
 ) -> FitRows:
     """The table of a leaf.
 

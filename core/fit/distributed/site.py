@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.fit.distributed.drop_order import ClosingOrder
+from adapt.core.fit.distributed.drop_order import DropOrder
 from adapt.core.fit.distributed.leaf import Cut, feasible_grid, highest_rates, leaf_rows
 from adapt.core.fit.distributed.local import Part, busy_nodes
 from adapt.core.fit.distributed.propagation import mapped_back
@@ -94,9 +94,9 @@ class Site:
         """What leaves for a tuple/s that enters, nothing dropped; shape (entering, leaving)."""
         self._load = units[:, inner.drop_arcs] @ inner.rows[0] / inner.limits[0]
         """Of the node by a tuple/s that enters, as a part of its limit; shape (entering,)."""
-        self._order = ClosingOrder.of(inner, roots=False) if self.leaf else None
+        self._order = DropOrder.of(inner, roots=False) if self.leaf else None
         unknown = np.where(wiring.target >= 0, 1.0, wiring.worth)
-        self.alone = ClosingOrder.of(Part.of(wiring, node, float(program.limits[node]), unknown).program)
+        self.alone = DropOrder.of(Part.of(wiring, node, float(program.limits[node]), unknown).program)
         self.straight = self.leaf and _all_runs_straight_into(program, self.part.entering, self._operators)
 
     @property

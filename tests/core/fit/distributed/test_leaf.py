@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.fit.distributed.drop_order import ClosingOrder
+from adapt.core.fit.distributed.drop_order import DropOrder
 from adapt.core.fit.distributed.leaf import Cut, feasible_grid, highest_rates, leaf_rows
 from adapt.core.fit.distributed.local import Part, worth_of_arrival
 from adapt.core.fit.distributed.rows import TooManyRows
@@ -22,7 +22,7 @@ def leaf(network):
     """The only node of a network, and how its arcs close."""
     wiring = Wiring.of(network)
     part = Part.of(wiring, 0, 1.0, worth_of_arrival(wiring))
-    return part, ClosingOrder.of(part.program, roots=False)
+    return part, DropOrder.of(part.program, roots=False)
 
 
 def test_figure_7_takes_a_third_once_its_local_plan_is_applied() -> None:
