@@ -43,7 +43,7 @@ class DropOrder:
             roots: Whether arcs of inputs are closed too; if not, they keep what is offered, and arcs behind one that
                 would be closed earlier are not closed either.
         """
-        arcs = _order(program, program.rows[resource])
+        arcs = _closing_order(program, program.rows[resource])
         if not roots:
             arcs = arcs[program.input_of[arcs] < 0]
         closed = np.zeros(len(program.drop_arcs), dtype=np.bool_)
@@ -67,7 +67,7 @@ class DropOrder:
         loads = rates @ self.loads.T
         fits = loads <= self.limit * (1 + 1e-12)
         if fits[:, 0].all():
-            return _through(rates, self.flows[0]), fits[:, 0]
+            return _kept_flows(rates, self.flows[0]), fits[:, 0]
         step = np.where(fits.any(axis=1), fits.argmax(axis=1), len(self.arcs))
         flows = np.empty((len(rates), self.flows.shape[1]))
         for at in np.unique(step):
@@ -80,7 +80,7 @@ class DropOrder:
         return flows, np.asarray(fits.any(axis=1))
 
 
-def _through(rates: Floats, flows: Floats) -> Floats:
+def _kept_flows(rates: Floats, flows: Floats) -> Floats:
     """rates @ flows.T, by picking inputs where every variable is one of them, as it is without splits."""
     picked = flows.argmax(axis=1)
     if np.array_equal(flows, np.eye(flows.shape[1])[picked]):
@@ -88,8 +88,8 @@ def _through(rates: Floats, flows: Floats) -> Floats:
     return rates @ flows.T
 
 
-def _order(program: Program, loads: Floats) -> Indices:
-    """Variables in the order of closing; a root is followed by none of the arcs that only it feeds."""
+def _closing_order(program: Program, loads: Floats) -> Indices:
+    """Variables by rising worth over load; a root is followed by none of the arcs that only it feeds."""
     feeds = _feeds(program)
     still_open = np.ones(len(loads), dtype=np.bool_)
     order: list[int] = []
