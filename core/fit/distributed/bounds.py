@@ -1,4 +1,4 @@
-"""What can come on the arcs of a network, told from the inputs on."""
+"""The highest rates that can arrive on the arcs of a network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The table that a node of D-FIT makes for itself, and how the node sheds by it."""
+"""The table of one D-FIT node, and the drops it implies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

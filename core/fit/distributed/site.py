@@ -1,4 +1,4 @@
-"""One node in the making of tables: what it knows of itself, and what it makes of what its neighbours tell it."""
+"""One node of C-FIT or D-FIT: what it runs and the table it makes."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Keys spread over channels that are filled already, up to one level: water-filling by one load."""
+"""Water-filling: keys spread over partly filled channels, up to one level."""
 
 import numpy as np
 from numpy.typing import NDArray

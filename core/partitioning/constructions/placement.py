@@ -1,4 +1,4 @@
-"""A placement in progress, and the penalties that the next key would bring: what scan and redist share."""
+"""Tracked keys placed so far, and the penalties of the next one."""
 
 from typing import Any, NamedTuple, TypeAlias
 

@@ -1,4 +1,4 @@
-"""The readj construction: leave keys where they are, then move and swap them while that makes the balance better."""
+"""The readj construction: move and swap keys while that improves the balance."""
 
 from typing import NamedTuple
 

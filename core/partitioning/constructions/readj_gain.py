@@ -1,4 +1,4 @@
-"""What a readjustment of readj changes: the fall of rho, the migration (Eq. 22) and the utility."""
+"""What a readjustment changes: balance, migration (Eq. 22) and utility."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""The mapping that readj works on, as channels see it: their keys, their loads, and which are at an end."""
+"""The mapping that readj changes: members, loads and extremes of channels."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Step(NamedTuple):
     loads: Floats
     units: Floats  # what a unit of each load weighs, if that is how readjustments are weighed
     by_units: bool
-    falling: bool  # whether keys stand by falling load in every row
+    falling: bool  # whether keys are in order of falling load, by every resource
     state: Floats
     home: Channels
     powers: tuple[int, int, int]  # of two or three resources at most one has 2, the others 1

@@ -1,4 +1,4 @@
-"""The redist construction: place the key that has the best place, again and again."""
+"""The redist construction: place the key with the best utility, again and again."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The channels that no other channel undercuts in every resource: where the least balance penalty is found."""
+"""Channels that no other channel undercuts in every resource."""
 
 from typing import Any
 
@@ -13,7 +13,8 @@ from adapt.core.partitioning.constructions.placement import Records
 def unbeaten(step: Any, channels: Records) -> NDArray[np.int64]:
     """Channels that no other undercuts in every resource; one channel where there are fewer than two resources.
 
-    The rho of a key on a channel (Eqs. 19, 20) never falls as the loads of the channel rise.
+    The rho of a key on a channel (Eqs. 19, 20) never falls as the loads of the channel rise. So a key has its
+    least utility at home or on one of these.
     """
     first = np.empty(len(channels))
     for channel in range(len(channels)):
