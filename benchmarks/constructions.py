@@ -9,12 +9,11 @@ for a quiet machine with two cores; they are not claims.
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from ratio import best_of, holds, measured
+from references import from_tests
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.zipf import zipf_shares
@@ -80,19 +79,7 @@ def _faster(construction: Construction, claim: float, problem: Problem) -> bool:
     return holds(f"{construction} compiled against literal, {size}", ratio, claim) and same
 
 
-def _literal_forms() -> dict[str, Callable[[Problem], list[int]]]:
-    """The literal forms, which stand among the tests."""
-    path = Path(__file__).parent.parent / "tests" / "core" / "partitioning" / "constructions" / "literal.py"
-    spec = spec_from_file_location("literal", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    forms: dict[str, Callable[[Problem], list[int]]] = module.LITERAL
-    return forms
-
-
-LITERAL = _literal_forms()
+LITERAL: dict[str, Callable[[Problem], list[int]]] = from_tests("core/partitioning/constructions/literal.py").LITERAL
 
 if __name__ == "__main__":
     sys.exit(main())

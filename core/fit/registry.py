@@ -7,10 +7,11 @@ from typing import Protocol, runtime_checkable
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import fit
-from adapt.core.fit.distributed.distributed import DFit, KeptTables
+from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.local import GreedyLocal
+from adapt.core.fit.distributed.node_table import KeptTables
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Proportional

@@ -11,9 +11,9 @@ from adapt.core.fit.network.network import Link, Network
 from adapt.core.fit.planners.direct_planners import LinearProgram, Proportional
 from adapt.core.fit.planners.max_min import service
 from adapt.core.fit.planners.planner import Planner
-from adapt.core.fit.program.fairness import fairest
 from adapt.core.fit.program.program import Program
 from adapt.core.partitioning.measures.resources import Floats
+from paper.fit.fairness import fairest
 from paper.fit.measured import loads_of
 from paper.fit.networks import chains, diamond, figure_1, figure_7
 

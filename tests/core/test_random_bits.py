@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.random_bits import GOLDEN, mix, random_drop, substream, uniforms
+from adapt.core.random_bits import GOLDEN, mix, substream, uniforms
+from tests.core.random_drop import random_drop
 
 ALL = 2**64 - 1
 PUBLISHED = {

@@ -5,10 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.bounds import Bounds, bounds_of_inputs
 from adapt.core.fit.distributed.local import busy_nodes, circle_of_nodes, worth_of_arrival
 from adapt.core.fit.distributed.point_tree import PointTree
 from adapt.core.fit.distributed.rows import FitRows, TooManyRows
-from adapt.core.fit.distributed.site import Bounds, Site, Spacing, Topology, of_inputs
+from adapt.core.fit.distributed.site import Site
+from adapt.core.fit.distributed.spacing import Spacing
+from adapt.core.fit.distributed.topology import Topology
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.planners.plan_table import PlanTable, TablePlanner
 from adapt.core.fit.program.program import Program
@@ -113,7 +116,7 @@ def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, 
     if spacing.grid is Grid.GUARANTEED:
         _check_merges(list(sites.values()))
         spacing = replace(spacing, quantum=_quantum(program, list(sites.values()), spacing.epsilon))
-    bounds = of_inputs(program, most)
+    bounds = bounds_of_inputs(program, most)
     for node in topology.nodes:
         if not sites[node].leaf:
             bounds = Bounds.joined((bounds, sites[node].passed_on(bounds.of(sites[node].entering))))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.fit.distributed.drop_order import ClosingOrder
+from adapt.core.fit.distributed.drop_order import DropOrder
 from adapt.core.fit.distributed.local import Part
 from adapt.core.fit.distributed.messages import Sheet
 from adapt.core.fit.network.wiring import Indices
@@ -103,7 +103,7 @@ class Group:
         if not self.alone:
             return recipes
         inner = Part.of(self._wiring, self.name, float(self.limits[0]), self._wiring.worth).program
-        order = ClosingOrder.of(inner)
+        order = DropOrder.of(inner)
         scores = np.einsum("v,svd->s", inner.weights, order.flows)
         prices = np.diff(scores) / np.diff(order.loads.sum(axis=1))
         return recipes + [Recipe(np.array([max(price, 0.0)]), {}) for price in np.unique(prices)]

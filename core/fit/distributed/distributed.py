@@ -1,69 +1,26 @@
 """D-FIT: every node makes its own table from what its neighbours tell it, and plans by it for itself."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.bounds import Bounds, bounds_of_inputs
 from adapt.core.fit.distributed.coordinator import COARSER, check_nodes
 from adapt.core.fit.distributed.exchange import Channel, Exchange, Traffic, Transport
 from adapt.core.fit.distributed.local import busy_nodes
 from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough
-from adapt.core.fit.distributed.point_tree import PointTree
+from adapt.core.fit.distributed.node_table import KeptTables, NodeTable, planned, shed
 from adapt.core.fit.distributed.rows import FitRows, TooManyRows
-from adapt.core.fit.distributed.site import Bounds, Site, Spacing, Topology, of_inputs
+from adapt.core.fit.distributed.site import Site
+from adapt.core.fit.distributed.spacing import Spacing
+from adapt.core.fit.distributed.topology import Topology
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.planners.planner import MADE, NO_PLAN, UNSHED, Plans
+from adapt.core.fit.planners.planner import Plans
 from adapt.core.fit.program.program import Program
 from adapt.core.partitioning.measures.resources import Floats
-
-_FITS = 1 + 1e-11
-"""Up to which part of a limit nothing needs to be dropped."""
-
-_SAME = 1 + 1e-9
-"""Rates that a node was promised may arrive lower by rounding; a row is still at them."""
-
-_ALL_FITS = -2
-"""Instead of a row's number."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KeptTables:
-    """What nodes had made and told when there was nothing left to tell.
-
-    Attributes:
-        epsilon: That tables were made with.
-        tables: Of each node, with the flows of its own drop arcs.
-        conditions: Of each node, shape (conditions, dimensions of its table).
-        traffic: What was sent.
-    """
-
-    epsilon: float
-    tables: Mapping[int, FitRows]
-    conditions: Mapping[int, Floats]
-    traffic: Mapping[Channel, Traffic]
-
-
-@dataclass(slots=True, eq=False)
-class _State:
-    """What a node has made, if it was told all that it needs."""
-
-    table: FitRows | None = None
-    conditions: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    tree: PointTree | None = None
-    too_large: bool = False
-
-    def find(self, rates: Floats) -> Indices:
-        """The number of the best row at or below each point; -1, none is; -2, all fits. Shape (points,)."""
-        assert self.table is not None
-        if self.tree is None:
-            self.tree = PointTree.of(self.table.rates, self.table.scores, prune=True)
-        found = np.full(len(rates), _ALL_FITS)
-        over = np.flatnonzero(~(rates @ self.conditions.T <= _FITS).all(axis=1))
-        found[over] = self.tree.find(np.ascontiguousarray(rates[over] * _SAME))
-        return found
 
 
 class DFit:
@@ -122,10 +79,10 @@ class DFit:
         self._most, self._epsilon, self._distance, self._trusting = most, epsilon, distance, trusting
         self._spacing = Spacing(epsilon, grid, None, most_rows)
         self._exchange = Exchange(transport or Transport(), np.random.default_rng(seed))
-        self._states: dict[int, _State] = {}
+        self._states: dict[int, NodeTable] = {}
         self._place(program)
         for node in self._topology.nodes:
-            self._states[node] = _State()
+            self._states[node] = NodeTable()
         if kept is not None:
             self._take_up(kept)
             return
@@ -187,7 +144,7 @@ class DFit:
             return whole, np.ones((0, len(whole)))
         arriving = table.rates[:, : len(site.entering)]
         inner = site.part.program
-        keeps = inner.keeps(arriving, _planned(site, table, arriving, np.arange(len(table))))
+        keeps = inner.keeps(arriving, planned(site, table, arriving, np.arange(len(table))))
         return whole, keeps[:, inner.drop_arcs[splits]]
 
     def tops(self) -> list[int]:
@@ -227,7 +184,7 @@ class DFit:
         before = {node: self._knows(node) for node in self._topology.nodes}
         self._place(program)
         nodes = self._topology.nodes
-        self._states = {node: self._states.get(node, _State()) for node in nodes}
+        self._states = {node: self._states.get(node, NodeTable()) for node in nodes}
         open_channels = {channel for node in nodes for channel in self._channels_to(node)}
         for channel in self._exchange.channels():
             if channel not in open_channels:
@@ -245,7 +202,9 @@ class DFit:
         keeps, cap = np.ones((points, len(wiring.arcs))), np.full((points, len(wiring.arcs)), np.inf)
         ids = np.empty((points, len(self._topology.nodes)), np.int64)
         for at, node in enumerate(self._topology.nodes):
-            ids[:, at] = self._shed(node, wiring.flows(rates, keeps), keeps, cap)
+            ids[:, at] = shed(
+                self._sites[node], self._states[node], self._trusting, wiring.flows(rates, keeps), keeps, cap
+            )
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
 
     def _take_up(self, kept: KeptTables) -> None:
@@ -260,7 +219,7 @@ class DFit:
             table, where = kept.tables[node], kept.conditions[node]
             if not np.array_equal(table.dimensions, self._topology.dimensions[node]):
                 raise KeyError(node)
-            self._states[node] = _State(table, where)
+            self._states[node] = NodeTable(table, where)
             if node in self._topology.receiver:
                 receiver = self._topology.receiver[node]
                 self._exchange.assume(Channel(node, receiver, Topic.TABLE), _sheet(table))
@@ -271,7 +230,7 @@ class DFit:
         self.program = program
         self._sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
         self._topology = Topology.of(self._sites, program.wiring)
-        self._inputs = of_inputs(program, self._most)
+        self._inputs = bounds_of_inputs(program, self._most)
 
     def _knows(self, node: int) -> tuple[object, ...]:
         """All that a node goes by but for what it is told."""
@@ -304,23 +263,23 @@ class DFit:
         site = self._sites[node]
         bounds = self._bounds(node)
         if bounds is None:
-            self._states[node] = _State()
+            self._states[node] = NodeTable()
             return
         if not site.leaf:
             for other, sheet in self._bounds_for_others(site.passed_on(bounds)):
                 self._exchange.tell(Channel(node, other, Topic.BOUNDS), sheet)
         behind = self._behind(node)
         if behind is None:
-            self._states[node] = _State()
+            self._states[node] = NodeTable()
             return
         tables, conditions = behind
         try:
             table = site.table(bounds, tables, self._spacing)
         except TooManyRows:
-            self._states[node] = _State(too_large=True)
+            self._states[node] = NodeTable(too_large=True)
             return
         where = site.conditions(conditions, table.dimensions)
-        self._states[node] = _State(table, where)
+        self._states[node] = NodeTable(table, where)
         if node in self._topology.receiver:
             self._tell_table(node, table, where)
 
@@ -370,47 +329,6 @@ class DFit:
         self._exchange.tell(channel, sheet)
         self._exchange.tell(Channel(node, receiver, Topic.CONDITIONS), Sheet(table.dimensions, where))
 
-    def _shed(self, node: int, flows: Floats, keeps: Floats, cap: Floats) -> Indices:
-        """One node's plans, written to the shares that are kept and to what later nodes may let in; returns ids."""
-        site, state = self._sites[node], self._states[node]
-        arriving = np.minimum(flows, cap)
-        if state.table is None:
-            variables, ids = _alone(site, arriving[:, site.entering])
-        else:
-            found = state.find(arriving[:, state.table.dimensions])
-            variables = _planned(site, state.table, arriving[:, site.entering], found)
-            passing = state.table.dimensions[len(site.entering) :]
-            some = np.flatnonzero(found >= 0)
-            promised = state.table.rates[found[some], len(site.entering) :] * _SAME
-            cap[np.ix_(some, passing)] = np.minimum(arriving[np.ix_(some, passing)], promised)
-            ids = np.where(found >= 0, found + 1, np.where(found == _ALL_FITS, UNSHED, NO_PLAN))
-        kept = site.part.program.keeps(flows[:, site.entering], variables)
-        if self._trusting:
-            kept[:, np.isin(site.part.arcs, site.sent_by_others)] = 1.0
-        keeps[:, site.part.arcs] *= kept
-        return ids
-
 
 def _sheet(table: FitRows) -> Sheet:
     return Sheet(table.dimensions, np.concatenate((table.rates, table.scores[:, None]), axis=1))
-
-
-def _alone(site: Site, arriving: Floats) -> tuple[Floats, Indices]:
-    """What a node keeps that knows nothing of others, and ids."""
-    inner = site.part.program
-    links = (arriving @ site.links.T).max(axis=1, initial=1.0)
-    variables, _ = site.alone.plan(arriving / links[:, None])
-    shed = (variables < inner.unshed(arriving)).any(axis=1)
-    return variables, np.where(shed, MADE, UNSHED)
-
-
-def _planned(site: Site, table: FitRows, arriving: Floats, found: Indices) -> Floats:
-    """The variables of a node's part by the rows that were found, nothing where there is none."""
-    inner = site.part.program
-    variables = np.where(found[:, None] == _ALL_FITS, inner.unshed(arriving), 0.0)
-    some = np.flatnonzero(found >= 0)
-    splits, whole = site.split_variables()
-    roots = np.flatnonzero(inner.input_of >= 0)
-    variables[np.ix_(some, splits)] = table.flows[np.ix_(found[some], whole)]
-    variables[np.ix_(some, roots)] = table.rates[np.ix_(found[some], inner.input_of[roots])]
-    return variables

@@ -1,4 +1,4 @@
-"""Which arcs a single node closes first: those that are worth least for what they load."""
+"""Complementary local plans: a node drops first where tuples are worth least for their load."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from adapt.core.partitioning.measures.resources import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClosingOrder:
+class DropOrder:
     """The drop arcs of a network with one resource, in the order in which they are closed as load rises.
 
     The order is the same for all rates: with one resource, what an arc is worth at a price of load is linear in its
@@ -34,7 +34,7 @@ class ClosingOrder:
     limit: float
 
     @classmethod
-    def of(cls, program: Program, resource: int = 0, roots: bool = True) -> "ClosingOrder":
+    def of(cls, program: Program, resource: int = 0, roots: bool = True) -> "DropOrder":
         """The order of a program in which only one resource counts.
 
         Args:
@@ -43,7 +43,7 @@ class ClosingOrder:
             roots: Whether arcs of inputs are closed too; if not, they keep what is offered, and arcs behind one that
                 would be closed earlier are not closed either.
         """
-        arcs = _order(program, program.rows[resource])
+        arcs = _closing_order(program, program.rows[resource])
         if not roots:
             arcs = arcs[program.input_of[arcs] < 0]
         closed = np.zeros(len(program.drop_arcs), dtype=np.bool_)
@@ -67,7 +67,7 @@ class ClosingOrder:
         loads = rates @ self.loads.T
         fits = loads <= self.limit * (1 + 1e-12)
         if fits[:, 0].all():
-            return _through(rates, self.flows[0]), fits[:, 0]
+            return _kept_flows(rates, self.flows[0]), fits[:, 0]
         step = np.where(fits.any(axis=1), fits.argmax(axis=1), len(self.arcs))
         flows = np.empty((len(rates), self.flows.shape[1]))
         for at in np.unique(step):
@@ -80,7 +80,7 @@ class ClosingOrder:
         return flows, np.asarray(fits.any(axis=1))
 
 
-def _through(rates: Floats, flows: Floats) -> Floats:
+def _kept_flows(rates: Floats, flows: Floats) -> Floats:
     """rates @ flows.T, by picking inputs where every variable is one of them, as it is without splits."""
     picked = flows.argmax(axis=1)
     if np.array_equal(flows, np.eye(flows.shape[1])[picked]):
@@ -88,8 +88,8 @@ def _through(rates: Floats, flows: Floats) -> Floats:
     return rates @ flows.T
 
 
-def _order(program: Program, loads: Floats) -> Indices:
-    """Variables in the order of closing; a root is followed by none of the arcs that only it feeds."""
+def _closing_order(program: Program, loads: Floats) -> Indices:
+    """Variables by rising worth over load; a root is followed by none of the arcs that only it feeds."""
     feeds = _feeds(program)
     still_open = np.ones(len(loads), dtype=np.bool_)
     order: list[int] = []

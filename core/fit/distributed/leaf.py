@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.compiled import compiled
-from adapt.core.fit.distributed.drop_order import ClosingOrder
+from adapt.core.fit.distributed.drop_order import DropOrder
 from adapt.core.fit.distributed.local import Part
 from adapt.core.fit.distributed.rows import FitRows, TooManyRows
 from adapt.core.fit.network.wiring import Indices
@@ -17,8 +17,8 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cut:
-    """The feasibility triangle: rates below its edge need no plan anywhere.
+class Triangle:
+    """Rates below its edge need no plan anywhere (FIT, section 6.2).
 
     Attributes:
         corners: The highest rate of each arc alone at which nothing needs to be dropped, shape (dimensions,).
@@ -29,7 +29,7 @@ class Cut:
     margin: bool
 
 
-def highest_rates(order: ClosingOrder, reach: Floats) -> Floats:
+def highest_rates(order: DropOrder, reach: Floats) -> Floats:
     """The most that a leaf takes of each arc alone once its local plans are fully applied, and that can arrive.
 
     Args:
@@ -42,7 +42,13 @@ def highest_rates(order: ClosingOrder, reach: Floats) -> Floats:
 
 
 def leaf_rows(
-    program: Program, part: Part, order: ClosingOrder, most: Floats, steps: Floats, cut: Cut | None, most_rows: int
+    program: Program,
+    part: Part,
+    order: DropOrder,
+    most: Floats,
+    steps: Floats,
+    triangle: Triangle | None,
+    most_rows: int,
 ) -> FitRows:
     """The table of a leaf.
 
@@ -52,7 +58,7 @@ def leaf_rows(
         order: How its arcs close, roots left out.
         most: The highest rate of each arc, shape (dimensions,).
         steps: Between rates of an arc, counted down from the highest; shape (dimensions,). 0: only rate 0.
-        cut: Which rates are left out; None, none.
+        triangle: Which rates are left out; None, none.
         most_rows: That there may be.
 
     Returns:
@@ -63,7 +69,7 @@ def leaf_rows(
 
     Source: FIT, section 6.2.
     """
-    rates = feasible_grid(most, steps, order.loads[-1], order.limit, cut, most_rows)
+    rates = feasible_grid(most, steps, order.loads[-1], order.limit, triangle, most_rows)
     variables, _ = order.plan(rates)
     flows = np.zeros((len(rates), len(program.drop_arcs)))
     splits = np.flatnonzero(part.program.input_of < 0)
@@ -72,8 +78,10 @@ def leaf_rows(
     return FitRows(part.entering, rates, variables @ part.program.weights, flows)
 
 
-def feasible_grid(most: Floats, steps: Floats, loads: Floats, limit: float, cut: Cut | None, most_rows: int) -> Floats:
-    """The points of a grid that load at most `limit`, less those that a cut leaves out; shape (points, dimensions).
+def feasible_grid(
+    most: Floats, steps: Floats, loads: Floats, limit: float, triangle: Triangle | None, most_rows: int
+) -> Floats:
+    """The points of a grid that load at most `limit`, less those of the triangle; shape (points, dimensions).
 
     Raises:
         TooManyRows: there are more than `most_rows`.
@@ -88,12 +96,12 @@ def feasible_grid(most: Floats, steps: Floats, loads: Floats, limit: float, cut:
         down = most[axis] - steps[axis] * np.arange(counts[axis] - 1)
         lines[axis, 1 : counts[axis]] = down[::-1]
     edge, margin = np.zeros(len(most)), 0.0
-    if cut is not None:
-        edge = 1 / cut.corners
-        margin = float(steps @ edge) if cut.margin else 0.0
+    if triangle is not None:
+        edge = 1 / triangle.corners
+        margin = float(steps @ edge) if triangle.margin else 0.0
     below = -1.0
-    if cut is not None:  # what a cell above fits needs no row; without a margin, the edge itself has rows
-        below = 1 + 1e-12 - margin if cut.margin else 1 - 1e-12
+    if triangle is not None:  # what a cell above fits needs no row; without a margin, the edge itself has rows
+        below = 1 + 1e-12 - margin if triangle.margin else 1 - 1e-12
     allowed = limit * (1 + 1e-12)
     number = _walk(lines, counts, loads, allowed, edge, below, most_rows, np.empty((0, len(most))))
     if number > most_rows:
@@ -107,7 +115,7 @@ def feasible_grid(most: Floats, steps: Floats, loads: Floats, limit: float, cut:
 def _walk(
     lines: Floats, counts: Indices, loads: Floats, limit: float, edge: Floats, below: float, most: int, out: Floats
 ) -> int:
-    """Count points that fit and do not lie below the cut's edge, up to `most` + 1; write them if there is room."""
+    """Count points that fit and do not lie below the triangle's edge, up to `most` + 1; write them if there is room."""
     axes = len(counts)
     if axes == 0:
         return 0

@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
-from adapt.core.fit.distributed.drop_order import ClosingOrder
+from adapt.core.fit.distributed.drop_order import DropOrder
 from adapt.core.fit.network.network import Input, Network, Operator, Output
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
@@ -87,7 +87,7 @@ class GreedyLocal:
         parts = [
             Part.of(program.wiring, node, float(program.limits[node]), values) for node in busy_nodes(program.wiring)
         ]
-        self._parts = [(part, ClosingOrder.of(part.program)) for part in parts]
+        self._parts = [(part, DropOrder.of(part.program)) for part in parts]
 
     def plan(self, rates: Floats) -> Plans:
         """Node by node, each knowing what the ones before leave."""

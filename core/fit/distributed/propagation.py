@@ -37,7 +37,7 @@ def mapped_back(
     column = {int(arc): np.ascontiguousarray(rows.rates[:, at]) for at, arc in enumerate(rows.dimensions)}
     chosen: Indices | None = None
     for operator in operators[::-1]:
-        of = _through(wiring, int(operator), column, epsilon, most)
+        of = _add_inputs(wiring, int(operator), column, epsilon, most)
         if of is not None:
             chosen = of if chosen is None else chosen[of]
     rows = rows if chosen is None else rows.only(chosen)
@@ -61,8 +61,8 @@ def mapped_back(
     return FitRows(dimensions, rates, kept.scores, flows), load[fits]
 
 
-def _through(wiring: Wiring, operator: int, column: dict[int, Floats], epsilon: float, most: int) -> Indices | None:
-    """Add what an operator must get on its inputs to the rates of arcs, each of shape (rows,).
+def _add_inputs(wiring: Wiring, operator: int, column: dict[int, Floats], epsilon: float, most: int) -> Indices | None:
+    """Add what an operator must get on its inputs to the rates of arcs, each of shape (rows,) (FIT, section 6.3).
 
     Returns:
         None, or where it can get it in several ways the old row of each new one; the arcs are then given by new rows.
@@ -75,7 +75,7 @@ def _through(wiring: Wiring, operator: int, column: dict[int, Floats], epsilon: 
     arcs = [int(arc) for arc in reading if wiring.gain[arc] > 0]
     chosen: Indices | None = None
     for arc in arcs[:-1]:
-        part, of = _parts(needed, epsilon * needed.max(initial=0.0), most)
+        part, of = _divided(needed, epsilon * needed.max(initial=0.0), most)
         for other in column:
             column[other] = column[other][of]
         chosen = of if chosen is None else chosen[of]
@@ -89,7 +89,7 @@ def _through(wiring: Wiring, operator: int, column: dict[int, Floats], epsilon: 
     return chosen
 
 
-def _parts(amounts: Floats, step: float, most: int) -> tuple[Floats, Indices]:
+def _divided(amounts: Floats, step: float, most: int) -> tuple[Floats, Indices]:
     """Each amount counted down to 0 by a step, and the row that each part is of."""
     if step == 0:
         return amounts, np.arange(len(amounts))

@@ -1,15 +1,16 @@
-"""One node in the making of tables: what it knows of itself, and what it makes of what its neighbours tell it."""
+"""One node of C-FIT or D-FIT: what it runs and the table it makes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.fit.distributed.drop_order import ClosingOrder
-from adapt.core.fit.distributed.leaf import Cut, feasible_grid, highest_rates, leaf_rows
-from adapt.core.fit.distributed.local import Part, busy_nodes
+from adapt.core.fit.distributed.bounds import Bounds
+from adapt.core.fit.distributed.drop_order import DropOrder
+from adapt.core.fit.distributed.leaf import Triangle, feasible_grid, highest_rates, leaf_rows
+from adapt.core.fit.distributed.local import Part
 from adapt.core.fit.distributed.propagation import mapped_back
 from adapt.core.fit.distributed.rows import FitRows, merged, without_similar
+from adapt.core.fit.distributed.spacing import Spacing
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.program.highs import WarmSolver
@@ -18,53 +19,6 @@ from adapt.core.partitioning.measures.resources import Floats
 
 _SIMILAR = 1e-9
 """Rates of rows that differ by this part of the largest are the same."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Spacing:
-    """How tables are made.
-
-    Attributes:
-        epsilon: Part of the highest rate of an arc between its grid lines.
-        grid: Whether what lies below the edge of the feasibility triangle is left out, and with which margin.
-        quantum: Score between grid lines instead, of the guaranteed grid; None, `epsilon` counts.
-        most_rows: That a table may have.
-    """
-
-    epsilon: float
-    grid: Grid
-    quantum: float | None
-    most_rows: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bounds:
-    """What can come on some arcs, as those before them know it.
-
-    Attributes:
-        arcs: Shape (arcs,).
-        most: The highest rate if all else is dropped, tuples/s, shape (arcs,).
-        corners: The highest rate with which what feeds the arc fits alone and without drops; inf where nothing limits
-            it, or where it is not fed by one arc alone. Shape (arcs,).
-    """
-
-    arcs: Indices
-    most: Floats
-    corners: Floats
-
-    @classmethod
-    def joined(cls, parts: "Sequence[Bounds]") -> "Bounds":
-        """All of them, arcs in rising order."""
-        arcs = np.concatenate([part.arcs for part in parts])
-        order = np.argsort(arcs)
-        most = np.concatenate([part.most for part in parts])
-        corners = np.concatenate([part.corners for part in parts])
-        return cls(arcs[order], most[order], corners[order])
-
-    def of(self, arcs: Indices) -> "Bounds":
-        """Of some of the arcs, which must all be here."""
-        at = np.searchsorted(self.arcs, arcs)
-        return Bounds(arcs, self.most[at], self.corners[at])
 
 
 class Site:
@@ -94,9 +48,9 @@ class Site:
         """What leaves for a tuple/s that enters, nothing dropped; shape (entering, leaving)."""
         self._load = units[:, inner.drop_arcs] @ inner.rows[0] / inner.limits[0]
         """Of the node by a tuple/s that enters, as a part of its limit; shape (entering,)."""
-        self._order = ClosingOrder.of(inner, roots=False) if self.leaf else None
+        self._order = DropOrder.of(inner, roots=False) if self.leaf else None
         unknown = np.where(wiring.target >= 0, 1.0, wiring.worth)
-        self.alone = ClosingOrder.of(Part.of(wiring, node, float(program.limits[node]), unknown).program)
+        self.alone = DropOrder.of(Part.of(wiring, node, float(program.limits[node]), unknown).program)
         self.straight = self.leaf and _all_runs_straight_into(program, self.part.entering, self._operators)
 
     @property
@@ -199,14 +153,14 @@ class Site:
     def _leaf_table(self, bounds: Bounds, spacing: Spacing) -> FitRows:
         assert self._order is not None
         most = highest_rates(self._order, self._most(bounds))
-        steps = _steps(most, self.worth, spacing)
-        cut = self._cut(bounds, spacing) if self.straight else None
-        return leaf_rows(self.program, self.part, self._order, most, steps, cut, spacing.most_rows)
+        steps = spacing.steps(most, self.worth)
+        triangle = self._triangle(bounds, spacing) if self.straight else None
+        return leaf_rows(self.program, self.part, self._order, most, steps, triangle, spacing.most_rows)
 
-    def _cut(self, bounds: Bounds, spacing: Spacing) -> Cut:
+    def _triangle(self, bounds: Bounds, spacing: Spacing) -> Triangle:
         with np.errstate(divide="ignore"):
             alone = np.where(self._load > 0, 1 / self._load, np.inf)
-        return Cut(np.minimum(bounds.corners, alone), margin=spacing.grid is not Grid.PAPER)
+        return Triangle(np.minimum(bounds.corners, alone), margin=spacing.grid is not Grid.PAPER)
 
     def _parent_table(self, bounds: Bounds, behind: Sequence[FitRows], spacing: Spacing) -> FitRows:
         outputs = self.gridded()
@@ -224,7 +178,7 @@ class Site:
     def _output(self, arc: int, bounds: Bounds, spacing: Spacing) -> FitRows:
         """A table of its own for an output on a node that is no leaf."""
         worth = self.program.wiring.worth[[arc]]
-        steps = _steps(bounds.most, worth, spacing)
+        steps = spacing.steps(bounds.most, worth)
         rates = feasible_grid(bounds.most, steps, np.zeros(1), 1.0, None, spacing.most_rows)
         flows = np.zeros((len(rates), len(self.program.drop_arcs)))
         return FitRows(np.array([arc]), rates, rates[:, 0] * worth[0], flows)
@@ -246,61 +200,6 @@ class Site:
         """The rows that overload no link that ends here."""
         fits = np.asarray((rows.rates[:, : len(self.entering)] @ self.links.T <= 1 + 1e-12).all(axis=1))
         return rows if fits.all() else rows.only(fits)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Topology:
-    """Which node tells which.
-
-    Attributes:
-        nodes: Those that run something, each after those that it gets tuples from.
-        receiver: To which node each gives its table: the last of those that feed it or what is behind it; absent, none
-            does.
-        dimensions: The arcs of each node's table, those that enter the node first.
-    """
-
-    nodes: tuple[int, ...]
-    receiver: dict[int, int]
-    dimensions: dict[int, Indices]
-
-    @classmethod
-    def of(cls, sites: dict[int, Site], wiring: Wiring) -> "Topology":
-        """The topology of a network without nodes in a circle."""
-        nodes = tuple(busy_nodes(wiring))
-        receiver: dict[int, int] = {}
-        dimensions: dict[int, Indices] = {}
-        for node in reversed(nodes):
-            leaving = sites[node].leaving
-            behind = [other for other in dimensions if other not in receiver]
-            behind = [other for other in behind if np.isin(dimensions[other], leaving).any()]
-            receiver |= dict.fromkeys(behind, node)
-            passing = [dimensions[other][~np.isin(dimensions[other], leaving)] for other in behind]
-            dimensions[node] = np.concatenate((sites[node].entering, *passing))
-        return cls(nodes, receiver, dimensions)
-
-    def senders(self, node: int) -> list[int]:
-        """Whose tables a node gets, in the order of their making."""
-        return [other for other in reversed(self.nodes) if self.receiver.get(other) == node]
-
-
-def of_inputs(program: Program, most: Floats) -> Bounds:
-    """What can come on the arcs of inputs.
-
-    Args:
-        program: Of the network.
-        most: The highest rates, tuples/s, shape (inputs,).
-    """
-    wiring = program.wiring
-    arcs = np.flatnonzero(wiring.source < wiring.inputs)
-    return Bounds(arcs, most[wiring.source[arcs]], np.full(len(arcs), np.inf))
-
-
-def _steps(most: Floats, worth: Floats, spacing: Spacing) -> Floats:
-    """Between rates on arcs, 0 where no tuple is worth anything; shape (arcs,)."""
-    if spacing.quantum is None:
-        return np.where(worth > 0, spacing.epsilon * most, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.where(worth > 0, spacing.quantum / worth, 0.0)
 
 
 def _all_runs_straight_into(program: Program, entering: Indices, operators: Indices) -> bool:

@@ -1,7 +1,7 @@
 """The linear program behind a network: how much to keep on each arc where dropping can pay."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -77,10 +77,6 @@ class Program:
     def resources(self) -> int:
         """How many of the rows limit a node or a link."""
         return len(self.wiring.limits)
-
-    def limited(self, resources: Floats) -> "Program":
-        """The same with other limits of its resources; shape (resources,)."""
-        return replace(self, limits=np.concatenate((resources, self.limits[self.resources :])))
 
     def upper(self, rates: Floats) -> Floats:
         """Upper bounds of the variables; shape (..., inputs) to (..., variables)."""

@@ -62,7 +62,7 @@ class FunctionName(StrEnum):
 
 
 class Reorder(StrEnum):
-    """How outputs that workers make at once are put into the order of their inputs."""
+    """How outputs that workers make at once are put into the order of their inputs (section 3)."""
 
     CLAIM = "claim"
     """Without locks; a worker takes no tuple whose outputs would not have room in the ring."""
@@ -73,7 +73,7 @@ class Reorder(StrEnum):
 
 
 class Worklist(StrEnum):
-    """How workers share the tuples of a partitioned operator."""
+    """How workers share the tuples of a partitioned operator (section 4)."""
 
     HYBRID = "hybrid"
     """A queue a partition, and a master queue of partitions; the tuples of a busy partition go to who works in it."""
@@ -91,7 +91,7 @@ class OrderlyWorklist(StrEnum):
 
 
 class Heuristic(StrEnum):
-    """Which operator a worker takes next (section 6)."""
+    """Which operator a worker takes next (section 6; `qst` Eq. 1, `et` Eq. 2, `ct` Eq. 3)."""
 
     CT = "ct"
     """The one with the least worker time a tuple of the ingress, so that all advance alike."""

@@ -49,6 +49,8 @@ def run_serially(chain: BoundChain, keep: int = 0, told: Callable[[int], None] |
         chain: The chain, bound to its tuples.
         keep: How many of the tuples that leave are kept.
         told: Told now and then how many rows are through.
+
+    Source: ordered streams, section 5, Definition 5.1: the order that every concurrent run must keep.
     """
     stages = [_Stage(bound, function_of(bound.operator).step(bound)) for bound in chain.operators]
     inputs, fold, left = [0] * len(stages), FOLD, 0

@@ -6,7 +6,6 @@ The streams are those of the generators `clicks` and `sales`; any other with the
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.chain_file import read_chain
 from adapt.core.ordered.functions.baskets import PAIR
@@ -37,17 +36,6 @@ class Preset:
     def chain(self) -> Chain:
         """The chain."""
         return read_chain(self.text)
-
-
-def preset_chain(name: str) -> Chain:
-    """The chain of a preset.
-
-    Raises:
-        BadInput: there is none of this name.
-    """
-    if name not in PRESETS:
-        raise BadInput(f"there is no chain {name!r}{did_you_mean(name, PRESETS)}; there are {', '.join(PRESETS)}")
-    return PRESETS[name].chain
 
 
 def _pairs_by_hour(rows: Iterable[Sequence[int]]) -> Answer:

@@ -19,7 +19,7 @@ _MOVES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class FrugalStep:
+class BudgetedStep:
     """Keys to be placed with little migration, on channels that have a load already.
 
     Attributes:
@@ -56,7 +56,7 @@ class FrugalStep:
         return logarithm
 
 
-def within_budget(step: FrugalStep, start: Channels, target: Channels, budget: float) -> Channels:
+def within_budget(step: BudgetedStep, start: Channels, target: Channels, budget: float) -> Channels:
     """A placement that moves no more state than the budget, as level as three ways of spending it make it.
 
     The target is taken if it keeps to the budget. Otherwise two ways begin where the keys are, and move one key after

@@ -1,8 +1,25 @@
-"""The redist construction: place the key that has the best place, again and again."""
+"""The redist construction: place the key with the best utility, again and again."""
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.constructions.placement import place
+from adapt.core.partitioning.constructions.placement import (
+    Placement,
+    Records,
+    balance_penalty,
+    first_lowest,
+    measure,
+    migration_weights,
+    place,
+    place_pinned,
+)
 from adapt.core.partitioning.constructions.problem import Problem
+from adapt.core.partitioning.constructions.unbeaten import unbeaten
+from adapt.core.partitioning.constructions.utility import utility
 
 
 def redist(problem: Problem) -> Channels:
@@ -13,9 +30,62 @@ def redist(problem: Problem) -> Channels:
     least tie: the heavier key wins, then the earlier key, then the lower channel.
 
     Keys that are placed leave the candidates, and the utility is divided by the weight of the candidate itself, which
-    the pseudo-code leaves out.
+    the pseudo-code leaves out. Keys that weigh nothing come last, for their utility undivided.
 
-    Source: partitioning functions, section 4.2.3, Algorithm 3. O(keys^2) where all resources that are not constant
-    have one load, instead of O(keys^2 * channels).
+    Source: partitioning functions, section 4.2.3, Algorithm 3. O(keys^2 * tried), where the channels tried for a key
+    are its home and those that no other channel beats in every resource: two in all where the resources that are not
+    constant have one load.
     """
-    return place(problem, in_order=False)
+    placement = Placement.of(problem)
+    _redist(*placement)
+    return placement.chosen
+
+
+@compiled
+def _redist(steps: Records, keys: Records, channels: Records) -> None:
+    """Algorithm 3; a candidate is tried only on channels that can be its best."""
+    step, utilities = steps[0], np.empty(len(channels))
+    place_pinned(step, keys, channels)
+    left = np.array([d for d in range(len(keys)) if keys[d].channel < 0])
+    scores = np.empty(len(left))
+    while len(left) > 0:
+        measure(step, channels)
+        tried = unbeaten(step, channels)
+        candidates = _with_weight(keys, left)
+        least = np.inf
+        for c in range(candidates):
+            key = keys[left[c]]
+            at_home, elsewhere = migration_weights(step, key)
+            best = np.inf
+            for turn in range(len(tried) + 1):
+                j = tried[turn] if turn < len(tried) else key.home
+                if j < len(channels):
+                    rho = balance_penalty(step, key, channels[j])
+                    best = min(best, utility(rho, at_home if j == key.home else elsewhere, step.times))
+            scores[c] = best / _divisor(key)
+            least = min(least, scores[c])
+        c = first_lowest(scores, least)
+        key = keys[left[c]]
+        at_home, elsewhere = migration_weights(step, key)
+        for j in range(len(channels)):
+            rho = balance_penalty(step, key, channels[j])
+            utilities[j] = utility(rho, at_home if j == key.home else elsewhere, step.times) / _divisor(key)
+        place(step, key, channels, first_lowest(utilities, least))
+        left[c:-1] = left[c + 1 :]
+        left = left[:-1]
+
+
+@inlined
+def _divisor(key: Any) -> float:
+    """What the utility of a key is divided by."""
+    return float(key.weight) if key.weight > 0 else 1.0
+
+
+@inlined
+def _with_weight(keys: Records, left: NDArray[np.int64]) -> int:
+    """How many of the keys that are left weigh something; all of them if none does. Weights fall."""
+    size = len(left)
+    if keys[left[0]].weight > 0:
+        while keys[left[size - 1]].weight == 0:
+            size -= 1
+    return size

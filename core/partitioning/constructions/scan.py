@@ -1,8 +1,21 @@
 """The scan construction: place tracked keys one by one, heaviest first."""
 
+import numpy as np
+
+from adapt.core.compiled import compiled
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.constructions.placement import place
+from adapt.core.partitioning.constructions.placement import (
+    Placement,
+    Records,
+    balance_penalty,
+    first_lowest,
+    measure,
+    migration_weights,
+    place,
+    place_pinned,
+)
 from adapt.core.partitioning.constructions.problem import Problem
+from adapt.core.partitioning.constructions.utility import utility
 
 
 def scan(problem: Problem) -> Channels:
@@ -14,4 +27,23 @@ def scan(problem: Problem) -> Channels:
 
     Source: partitioning functions, section 4.2.2, Algorithm 2. O(keys * channels).
     """
-    return place(problem, in_order=True)
+    placement = Placement.of(problem)
+    _scan(*placement)
+    return placement.chosen
+
+
+@compiled
+def _scan(steps: Records, keys: Records, channels: Records) -> None:
+    """Algorithm 2; the keys of a problem are in decreasing order of weight already."""
+    step, utilities = steps[0], np.empty(len(channels))
+    place_pinned(step, keys, channels)
+    for d in range(len(keys)):
+        key = keys[d]
+        if key.pinned >= 0:
+            continue
+        measure(step, channels)
+        at_home, elsewhere = migration_weights(step, key)
+        for j in range(len(channels)):
+            rho = balance_penalty(step, key, channels[j])
+            utilities[j] = utility(rho, at_home if j == key.home else elsewhere, step.times)
+        place(step, key, channels, first_lowest(utilities, utilities.min()))

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.compiled import inlined
 from adapt.core.partitioning.schemes.names import UtilityName
 
 
@@ -34,17 +34,6 @@ class Utility:
     weighing: Weighing
     times: bool
 
-    def __call__(self, rho: Floats, gamma: Floats) -> Floats:
-        """The utility of each candidate from its rho and gamma; all of one shape."""
-        match self.weighing:
-            case Weighing.NOTHING:
-                return rho
-            case Weighing.PLAIN:
-                weight = gamma
-            case Weighing.LOGARITHM:
-                weight = np.log1p(gamma)
-        return rho * (1 + weight) if self.times else rho + weight
-
 
 UTILITIES: Mapping[UtilityName, Utility] = MappingProxyType(
     {
@@ -55,3 +44,19 @@ UTILITIES: Mapping[UtilityName, Utility] = MappingProxyType(
         UtilityName.ATLM: Utility(Weighing.LOGARITHM, True),
     }
 )
+
+_NOTHING, _LOGARITHM = int(Weighing.NOTHING), int(Weighing.LOGARITHM)
+
+
+@inlined
+def weighed(gamma: float, weighing: int) -> float:
+    """w(gamma) (section 4.3)."""
+    if weighing == _NOTHING:
+        return 0.0
+    return float(np.log1p(gamma)) if weighing == _LOGARITHM else gamma
+
+
+@inlined
+def utility(rho: float, weight: float, times: bool) -> float:
+    """U (section 4.3) of rho and w(gamma)."""
+    return rho * (1 + weight) if times else rho + weight

@@ -31,7 +31,7 @@ class Migration:
 def migration(
     before: Channels, after: Channels, state: Floats, channels: int, represented: Floats | None = None
 ) -> Migration:
-    """Price the change of channel of each key by its state in the new period.
+    """M (Eq. 9): price the change of channel of each key by its state in the new period.
 
     A key of a channel that is gone has moved, since its old channel differs from any new one. A key that is not
     in the new period has no known state and is not charged.

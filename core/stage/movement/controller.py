@@ -49,7 +49,10 @@ class Observation:
 
     @property
     def utilization(self) -> NDArray[np.float64]:
-        """The share of the time in which each site was not waiting, (delta - idle) / delta; shape (sites,)."""
+        """u_i, the share of the time in which each site was not waiting, (delta - idle) / delta; shape (sites,).
+
+        Source: Flux, section 5.3.
+        """
         return np.asarray(1 - self.idle_s / self.collected_s)
 
     @property

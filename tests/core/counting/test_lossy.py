@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.counting.lossy import LossyCounter, merge_lossy, most_entries
-from adapt.core.counting.per_item import PerItemLossyCounter
+from adapt.core.counting.lossy import LossyCounter, merge_lossy
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import KeyType, Weight
+from tests.core.counting.entries_bound import most_entries
+from tests.core.counting.per_item import PerItemLossyCounter
 
 KEYS = {
     pa.string(): [None, "", "a", "b", "é", "ab", *map(str, range(20))],

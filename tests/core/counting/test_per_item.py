@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adapt.core.counting.per_item import PerItemLossyCounter
 from adapt.core.stream import KeyType, Weight
+from tests.core.counting.per_item import PerItemLossyCounter
 
 windows = st.integers(2, 12)
 rows = st.lists(st.none() | st.sampled_from(["", *"aaabbcdefgh"]), max_size=100)

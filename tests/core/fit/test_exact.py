@@ -10,7 +10,7 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.highs import WarmProgram
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.program.vertices import DualVertices
+from tests.core.fit.dual_vertices import DualVertices
 from tests.core.fit.networks import DIAMOND, FIGURE_1, SHAPES, chains, random_network, random_rates
 from tests.core.fit.oracles import rational_score, scipy_score
 

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.lossy import window_of
-from adapt.core.counting.per_item import PerItemLossyCounter
 from adapt.core.partitioning.constructions.tracking import epsilon_for
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.stream import KeyType
 from paper.partitioning.counters import CounterSizes, entries_at_purges, purged_entries
+from tests.core.counting.per_item import PerItemLossyCounter
 
 
 @given(st.lists(st.integers(0, 9), max_size=200), st.sampled_from([0.5, 0.25, 0.1, 0.03]))

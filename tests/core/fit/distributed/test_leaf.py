@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.fit.distributed.drop_order import ClosingOrder
-from adapt.core.fit.distributed.leaf import Cut, feasible_grid, highest_rates, leaf_rows
+from adapt.core.fit.distributed.drop_order import DropOrder
+from adapt.core.fit.distributed.leaf import Triangle, feasible_grid, highest_rates, leaf_rows
 from adapt.core.fit.distributed.local import Part, worth_of_arrival
 from adapt.core.fit.distributed.rows import TooManyRows
 from adapt.core.fit.network.wiring import Wiring
@@ -22,7 +22,7 @@ def leaf(network):
     """The only node of a network, and how its arcs close."""
     wiring = Wiring.of(network)
     part = Part.of(wiring, 0, 1.0, worth_of_arrival(wiring))
-    return part, ClosingOrder.of(part.program, roots=False)
+    return part, DropOrder.of(part.program, roots=False)
 
 
 def test_figure_7_takes_a_third_once_its_local_plan_is_applied() -> None:
@@ -46,7 +46,7 @@ def test_the_grid_holds_what_fits_and_is_not_cut(seed: int, inputs: int, how: st
     steps = most / random.choice([1.0, 2.5, 4.0], inputs)
     loads = random.integers(0, 4, inputs) / 2
     corners = random.integers(1, 5, inputs) / 4 + 1 / 32
-    cut = None if how == "none" else Cut(corners, how == "safe")
+    cut = None if how == "none" else Triangle(corners, how == "safe")
     lines = [
         [most[j] - k * steps[j] for k in range(9) if most[j] - k * steps[j] > 1e-12] + [0.0] for j in range(inputs)
     ]

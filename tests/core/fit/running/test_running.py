@@ -18,9 +18,9 @@ from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.running.fluid import Fluid
 from adapt.core.fit.running.tick import Offered
 from adapt.core.fit.running.tuples import Tuples
-from adapt.core.random_bits import random_drop
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from tests.core.fit.networks import SHAPES, chains, delay, random_network
+from tests.core.random_drop import random_drop
 
 NOW = SheddingSettings(lag_ticks=0, headroom=0.0, min_rate_change=0.0)
 PLANNED = [DropPlanner.LP, DropPlanner.EXACT]

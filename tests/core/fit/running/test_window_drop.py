@@ -12,14 +12,14 @@ from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output, Window
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.running.window_drop import (
-    WindowDrop,
     needed_for,
     tuples_kept,
     windows_at,
     windows_behind,
     windows_kept,
 )
-from adapt.core.random_bits import random_drop
+from tests.core.fit.running.literal_window_drop import WindowDrop
+from tests.core.random_drop import random_drop
 
 windows = st.tuples(st.integers(1, 12), st.integers(1, 12)).map(
     lambda sides: Window(max(sides), min(sides), timed=True)

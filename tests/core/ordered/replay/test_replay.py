@@ -19,7 +19,7 @@ from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.replay.outcome import Latency, WorkersOutcome, bound_of
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
-from adapt.core.ordered.retail.retail import preset_chain
+from adapt.core.ordered.retail.retail import PRESETS
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 
 NONE = Contention()
@@ -190,7 +190,7 @@ def test_the_model_says_whose_skew_it_does_not_know() -> None:
     pages = pa.array([("view", "view", "checkout")[row % 3] for row in range(200)])
     columns = {**{name: clicks[name] for name in clicks.column_names}, "page": pages}
     columns["ts"] = clicks["ts"].cast(pa.timestamp("us", "UTC"))
-    run = replayed(bind(preset_chain("retail-q3"), columns), Ordered((1, 2), Engine.SIM))
+    run = replayed(bind(PRESETS["retail-q3"].chain, columns), Ordered((1, 2), Engine.SIM))
     verdict = str(run.summary().records()[0]["verdict"])
     assert "The keys of operator 'top' are made in the chain, and their skew is not modelled." in verdict
     assert "not modelled" not in str(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, bind, columns_of
 from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
 from adapt.core.ordered.engine.contention import Contention
@@ -18,7 +18,7 @@ from adapt.core.ordered.engine.serial import SerialRun, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.model.model import run_model
-from adapt.core.ordered.retail.retail import PRESETS, Answer, preset_chain
+from adapt.core.ordered.retail.retail import PRESETS, Answer
 from adapt.traces.generators.clicks import ClickStream
 from adapt.traces.generators.sales import SaleStream
 from tests.core.ordered.retail import retail_oracles as oracles
@@ -48,7 +48,7 @@ def columns(rows: int) -> dict[str, pa.Array]:
 
 @cache
 def chain_of(name: str, rows: int) -> tuple[BoundChain, SerialRun]:
-    chain = bind(preset_chain(name), columns(rows))
+    chain = bind(PRESETS[name].chain, columns(rows))
     return chain, run_serially(chain, keep=ALL)
 
 
@@ -127,9 +127,9 @@ def test_q15_names_the_categories_that_were_drawn_to_fall() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_chain_reads_the_columns_that_it_says(name: str) -> None:
-    named = columns_of(preset_chain(name))
-    chain = bind(preset_chain(name), {column: words for column, words in columns(200).items() if column in named})
-    assert run_serially(chain) == run_serially(bind(preset_chain(name), columns(200)))
+    named = columns_of(PRESETS[name].chain)
+    chain = bind(PRESETS[name].chain, {column: words for column, words in columns(200).items() if column in named})
+    assert run_serially(chain) == run_serially(bind(PRESETS[name].chain, columns(200)))
 
 
 def test_retry_is_refused_where_windows_end_with_any_number_of_outputs() -> None:
@@ -162,8 +162,3 @@ def test_the_model_passes_punctuations_on_and_is_the_same_for_all_settings(name:
     assert len({run.egress for run in runs}) == 1
     assert [tally.inputs for tally in runs[0].operators][:1] == [5000]
     assert all((run.marks.left > 0).all() for run in runs)
-
-
-def test_a_name_that_is_none_is_refused() -> None:
-    with pytest.raises(BadInput, match="there is no chain 'retail-q5'; did you mean"):
-        preset_chain("retail-q5")

@@ -15,7 +15,7 @@ from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import build_plan
 from adapt.core.partitioning.constructions.constraints import Constraints, MigrationLimit
 from adapt.core.partitioning.constructions.level import level
-from adapt.core.partitioning.constructions.level_with_budget import FrugalStep, within_budget
+from adapt.core.partitioning.constructions.level_with_budget import BudgetedStep, within_budget
 from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.optimum.optimum import Objective, optimum
@@ -89,7 +89,7 @@ def test_keys_of_removed_channels_go_where_they_even_out_for_nothing():
 
 
 def test_a_key_that_should_have_stayed_is_sent_home():
-    step_ = FrugalStep(
+    step_ = BudgetedStep(
         np.array([[6.0, 3.0, 3.0]]),
         np.array([[0.0, 6.0]]),
         np.ones(2),
@@ -104,7 +104,7 @@ def test_a_key_that_should_have_stayed_is_sent_home():
 def test_two_loads_are_levelled_together():
     """Keys that are heavy in one load and light in the other: moving one of each evens out both."""
     loads = np.array([[9.0, 9.0, 1.0, 1.0], [1.0, 1.0, 9.0, 9.0]])
-    two = FrugalStep(loads, np.zeros((2, 2)), np.ones(2), np.ones(2) / 2, np.ones(4), np.zeros(4, np.int32))
+    two = BudgetedStep(loads, np.zeros((2, 2)), np.ones(2), np.ones(2) / 2, np.ones(4), np.zeros(4, np.int32))
     placed = within_budget(two, np.zeros(4, np.int32), np.array([1, 1, 0, 1], np.int32), 2.0)
     assert sorted(placed[:2]) == sorted(placed[2:]) == [0, 1]
 
