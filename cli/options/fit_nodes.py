@@ -1,0 +1,100 @@
+"""Options of `adapt replay fit` on its nodes: what they tell each other, and what they refuse."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adapt.cli.options.shedding import SHED_PANEL, LeastShedOption, ShedFormOption
+from adapt.core.stage.conditions.names import SheddingForm
+
+if TYPE_CHECKING:
+    from adapt.core.fit.distributed.exchange import Transport
+    from adapt.core.stage.conditions.shed_factor import Overload
+
+MESSAGES_PANEL = "What nodes of d-fit and d-fit-cuts tell each other"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageOptions:
+    """What nodes tell each other, and what messages meet."""
+
+    message_delay: Annotated[
+        str | None,
+        typer.Option(
+            "--message-delay",
+            metavar="2s",
+            help="How long messages between nodes take. Nodes begin to tell each other when the trace begins, and plan"
+            " by what they have heard.",
+            rich_help_panel=MESSAGES_PANEL,
+        ),
+    ] = None
+    message_jitter: Annotated[
+        str | None,
+        typer.Option(
+            "--message-jitter",
+            metavar="1s",
+            help="What messages take longer at most, so that they overtake each other.",
+            rich_help_panel=MESSAGES_PANEL,
+        ),
+    ] = None
+    message_loss: Annotated[
+        float | None,
+        typer.Option(
+            "--message-loss",
+            metavar="P",
+            help="Part of the messages that is lost; they are sent again until word comes back.",
+            rich_help_panel=MESSAGES_PANEL,
+        ),
+    ] = None
+    trusting: Annotated[
+        bool,
+        typer.Option(
+            "--trusting",
+            help="Nodes let in whatever others send, as in the paper: while tables are stale, they are overloaded."
+            " Else they drop at their entrance what others should have.",
+            rich_help_panel=MESSAGES_PANEL,
+        ),
+    ] = False
+
+    def transport(self) -> "Transport | None":
+        """What messages meet, if anything is said of it; they are sent again after the longest way there and back."""
+        from adapt.core.fit.distributed.exchange import Transport
+        from adapt.core.units.durations import duration_us
+
+        times = (self.message_delay, self.message_jitter)
+        if times == (None, None) and self.message_loss is None:
+            return None
+        delay_s, jitter_s = (0.0 if text is None else duration_us(text) / 1e6 for text in times)
+        resend_s = max(2 * (delay_s + jitter_s), Transport().resend_s)
+        return Transport(delay_s, jitter_s, self.message_loss or 0.0, resend_s)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOptions:
+    """What a node refuses by itself."""
+
+    queue: Annotated[
+        int | None,
+        typer.Option(
+            "--queue",
+            metavar="N",
+            help="A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.",
+            rich_help_panel=SHED_PANEL,
+        ),
+    ] = None
+    tau2: Annotated[
+        float,
+        typer.Option(
+            "--tau2", metavar="T", help="Part of the queue below which it refuses none.", rich_help_panel=SHED_PANEL
+        ),
+    ] = 0.8
+    least_shed: LeastShedOption = 0.0
+    shed_form: ShedFormOption = SheddingForm.LINEAR
+
+    def overload(self) -> "Overload | None":
+        """The shed factor of a node's queue, if it has one."""
+        from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
+
+        factor = ShedFactor(self.tau2, self.least_shed, self.shed_form)
+        return None if self.queue is None else Overload(factor, self.queue, 1.0)
