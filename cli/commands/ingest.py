@@ -9,7 +9,7 @@ import typer
 
 from adapt.cli.options.common import ConfOption, ForceOption, MasterOption, command_line, spark_options
 from adapt.cli.options.generator import GeneratorOptions
-from adapt.cli.options.groups import grouped
+from adapt.cli.options.groups import grouped, option
 from adapt.cli.options.mapping import Told
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
 from adapt.cli.terminal.output import Format, narrate, narrate_written, show
@@ -39,13 +39,13 @@ def ingest(
             metavar="SOURCE...", help="Files, folders, globs, or - for stdin; gz, bz2, zst, xz and zip are unpacked."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="TRACE", help="Where the trace appears.")],
+    out: Annotated[Path, option("Where the trace appears.", "TRACE", "--out", "-o")],
     mapping: MappingOptions,
     form: FormatOptions,
     cleaning: CleaningOptions,
     generating: GeneratorOptions,
     force: ForceOption = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")] = False,
+    json: Annotated[bool, option("Print the result as one JSON document.", None, "--json")] = False,
     master: MasterOption = "local[*]",
     conf: ConfOption = [],  # noqa: B006 - typer makes a new list
 ) -> None:

@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from adapt.cli.options.common import TracePath, command_line
 from adapt.cli.options.fit import PlanningOptions, RunningOptions, TableOptions
 from adapt.cli.options.fit_nodes import MessageOptions, QueueOptions
-from adapt.cli.options.groups import grouped
+from adapt.cli.options.groups import grouped, option
 from adapt.cli.options.output import RunOutput
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
@@ -17,9 +15,7 @@ from adapt.cli.terminal.stages import stages
 @grouped
 def fit(
     trace: TracePath,
-    network: Annotated[
-        Path, typer.Option("--network", "-n", metavar="N.toml", help="The query network, its inputs bound to rows.")
-    ],
+    network: Annotated[Path, option("The query network, its inputs bound to rows.", "N.toml", "--network", "-n")],
     output: RunOutput,
     running: RunningOptions,
     planning: PlanningOptions,

@@ -2,11 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from adapt.cli.options.common import TracePath, command_line
 from adapt.cli.options.flux import PlacingOptions, PolicyOptions, SiteOptions
-from adapt.cli.options.groups import grouped
+from adapt.cli.options.groups import grouped, option
 from adapt.cli.options.output import RunOutput
 from adapt.cli.options.stage import SpeedupOption, StageOptions, check_speedup
 from adapt.cli.terminal.output import narrate
@@ -29,12 +27,12 @@ def flux(
     sites: SiteOptions,
     stage: StageOptions,
     arrivals: Annotated[
-        Arrivals, typer.Option("--arrivals", help="Rows arrive by their times, or as fast as they can be taken.")
+        Arrivals, option("Rows arrive by their times, or as fast as they can be taken.")
     ] = Arrivals.TRACE,
     speedup: SpeedupOption = 1.0,
     router: Annotated[
         Router,
-        typer.Option("--router", help="How rows find their site: one queue a connection, any site, or one buffer."),
+        option("How rows find their site: one queue a connection, any site, or one buffer."),
     ] = Router.FLUX,
 ) -> None:
     """Simulate a trace through a stage of sites, row by row, with partitions that stay and with partitions that move.

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from adapt.cli.options.common import TracePath, command_line
-from adapt.cli.options.groups import grouped
+from adapt.cli.options.groups import grouped, option
 from adapt.cli.options.ordered import ModelOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.output import RunOutput
 from adapt.cli.options.stage import SeedOption
@@ -20,12 +18,12 @@ def ordered(
     trace: TracePath,
     chain: Annotated[
         Path,
-        typer.Option(
+        option(
+            "The operators, each bound to columns of the trace; or retail-q1, -q2, -q3, -q4 or -q15, for traces of"
+            " the generators sales (1 and 15) and clicks.",
+            "C.toml",
             "--chain",
             "-c",
-            metavar="C.toml",
-            help="The operators, each bound to columns of the trace; or retail-q1, -q2, -q3, -q4 or -q15, for traces of"
-            " the generators sales (1 and 15) and clicks.",
         ),
     ],
     output: RunOutput,
@@ -34,18 +32,13 @@ def ordered(
     model: ModelOptions,
     plan: Annotated[
         Path | None,
-        typer.Option("--plan", metavar="PLAN", help='The partitions of operators with by = "plan".'),
+        option('The partitions of operators with by = "plan".', "PLAN"),
     ] = None,
-    rows: Annotated[
-        int | None, typer.Option("--rows", metavar="N", help="The first rows only; all if left out.")
-    ] = None,
+    rows: Annotated[int | None, option("The first rows only; all if left out.", "N")] = None,
     seed: SeedOption = 0,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check/--no-check",
-            help="Hold what leaves against a serial run: in plain Python, or of the model by one worker.",
-        ),
+        option("Hold what leaves against a serial run: in plain Python, or of the model by one worker."),
     ] = True,
 ) -> None:
     """Run a trace through a chain of operators by many workers, with the results of a serial run.

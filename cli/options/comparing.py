@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options import completion
 from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.common import HashOption
 from adapt.cli.options.costs import CostOptions, ServiceSdOption, ServiceTimeOption
+from adapt.cli.options.groups import option
 from adapt.cli.options.output import RunOutput
 from adapt.cli.options.stage import BufferOption, StageOptions, StateOption
 from adapt.core.keys.names import HashName
@@ -19,17 +18,13 @@ if TYPE_CHECKING:
     from adapt.core.mechanisms.scenarios import Scenario
     from adapt.traces.store.trace import Trace
 
-WHICH_PANEL = "What is compared"
-TIMES_PANEL = "When mechanisms act; what is left out follows from the length of the replay"
-
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOutput(RunOutput):
     """Where a comparison is kept, with a run for each scenario."""
 
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="RUN", help="Where to keep the comparison, with a run for each scenario."),
+        Path | None, option("Where to keep the comparison, with a run for each scenario.", "RUN", "--out", "-o")
     ] = None
 
 
@@ -54,32 +49,22 @@ class ComparedStage(StageOptions):
 class ScenarioOptions:
     """What is compared."""
 
+    PANEL: ClassVar[str] = "What is compared"
+
     scenario: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scenario",
-            metavar="NAME",
-            autocompletion=completion.scenarios,
-            help="What to compare with static-uniform; repeatable; all if left out.",
-            rich_help_panel=WHICH_PANEL,
+        option(
+            "What to compare with static-uniform; repeatable; all if left out.", "NAME", completion=completion.scenarios
         ),
     ] = None
-    scenarios: Annotated[
-        Path | None,
-        typer.Option(
-            "--scenarios",
-            metavar="FILE.toml",
-            help="Scenarios of your own, each a [[scenario]].",
-            rich_help_panel=WHICH_PANEL,
-        ),
-    ] = None
+    scenarios: Annotated[Path | None, option("Scenarios of your own, each a [[scenario]].", "FILE.toml")] = None
     sustainable: Annotated[
         bool,
-        typer.Option(
-            "--sustainable",
-            help="Also find the largest rate that each sustains, with half the channels, these, and twice as many, and"
+        option(
+            "Also find the largest rate that each sustains, with half the channels, these, and twice as many, and"
             " from that the workers needed against load; takes some thirty times as long.",
-            rich_help_panel=WHICH_PANEL,
+            None,
+            "--sustainable",
         ),
     ] = False
 
@@ -99,78 +84,38 @@ class ScenarioOptions:
 class TimeOptions:
     """When mechanisms act."""
 
+    PANEL: ClassVar[str] = "When mechanisms act; what is left out follows from the length of the replay"
+
     period: Annotated[
         str | None,
-        typer.Option(
-            "--period",
-            metavar="1s",
-            help="How often policies look at workers, and parts of split keys are merged; 1/100 of the replay.",
-            rich_help_panel=TIMES_PANEL,
-        ),
+        option("How often policies look at workers, and parts of split keys are merged; 1/100 of the replay.", "1s"),
     ] = None
-    hold_up: Annotated[
-        str | None,
-        typer.Option(
-            "--hold-up", metavar="2s", help="More workers must be wanted so long.", rich_help_panel=TIMES_PANEL
-        ),
-    ] = None
-    hold_down: Annotated[
-        str | None,
-        typer.Option("--hold-down", metavar="10s", help="Fewer must be, so long.", rich_help_panel=TIMES_PANEL),
-    ] = None
-    window: Annotated[
-        str | None,
-        typer.Option(
-            "--window", metavar="10s", help="Plans are built from the rows of so long.", rich_help_panel=TIMES_PANEL
-        ),
-    ] = None
-    rebuild: Annotated[
-        str | None,
-        typer.Option("--rebuild", metavar="10s", help="How often plans are built anew.", rich_help_panel=TIMES_PANEL),
-    ] = None
+    hold_up: Annotated[str | None, option("More workers must be wanted so long.", "2s")] = None
+    hold_down: Annotated[str | None, option("Fewer must be, so long.", "10s")] = None
+    window: Annotated[str | None, option("Plans are built from the rows of so long.", "10s")] = None
+    rebuild: Annotated[str | None, option("How often plans are built anew.", "10s")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """How many workers there are, and how fast rows come to them."""
 
-    channels: Annotated[int, typer.Option("--channels", metavar="N", help="Where the number of workers is fixed.")] = 8
+    channels: Annotated[int, option("Where the number of workers is fixed.", "N")] = 8
     offered: Annotated[
         float,
-        typer.Option(
-            "--offered",
-            metavar="X",
-            help="Replay at the speed at which the busiest channel of static-uniform has X times the work that it can"
-            " do.",
+        option(
+            "Replay at the speed at which the busiest channel of static-uniform has X times the work that it can do.",
+            "X",
         ),
     ] = 1.2
     speedup: Annotated[
-        float | None,
-        typer.Option(
-            "--speedup",
-            metavar="X",
-            help="Or at this one: trace seconds that pass in a second of the stage.",
-            show_default=False,
-        ),
+        float | None, option("Or at this one: trace seconds that pass in a second of the stage.", "X", shown=False)
     ] = None
-    pool: Annotated[
-        int | None,
-        typer.Option(
-            "--pool", metavar="P", help="All workers, where they come and go; 2N if left out.", show_default=False
-        ),
-    ] = None
+    pool: Annotated[int | None, option("All workers, where they come and go; 2N if left out.", "P", shown=False)] = None
     workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            metavar="M",
-            help="Those at the start, and at least; too few for the stream if left out.",
-            show_default=False,
-        ),
+        int | None, option("Those at the start, and at least; too few for the stream if left out.", "M", shown=False)
     ] = None
-    partitions: Annotated[
-        int, typer.Option("--partitions", metavar="K", help="Partitions of a channel; each moves as a whole.")
-    ] = 64
+    partitions: Annotated[int, option("Partitions of a channel; each moves as a whole.", "K")] = 64
     hash: HashOption = HashName.MURMUR3
 
     def wanted(self, times: TimeOptions, stage: ComparedStage, trace: "Trace") -> "Wanted":

@@ -1,64 +1,34 @@
 """Options of what rows and state cost on a simulated stage: CPU and network."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0_or_none, bits, seconds
+from adapt.cli.options.groups import option
 
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.settings import Costs, Network
 
-COSTS_PANEL = "What things cost"
 NETWORK_PANEL = "Network and disk"
 
-ServiceTimeOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--service-time",
-        metavar="45us",
-        help="CPU to process a row, the mean of what is drawn.",
-        rich_help_panel=COSTS_PANEL,
-    ),
-]
-ServiceSdOption: TypeAlias = Annotated[
-    str, typer.Option("--service-sd", metavar="3us", help="Its deviation.", rich_help_panel=COSTS_PANEL)
-]
+ServiceTimeOption: TypeAlias = Annotated[str, option("CPU to process a row, the mean of what is drawn.", "45us")]
+ServiceSdOption: TypeAlias = Annotated[str, option("Its deviation.", "3us")]
 
 
 @dataclass(frozen=True, slots=True)
 class CostOptions:
     """What a row and a tuple of state cost."""
 
+    PANEL: ClassVar[str] = "What things cost"
+
     service_time: ServiceTimeOption = "45us"
     service_sd: ServiceSdOption = "3us"
     cost_unit: Annotated[
-        str | None,
-        typer.Option(
-            "--cost-unit",
-            metavar="1us",
-            help="CPU for 1 of a row's cost in the trace; nothing is drawn then.",
-            rich_help_panel=COSTS_PANEL,
-        ),
+        str | None, option("CPU for 1 of a row's cost in the trace; nothing is drawn then.", "1us")
     ] = None
-    produce_time: Annotated[
-        str,
-        typer.Option("--produce-time", metavar="0.5us", help="CPU to make a row.", rich_help_panel=COSTS_PANEL),
-    ] = "0.5us"
-    marshal_time: Annotated[
-        str,
-        typer.Option(
-            "--marshal-time",
-            metavar="0.2us",
-            help="CPU to take out or put in a tuple of state.",
-            rich_help_panel=COSTS_PANEL,
-        ),
-    ] = "0.2us"
-    tuple_bytes: Annotated[
-        int,
-        typer.Option("--tuple-bytes", metavar="B", help="Size of a tuple of state.", rich_help_panel=COSTS_PANEL),
-    ] = 80
+    produce_time: Annotated[str, option("CPU to make a row.", "0.5us")] = "0.5us"
+    marshal_time: Annotated[str, option("CPU to take out or put in a tuple of state.", "0.2us")] = "0.2us"
+    tuple_bytes: Annotated[int, option("Size of a tuple of state.", "B")] = 80
 
     def costs(self) -> "Costs":
         """The costs in seconds and bytes."""
@@ -82,31 +52,12 @@ class CostOptions:
 class NetworkOptions:
     """What connects producers, sites and the states that move."""
 
-    latency: Annotated[
-        str,
-        typer.Option(
-            "--latency", metavar="70us", help="A packet is on its way so long.", rich_help_panel=NETWORK_PANEL
-        ),
-    ] = "70us"
-    connection: Annotated[
-        int,
-        typer.Option("--connection", metavar="N", help="Rows that a connection holds.", rich_help_panel=NETWORK_PANEL),
-    ] = 24
-    state_bandwidth: Annotated[
-        str,
-        typer.Option(
-            "--state-bandwidth", metavar="250Mbps", help="For one partition on its way.", rich_help_panel=NETWORK_PANEL
-        ),
-    ] = "250Mbps"
-    state_bandwidth_all: Annotated[
-        str,
-        typer.Option(
-            "--state-bandwidth-all",
-            metavar="500Mbps",
-            help="For all of them together.",
-            rich_help_panel=NETWORK_PANEL,
-        ),
-    ] = "500Mbps"
+    PANEL: ClassVar[str] = NETWORK_PANEL
+
+    latency: Annotated[str, option("A packet is on its way so long.", "70us")] = "70us"
+    connection: Annotated[int, option("Rows that a connection holds.", "N")] = 24
+    state_bandwidth: Annotated[str, option("For one partition on its way.", "250Mbps")] = "250Mbps"
+    state_bandwidth_all: Annotated[str, option("For all of them together.", "500Mbps")] = "500Mbps"
 
     def network(self) -> "Network":
         """The network in seconds and bits per second."""

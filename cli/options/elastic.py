@@ -1,12 +1,11 @@
 """Options of `adapt replay elastic`: when workers come and go, and which worker has what."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options.amounts import above_0, seconds
 from adapt.cli.options.common import HashOption
+from adapt.cli.options.groups import option
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -20,68 +19,33 @@ if TYPE_CHECKING:
     from adapt.core.stage.conditions.shed_factor import Thresholds
     from adapt.core.stage.input.mini_partitions import MiniPartitions
 
-SCALING_PANEL = "When workers come and go"
-PLAN_PANEL = "Which worker has what"
-
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """Which worker has which partitions, and how they move."""
 
+    PANEL: ClassVar[str] = "Which worker has what"
+
     rebuild: Annotated[
         str | None,
-        typer.Option(
-            "--rebuild",
-            metavar="60s|1.5|60s,1.5",
-            help="Build the plan anew every so often, when the imbalance is above a limit, or both; never if left out.",
-            rich_help_panel=PLAN_PANEL,
+        option(
+            "Build the plan anew every so often, when the imbalance is above a limit, or both; never if left out.",
+            "60s|1.5|60s,1.5",
         ),
     ] = None
     partitions: Annotated[
-        int,
-        typer.Option(
-            "--partitions",
-            metavar="K",
-            help="Partitions for each worker of the pool; each is placed and moves as a whole.",
-            rich_help_panel=PLAN_PANEL,
-        ),
+        int, option("Partitions for each worker of the pool; each is placed and moves as a whole.", "K")
     ] = 64
-    own_keys: Annotated[
-        int,
-        typer.Option(
-            "--own-keys",
-            metavar="H",
-            help="The heaviest keys of the trace have a partition each.",
-            rich_help_panel=PLAN_PANEL,
-        ),
-    ] = 0
-    scheme: Annotated[
-        Scheme, typer.Option("--scheme", help="How plans place partitions.", rich_help_panel=PLAN_PANEL)
-    ] = Scheme.HYBRID
-    construction: Annotated[
-        Construction,
-        typer.Option("--construction", help="How they place the heavy ones.", rich_help_panel=PLAN_PANEL),
-    ] = DEFAULT_CONSTRUCTION
+    own_keys: Annotated[int, option("The heaviest keys of the trace have a partition each.", "H")] = 0
+    scheme: Annotated[Scheme, option("How plans place partitions.")] = Scheme.HYBRID
+    construction: Annotated[Construction, option("How they place the heavy ones.")] = DEFAULT_CONSTRUCTION
     ranges: Annotated[
         bool,
-        typer.Option(
-            "--ranges",
-            help="Without a plan: each worker has a range of partitions, as consumers of Kafka have.",
-            rich_help_panel=PLAN_PANEL,
-        ),
+        option("Without a plan: each worker has a range of partitions, as consumers of Kafka have.", None, "--ranges"),
     ] = False
-    window: Annotated[
-        str,
-        typer.Option(
-            "--window", metavar="30s", help="Plans are built from the rows of so long.", rich_help_panel=PLAN_PANEL
-        ),
-    ] = "30s"
-    migrate: Annotated[
-        Migrating, typer.Option("--migrate", help="In which portions partitions move.", rich_help_panel=PLAN_PANEL)
-    ] = Migrating.ALL
-    batch: Annotated[
-        int, typer.Option("--batch", metavar="B", help="Partitions of a portion.", rich_help_panel=PLAN_PANEL)
-    ] = 16
+    window: Annotated[str, option("Plans are built from the rows of so long.", "30s")] = "30s"
+    migrate: Annotated[Migrating, option("In which portions partitions move.")] = Migrating.ALL
+    batch: Annotated[int, option("Partitions of a portion.", "B")] = 16
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, pool: int) -> "MiniPartitions":
@@ -118,81 +82,40 @@ class PlanOptions:
 class ScalingOptions:
     """How many workers there are, and when that changes."""
 
-    pool: Annotated[int, typer.Option("--pool", metavar="N", help="All workers there are.")] = 16
+    PANEL: ClassVar[str] = "When workers come and go"
+
+    pool: Annotated[int, option("All workers there are.", "N", panel="Options")] = 16
     workers: Annotated[
         int | None,
-        typer.Option(
-            "--workers",
-            metavar="M",
-            help="Workers at the start; there are never fewer. What the mean rate asks for if left out.",
-            show_default=False,
+        option(
+            "Workers at the start; there are never fewer. What the mean rate asks for if left out.",
+            "M",
+            panel="Options",
+            shown=False,
         ),
     ] = None
     policy: Annotated[
         list[ScalingPolicy] | None,
-        typer.Option(
-            "--policy", help="What scales, beside the case of fixed workers; repeatable; thresholds if left out."
-        ),
+        option("What scales, beside the case of fixed workers; repeatable; thresholds if left out.", panel="Options"),
     ] = None
-    period: Annotated[
-        str,
-        typer.Option(
-            "--period", metavar="1s", help="How often a policy looks at the workers.", rich_help_panel=SCALING_PANEL
-        ),
-    ] = "1s"
+    period: Annotated[str, option("How often a policy looks at the workers.", "1s")] = "1s"
     sweep: Annotated[
         str | None,
-        typer.Option(
-            "--sweep",
-            metavar="tau1=0.2,0.4",
-            help="Run all cases with each tau1, and show false shedding against idle workers and state that moves.",
-            rich_help_panel=SCALING_PANEL,
+        option(
+            "Run all cases with each tau1, and show false shedding against idle workers and state that moves.",
+            "tau1=0.2,0.4",
         ),
     ] = None
     signal: Annotated[
-        Signal,
-        typer.Option(
-            "--signal",
-            help="What thresholds are compared with: what workers hold (or work), or what is offered to them.",
-            rich_help_panel=SCALING_PANEL,
-        ),
+        Signal, option("What thresholds are compared with: what workers hold (or work), or what is offered to them.")
     ] = Signal.HELD
-    hold_up: Annotated[
-        str,
-        typer.Option(
-            "--hold-up", metavar="5s", help="More workers must be wanted so long.", rich_help_panel=SCALING_PANEL
-        ),
-    ] = "5s"
-    hold_down: Annotated[
-        str,
-        typer.Option("--hold-down", metavar="30s", help="Fewer must be, so long.", rich_help_panel=SCALING_PANEL),
-    ] = "30s"
-    start: Annotated[
-        str,
-        typer.Option("--start", metavar="10s", help="A worker takes so long to start.", rich_help_panel=SCALING_PANEL),
-    ] = "0s"
-    utilization: Annotated[
-        float,
-        typer.Option(
-            "--utilization",
-            metavar="U",
-            help="Share of the time that workers are to work, for ds2.",
-            rich_help_panel=SCALING_PANEL,
-        ),
-    ] = 0.8
-    lag: Annotated[
-        float,
-        typer.Option(
-            "--lag", metavar="ROWS", help="Rows that may wait for a worker, for lag.", rich_help_panel=SCALING_PANEL
-        ),
-    ] = 1000.0
+    hold_up: Annotated[str, option("More workers must be wanted so long.", "5s")] = "5s"
+    hold_down: Annotated[str, option("Fewer must be, so long.", "30s")] = "30s"
+    start: Annotated[str, option("A worker takes so long to start.", "10s")] = "0s"
+    utilization: Annotated[float, option("Share of the time that workers are to work, for ds2.", "U")] = 0.8
+    lag: Annotated[float, option("Rows that may wait for a worker, for lag.", "ROWS")] = 1000.0
     alignment: Annotated[
-        Alignment,
-        typer.Option(
-            "--alignment",
-            help="Which numbers of workers there may be: any, or those that divide the partitions.",
-            rich_help_panel=SCALING_PANEL,
-        ),
+        Alignment, option("Which numbers of workers there may be: any, or those that divide the partitions.")
     ] = Alignment.ANY
 
     def elastic(self, plans: PlanOptions, thresholds: "Thresholds") -> "Elastic":

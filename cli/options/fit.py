@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from adapt.cli.options import completion
+from adapt.cli.options.groups import option
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
 
@@ -22,32 +21,20 @@ class RunningOptions:
 
     planner: Annotated[
         list[str] | None,
-        typer.Option(
-            "--planner",
-            metavar="exact,c-fit",
-            autocompletion=completion.planners,
-            help=f"What plans drops, one case each: {', '.join(DropPlanner)}; that of the network if left out.",
+        option(
+            f"What plans drops, one case each: {', '.join(DropPlanner)}; that of the network if left out.",
+            "exact,c-fit",
+            completion=completion.planners,
         ),
     ] = None
     plans: Annotated[
         Path | None,
-        typer.Option(
-            "--plans",
-            metavar="DIR",
-            help="Where plans made in advance are kept: made and put there first, or used if there are any.",
-        ),
+        option("Where plans made in advance are kept: made and put there first, or used if there are any.", "DIR"),
     ] = None
-    speedup: Annotated[
-        float, typer.Option("--speedup", metavar="X", help="Trace seconds that pass in a second of the network.")
-    ] = 1.0
-    flow: Annotated[Flow, typer.Option("--flow", help="Tuple by tuple with coins and queues, or as fluid.")] = (
-        Flow.TUPLES
-    )
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of all coins.")] = 0
-    true_costs: Annotated[
-        float,
-        typer.Option("--true-costs", metavar="X", help="Costs are so many times those that plans go by."),
-    ] = 1.0
+    speedup: Annotated[float, option("Trace seconds that pass in a second of the network.", "X")] = 1.0
+    flow: Annotated[Flow, option("Tuple by tuple with coins and queues, or as fluid.")] = Flow.TUPLES
+    seed: Annotated[int, option("Of all coins.", "S")] = 0
+    true_costs: Annotated[float, option("Costs are so many times those that plans go by.", "X")] = 1.0
 
     def planners(self) -> tuple[DropPlanner, ...]:
         """The planners that are named, by several options or with commas."""
@@ -62,80 +49,20 @@ class RunningOptions:
 class PlanningOptions:
     """Settings of the network that a run may override."""
 
-    tick: Annotated[
-        str | None,
-        typer.Option("--tick", metavar="1s", help="How often a plan is made.", rich_help_panel=PLANNING_PANEL),
-    ] = None
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            "--epsilon",
-            metavar="E",
-            help="What plans made in advance may lose of the best score.",
-            rich_help_panel=PLANNING_PANEL,
-        ),
-    ] = None
-    headroom: Annotated[
-        float | None,
-        typer.Option(
-            "--headroom",
-            metavar="H",
-            help="Part of every capacity that plans leave free.",
-            rich_help_panel=PLANNING_PANEL,
-        ),
-    ] = None
-    lag: Annotated[
-        int | None,
-        typer.Option(
-            "--lag",
-            metavar="TICKS",
-            help="Plans know rates up to so many ticks before.",
-            rich_help_panel=PLANNING_PANEL,
-        ),
-    ] = None
-    smoothing: Annotated[
-        float | None,
-        typer.Option(
-            "--smoothing",
-            metavar="W",
-            help="Weight of the newest rates; 1 goes by them alone.",
-            rich_help_panel=PLANNING_PANEL,
-        ),
-    ] = None
-    min_change: Annotated[
-        float | None,
-        typer.Option(
-            "--min-change",
-            metavar="C",
-            help="Smaller changes of a share are not applied.",
-            rich_help_panel=PLANNING_PANEL,
-        ),
-    ] = None
-    feedback: Annotated[
-        bool | None,
-        typer.Option(
-            "--feedback/--no-feedback",
-            help="Correct capacities by the utilization that is measured.",
-            rich_help_panel=PLANNING_PANEL,
-        ),
-    ] = None
+    PANEL: ClassVar[str] = PLANNING_PANEL
+
+    tick: Annotated[str | None, option("How often a plan is made.", "1s")] = None
+    epsilon: Annotated[float | None, option("What plans made in advance may lose of the best score.", "E")] = None
+    headroom: Annotated[float | None, option("Part of every capacity that plans leave free.", "H")] = None
+    lag: Annotated[int | None, option("Plans know rates up to so many ticks before.", "TICKS")] = None
+    smoothing: Annotated[float | None, option("Weight of the newest rates; 1 goes by them alone.", "W")] = None
+    min_change: Annotated[float | None, option("Smaller changes of a share are not applied.", "C")] = None
+    feedback: Annotated[bool | None, option("Correct capacities by the utilization that is measured.")] = None
     drops: Annotated[
         Drops | None,
-        typer.Option(
-            "--drops",
-            help="What is dropped before aggregates: tuples, or windows, so that every result is of all its tuples.",
-            rich_help_panel=PLANNING_PANEL,
-        ),
+        option("What is dropped before aggregates: tuples, or windows, so that every result is of all its tuples."),
     ] = None
-    batch: Annotated[
-        int | None,
-        typer.Option(
-            "--batch",
-            metavar="N",
-            help="Windows that live or die together.",
-            rich_help_panel=PLANNING_PANEL,
-        ),
-    ] = None
+    batch: Annotated[int | None, option("Windows that live or die together.", "N")] = None
 
     def settings(self, said: "SheddingSettings") -> "SheddingSettings":
         """The settings of the network, with what options say instead."""
@@ -164,35 +91,23 @@ class PlanningOptions:
 class TableOptions:
     """Plans and tables made in advance."""
 
-    grid: Annotated[
-        Grid,
-        typer.Option("--grid", help="Which rates stand in feasible input tables.", rich_help_panel=PLANNING_PANEL),
-    ] = Grid.SAFE
+    PANEL: ClassVar[str] = PLANNING_PANEL
+
+    grid: Annotated[Grid, option("Which rates stand in feasible input tables.")] = Grid.SAFE
     distance: Annotated[
         float,
-        typer.Option(
-            "--distance",
-            metavar="D",
-            help="Part of the score that tables of d-fit may be off once told, so that less is told when they change.",
-            rich_help_panel=PLANNING_PANEL,
+        option(
+            "Part of the score that tables of d-fit may be off once told, so that less is told when they change.", "D"
         ),
     ] = 0.0
     most_plans: Annotated[
-        int | None,
-        typer.Option(
-            "--most-plans",
-            metavar="N",
-            help="Tables made in advance have no more plans, whatever epsilon that takes; it is told.",
-            rich_help_panel=PLANNING_PANEL,
-        ),
+        int | None, option("Tables made in advance have no more plans, whatever epsilon that takes; it is told.", "N")
     ] = None
     workload: Annotated[
         str | None,
-        typer.Option(
-            "--workload",
-            metavar="RATES.csv",
-            help="How likely rates are, for solver-w: a column of tuples/s for each input; or exponential, around the"
+        option(
+            "How likely rates are, for solver-w: a column of tuples/s for each input; or exponential, around the"
             " rates of the network. As they are in the trace, if left out.",
-            rich_help_panel=PLANNING_PANEL,
+            "RATES.csv",
         ),
     ] = None

@@ -1,10 +1,9 @@
 """Options of `adapt replay fit` on its nodes: what they tell each other, and what they refuse."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import typer
-
+from adapt.cli.options.groups import option
 from adapt.cli.options.shedding import SHED_PANEL, LeastShedOption, ShedFormOption
 from adapt.core.stage.conditions.names import SheddingForm
 
@@ -12,48 +11,34 @@ if TYPE_CHECKING:
     from adapt.core.fit.distributed.exchange import Transport
     from adapt.core.stage.conditions.shed_factor import Overload
 
-MESSAGES_PANEL = "What nodes of d-fit and d-fit-cuts tell each other"
-
 
 @dataclass(frozen=True, slots=True)
 class MessageOptions:
     """What nodes tell each other, and what messages meet."""
 
+    PANEL: ClassVar[str] = "What nodes of d-fit and d-fit-cuts tell each other"
+
     message_delay: Annotated[
         str | None,
-        typer.Option(
-            "--message-delay",
-            metavar="2s",
-            help="How long messages between nodes take. Nodes begin to tell each other when the trace begins, and plan"
+        option(
+            "How long messages between nodes take. Nodes begin to tell each other when the trace begins, and plan"
             " by what they have heard.",
-            rich_help_panel=MESSAGES_PANEL,
+            "2s",
         ),
     ] = None
     message_jitter: Annotated[
-        str | None,
-        typer.Option(
-            "--message-jitter",
-            metavar="1s",
-            help="What messages take longer at most, so that they overtake each other.",
-            rich_help_panel=MESSAGES_PANEL,
-        ),
+        str | None, option("What messages take longer at most, so that they overtake each other.", "1s")
     ] = None
     message_loss: Annotated[
-        float | None,
-        typer.Option(
-            "--message-loss",
-            metavar="P",
-            help="Part of the messages that is lost; they are sent again until word comes back.",
-            rich_help_panel=MESSAGES_PANEL,
-        ),
+        float | None, option("Part of the messages that is lost; they are sent again until word comes back.", "P")
     ] = None
     trusting: Annotated[
         bool,
-        typer.Option(
-            "--trusting",
-            help="Nodes let in whatever others send, as in the paper: while tables are stale, they are overloaded."
+        option(
+            "Nodes let in whatever others send, as in the paper: while tables are stale, they are overloaded."
             " Else they drop at their entrance what others should have.",
-            rich_help_panel=MESSAGES_PANEL,
+            None,
+            "--trusting",
         ),
     ] = False
 
@@ -74,21 +59,13 @@ class MessageOptions:
 class QueueOptions:
     """What a node refuses by itself."""
 
+    PANEL: ClassVar[str] = SHED_PANEL
+
     queue: Annotated[
         int | None,
-        typer.Option(
-            "--queue",
-            metavar="N",
-            help="A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.",
-            rich_help_panel=SHED_PANEL,
-        ),
+        option("A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.", "N"),
     ] = None
-    tau2: Annotated[
-        float,
-        typer.Option(
-            "--tau2", metavar="T", help="Part of the queue below which it refuses none.", rich_help_panel=SHED_PANEL
-        ),
-    ] = 0.8
+    tau2: Annotated[float, option("Part of the queue below which it refuses none.", "T")] = 0.8
     least_shed: LeastShedOption = 0.0
     shed_form: ShedFormOption = SheddingForm.LINEAR
 

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options.amounts import above_0, bits, seconds
 from adapt.cli.options.common import HashOption
 from adapt.cli.options.costs import NETWORK_PANEL
+from adapt.cli.options.groups import option
 from adapt.cli.options.stage import TROUBLE_PANEL, TroubleOptions
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.names import FluxPolicy
@@ -22,24 +21,16 @@ if TYPE_CHECKING:
     from adapt.core.stage.movement.spilling import Memory
     from adapt.traces.store.trace import Trace
 
-POLICY_PANEL = "The policy"
-
 
 @dataclass(frozen=True, slots=True)
 class PlacingOptions:
     """Where keys are at the start."""
 
-    sites: Annotated[
-        int | None,
-        typer.Option("--sites", metavar="N", help="Sites, each with a producer and a consumer.", show_default=False),
-    ] = None
-    plan: Annotated[
-        Path | None,
-        typer.Option("--plan", metavar="PLAN", help="The sites are its channels, where it places keys at the start."),
-    ] = None
-    partitions: Annotated[
-        int, typer.Option("--partitions", metavar="K", help="Partitions of a site at the start; each moves as a whole.")
-    ] = 64
+    sites: Annotated[int | None, option("Sites, each with a producer and a consumer.", "N", shown=False)] = None
+    plan: Annotated[Path | None, option("The sites are its channels, where it places keys at the start.", "PLAN")] = (
+        None
+    )
+    partitions: Annotated[int, option("Partitions of a site at the start; each moves as a whole.", "K")] = 64
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, str | None]":
@@ -74,37 +65,15 @@ class PlacingOptions:
 class PolicyOptions:
     """What moves partitions, and when."""
 
+    PANEL: ClassVar[str] = "The policy"
+
     policy: Annotated[
         list[FluxPolicy] | None,
-        typer.Option("--policy", help="What moves partitions, beside the static case; repeatable; load if left out."),
+        option("What moves partitions, beside the static case; repeatable; load if left out.", panel="Options"),
     ] = None
-    min_collection: Annotated[
-        str,
-        typer.Option(
-            "--min-collection",
-            metavar="150ms",
-            help="Least time to collect statistics in a round.",
-            rich_help_panel=POLICY_PANEL,
-        ),
-    ] = "150ms"
-    min_imbalance: Annotated[
-        float,
-        typer.Option(
-            "--min-imbalance",
-            metavar="X",
-            help="Least ratio of two sites' utilisations to be evened out.",
-            rich_help_panel=POLICY_PANEL,
-        ),
-    ] = 1.2
-    max_receiver: Annotated[
-        float,
-        typer.Option(
-            "--max-receiver",
-            metavar="U",
-            help="A site that is busier receives nothing.",
-            rich_help_panel=POLICY_PANEL,
-        ),
-    ] = 0.95
+    min_collection: Annotated[str, option("Least time to collect statistics in a round.", "150ms")] = "150ms"
+    min_imbalance: Annotated[float, option("Least ratio of two sites' utilisations to be evened out.", "X")] = 1.2
+    max_receiver: Annotated[float, option("A site that is busier receives nothing.", "U")] = 0.95
 
     def adapting(self, router: Router) -> "Adapting":
         """The policies, with delta_min, lambda_min and u_max."""
@@ -118,42 +87,25 @@ class PolicyOptions:
 class SiteOptions(TroubleOptions):
     """What limits, slows or kills sites."""
 
+    PANEL: ClassVar[str] = TROUBLE_PANEL
+
     memory: Annotated[
         list[str] | None,
-        typer.Option(
-            "--memory",
-            metavar="1GB|0@5s:512MB",
-            help="Memory of every site for state, and what a site has from a time on; what does not fit goes to disk;"
+        option(
+            "Memory of every site for state, and what a site has from a time on; what does not fit goes to disk;"
             " no limit if left out; repeatable.",
-            rich_help_panel=TROUBLE_PANEL,
+            "1GB|0@5s:512MB",
         ),
     ] = None
     faults: Annotated[
-        Path | None,
-        typer.Option(
-            "--faults",
-            metavar="FILE",
-            help="Loads, slow-downs, pauses and crashes of sites, as JSON (adapt.faults/1).",
-            rich_help_panel=TROUBLE_PANEL,
-        ),
+        Path | None, option("Loads, slow-downs, pauses and crashes of sites, as JSON (adapt.faults/1).", "FILE")
     ] = None
     standby: Annotated[
         bool,
-        typer.Option(
-            "--standby",
-            help="Every partition has a twin on another site, which takes over when its site dies.",
-            rich_help_panel=TROUBLE_PANEL,
-        ),
+        option("Every partition has a twin on another site, which takes over when its site dies.", None, "--standby"),
     ] = False
-    disk: Annotated[
-        str,
-        typer.Option(
-            "--disk", metavar="160Mbps", help="Bandwidth of a site's disk, 20 MB/s.", rich_help_panel=NETWORK_PANEL
-        ),
-    ] = "160Mbps"
-    seek: Annotated[
-        str, typer.Option("--seek", metavar="5ms", help="Before each access to it.", rich_help_panel=NETWORK_PANEL)
-    ] = "5ms"
+    disk: Annotated[str, option("Bandwidth of a site's disk, 20 MB/s.", "160Mbps", panel=NETWORK_PANEL)] = "160Mbps"
+    seek: Annotated[str, option("Before each access to it.", "5ms", panel=NETWORK_PANEL)] = "5ms"
 
     def conditions(self, settings: "StageSettings") -> "Conditions":
         """The memory, faults and standby of a stage.

@@ -3,10 +3,9 @@
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import typer
-
+from adapt.cli.options.groups import option
 from adapt.cli.options.source import MappingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from adapt.core.synthetic.variation import Variation
     from adapt.traces.generators.generate import NamedStream
 
-GENERATE_PANEL = "Synthetic traces"
 
 OF_VARIATION = (
     *("diurnal", "day", "bursts", "burst_every", "burst_for", "streams", "lag"),
@@ -30,143 +28,35 @@ OF_VARIATION = (
 class GeneratorOptions:
     """What a synthetic trace has."""
 
-    generate: Annotated[
-        GeneratorName | None,
-        typer.Option(
-            "--generate", help="Make a synthetic trace instead of reading one.", rich_help_panel=GENERATE_PANEL
-        ),
-    ] = None
-    rows: Annotated[int, typer.Option("--rows", metavar="N", help="Rows to make.", rich_help_panel=GENERATE_PANEL)] = (
-        1_000_000
-    )
+    PANEL: ClassVar[str] = "Synthetic traces"
+
+    generate: Annotated[GeneratorName | None, option("Make a synthetic trace instead of reading one.")] = None
+    rows: Annotated[int, option("Rows to make.", "N")] = 1_000_000
     domain: Annotated[
-        int,
-        typer.Option(
-            "--domain",
-            metavar="N",
-            help="Distinct keys to draw from; users of clicks (20000 if left out), items of sales (3000).",
-            rich_help_panel=GENERATE_PANEL,
-        ),
+        int, option("Distinct keys to draw from; users of clicks (20000 if left out), items of sales (3000).", "N")
     ] = 1_000_000
-    exponent: Annotated[
-        float,
-        typer.Option(
-            "--exponent",
-            metavar="Z",
-            help="Zipf's z: 0 is uniform; 0.8 for clicks if left out.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
-    ] = 1.0
-    hot: Annotated[
-        float,
-        typer.Option(
-            "--hot",
-            metavar="SHARE",
-            help="Of self-similar keys, the share that has all rows but this share.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
-    ] = 0.2
-    rate: Annotated[
-        float,
-        typer.Option(
-            "--rate",
-            metavar="R",
-            help="Rows a second; 0.05 for clicks if left out, 0.5 for sales.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
-    ] = 1000.0
-    start: Annotated[
-        str,
-        typer.Option(
-            "--start", metavar="TIME", help="Time of the first row, ISO 8601, UTC.", rich_help_panel=GENERATE_PANEL
-        ),
-    ] = "2026-01-01T00:00:00"
-    key_type: Annotated[
-        KeyType, typer.Option("--key-type", help="Type of the keys: string or int64.", rich_help_panel=GENERATE_PANEL)
-    ] = KeyType.STRING
+    exponent: Annotated[float, option("Zipf's z: 0 is uniform; 0.8 for clicks if left out.", "Z")] = 1.0
+    hot: Annotated[float, option("Of self-similar keys, the share that has all rows but this share.", "SHARE")] = 0.2
+    rate: Annotated[float, option("Rows a second; 0.05 for clicks if left out, 0.5 for sales.", "R")] = 1000.0
+    start: Annotated[str, option("Time of the first row, ISO 8601, UTC.", "TIME")] = "2026-01-01T00:00:00"
+    key_type: Annotated[KeyType, option("Type of the keys: string or int64.")] = KeyType.STRING
     diurnal: Annotated[
-        float,
-        typer.Option(
-            "--diurnal",
-            metavar="SWING",
-            help="The rate swings by this share of its average, 0 to 1, over every day.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
+        float, option("The rate swings by this share of its average, 0 to 1, over every day.", "SWING")
     ] = 0.0
-    day: Annotated[
-        str,
-        typer.Option(
-            "--day",
-            metavar="LENGTH",
-            help="How long such a day is; its trough is its start.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
-    ] = "24h"
+    day: Annotated[str, option("How long such a day is; its trough is its start.", "LENGTH")] = "24h"
     bursts: Annotated[
-        float,
-        typer.Option(
-            "--bursts",
-            metavar="FACTOR",
-            help="Bursts with so many times the rate between them (Markov-modulated).",
-            rich_help_panel=GENERATE_PANEL,
-        ),
+        float, option("Bursts with so many times the rate between them (Markov-modulated).", "FACTOR")
     ] = 1.0
-    burst_every: Annotated[
-        str,
-        typer.Option(
-            "--burst-every", metavar="LENGTH", help="Mean pause between bursts.", rich_help_panel=GENERATE_PANEL
-        ),
-    ] = "10m"
-    burst_for: Annotated[
-        str,
-        typer.Option("--burst-for", metavar="LENGTH", help="Mean length of a burst.", rich_help_panel=GENERATE_PANEL),
-    ] = "1m"
-    streams: Annotated[
-        int,
-        typer.Option(
-            "--streams",
-            metavar="N",
-            help="Part the rows into streams s1, s2 and so on.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
-    ] = 1
+    burst_every: Annotated[str, option("Mean pause between bursts.", "LENGTH")] = "10m"
+    burst_for: Annotated[str, option("Mean length of a burst.", "LENGTH")] = "1m"
+    streams: Annotated[int, option("Part the rows into streams s1, s2 and so on.", "N")] = 1
     lag: Annotated[
-        str,
-        typer.Option(
-            "--lag",
-            metavar="LENGTH",
-            help="By how much the ups and downs of each stream follow those of the one before.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
+        str, option("By how much the ups and downs of each stream follow those of the one before.", "LENGTH")
     ] = "0"
-    drift: Annotated[
-        str,
-        typer.Option(
-            "--drift",
-            metavar="LENGTH",
-            help="After each such time heavy keys change their ranks.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
-    ] = "0"
-    drift_share: Annotated[
-        float,
-        typer.Option(
-            "--drift-share",
-            metavar="SHARE",
-            help="How many of the 4,096 heaviest ranks then do.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
-    ] = 0.1
-    key_life: Annotated[
-        str,
-        typer.Option(
-            "--key-life",
-            metavar="LENGTH",
-            help="How long a key lives before a fresh one takes its rank.",
-            rich_help_panel=GENERATE_PANEL,
-        ),
-    ] = "0"
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of all chance.", rich_help_panel=GENERATE_PANEL)] = 0
+    drift: Annotated[str, option("After each such time heavy keys change their ranks.", "LENGTH")] = "0"
+    drift_share: Annotated[float, option("How many of the 4,096 heaviest ranks then do.", "SHARE")] = 0.1
+    key_life: Annotated[str, option("How long a key lives before a fresh one takes its rank.", "LENGTH")] = "0"
+    seed: Annotated[int, option("Of all chance.", "N")] = 0
 
     def stream(self, name: GeneratorName, carried: MappingOptions, typed: Mapping[str, str]) -> "NamedStream":
         """The synthetic stream; what was not typed is left to the generator, which has its own idea of it.
@@ -182,10 +72,10 @@ class GeneratorOptions:
         from adapt.traces.generators.registry import GENERATORS
 
         taken = inspect.signature(GENERATORS[name]).parameters
-        for parameter, option in typed.items():
+        for parameter, said in typed.items():
             known = {"rate": "rate_per_s"}.get(parameter, parameter)
             if known not in taken and not ("variation" in taken and parameter in OF_VARIATION):
-                raise UsageError(f"--generate {name} takes no {option}; leave it out")
+                raise UsageError(f"--generate {name} takes no {said}; leave it out")
         given = {parameter: getattr(self, parameter) for parameter in typed if parameter in taken}
         given |= {"rows": self.rows} | ({"rate_per_s": self.rate} if "rate" in typed else {})
         if "variation" in taken:

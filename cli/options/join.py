@@ -1,51 +1,36 @@
 """Options of a stage that joins two streams."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options.amounts import above_0, seconds
+from adapt.cli.options.groups import option
 from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.join import Join
-
-JOIN_PANEL = "A join of two streams"
 
 
 @dataclass(frozen=True, slots=True)
 class JoinOptions:
     """What is joined, within which window, and what a match costs."""
 
+    PANEL: ClassVar[str] = "A join of two streams"
+
     join: Annotated[
         str | None,
-        typer.Option(
-            "--join",
-            metavar="COLUMN",
-            help="Join the rows of equal key whose COLUMN differs, such as stream; it has two values.",
-            rich_help_panel=JOIN_PANEL,
-        ),
+        option("Join the rows of equal key whose COLUMN differs, such as stream; it has two values.", "COLUMN"),
     ] = None
     join_window: Annotated[
         str | None,
-        typer.Option(
-            "--join-window",
-            metavar="10s",
-            help="Rows match if they are at most so far apart, in the time of the trace; --shed 5000 holds them so"
-            " long.",
-            rich_help_panel=JOIN_PANEL,
+        option(
+            "Rows match if they are at most so far apart, in the time of the trace; --shed 5000 holds them so long.",
+            "10s",
         ),
     ] = None
     match_time: Annotated[
         str | None,
-        typer.Option(
-            "--match-time",
-            metavar="1us",
-            help="CPU for each match of a row, beside what the row costs; 1us if left out.",
-            rich_help_panel=JOIN_PANEL,
-            show_default=False,
-        ),
+        option("CPU for each match of a row, beside what the row costs; 1us if left out.", "1us", shown=False),
     ] = None
 
     def joined(self) -> "Join | None":

@@ -1,10 +1,9 @@
 """Options of `adapt replay ordered`: how many workers, how they take work, and what the model charges them."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import typer
-
+from adapt.cli.options.groups import option
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Engine, Heuristic, OrderlyWorklist, Reorder
 
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from adapt.core.ordered.engine.settings import RunSettings
 
 QUEUES_PANEL = "Rings, queues and time slices"
-MODEL_PANEL = "What workers of the model cost each other (engine sim); assumptions, not measurements of your machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +20,18 @@ class WorkerOptions:
 
     workers: Annotated[
         str | None,
-        typer.Option(
-            "--workers",
-            metavar="1,2,4",
-            help="Numbers of workers, in turn; 1, 2, 4 and so on up to the cores of this machine if left out.",
-            show_default=False,
+        option(
+            "Numbers of workers, in turn; 1, 2, 4 and so on up to the cores of this machine if left out.",
+            "1,2,4",
+            shown=False,
         ),
     ] = None
     engine: Annotated[
         Engine | None,
-        typer.Option(
-            "--engine",
-            help="Real workers on threads, or a model of them; threads where the machine has a core for each worker,"
+        option(
+            "Real workers on threads, or a model of them; threads where the machine has a core for each worker,"
             " else sim.",
-            show_default=False,
+            shown=False,
         ),
     ] = None
 
@@ -55,79 +51,31 @@ class RuntimeOptions:
 
     reorder: Annotated[
         Reorder,
-        typer.Option(
-            "--reorder",
-            help="How outputs come into order: without locks, in a ring that workers claim room in (claim) or try until"
-            " there is room (retry, as in the paper), or with a lock.",
+        option(
+            "How outputs come into order: without locks, in a ring that workers claim room in (claim) or try until"
+            " there is room (retry, as in the paper), or with a lock."
         ),
     ] = Reorder.CLAIM
     worklist: Annotated[
         OrderlyWorklist,
-        typer.Option(
-            "--worklist",
-            help="How workers share partitions: a queue each and a master queue, or a queue each that a worker owns.",
-        ),
+        option("How workers share partitions: a queue each and a master queue, or a queue each that a worker owns."),
     ] = OrderlyWorklist.HYBRID
-    heuristic: Annotated[Heuristic, typer.Option("--heuristic", help="Which operator a worker takes next.")] = (
-        Heuristic.CT
-    )
-    slice_us: Annotated[
-        float,
-        typer.Option(
-            "--slice-us", metavar="US", help="How long a worker stays with an operator.", rich_help_panel=QUEUES_PANEL
-        ),
-    ] = 100.0
-    window_ms: Annotated[
-        float,
-        typer.Option(
-            "--window-ms", metavar="MS", help="Over how long ct counts worker time.", rich_help_panel=QUEUES_PANEL
-        ),
-    ] = 20.0
+    heuristic: Annotated[Heuristic, option("Which operator a worker takes next.")] = Heuristic.CT
+    slice_us: Annotated[float, option("How long a worker stays with an operator.", "US", panel=QUEUES_PANEL)] = 100.0
+    window_ms: Annotated[float, option("Over how long ct counts worker time.", "MS", panel=QUEUES_PANEL)] = 20.0
     ring: Annotated[
-        int,
-        typer.Option(
-            "--ring",
-            metavar="TUPLES",
-            help="Whose outputs can wait for their turn; a power of two.",
-            rich_help_panel=QUEUES_PANEL,
-        ),
+        int, option("Whose outputs can wait for their turn; a power of two.", "TUPLES", panel=QUEUES_PANEL)
     ] = 4096
-    queue: Annotated[
-        int,
-        typer.Option(
-            "--queue",
-            metavar="TUPLES",
-            help="That can wait before an operator; a power of two.",
-            rich_help_panel=QUEUES_PANEL,
-        ),
-    ] = 4096
+    queue: Annotated[int, option("That can wait before an operator; a power of two.", "TUPLES", panel=QUEUES_PANEL)] = (
+        4096
+    )
     queue_size: Annotated[
-        float,
-        typer.Option(
-            "--queue-size",
-            metavar="C",
-            help="Tuples that qst lets wait in all queues together.",
-            rich_help_panel=QUEUES_PANEL,
-        ),
+        float, option("Tuples that qst lets wait in all queues together.", "C", panel=QUEUES_PANEL)
     ] = 500.0
-    batch: Annotated[
-        int,
-        typer.Option(
-            "--batch",
-            metavar="TUPLES",
-            help="That share a serial number at most, 1 to 64.",
-            rich_help_panel=QUEUES_PANEL,
-        ),
-    ] = 1
+    batch: Annotated[int, option("That share a serial number at most, 1 to 64.", "TUPLES", panel=QUEUES_PANEL)] = 1
     mark_every: Annotated[
         int | None,
-        typer.Option(
-            "--mark-every",
-            metavar="N",
-            help="One row of so many is timed; some 10,000 in all if left out.",
-            rich_help_panel=QUEUES_PANEL,
-            show_default=False,
-        ),
+        option("One row of so many is timed; some 10,000 in all if left out.", "N", panel=QUEUES_PANEL, shown=False),
     ] = None
 
     def settings(self) -> "RunSettings":
@@ -159,45 +107,17 @@ class RuntimeOptions:
 class ModelOptions:
     """What workers of the model cost each other."""
 
+    PANEL: ClassVar[str] = (
+        "What workers of the model cost each other (engine sim); assumptions, not measurements of your machine"
+    )
+
     jitter: Annotated[
-        float,
-        typer.Option(
-            "--jitter",
-            metavar="SHARE",
-            help="Share of a tuple's cost that is drawn from an exponential distribution.",
-            rich_help_panel=MODEL_PANEL,
-        ),
+        float, option("Share of a tuple's cost that is drawn from an exponential distribution.", "SHARE")
     ] = 0.0
-    crowding_us: Annotated[
-        float,
-        typer.Option(
-            "--crowding-us",
-            metavar="US",
-            help="Added to a tuple by each other worker on its operator.",
-            rich_help_panel=MODEL_PANEL,
-        ),
-    ] = 0.15
-    send_us: Annotated[
-        float,
-        typer.Option(
-            "--send-us",
-            metavar="US",
-            help="Of a batch, where only one worker at a time sends.",
-            rich_help_panel=MODEL_PANEL,
-        ),
-    ] = 0.05
-    output_us: Annotated[
-        float, typer.Option("--output-us", metavar="US", help="Of an output, there.", rich_help_panel=MODEL_PANEL)
-    ] = 0.0
-    hand_over_us: Annotated[
-        float,
-        typer.Option(
-            "--hand-over-us",
-            metavar="US",
-            help="From a lock's release to the next worker that waits for it.",
-            rich_help_panel=MODEL_PANEL,
-        ),
-    ] = 0.15
+    crowding_us: Annotated[float, option("Added to a tuple by each other worker on its operator.", "US")] = 0.15
+    send_us: Annotated[float, option("Of a batch, where only one worker at a time sends.", "US")] = 0.05
+    output_us: Annotated[float, option("Of an output, there.", "US")] = 0.0
+    hand_over_us: Annotated[float, option("From a lock's release to the next worker that waits for it.", "US")] = 0.15
 
     def contention(self) -> "Contention":
         """These costs."""

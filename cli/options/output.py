@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
-
 from adapt.cli.options.common import ForceOption
+from adapt.cli.options.groups import option
 from adapt.cli.terminal.output import Format, FormatOption, narrate_written, show
 from adapt.cli.terminal.terminal import Paragraph
 from adapt.core.table import Table
 
-OutOption: TypeAlias = Annotated[Path | None, typer.Option("--out", "-o", metavar="RUN", help="Where to keep the run.")]
+OutOption: TypeAlias = Annotated[Path | None, option("Where to keep the run.", "RUN", "--out", "-o")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from adapt.cli.options.common import (
     HashOption,
     ResourcesOption,
@@ -14,6 +12,7 @@ from adapt.cli.options.common import (
     UtilityOption,
     check_channels,
 )
+from adapt.cli.options.groups import option
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
@@ -27,14 +26,9 @@ if TYPE_CHECKING:
 class PeriodOptions:
     """Channels by time, and how often the plan is built anew."""
 
-    channels: Annotated[int | None, typer.Option("--channels", metavar="N", help="Channels all the time.")] = None
-    schedule: Annotated[
-        str, typer.Option("--schedule", metavar="0h:N,6h:N", help="Channels by the time since the first row.")
-    ] = ""
-    period: Annotated[
-        str,
-        typer.Option("--period", metavar="7d|1000rows", help="How often keys are counted and the plan is built anew."),
-    ] = "1h"
+    channels: Annotated[int | None, option("Channels all the time.", "N")] = None
+    schedule: Annotated[str, option("Channels by the time since the first row.", "0h:N,6h:N")] = ""
+    period: Annotated[str, option("How often keys are counted and the plan is built anew.", "7d|1000rows")] = "1h"
 
     def channel_schedule(self) -> "Schedule":
         """The channels by the time since the first row.
@@ -56,10 +50,8 @@ class PeriodOptions:
 class RecipeOptions:
     """How plans are built."""
 
-    scheme: Annotated[Scheme, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID
-    construction: Annotated[Construction, typer.Option("--construction", help="How heavy keys are placed.")] = (
-        DEFAULT_CONSTRUCTION
-    )
+    scheme: Annotated[Scheme, option("How keys are placed.")] = Scheme.HYBRID
+    construction: Annotated[Construction, option("How heavy keys are placed.")] = DEFAULT_CONSTRUCTION
     resources: ResourcesOption = "LLL"
     tolerance: ToleranceOption = "1.2"
     sigma: SigmaOption = 0.1

@@ -1,11 +1,10 @@
 """Options of load shedding: what a site or node drops by itself when it fills up."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0
+from adapt.cli.options.groups import option
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import SheddingForm
 
@@ -14,37 +13,29 @@ if TYPE_CHECKING:
 
 SHED_PANEL = "What a site or node does by itself when it fills up"
 
-LeastShedOption: TypeAlias = Annotated[
-    float,
-    typer.Option("--least-shed", metavar="B", help="Part that it drops right above that.", rich_help_panel=SHED_PANEL),
-]
-ShedFormOption: TypeAlias = Annotated[
-    SheddingForm,
-    typer.Option("--shed-form", help="How that rises to all where nothing more fits.", rich_help_panel=SHED_PANEL),
-]
+LeastShedOption: TypeAlias = Annotated[float, option("Part that it drops right above that.", "B")]
+ShedFormOption: TypeAlias = Annotated[SheddingForm, option("How that rises to all where nothing more fits.")]
 
 
 @dataclass(frozen=True, slots=True)
 class SheddingOptions:
     """What a site of a stage holds, and what it drops."""
 
+    PANEL: ClassVar[str] = SHED_PANEL
+
     shed: Annotated[
         str | None,
-        typer.Option(
-            "--shed",
-            metavar="5000@100ms",
-            help="A site holds up to so many rows, each for so long, and drops the more of what comes the fuller it is;"
+        option(
+            "A site holds up to so many rows, each for so long, and drops the more of what comes the fuller it is;"
             " none if left out.",
-            rich_help_panel=SHED_PANEL,
+            "5000@100ms",
         ),
     ] = None
     tau: Annotated[
         str,
-        typer.Option(
-            "--tau",
-            metavar="T0,T1,T2,T3",
-            help="Thresholds of how full a site is, rising; it drops from the third on, the others are for scaling.",
-            rich_help_panel=SHED_PANEL,
+        option(
+            "Thresholds of how full a site is, rising; it drops from the third on, the others are for scaling.",
+            "T0,T1,T2,T3",
         ),
     ] = "0.1,0.4,0.8,0.9"
     least_shed: LeastShedOption = 0.0

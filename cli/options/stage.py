@@ -1,12 +1,11 @@
 """Options of a simulated stage, which `replay flux`, `elastic` and `compare` share."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.costs import CostOptions, NetworkOptions
+from adapt.cli.options.groups import option
 from adapt.cli.options.shedding import SheddingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Router
@@ -22,16 +21,11 @@ if TYPE_CHECKING:
 TROUBLE_PANEL = "What happens to sites"
 DEFAULT_STATE = "10000"
 
-SpeedupOption: TypeAlias = Annotated[
-    float, typer.Option("--speedup", metavar="X", help="Trace seconds that pass in a second of the stage.")
-]
-SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", metavar="S", help="Of all that is drawn.")]
-BufferOption: TypeAlias = Annotated[int, typer.Option("--buffer", metavar="N", help="Rows that a producer holds back.")]
+SpeedupOption: TypeAlias = Annotated[float, option("Trace seconds that pass in a second of the stage.", "X")]
+SeedOption: TypeAlias = Annotated[int, option("Of all that is drawn.", "S")]
+BufferOption: TypeAlias = Annotated[int, option("Rows that a producer holds back.", "N")]
 StateOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--state", metavar="N|rows|bytes", help="State of a partition: N tuples, or what it has in the trace."
-    ),
+    str, option("State of a partition: N tuples, or what it has in the trace.", "N|rows|bytes")
 ]
 
 
@@ -39,24 +33,18 @@ StateOption: TypeAlias = Annotated[
 class TroubleOptions:
     """What slows sites down."""
 
+    PANEL: ClassVar[str] = TROUBLE_PANEL
+
     load: Annotated[
         list[str] | None,
-        typer.Option(
-            "--load",
-            metavar="3@5s-60s",
-            help="Another process on a site takes 57% of its CPU; sites as 3, 0:7, 1,4 or all; 3@5s-60s:100us/50us sets"
+        option(
+            "Another process on a site takes 57% of its CPU; sites as 3, 0:7, 1,4 or all; 3@5s-60s:100us/50us sets"
             " its burst and sleep; repeatable.",
-            rich_help_panel=TROUBLE_PANEL,
+            "3@5s-60s",
         ),
     ] = None
     slow: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--slow",
-            metavar="3@5s-60s:50%",
-            help="A site runs at a part of its speed; 0% is a pause; repeatable.",
-            rich_help_panel=TROUBLE_PANEL,
-        ),
+        list[str] | None, option("A site runs at a part of its speed; 0% is a pause; repeatable.", "3@5s-60s:50%")
     ] = None
 
     def disturbances(self, sites: int) -> "tuple[ExternalLoad | SlowDown, ...]":
@@ -71,25 +59,18 @@ class StageOptions:
     """What a simulated stage is made of, and how rows come to it."""
 
     duration: Annotated[
-        str | None,
-        typer.Option(
-            "--duration", metavar="60s", help="Stop at this time of the stage; at the end of the trace if left out."
-        ),
+        str | None, option("Stop at this time of the stage; at the end of the trace if left out.", "60s")
     ] = None
-    interval: Annotated[
-        str | None,
-        typer.Option("--interval", metavar="1s", help="How often to take down what the stage does."),
-    ] = None
+    interval: Annotated[str | None, option("How often to take down what the stage does.", "1s")] = None
     seed: SeedOption = 0
     buffer: BufferOption = 2048
     state: StateOption = DEFAULT_STATE
     producers: Annotated[
         str | None,
-        typer.Option(
-            "--producers",
-            metavar="row|stream",
-            help="A row's producer by the hash of its number or of its stream; stream where the trace has streams.",
-            show_default=False,
+        option(
+            "A row's producer by the hash of its number or of its stream; stream where the trace has streams.",
+            "row|stream",
+            shown=False,
         ),
     ] = None
     shedding: SheddingOptions
