@@ -106,24 +106,14 @@ def here(tmp_path):
 
 
 def replayed(
-    here,
-    out=None,
-    step=1.0,
-    planners=(DropPlanner.EXACT, *TABLES),
-    settings=SETTINGS,
-    options=None,
-    warn=None,
-    **others,
+    here, out=None, step=1.0, planners=(DropPlanner.EXACT, *TABLES), settings=SETTINGS, options=None, **others
 ):
-    seconds = count(step=step)
+    seconds, warn = count(step=step), others.pop("warn", None)
+    shedding = FitOptions(planners, settings, **(options or {}))
     return replay_fit_trace(
         open_trace(here / "x.trace"),
         out and here / out,
-        FitTraceOptions(
-            open_network(here / "n.toml"),
-            FitOptions(planners, settings, **(options or {})),
-            **others,
-        ),
+        FitTraceOptions(open_network(here / "n.toml"), shedding, **others),
         clock=lambda: next(seconds),
         warn=warn,
     )
