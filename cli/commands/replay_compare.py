@@ -5,8 +5,14 @@ from typing import Annotated
 import typer
 
 from adapt.cli.options.common import SPARK_PANEL, ConfOption, TracePath, command_line, spark_options
-from adapt.cli.options.comparing import ComparedStage, ComparisonOutput, ScenarioOptions, TimeOptions, WorkerOptions
 from adapt.cli.options.groups import grouped
+from adapt.cli.options.replay.compare import (
+    ComparedStage,
+    ComparisonOutput,
+    ScenarioOptions,
+    TimeOptions,
+    WorkerOptions,
+)
 from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError

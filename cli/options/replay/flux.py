@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options.amounts import above_0, bits, seconds
 from adapt.cli.options.common import HashOption
-from adapt.cli.options.costs import NETWORK_PANEL
 from adapt.cli.options.groups import option
-from adapt.cli.options.stage import TROUBLE_PANEL, TroubleOptions
+from adapt.cli.options.replay.costs import NETWORK_PANEL
+from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.keys.names import HashName

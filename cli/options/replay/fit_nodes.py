@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options.groups import option
-from adapt.cli.options.shedding import SHED_PANEL, LeastShedOption, ShedFormOption
+from adapt.cli.options.replay.shedding import SHED_PANEL, LeastShedOption, ShedFormOption
 from adapt.core.stage.conditions.names import SheddingForm
 
 if TYPE_CHECKING:

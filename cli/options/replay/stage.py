@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0_or_none
-from adapt.cli.options.costs import CostOptions, NetworkOptions
 from adapt.cli.options.groups import option
-from adapt.cli.options.shedding import SheddingOptions
+from adapt.cli.options.replay.costs import CostOptions, NetworkOptions
+from adapt.cli.options.replay.shedding import SheddingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Router
 
