@@ -23,7 +23,7 @@ BASE = 1_700_000_000
 SALT = "a salt of enough characters"
 
 
-def made(folder, rows, treatment=None, unique="", salt=None, stream="at"):
+def made(folder, rows, treatment=Treatment(), unique="", salt=None, stream="at"):
     """A trace of (second, key, stream, id) rows, from two files."""
     source = folder / "source"
     source.mkdir(parents=True, exist_ok=True)
