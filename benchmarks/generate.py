@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from footprint import SPARK, Footprint, apart, footprint, told
 
 from adapt.core.counting.zipf import zipf_shares
-from adapt.traces.generators.zipf import generate_zipf
+from adapt.traces.generators.generate import generate
+from adapt.traces.generators.zipf import zipf_stream
 from adapt.traces.store.trace import BLOCK_ROWS
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 100_000_000))
@@ -51,7 +52,7 @@ def made(rows: int) -> Footprint:
         folder = Path(place)
 
         def make(name: str, count: int) -> None:
-            generate_zipf(folder / name, rows=count, domain=DOMAIN, exponent=EXPONENT, spark_options=SPARK)
+            generate(zipf_stream(rows=count, domain=DOMAIN, exponent=EXPONENT), folder / name, spark_options=SPARK)
 
         return footprint(rows, lambda: make("warm", 2 * BLOCK_ROWS), lambda: make("rows", rows))
 

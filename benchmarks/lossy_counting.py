@@ -24,7 +24,8 @@ from rich.table import Table
 from adapt.core.counting.exact import count_keys
 from adapt.core.stream import KeyType
 from adapt.traces.counting.lossy import count_lossy
-from adapt.traces.generators.zipf import generate_zipf
+from adapt.traces.generators.generate import generate
+from adapt.traces.generators.zipf import zipf_stream
 from adapt.traces.spark.session import SparkOptions, spark_session
 from adapt.traces.store.trace import Trace, open_trace
 
@@ -53,7 +54,7 @@ def trace_of(folder: Path, rows: int, domain: int, key_type: KeyType) -> Trace:
     """A trace of Zipf(1) keys, made once."""
     out = folder / f"{rows}-{domain}-{key_type}.trace"
     if not out.exists():
-        generate_zipf(out, rows=rows, domain=domain, key_type=key_type, spark_options=SPARK)
+        generate(zipf_stream(rows=rows, domain=domain, key_type=key_type), out, spark_options=SPARK)
     return open_trace(out)
 
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adapt.traces.generators.zipf import generate_zipf
+from adapt.traces.generators.generate import generate
+from adapt.traces.generators.zipf import zipf_stream
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.spark.session import SparkOptions, spark_session
@@ -57,7 +58,7 @@ def some_trace(folder: Path) -> Trace:
     if reviews.exists():
         return ingest([str(reviews)], folder / "reviews.trace", Mapping("vendorId"), spark_options=LOCAL).trace
     out = folder / "zipf.trace"
-    return generate_zipf(out, rows=578_805, domain=250, rate_per_s=0.004, seed=0, spark_options=LOCAL).trace
+    return generate(zipf_stream(rows=578_805, domain=250, rate_per_s=0.004, seed=0), out, spark_options=LOCAL).trace
 
 
 def repeated(trace: Trace, folder: Path) -> Trace:

@@ -21,6 +21,7 @@ from rich.table import Table
 
 from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.flux.policies.round_controller import PacedController
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.names import Router
@@ -147,7 +148,7 @@ class Case:
         """Simulate; the tuples that were processed."""
         settings = stage(self.sites, disturbances=(ExternalLoad(3, 5.0, np.inf),) if self.controlled else ())
         controller = PacedController(LoadBalancing()) if self.controlled else None
-        return simulate(settings, Drawn(), self.seconds, controller).census.processed
+        return simulate(settings, Drawn(), self.seconds, Actors(controller)).census.processed
 
 
 CASES = (

@@ -1,8 +1,5 @@
 """`adapt replay`: a trace driven through mechanisms, and what happens over time."""
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from adapt.cli.commands.replay_compare import compare
@@ -10,26 +7,13 @@ from adapt.cli.commands.replay_elastic import elastic
 from adapt.cli.commands.replay_fit import fit
 from adapt.cli.commands.replay_flux import flux
 from adapt.cli.commands.replay_ordered import ordered
-from adapt.cli.options.common import (
-    ForceOption,
-    HashOption,
-    ResourcesOption,
-    SigmaOption,
-    ToleranceOption,
-    TracePath,
-    TrackOption,
-    UtilityOption,
-    WeightOption,
-    check_channels,
-    command_line,
-)
-from adapt.cli.options.schemes import SchemeChoice
+from adapt.cli.options.common import TracePath, WeightOption, command_line
+from adapt.cli.options.groups import grouped
+from adapt.cli.options.replay.output import RunOutput
+from adapt.cli.options.replay.repartition import PeriodOptions, RecipeOptions
 from adapt.cli.terminal.help import Command, Group
-from adapt.cli.terminal.output import Format, FormatOption, for_people, narrate_written, show
+from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages
-from adapt.core.errors import UsageError
-from adapt.core.keys.names import HashName
-from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
 
 app = typer.Typer(
     cls=Group, help="Drive a trace through a mechanism and see what happens over time.", no_args_is_help=True
@@ -42,30 +26,9 @@ def replay() -> None:
 
 
 @app.command(cls=Command)
+@grouped
 def repartition(
-    trace: TracePath,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RUN", help="Where to keep the run.")] = None,
-    channels: Annotated[int | None, typer.Option("--channels", metavar="N", help="Channels all the time.")] = None,
-    schedule: Annotated[
-        str, typer.Option("--schedule", metavar="0h:N,6h:N", help="Channels by the time since the first row.")
-    ] = "",
-    period: Annotated[
-        str,
-        typer.Option("--period", metavar="7d|1000rows", help="How often keys are counted and the plan is built anew."),
-    ] = "1h",
-    scheme: Annotated[SchemeChoice, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
-    construction: Annotated[
-        Construction, typer.Option("--construction", help="How heavy keys are placed.")
-    ] = DEFAULT_CONSTRUCTION,
-    weight: WeightOption = None,
-    resources: ResourcesOption = "LLL",
-    tolerance: ToleranceOption = "1.2",
-    sigma: SigmaOption = 0.1,
-    utility: UtilityOption = UtilityName.APM,
-    track: TrackOption = None,
-    hash: HashOption = HashName.MURMUR3,
-    format: FormatOption = Format.TABLE,
-    force: ForceOption = False,
+    trace: TracePath, output: RunOutput, periods: PeriodOptions, plans: RecipeOptions, weight: WeightOption = None
 ) -> None:
     """Replay a trace period by period, with a new plan for each.
 
@@ -76,40 +39,25 @@ def repartition(
     """
     from time import perf_counter
 
-    from adapt.core.partitioning.build import Recipe
-    from adapt.core.partitioning.measures.resources import Resources
-    from adapt.core.partitioning.repartition.channel_schedule import Schedule
     from adapt.core.units.row_or_time_span import Length
-    from adapt.traces.replay.repartition import replay_trace
+    from adapt.traces.replay.repartition import RepartitionOptions, replay_trace
     from adapt.traces.store.trace import open_trace
-    from adapt.traces.store.whole import check_folder_free
 
-    if (channels is None) == (not schedule):
-        raise UsageError("give either --channels N or --schedule 0h:N,6h:N")
-    if channels is not None:
-        check_channels(channels)
-    plan = Schedule.parse(schedule) if schedule else Schedule.fixed(channels or 0)
-    length = Length.parse(period)
-    recipe = Recipe(scheme, construction, Resources.parse(resources, tolerance, sigma), utility, track, hash)
-    if out is not None:
-        check_folder_free(out, force=force)
+    schedule, length = periods.channel_schedule(), Length.parse(periods.period)
+    options = RepartitionOptions(length, schedule, plans.recipe(), weight)
+    output.check()
     opened = open_trace(trace)
     with stages() as progress:
         run = replay_trace(
             opened,
-            out,
-            length,
-            plan,
-            recipe,
-            weight=weight,
+            output.out,
+            options,
             clock=perf_counter,
-            force=force,
+            force=output.force,
             command=command_line(),
             progress=progress,
         )
-    if out is not None:
-        narrate_written(out)
-    show([run.summary(), for_people(run.tables()["periods"], format)], format, run.as_data())
+    output.show([run.summary(), for_people(run.tables()["periods"], output.format)], run.as_data())
 
 
 app.command(cls=Command)(flux)

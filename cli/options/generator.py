@@ -1,14 +1,21 @@
-"""Synthetic traces from the options of `adapt ingest`: which of them a generator takes, and what they say."""
+"""Options of `adapt ingest` on synthetic traces: which generator, and what it makes."""
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from adapt.cli.options.groups import option
+from adapt.cli.options.source import MappingOptions
 from adapt.core.errors import UsageError
+from adapt.core.stream import KeyType
 from adapt.core.units.amounts import seconds_of
+from adapt.traces.generators.names import GeneratorName
 
 if TYPE_CHECKING:
     from adapt.core.synthetic.variation import Variation
+    from adapt.traces.generators.generate import NamedStream
+
 
 OF_VARIATION = (
     *("diurnal", "day", "bursts", "burst_every", "burst_for", "streams", "lag"),
@@ -17,52 +24,82 @@ OF_VARIATION = (
 """Parameters that make a `Variation`."""
 
 
-def check_taken(generator: Any, name: str, typed: Mapping[str, str]) -> None:
-    """Refuse options that a generator does not take.
+@dataclass(frozen=True, slots=True)
+class GeneratorOptions:
+    """What a synthetic trace has."""
 
-    Args:
-        generator: What makes the trace.
-        name: What it is called.
-        typed: The options that were typed, by their parameter.
+    PANEL: ClassVar[str] = "Synthetic traces"
 
-    Raises:
-        UsageError: there is one.
-    """
-    taken = inspect.signature(generator).parameters
-    for parameter, option in typed.items():
-        known = {"rate": "rate_per_s"}.get(parameter, parameter)
-        if known not in taken and not ("variation" in taken and parameter in OF_VARIATION):
-            raise UsageError(f"--generate {name} takes no {option}; leave it out")
+    generate: Annotated[GeneratorName | None, option("Make a synthetic trace instead of reading one.")] = None
+    rows: Annotated[int, option("Rows to make.", "N")] = 1_000_000
+    domain: Annotated[
+        int, option("Distinct keys to draw from; users of clicks (20000 if left out), items of sales (3000).", "N")
+    ] = 1_000_000
+    exponent: Annotated[float, option("Zipf's z: 0 is uniform; 0.8 for clicks if left out.", "Z")] = 1.0
+    hot: Annotated[float, option("Of self-similar keys, the share that has all rows but this share.", "SHARE")] = 0.2
+    rate: Annotated[float, option("Rows a second; 0.05 for clicks if left out, 0.5 for sales.", "R")] = 1000.0
+    start: Annotated[str, option("Time of the first row, ISO 8601, UTC.", "TIME")] = "2026-01-01T00:00:00"
+    key_type: Annotated[KeyType, option("Type of the keys: string or int64.")] = KeyType.STRING
+    diurnal: Annotated[
+        float, option("The rate swings by this share of its average, 0 to 1, over every day.", "SWING")
+    ] = 0.0
+    day: Annotated[str, option("How long such a day is; its trough is its start.", "LENGTH")] = "24h"
+    bursts: Annotated[
+        float, option("Bursts with so many times the rate between them (Markov-modulated).", "FACTOR")
+    ] = 1.0
+    burst_every: Annotated[str, option("Mean pause between bursts.", "LENGTH")] = "10m"
+    burst_for: Annotated[str, option("Mean length of a burst.", "LENGTH")] = "1m"
+    streams: Annotated[int, option("Part the rows into streams s1, s2 and so on.", "N")] = 1
+    lag: Annotated[
+        str, option("By how much the ups and downs of each stream follow those of the one before.", "LENGTH")
+    ] = "0"
+    drift: Annotated[str, option("After each such time heavy keys change their ranks.", "LENGTH")] = "0"
+    drift_share: Annotated[float, option("How many of the 4,096 heaviest ranks then do.", "SHARE")] = 0.1
+    key_life: Annotated[str, option("How long a key lives before a fresh one takes its rank.", "LENGTH")] = "0"
+    seed: Annotated[int, option("Of all chance.", "N")] = 0
 
+    def stream(self, name: GeneratorName, carried: MappingOptions, typed: Mapping[str, str]) -> "NamedStream":
+        """The synthetic stream; what was not typed is left to the generator, which has its own idea of it.
 
-def taken_of(generator: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that a generator takes, of those that there are."""
-    taken = inspect.signature(generator).parameters
-    return {name: value for name, value in values.items() if name in taken}
+        Args:
+            name: The generator.
+            carried: The cost and size that rows carry.
+            typed: The options that were typed, by their parameter.
 
+        Raises:
+            UsageError: the generator does not take one, or one is out of its range.
+        """
+        from adapt.traces.generators.registry import GENERATORS
 
-def variation_of(options: Mapping[str, Any], typed: Mapping[str, str]) -> "Variation":
-    """What varies in a synthetic stream, from the options of `OF_VARIATION`.
+        taken = inspect.signature(GENERATORS[name]).parameters
+        for parameter, said in typed.items():
+            known = {"rate": "rate_per_s"}.get(parameter, parameter)
+            if known not in taken and not ("variation" in taken and parameter in OF_VARIATION):
+                raise UsageError(f"--generate {name} takes no {said}; leave it out")
+        given = {parameter: getattr(self, parameter) for parameter in typed if parameter in taken}
+        given |= {"rows": self.rows} | ({"rate_per_s": self.rate} if "rate" in typed else {})
+        if "variation" in taken:
+            given["variation"] = self._variation(carried, typed)
+        return GENERATORS[name](**given)
 
-    Raises:
-        UsageError: one is out of its range, or stands without that which it belongs to.
-    """
-    from adapt.core.synthetic.distribution import Distribution
-    from adapt.core.synthetic.popularity import Drift, KeyLife
-    from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
-    from adapt.core.synthetic.variation import Variation
+    def _variation(self, carried: MappingOptions, typed: Mapping[str, str]) -> "Variation":
+        """What varies in the stream."""
+        from adapt.core.synthetic.distribution import Distribution
+        from adapt.core.synthetic.popularity import Drift, KeyLife
+        from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
+        from adapt.core.synthetic.variation import Variation
 
-    belongs = (("day", "diurnal"), ("burst_every", "bursts"), ("burst_for", "bursts"), ("drift_share", "drift"))
-    for parameter, to in belongs:
-        if parameter in typed and to not in typed:
-            raise UsageError(f"{typed[parameter]} goes with --{to.replace('_', '-')}, which was not given")
-    bursts = (options["bursts"], seconds_of(options["burst_every"]), seconds_of(options["burst_for"]))
-    return Variation(
-        Diurnal(options["diurnal"], seconds_of(options["day"])) if "diurnal" in typed else None,
-        Bursts(*bursts) if "bursts" in typed else None,
-        Lags(options["streams"], seconds_of(options["lag"])),
-        Drift(seconds_of(options["drift"]), options["drift_share"]) if "drift" in typed else None,
-        KeyLife(seconds_of(options["key_life"])) if "key_life" in typed else None,
-        Distribution.parse("--cost", options["cost"]) if options["cost"] else None,
-        Distribution.parse("--bytes", options["bytes_"]) if options["bytes_"] else None,
-    )
+        belongs = (("day", "diurnal"), ("burst_every", "bursts"), ("burst_for", "bursts"), ("drift_share", "drift"))
+        for parameter, to in belongs:
+            if parameter in typed and to not in typed:
+                raise UsageError(f"{typed[parameter]} goes with --{to.replace('_', '-')}, which was not given")
+        bursts = (self.bursts, seconds_of(self.burst_every), seconds_of(self.burst_for))
+        return Variation(
+            Diurnal(self.diurnal, seconds_of(self.day)) if "diurnal" in typed else None,
+            Bursts(*bursts) if "bursts" in typed else None,
+            Lags(self.streams, seconds_of(self.lag)),
+            Drift(seconds_of(self.drift), self.drift_share) if "drift" in typed else None,
+            KeyLife(seconds_of(self.key_life)) if "key_life" in typed else None,
+            Distribution.parse("--cost", carried.cost) if carried.cost else None,
+            Distribution.parse("--bytes", carried.bytes_) if carried.bytes_ else None,
+        )

@@ -1,13 +1,16 @@
 """What `adapt ingest` is told of a source, by options and by a file of `--mapping`; what is typed wins."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
+    from adapt.traces.ingest.ingest import IngestOptions
     from adapt.traces.ingest.mapping import Mapping as ColumnMapping
     from adapt.traces.ingest.mapping_file import StreamFields
     from adapt.traces.ingest.streams import Stream
@@ -50,11 +53,6 @@ class Told:
         return _mapping(self.values)
 
     @property
-    def reading(self) -> "ReadOptions":
-        """What is known of the format of all files."""
-        return _reading(self.values)
-
-    @property
     def streams_of_file(self) -> "list[Stream]":
         """The streams of the file, each with what it leaves out.
 
@@ -81,10 +79,34 @@ class Told:
         return streams
 
     @property
-    def clocks(self) -> list[str]:
-        """What sets clocks, as `--clock` takes it; what is typed comes first."""
+    def options(self) -> "IngestOptions":
+        """How the source is read and cleaned; the salt of hashed keys is that of $ADAPT_SALT.
+
+        Raises:
+            BadInput: a stream of the file has no key.
+            UsageError: an option is not so written.
+        """
+        from adapt.traces.ingest.cleaning import Clock, Treatment, parse_sample
+        from adapt.traces.ingest.ingest import IngestOptions
+        from adapt.traces.ingest.rejects import MaxRejects
+
+        values = self.values
+        streams = self.streams_of_file
         own = [f"{stream.name}={stream.clock}" for stream in self.streams if stream.clock]
-        return [*(self.values["clock"] or ()), *own]
+        clocks = [*(values["clock"] or ()), *own]  # what is typed comes first
+        return IngestOptions(
+            reading=_reading(values),
+            time_zone=values["time_zone"],
+            max_rejects=MaxRejects.parse(values["max_rejects"]),
+            treatment=Treatment(
+                tuple(Clock.parse(text) for text in clocks),
+                duration_us(values["most_late"]) if values["most_late"] else None,
+                values["hash_keys"],
+                parse_sample(values["sample_keys"]),
+            ),
+            streams=streams,
+            salt=os.environ.get("ADAPT_SALT"),
+        )
 
 
 def _parameter(option: str) -> str:

@@ -24,6 +24,7 @@ from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.run import run_as_data
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.settings import StageSettings, check_sites, even_groups
 from adapt.core.stage.control.workers import Migration, Scaling
@@ -132,9 +133,7 @@ def simulated(
         stage.settings,
         stage.rows,
         duration_s,
-        _controller(scenario, terms),
-        stage.memory,
-        scaling=_scaling(scenario, terms, stage),
+        Actors(_controller(scenario, terms), stage.memory, scaling=_scaling(scenario, terms, stage)),
         interval_s=terms.interval_s,
         told=told,
     )

@@ -20,6 +20,27 @@ from adapt.core.stage.movement.standby import Standby
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Actors:
+    """What acts on a stage, beside its stream.
+
+    Attributes:
+        controller: Moves partitions; none do if not given.
+        memory: Limits it, and what does not fit goes to disk; without limit if not given.
+        faults: Slow-downs, pauses, loads and crashes, beside the disturbances of the settings.
+        scaling: Takes on workers and lets them go; the sites are the pool. None, all sites work all the time.
+        standby: Whether every partition has a twin on another site, that takes over if its site dies.
+        idle_clock_s: Consumers can tell how long they have waited in whole multiples of this, rounded up; 0, exactly.
+    """
+
+    controller: Controller | None = None
+    memory: Memory | None = None
+    faults: FaultSchedule | None = None
+    scaling: Scaling | None = None
+    standby: bool = False
+    idle_clock_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Assembly:
     """A stage at time 0, or later, and what acts on it, as far as it was asked for.
 
@@ -42,18 +63,7 @@ class Assembly:
     elasticity: Elasticity | None = None
 
 
-def assemble(
-    settings: StageSettings,
-    source: Source,
-    controller: Controller | None = None,
-    memory: Memory | None = None,
-    faults: FaultSchedule | None = None,
-    *,
-    scaling: Scaling | None = None,
-    standby: bool = False,
-    idle_clock_s: float = 0.0,
-    journal: int = 0,
-) -> Assembly:
+def assemble(settings: StageSettings, source: Source, actors: Actors | None = None, *, journal: int = 0) -> Assembly:
     """Put a stage together; the arguments are those of `simulate`.
 
     Raises:
@@ -62,7 +72,9 @@ def assemble(
             scaled, or its tuples are drawn.
         BadInput: a disturbance, a fault, the shares of groups or a row of the stream cannot be.
     """
-    faults = faults or FaultSchedule()
+    actors = actors or Actors()
+    controller, memory, scaling, standby = actors.controller, actors.memory, actors.scaling, actors.standby
+    faults = actors.faults or FaultSchedule()
     faults.check(settings.sites, settings.disturbances)
     if settings.router is Router.RIVER and (controller is not None or memory is not None):
         raise UsageError(
@@ -95,7 +107,7 @@ def assemble(
     living = recovery.living if recovery else None
     rounds = None
     if controller is not None:
-        rounds = Rounds(OneStage(stage, movement), controller, idle_clock_s, spilling, living)
+        rounds = Rounds(OneStage(stage, movement), controller, actors.idle_clock_s, spilling, living)
     if recovery is not None:
         recovery.rounds = rounds
     elasticity = None if scaling is None else Elasticity(stage, movement, scaling)

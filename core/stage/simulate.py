@@ -4,19 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.assembly import assemble
+from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Drawn, Source
-from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.control.recovery import CrashReport, crash_table, full_rate_s
 from adapt.core.stage.control.shed_log import Watched
-from adapt.core.stage.control.workers import Scaling
 from adapt.core.stage.engine.series import Interval, Series, interval_table, site_table
 from adapt.core.stage.engine.stage import Census
-from adapt.core.stage.movement.controller import Controller, Round
+from adapt.core.stage.movement.controller import Round
 from adapt.core.stage.movement.protocol import STEPS, Moved
-from adapt.core.stage.movement.spilling import Memory
 from adapt.core.stage.records.arrays import Records
 from adapt.core.table import Column, Kind, Table
 
@@ -117,14 +114,9 @@ def simulate(
     settings: StageSettings,
     source: Source,
     duration_s: float | None = None,
-    controller: Controller | None = None,
-    memory: Memory | None = None,
-    faults: FaultSchedule | None = None,
+    actors: Actors | None = None,
     *,
-    scaling: Scaling | None = None,
-    standby: bool = False,
     interval_s: float = 1.0,
-    idle_clock_s: float = 0.0,
     journal: int = 0,
     told: Callable[[Interval], None] | None = None,
 ) -> Simulated:
@@ -134,13 +126,8 @@ def simulate(
         settings: What it is made of.
         source: Where tuples come from.
         duration_s: Until then at most. A stream may end before, when all its tuples are processed.
-        controller: Moves partitions; none do if not given.
-        memory: Limits it, and what does not fit goes to disk; without limit if not given.
-        faults: Slow-downs, pauses, loads and crashes, beside the disturbances of the settings; none if not given.
-        scaling: Takes on workers and lets them go; the sites are the pool. None, all sites work all the time.
-        standby: Whether every partition has a twin on another site, that takes over if its site dies.
+        actors: What acts on it; nothing if not given.
         interval_s: How often to take down what the stage does.
-        idle_clock_s: Consumers can tell how long they have waited in whole multiples of this, rounded up; 0, exactly.
         journal: How many of the first tuples that are processed to write down.
         told: Given every interval when it is over.
 
@@ -153,17 +140,7 @@ def simulate(
         raise UsageError(f"a run of {duration_s} s in intervals of {interval_s:g} s is none; give times above 0")
     if duration_s is None and isinstance(source, Drawn):
         raise UsageError("drawn tuples have no end; give a duration")
-    of = assemble(
-        settings,
-        source,
-        controller,
-        memory,
-        faults,
-        scaling=scaling,
-        standby=standby,
-        idle_clock_s=idle_clock_s,
-        journal=journal,
-    )
+    of = assemble(settings, source, actors, journal=journal)
     stage = of.stage
     series = Series(stage)
     while True:

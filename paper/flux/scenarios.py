@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Made, Rows, Source
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
@@ -75,12 +76,8 @@ class Scenario:
             self.settings,
             self.source,
             self.seconds,
-            controller,
-            self.memory,
-            self.faults,
-            standby=self.standby,
+            Actors(controller, self.memory, self.faults, standby=self.standby, idle_clock_s=self.idle_clock_s),
             interval_s=interval_s,
-            idle_clock_s=self.idle_clock_s,
         )
 
 

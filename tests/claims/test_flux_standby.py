@@ -6,6 +6,7 @@
 import numpy as np
 import pytest
 
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
@@ -19,12 +20,12 @@ DIES = FaultSchedule((Crash(3, 1.0),), 0.5)
 
 @pytest.fixture(scope="module")
 def alone():
-    return simulate(STAGE, Drawn(), 3.0, faults=DIES, interval_s=0.25)
+    return simulate(STAGE, Drawn(), 3.0, Actors(faults=DIES), interval_s=0.25)
 
 
 @pytest.fixture(scope="module")
 def paired():
-    return simulate(STAGE, Drawn(), 4.0, faults=DIES, standby=True, interval_s=0.25)
+    return simulate(STAGE, Drawn(), 4.0, Actors(faults=DIES, standby=True), interval_s=0.25)
 
 
 def rate(run, from_s, to_s):

@@ -1,7 +1,7 @@
 """The `clicks` generator: what users of a shop on the web look at, keyed by user."""
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -9,12 +9,6 @@ from adapt.core.stream import KeyType
 from adapt.core.synthetic.clicks import PAGES, draw_clicks
 from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.generators.steady import check_end, check_steady, coded_keys, random_of, start_us, steady_us
-from adapt.traces.generators.write import write_generated
-from adapt.traces.ingest.ingest import Ingested
-from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
-from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import BLOCK_ROWS
 
 ITEMS = ZipfKeys(3000, 1.0)
@@ -55,6 +49,11 @@ class ClickStream:
         check_end(self.rows, self.rate_per_s, self.start, steady_us(self.rows, self.rate_per_s))
         ZipfKeys(self.domain, self.exponent)
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that decides the rows, for the manifest."""
+        return {"generator": "clicks", **asdict(self)}
+
     def block(self, index: int) -> pa.RecordBatch:
         """The rows of one block, in time order; see `GeneratedStream`."""
         first = index * BLOCK_ROWS
@@ -73,37 +72,3 @@ class ClickStream:
                 "session": pa.array(first + clicks.sessions),
             }
         )
-
-
-def generate_clicks(
-    out: Path,
-    *,
-    rows: int,
-    domain: int = USERS,
-    exponent: float = USER_EXPONENT,
-    seed: int = 0,
-    rate_per_s: float = RATE_PER_S,
-    start: str = "2026-01-01T00:00:00Z",
-    key_type: KeyType = KeyType.STRING,
-    force: bool = False,
-    spark_options: SparkOptions | None = None,
-    command: str = "adapt.traces.generators.clicks",
-    progress: Progress = silent,
-) -> Ingested:
-    """Make a trace of clicks; the parameters are those of `ClickStream`.
-
-    The rows depend on the parameters alone, not on how many tasks or machines make them.
-
-    Args:
-        out: Where the trace appears, whole, at the end.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the trace.
-
-    Raises:
-        UsageError: a parameter is out of its range.
-        EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
-    """
-    stream = ClickStream(rows, domain, exponent, seed, rate_per_s, start, key_type)
-    made = Provenance(command, {"generator": "clicks", **asdict(stream)}, seed=seed)
-    trace = write_generated(stream, out, made, force=force, spark_options=spark_options, progress=progress)
-    return Ingested(trace, Rejects(), ())

@@ -1,11 +1,9 @@
 """Synthetic streams of independent keys: a law of keys, a rate, and what varies."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +14,10 @@ from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.popularity import check_drifts, drifted, lived
 from adapt.core.synthetic.rates import RatePath, rate_path
+from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
 from adapt.core.synthetic.variation import Variation
+from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.generators.steady import check_end, check_steady, coded_keys, random_of, start_us, steady_us
-from adapt.traces.generators.write import write_generated
-from adapt.traces.ingest.ingest import Ingested
-from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
-from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import BLOCK_ROWS
 
 MOST_BYTES = 1 << 62
@@ -32,8 +26,13 @@ _ROWS, _STREAMS, _COSTS, _SIZES = (np.uint64(purpose) << np.uint64(60) for purpo
 """Added to a block's number: what its random numbers are for, so that none hang on whether others are drawn."""
 
 
+_NAMES: dict[type, str] = {ZipfKeys: "zipf", SelfSimilarKeys: "self-similar"}
+
+
 class KeyLaw(Protocol):
-    """How often each key comes."""
+    """How often each key comes; a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def domain(self) -> int:
@@ -77,6 +76,20 @@ class KeyedStream:
         ended_us = self._offset_us(self.rows)
         check_end(self.rows, self.rate_per_s, self.start, ended_us)
         self._check_popularity(ended_us / 1e6)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that decides the rows, for the manifest."""
+        return {
+            "generator": _NAMES[type(self.keys)],
+            **asdict(self.keys),
+            "rows": self.rows,
+            "seed": self.seed,
+            "rate_per_s": self.rate_per_s,
+            "start": self.start,
+            "key_type": self.key_type,
+            **_told(self.variation),
+        }
 
     def block(self, index: int) -> pa.RecordBatch:
         """The rows of one block, in time order; see `GeneratedStream`."""
@@ -141,44 +154,6 @@ class KeyedStream:
         if self.variation.steady:
             return steady_us(rows, self.rate_per_s)
         return math.floor(float(self._path.times_s(np.array([float(rows)]))[0]) * 1e6)
-
-
-def generate_keyed(
-    stream: KeyedStream,
-    out: Path,
-    parameters: Mapping[str, Any],
-    *,
-    force: bool = False,
-    spark_options: SparkOptions | None = None,
-    command: str,
-    progress: Progress = silent,
-) -> Ingested:
-    """Make a trace of a stream.
-
-    The rows depend on the stream alone, not on how many tasks or machines make them.
-
-    Args:
-        stream: What to make.
-        out: Where the trace appears, whole, at the end.
-        parameters: The generator's name and its law of keys, for the manifest.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the trace.
-
-    Raises:
-        EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
-    """
-    told = {
-        **parameters,
-        "rows": stream.rows,
-        "seed": stream.seed,
-        "rate_per_s": stream.rate_per_s,
-        "start": stream.start,
-        "key_type": stream.key_type,
-        **_told(stream.variation),
-    }
-    made = Provenance(command, told, seed=stream.seed)
-    trace = write_generated(stream, out, made, force=force, spark_options=spark_options, progress=progress)
-    return Ingested(trace, Rejects(), ())
 
 
 def _told(variation: Variation) -> dict[str, Any]:

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Mapping
 
-from adapt.traces.generators.clicks import generate_clicks
+from adapt.traces.generators.clicks import ClickStream
+from adapt.traces.generators.generate import NamedStream
 from adapt.traces.generators.names import GeneratorName
-from adapt.traces.generators.sales import generate_sales
-from adapt.traces.generators.self_similar import generate_self_similar
-from adapt.traces.generators.zipf import generate_zipf
-from adapt.traces.ingest.ingest import Ingested
+from adapt.traces.generators.sales import SaleStream
+from adapt.traces.generators.self_similar import self_similar_stream
+from adapt.traces.generators.zipf import zipf_stream
 
-GENERATORS: Mapping[GeneratorName, Callable[..., Ingested]] = {
-    GeneratorName.CLICKS: generate_clicks,
-    GeneratorName.SALES: generate_sales,
-    GeneratorName.SELF_SIMILAR: generate_self_similar,
-    GeneratorName.ZIPF: generate_zipf,
+GENERATORS: Mapping[GeneratorName, Callable[..., NamedStream]] = {
+    GeneratorName.CLICKS: ClickStream,
+    GeneratorName.SALES: SaleStream,
+    GeneratorName.SELF_SIMILAR: self_similar_stream,
+    GeneratorName.ZIPF: zipf_stream,
 }
-"""Each takes the place of the trace and its own parameters by name."""
+"""Each takes its own parameters by name, and gives the stream that `generate` writes."""

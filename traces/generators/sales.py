@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,12 +10,6 @@ from adapt.core.stream import KeyType
 from adapt.core.synthetic.sales import Shop, draw_sales, draw_shop
 from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.generators.steady import check_end, check_steady, keys_of, random_of, start_us, steady_us
-from adapt.traces.generators.write import write_generated
-from adapt.traces.ingest.ingest import Ingested
-from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
-from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import BLOCK_ROWS
 
 ITEMS, ITEM_EXPONENT, RATE_PER_S = 3000, 1.0, 0.5
@@ -63,6 +57,11 @@ class SaleStream:
         """Prices, and the trends that are the truth."""
         return _shop_of(self.seed, self.domain, self.exponent)
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that decides the rows, for the manifest."""
+        return {"generator": "sales", **asdict(self)}
+
     def block(self, index: int) -> pa.RecordBatch:
         """The rows of one block, in time order; see `GeneratedStream`."""
         first = index * BLOCK_ROWS
@@ -86,37 +85,3 @@ class SaleStream:
 @lru_cache(maxsize=1)
 def _shop_of(seed: int, items: int, exponent: float) -> Shop:
     return draw_shop(random_of(seed, _SHOP), ZipfKeys(items, exponent))
-
-
-def generate_sales(
-    out: Path,
-    *,
-    rows: int,
-    domain: int = ITEMS,
-    exponent: float = ITEM_EXPONENT,
-    seed: int = 0,
-    rate_per_s: float = RATE_PER_S,
-    start: str = "2026-01-01T00:00:00Z",
-    key_type: KeyType = KeyType.STRING,
-    force: bool = False,
-    spark_options: SparkOptions | None = None,
-    command: str = "adapt.traces.generators.sales",
-    progress: Progress = silent,
-) -> Ingested:
-    """Make a trace of sales; the parameters are those of `SaleStream`.
-
-    The rows depend on the parameters alone, not on how many tasks or machines make them.
-
-    Args:
-        out: Where the trace appears, whole, at the end.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the trace.
-
-    Raises:
-        UsageError: a parameter is out of its range.
-        EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
-    """
-    stream = SaleStream(rows, domain, exponent, seed, rate_per_s, start, key_type)
-    made = Provenance(command, {"generator": "sales", **asdict(stream)}, seed=seed)
-    trace = write_generated(stream, out, made, force=force, spark_options=spark_options, progress=progress)
-    return Ingested(trace, Rejects(), ())

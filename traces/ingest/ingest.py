@@ -9,7 +9,7 @@ the order (time, file, line), which is total, so that the result does not depend
 
 from collections.abc import Mapping as Conf
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from adapt.core.errors import BadInput, UsageError
@@ -41,6 +41,27 @@ PARTS_SETTING = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """How a source is read and cleaned.
+
+    Attributes:
+        reading: What is known of the source's format.
+        time_zone: The zone of times that carry none.
+        max_rejects: More refused rows than this refuse the whole.
+        treatment: What to repair, and what to hide or leave out.
+        streams: In place of mapping, reading and time zone: several streams, each with its own.
+        salt: Of hashed keys, where several traces are to have the same; a new one if not given. It is kept nowhere.
+    """
+
+    reading: ReadOptions = ReadOptions()  # noqa: RUF009 - frozen
+    time_zone: str = "UTC"
+    max_rejects: MaxRejects = MaxRejects()  # noqa: RUF009 - frozen
+    treatment: Treatment = Treatment()  # noqa: RUF009 - frozen
+    streams: Sequence[Stream] = ()
+    salt: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Ingested:
     """What an ingest did.
 
@@ -63,13 +84,8 @@ def ingest(
     sources: Sequence[str],
     out: Path,
     mapping: Mapping,
+    options: IngestOptions | None = None,
     *,
-    reading: ReadOptions | None = None,
-    time_zone: str = "UTC",
-    max_rejects: MaxRejects | None = None,
-    treatment: Treatment | None = None,
-    streams: Sequence[Stream] = (),
-    salt: str | None = None,
     force: bool = False,
     spark_options: SparkOptions | None = None,
     command: str = "adapt.traces.ingest.ingest",
@@ -82,12 +98,7 @@ def ingest(
             the file.
         out: Where the trace appears, whole, at the end.
         mapping: Which columns or expressions give key, time, cost, bytes and stream.
-        reading: What is known of the source's format.
-        time_zone: The zone of times that carry none.
-        max_rejects: More refused rows than this refuse the whole.
-        streams: In place of mapping, reading and time zone: several streams, each with its own.
-        treatment: What to repair, and what to hide or leave out.
-        salt: Of hashed keys, where several traces are to have the same; a new one if not given. It is kept nowhere.
+        options: How the source is read and cleaned.
         force: Replace an artefact at `out`.
         command: What the manifest says made the trace.
 
@@ -96,15 +107,14 @@ def ingest(
         BadInput: the source is empty, damaged, or has too many bad rows.
         EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
     """
-    reading, treatment = reading or ReadOptions(), treatment or Treatment()
-    salted = salt_of(salt)
-    options = spark_options or SparkOptions()
-    stated = _stated_parts(options.conf)
+    options, running = options or IngestOptions(), spark_options or SparkOptions()
+    treatment, salted = options.treatment, salt_of(options.salt)
+    stated = _stated_parts(running.conf)
     with whole_folder(out, force=force) as folder:
         kept, staging = folder / "_stdin", folder / "_staging"
         files = source_files(sources, kept)
-        groups = grouped(files, streams or only_stream(mapping, reading, time_zone))
-        spark = session_in_zone(spark_session(options), time_zone)
+        groups = grouped(files, options.streams or only_stream(mapping, options.reading, options.time_zone))
+        spark = session_in_zone(spark_session(running), options.time_zone)
         disk.make_folder(staging)
         source = Several(spark, groups, staging, progress)
         rows = treated(source.mapped(), treatment, salted, progress)
@@ -118,7 +128,7 @@ def ingest(
                 f"{', '.join(sources)}: {source.rows:,} rows are announced and {stock.kept + rejects.rows:,} were"
                 " read: the source is damaged, or changes while it is read"
             )
-        _check_rows(stock.kept, left_out, rejects, max_rejects or MaxRejects(), sources)
+        _check_rows(stock.kept, left_out, rejects, options.max_rejects, sources)
         write_in_order(rows, stock, folder, progress)
         for passing in (kept, staging):
             if passing.exists():

@@ -52,16 +52,32 @@ def open_network(path: Path) -> NamedNetwork:
         raise BadInput(f"{path}: {error}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class FitTraceOptions:
+    """How a trace goes through a query network.
+
+    Attributes:
+        network: The network; the settings are those of `fit`.
+        fit: How load is shed.
+        speedup: Trace seconds that pass in a second of the network.
+        plans: Where the plans made in advance are kept: used if there are any, else made and put there, before anything
+            is run.
+        workload_told: Where the workload of `fit` comes from, for the run to keep.
+    """
+
+    network: NamedNetwork
+    fit: FitOptions
+    speedup: float = 1.0
+    plans: Path | None = None
+    workload_told: Mapping[str, Any] | None = None
+
+
 def replay_fit_trace(
     trace: Trace,
     out: Path | None,
-    network: NamedNetwork,
-    options: FitOptions,
+    options: FitTraceOptions,
     *,
     clock: Callable[[], float],
-    speedup: float = 1.0,
-    plans: Path | None = None,
-    workload_told: Mapping[str, Any] | None = None,
     force: bool = False,
     command: str = "adapt.traces.replay.fit.replay_fit_trace",
     progress: Progress = silent,
@@ -72,13 +88,8 @@ def replay_fit_trace(
     Args:
         trace: The stream, read twice, a row group at a time.
         out: Where the run appears, whole, at the end; None keeps it in memory alone.
-        network: The network; the settings are those of `options`.
-        options: How load is shed.
+        options: The network, and how it is run.
         clock: Tells seconds, for how long planning takes.
-        speedup: Trace seconds that pass in a second of the network.
-        plans: Where the plans made in advance are kept: used if there are any, else made and put there, before anything
-            is run.
-        workload_told: Where the workload of `options` comes from, for the run to keep.
         force: Replace an artefact at `out`.
         command: What the manifest says made the run.
         progress: Told what is being done, the rows done and the rows in all.
@@ -93,18 +104,21 @@ def replay_fit_trace(
     """
     if out is not None:
         check_folder_free(out, force=force)
-    binding = Binding(network.read.network, options.settings.tick_us, speedup)
+    network, fit = options.network, options.fit
+    binding = Binding(network.read.network, fit.settings.tick_us, options.speedup)
     binding.check(trace.columns)
     columns = binding.columns
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
-    if workload_told is not None:
-        parameters["workload"] = dict(workload_told)
+    if options.workload_told is not None:
+        parameters["workload"] = dict(options.workload_told)
     inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
-    kept = None if plans is None else _Kept(plans, network, options, Provenance(command, parameters, inputs))
+    kept = None
+    if options.plans is not None:
+        kept = _Kept(options.plans, network, fit, Provenance(command, parameters, inputs))
     run = replay_fit(
         lambda: trace.batches(columns),
         binding,
-        options,
+        fit,
         clock=clock,
         parameters=parameters,
         told=lambda what, done, total: progress(what, done, total or trace.rows),

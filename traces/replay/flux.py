@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.flux.replay.replay import Adapting, Conditions, FluxRun, check_replay, parameters_of, replay_flux
+from adapt.core.flux.replay.replay import Adapting, Conditions, FluxRun, Pace, check_replay, parameters_of, replay_flux
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.faults import FaultSchedule, parse_faults
 from adapt.core.stage.conditions.settings import StageSettings
@@ -93,9 +93,7 @@ def replay_flux_trace(
         settings,
         options.adapting,
         options.conditions,
-        speedup=reading.speedup,
-        duration_s=options.duration_s,
-        interval_s=options.interval_s,
+        Pace(reading.speedup, options.duration_s, options.interval_s),
         parameters={**parameters, **told},
         told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, demand.all_rows),
     )

@@ -44,16 +44,30 @@ def open_named_plan(path: Path) -> NamedPlan:
     return NamedPlan(path.name, read_plan(path))
 
 
+@dataclass(frozen=True, slots=True)
+class OrderedOptions:
+    """How a trace goes through a chain of operators.
+
+    Attributes:
+        chain: The operators.
+        ordered: How they are run.
+        plan: Maps the keys of operators that are partitioned by a plan.
+        rows: Only the first so many; None, all.
+    """
+
+    chain: NamedChain
+    ordered: Ordered
+    plan: NamedPlan | None = None
+    rows: int | None = None
+
+
 def replay_ordered_trace(
     trace: Trace,
     out: Path | None,
-    chain: NamedChain,
-    ordered: Ordered,
+    options: OrderedOptions,
     *,
     clock: Callable[[], float],
     cpu_clock: Callable[[], float],
-    plan: NamedPlan | None = None,
-    rows: int | None = None,
     force: bool = False,
     command: str = "adapt.traces.replay.ordered.replay_ordered_trace",
     progress: Progress = silent,
@@ -66,12 +80,9 @@ def replay_ordered_trace(
     Args:
         trace: The stream.
         out: Where the run appears, whole, at the end; None keeps it in memory alone.
-        chain: The operators.
-        ordered: How they are run.
+        options: The operators, and how they are run.
         clock: Tells seconds, for functions in Python that are timed.
         cpu_clock: Tells the CPU seconds of this process.
-        plan: Maps the keys of operators that are partitioned by a plan.
-        rows: Only the first so many; None, all.
         force: Replace an artefact at `out`.
         command: What the manifest says made the run.
         progress: Told what is being done, the rows done and the rows in all.
@@ -84,18 +95,19 @@ def replay_ordered_trace(
     """
     if out is not None:
         check_folder_free(out, force=force)
+    chain, plan, rows = options.chain, options.plan, options.rows
     chain.check_columns(trace.columns)
     _check_plan(chain, plan)
     if rows is not None and rows < 1:
         raise UsageError(f"{rows} rows are none; give 1 or more")
     bound = bound_trace(trace, chain, plan, rows, progress)
-    check_chain(bound, ordered)
+    check_chain(bound, options.ordered)
     parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
     inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
     if plan is not None:
         parameters["plan"] = plan.plan.content_hash()
         inputs.append({"name": plan.name, "content_hash": parameters["plan"]})
-    run = replay_ordered(bound, ordered, clock=clock, cpu_clock=cpu_clock, parameters=parameters, told=progress)
+    run = replay_ordered(bound, options.ordered, clock=clock, cpu_clock=cpu_clock, parameters=parameters, told=progress)
     if out is not None:
         write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
     return run

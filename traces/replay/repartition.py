@@ -1,6 +1,7 @@
 """Replaying a trace from disk and keeping what came out; no Spark takes part."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,14 +19,28 @@ from adapt.traces.store.trace import Trace
 from adapt.traces.store.whole import check_folder_free
 
 
+@dataclass(frozen=True, slots=True)
+class RepartitionOptions:
+    """How a trace is partitioned anew, period by period.
+
+    Attributes:
+        length: Of a period.
+        schedule: Channel counts by the time since the first row.
+        recipe: How plans are built.
+        weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
+    """
+
+    length: Length
+    schedule: Schedule
+    recipe: Recipe
+    weight: Weight | None = None
+
+
 def replay_trace(
     trace: Trace,
     out: Path | None,
-    length: Length,
-    schedule: Schedule,
-    recipe: Recipe,
+    options: RepartitionOptions,
     *,
-    weight: Weight | None = None,
     clock: Callable[[], float] | None = None,
     force: bool = False,
     command: str = "adapt.traces.replay.repartition.replay_trace",
@@ -38,10 +53,7 @@ def replay_trace(
     Args:
         trace: The stream.
         out: Where the run appears, whole, at the end; None keeps it in memory alone.
-        length: Of a period.
-        schedule: Channel counts by the time since the first row.
-        recipe: How plans are built.
-        weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
+        options: Periods, channels, and how plans are built.
         clock: Seconds, for the time that building takes.
         force: Replace an artefact at `out`.
         command: What the manifest says made the run.
@@ -54,10 +66,18 @@ def replay_trace(
     """
     if out is not None:
         check_folder_free(out, force=force)
-    chosen = chosen_weight(trace, weight)
+    chosen = chosen_weight(trace, options.weight)
     column = WEIGHT_COLUMNS.get(chosen)
     batches = _told(trace, ["ts", "key"] + ([column] if column else []), progress)
-    run = replay_repartition(batches, length, schedule, recipe, weight=chosen, weight_column=column, clock=clock)
+    run = replay_repartition(
+        batches,
+        options.length,
+        options.schedule,
+        options.recipe,
+        weight=chosen,
+        weight_column=column,
+        clock=clock,
+    )
     if out is not None:
         inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
         write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)

@@ -15,6 +15,7 @@ from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elas
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
@@ -204,7 +205,7 @@ def replay_elastic(
             elastic.migration,
             elastic.start_s,
         )
-        done = simulate(settings, rows, duration_s, scaling=scaling, interval_s=every_s, told=tell)
+        done = simulate(settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, told=tell)
         began = Start(name, start.chosen.thresholds.tau1, start.least)
         outcome = outcome_of(case, done, bounds)
         outcomes.append(elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers))

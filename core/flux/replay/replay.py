@@ -12,6 +12,7 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
 from adapt.core.run import run_as_data, verdict_under
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
@@ -69,6 +70,21 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast rows are due, until when, and how often the stage is measured.
+
+    Attributes:
+        speedup: By which rows are due; None where they are taken as fast as they can be.
+        duration_s: Until then at most; if not given, until all rows are processed.
+        interval_s: How often to take down what the stage does; if not given, some hundred times.
+    """
+
+    speedup: float | None = 1.0
+    duration_s: float | None = None
+    interval_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FluxRun:
     """What a replay measured.
 
@@ -119,10 +135,8 @@ def replay_flux(
     settings: StageSettings,
     adapting: Adapting,
     conditions: Conditions | None = None,
+    pace: Pace | None = None,
     *,
-    speedup: float | None = 1.0,
-    duration_s: float | None = None,
-    interval_s: float | None = None,
     parameters: Mapping[str, Any] | None = None,
     told: Told | None = None,
 ) -> FluxRun:
@@ -134,9 +148,7 @@ def replay_flux(
         settings: The stage; its groups are its partitions.
         adapting: What decides on moves.
         conditions: What limits or hits the sites; nothing if not given.
-        speedup: By which rows are due; None where they are taken as fast as they can be.
-        duration_s: Until then at most; if not given, until all rows are processed.
-        interval_s: How often to take down what the stage does; if not given, some hundred times.
+        pace: How fast, how long and how often measured.
         parameters: What is recorded as decisive.
         told: Progress.
 
@@ -144,9 +156,9 @@ def replay_flux(
         UsageError: an argument is out of its range, or a policy has nothing to move.
         BadInput: a row of the stream cannot be.
     """
-    under = conditions or Conditions()
+    under, pace = conditions or Conditions(), pace or Pace()
     bounds = bounds_of(demand, settings, under.faults)
-    every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
+    every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
     pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver)
     outcomes = []
     for case, policy in adapting.cases().items():
@@ -160,19 +172,10 @@ def replay_flux(
 
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
         controller = controller_of(policy, adapting.min_collection_s, pairs, ahead)
-        done = simulate(
-            settings,
-            rows,
-            duration_s,
-            controller,
-            under.memory,
-            under.faults,
-            standby=under.standby,
-            interval_s=every_s,
-            told=tell,
-        )
+        actors = Actors(controller, under.memory, under.faults, standby=under.standby)
+        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, told=tell)
         outcomes.append(outcome_of(case, done, bounds))
-    return FluxRun(tuple(outcomes), bounds, settings, speedup, {**(parameters or {}), "interval_s": every_s})
+    return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
 
 
 def parameters_of(

@@ -14,13 +14,14 @@ ROWS = 300_000
 def traces(tmp_path_factory, spark):
     """A folder with a trace long enough to be purged, one of streams, and none but whole numbers as keys."""
     from adapt.core.stream import KeyType
-    from adapt.traces.generators.zipf import generate_zipf
+    from adapt.traces.generators.generate import generate
+    from adapt.traces.generators.zipf import zipf_stream
     from adapt.traces.ingest.ingest import ingest
     from adapt.traces.ingest.mapping import Mapping
 
     folder = tmp_path_factory.mktemp("counted")
-    generate_zipf(folder / "zipf.trace", rows=ROWS, domain=100_000, rate_per_s=1000)
-    generate_zipf(folder / "whole.trace", rows=1000, domain=100, key_type=KeyType.INT64)
+    generate(zipf_stream(rows=ROWS, domain=100_000, rate_per_s=1000), folder / "zipf.trace")
+    generate(zipf_stream(rows=1000, domain=100, key_type=KeyType.INT64), folder / "whole.trace")
     rows = "".join(f"{at},{'ab'[at % 2]},k{at % 7 if at % 2 else 0}\n" for at in range(1000))
     (folder / "streams.csv").write_text("time,side,key\n" + rows)
     mapping = Mapping(key="key", time="time", stream="side", time_format="epoch_s")

@@ -7,7 +7,7 @@ from collections import defaultdict
 import pyarrow.parquet as pq
 import pytest
 
-from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
@@ -123,7 +123,7 @@ def test_a_bad_number_is_refused_with_its_line(adapt, here):
 def ingested(spark, real_traces, tmp_path_factory):
     """The log by path, with its bytes."""
     log, made = real_traces("weblog-2015/apache_logs"), tmp_path_factory.mktemp("web") / "web.trace"
-    ingest([str(log)], made, Mapping("path", bytes="bytes"), reading=ReadOptions(FormatName.CLF))
+    ingest([str(log)], made, Mapping("path", bytes="bytes"), IngestOptions(reading=ReadOptions(FormatName.CLF)))
     return made
 
 

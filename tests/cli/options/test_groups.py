@@ -1,13 +1,13 @@
 """Option groups: a command sees dataclasses, the command line sees options."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from adapt.cli.options.groups import grouped
+from adapt.cli.options.groups import grouped, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,16 @@ class Trip:
 
     where: Where
     speed: Annotated[float, typer.Option("--speed", help="Speed.")] = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A group with a heading of its own."""
+
+    PANEL: ClassVar[str] = "How fast"
+
+    top_speed: Annotated[float, option("Top speed.", "X")] = 2.0
+    rest: Annotated[bool, option("Rest.", None, "--rest", panel="Breaks")] = False
 
 
 @pytest.fixture
@@ -57,3 +67,15 @@ def test_a_value_of_another_type_is_refused_by_the_option(program: typer.Typer) 
     refused = CliRunner().invoke(program, ["ann", "--speed", "fast"])
     assert refused.exit_code == 2
     assert "--speed" in refused.output
+
+
+def test_an_option_is_named_as_its_field_and_stands_under_the_heading_of_its_group() -> None:
+    @grouped
+    def go(pace: Pace) -> None:
+        """Go there."""
+
+    app = typer.Typer()
+    app.command()(go)
+    speed, rest = typer.main.get_command(app).params[:2]
+    assert (speed.opts, speed.rich_help_panel) == (["--top-speed"], "How fast")
+    assert (rest.opts, rest.secondary_opts, rest.rich_help_panel) == (["--rest"], [], "Breaks")

@@ -11,7 +11,7 @@ from adapt.core.errors import BadInput
 from adapt.core.flux.policies.clairvoyant import ahead_of
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from adapt.core.stage.assembly import Assembly, assemble
+from adapt.core.stage.assembly import Actors, Assembly, assemble
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.movement.spilling import Memory
@@ -51,7 +51,10 @@ class Scenario:
 
     def assembled(self):
         return assemble(
-            self.of, self.source(), self.controller(), self.memory, self.faults, standby=self.standby, journal=10**4
+            self.of,
+            self.source(),
+            Actors(self.controller(), self.memory, self.faults, standby=self.standby),
+            journal=10**4,
         )
 
     def simulated(self):
@@ -60,10 +63,7 @@ class Scenario:
             self.of,
             self.source(),
             duration_s,
-            self.controller(),
-            self.memory,
-            self.faults,
-            standby=self.standby,
+            Actors(self.controller(), self.memory, self.faults, standby=self.standby),
             interval_s=0.02,
             journal=10**4,
         )

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from adapt.traces.generators.zipf import generate_zipf
+from adapt.traces.generators.generate import generate
+from adapt.traces.generators.zipf import zipf_stream
 
 pytestmark = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")
 
@@ -23,6 +24,6 @@ def told_by(master: str, *arguments: str) -> str:
 
 @pytest.mark.parametrize("options", ["", "--method exact", "--epsilon 0.0001 --weight count"])
 def test_a_cluster_counts_what_one_machine_counts(spark, tmp_path, options):
-    trace = generate_zipf(tmp_path / "z.trace", rows=2_500_000, domain=100_000, seed=3).trace
+    trace = generate(zipf_stream(rows=2_500_000, domain=100_000, seed=3), tmp_path / "z.trace").trace
     arguments = [str(trace.path), *options.split()]
     assert told_by("local-cluster[2,1,1024]", *arguments) == told_by("local[2]", *arguments)

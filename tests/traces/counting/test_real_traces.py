@@ -13,8 +13,9 @@ from adapt.traces.counting import lossy
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.lossy import count_lossy
-from adapt.traces.generators.zipf import generate_zipf
-from adapt.traces.ingest.ingest import ingest
+from adapt.traces.generators.generate import generate
+from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
@@ -75,7 +76,7 @@ def keeps_its_promises(trace: Trace, exact, epsilon: float) -> None:
 
 def check_real(stream, folder: Path, real_traces) -> None:
     name, mapping, options, distinct = stream
-    trace = ingest([str(real_traces(name))], folder / "t.trace", mapping, **options).trace
+    trace = ingest([str(real_traces(name))], folder / "t.trace", mapping, IngestOptions(**options)).trace
     exact = count_exactly(trace, weight=Weight.COUNT)
     assert distinct in (None, exact.distinct)
     for epsilon in (Counting().epsilon_on(trace), FINER):
@@ -98,7 +99,7 @@ def test_more_real_keys_are_within_their_intervals(stream, tmp_path, real_traces
 def zipf(request, tmp_path_factory) -> Trace:
     """Some whole blocks and a piece of one, a million keys."""
     out = tmp_path_factory.mktemp("zipf") / f"{request.param}.trace"
-    return generate_zipf(out, rows=ZIPF_ROWS, seed=5, key_type=request.param).trace
+    return generate(zipf_stream(rows=ZIPF_ROWS, seed=5, key_type=request.param), out).trace
 
 
 def test_zipf_keys_are_within_their_intervals(zipf):

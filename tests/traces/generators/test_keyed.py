@@ -14,8 +14,9 @@ from adapt.core.synthetic.popularity import Drift, KeyLife
 from adapt.core.synthetic.rates import Bursts, Diurnal, Lags, rate_path
 from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
 from adapt.core.synthetic.variation import Variation
+from adapt.traces.generators.generate import generate
 from adapt.traces.generators.keyed import KeyedStream
-from adapt.traces.generators.self_similar import generate_self_similar
+from adapt.traces.generators.self_similar import self_similar_stream
 from adapt.traces.generators.write import write_generated
 from adapt.traces.generators.zipf import zipf_stream
 from adapt.traces.spark.progress import silent
@@ -85,12 +86,12 @@ def test_a_changing_stream_does_not_depend_on_the_tasks_that_make_it(tmp_path):
 
 @pytest.mark.usefixtures("spark")
 def test_the_manifest_says_all_that_was_asked_for_and_nothing_else(tmp_path):
-    made = generate_self_similar(tmp_path / "a.trace", rows=100, domain=10, variation=ALL).trace.manifest.made
+    made = generate(self_similar_stream(rows=100, domain=10, variation=ALL), tmp_path / "a.trace").trace.manifest.made
     assert made.parameters["generator"] == "self-similar"
     assert made.parameters["hot"] == 0.2
     assert made.parameters["bursts"] == {"factor": 6.0, "every_s": 60.0, "for_s": 10.0}
     assert made.parameters["cost"] == "lognormal(100, 0.5)"
-    plain = generate_self_similar(tmp_path / "b.trace", rows=100, domain=10).trace.manifest.made
+    plain = generate(self_similar_stream(rows=100, domain=10), tmp_path / "b.trace").trace.manifest.made
     assert not {"diurnal", "bursts", "lags", "drift", "life", "cost", "bytes"} & plain.parameters.keys()
 
 

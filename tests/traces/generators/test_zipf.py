@@ -14,10 +14,11 @@ from scipy import stats
 from adapt.core.counting.zipf import zipf_shares
 from adapt.core.errors import EnvironmentFailure, UsageError
 from adapt.core.stream import KeyType
+from adapt.traces.generators.generate import generate
 from adapt.traces.generators.names import GeneratorName
 from adapt.traces.generators.registry import GENERATORS
 from adapt.traces.generators.write import block_tasks, write_generated
-from adapt.traces.generators.zipf import generate_zipf, zipf_stream
+from adapt.traces.generators.zipf import zipf_stream
 from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import Provenance
@@ -137,7 +138,7 @@ def test_the_rows_do_not_depend_on_the_tasks_that_make_them(tmp_path):
 
 def test_a_generated_trace_is_like_any_other(tmp_path, spark):
     out = tmp_path / "zipf.trace"
-    trace = generate_zipf(out, rows=BLOCK_ROWS + 10, domain=20, exponent=1.0, seed=5, rate_per_s=1e5).trace
+    trace = generate(zipf_stream(rows=BLOCK_ROWS + 10, domain=20, exponent=1.0, seed=5, rate_per_s=1e5), out).trace
     stream = zipf_stream(BLOCK_ROWS + 10, 20, 1.0, 5, 1e5)
     assert open_trace(out, check_all=True).rows == trace.rows == stream.rows
     rows = pa.Table.from_batches(trace.batches())
@@ -154,7 +155,7 @@ def test_a_generated_trace_is_like_any_other(tmp_path, spark):
 
 
 def test_spark_reads_a_generated_part_as_it_was_made(spark, tmp_path):
-    trace = generate_zipf(tmp_path / "zipf.trace", rows=500, domain=20, key_type=KeyType.INT64).trace
+    trace = generate(zipf_stream(rows=500, domain=20, key_type=KeyType.INT64), tmp_path / "zipf.trace").trace
     read = spark.read.parquet(str(trace.path))
     assert read.dtypes == [("ts", "timestamp"), ("key", "bigint")]
     keys = zipf_stream(500, 20, key_type=KeyType.INT64).block(0).column("key").to_pylist()
@@ -164,10 +165,10 @@ def test_spark_reads_a_generated_part_as_it_was_made(spark, tmp_path):
 @pytest.mark.usefixtures("spark")
 def test_an_existing_trace_is_replaced_only_by_force(tmp_path):
     out = tmp_path / "zipf.trace"
-    generate_zipf(out, rows=10)
+    generate(zipf_stream(rows=10), out)
     with pytest.raises(EnvironmentFailure, match="--force"):
-        generate_zipf(out, rows=20)
-    assert generate_zipf(out, rows=20, force=True).trace.rows == 20
+        generate(zipf_stream(rows=20), out)
+    assert generate(zipf_stream(rows=20), out, force=True).trace.rows == 20
 
 
 def test_every_name_has_a_generator():

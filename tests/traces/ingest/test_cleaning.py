@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.lint.findings import judged
 from adapt.traces.ingest.cleaning import HEX_DIGITS, Clock, Treatment, parse_sample, salt_of
-from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
@@ -23,7 +23,7 @@ BASE = 1_700_000_000
 SALT = "a salt of enough characters"
 
 
-def made(folder, rows, treatment=None, unique="", salt=None, stream="at"):
+def made(folder, rows, treatment=Treatment(), unique="", salt=None, stream="at"):
     """A trace of (second, key, stream, id) rows, from two files."""
     source = folder / "source"
     source.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,11 @@ def made(folder, rows, treatment=None, unique="", salt=None, stream="at"):
         (source / f"{name}.csv").write_text("t,key,at,id\n" + lines)
     mapping = Mapping("key", "t", stream=stream, keep=("id",), unique=unique)
     return ingest(
-        [str(source)], folder / "x.trace", mapping, reading=HEADED, treatment=treatment, salt=salt, force=True
+        [str(source)],
+        folder / "x.trace",
+        mapping,
+        IngestOptions(reading=HEADED, treatment=treatment, salt=salt),
+        force=True,
     ).trace
 
 
@@ -120,9 +124,7 @@ def test_keys_are_hashed_with_a_salt_that_is_nowhere(tmp_path):
         [str(tmp_path / "a.csv")],
         tmp_path / "x.trace",
         Mapping("key", "t"),
-        reading=HEADED,
-        treatment=Treatment(hash_keys=True),
-        salt=SALT,
+        IngestOptions(reading=HEADED, treatment=Treatment(hash_keys=True), salt=SALT),
     ).trace
     keys = pa.Table.from_batches(trace.batches())["key"].to_pylist()
     order = sorted(range(len(ROWS)), key=lambda at: (ROWS[at][0], at))

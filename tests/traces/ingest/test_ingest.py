@@ -11,7 +11,7 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import KeyType
-from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.rejects import MaxRejects
 from adapt.traces.ingest.time_sort import take_stock
@@ -23,7 +23,7 @@ from adapt.traces.store.trace import open_trace
 pytestmark = pytest.mark.usefixtures("spark")
 
 USER = Mapping("user", "ts")
-HEADED = ReadOptions(FormatName.CSV, ",", header=True)
+HEADED = IngestOptions(ReadOptions(FormatName.CSV, ",", header=True))
 
 
 @pytest.fixture(autouse=True)
@@ -60,10 +60,10 @@ def test_rows_come_in_time_order_and_ties_in_the_order_of_the_source(tmp_path):
         b=["ts,user", f"{second(1)},b2", f"{second(0)},b3"],
         a=["ts,user", f"{second(1)},a2", f"{second(1)},a3", f"{second(2)},a4", f"{second(0)},a5"],
     )
-    trace = ingest([source], tmp_path / "out", USER, reading=HEADED).trace
+    trace = ingest([source], tmp_path / "out", USER, HEADED).trace
     assert [row["key"] for row in rows_of(trace)] == ["a5", "b3", "a2", "a3", "b2", "a4"]
     named = [os.path.join(source, name) for name in ("b.csv", "a.csv")]
-    trace = ingest(named, tmp_path / "other", USER, reading=HEADED).trace
+    trace = ingest(named, tmp_path / "other", USER, HEADED).trace
     assert [row["key"] for row in rows_of(trace)] == ["b3", "a5", "b2", "a2", "a3", "a4"]
 
 
@@ -82,7 +82,7 @@ MIXED = [
 
 def test_every_row_is_kept_or_refused_with_file_line_reason_and_text(tmp_path):
     source = write(tmp_path / "in", mixed=MIXED)
-    done = ingest([source], tmp_path / "out", Mapping("user", "ts", cost="cost"), reading=HEADED)
+    done = ingest([source], tmp_path / "out", Mapping("user", "ts", cost="cost"), HEADED)
     assert [(row["key"], row["cost_us"]) for row in rows_of(done.trace)] == [("e,\nf", 2), ("ann", 1), ("", None)]
     assert rejects_of(done.trace) == [
         {"file": "mixed.csv", "line": 3, "reason": "cost is not a number", "text": f"{second(1)},bob,x"},
@@ -105,7 +105,7 @@ def test_rows_in_are_rows_kept_and_rows_refused(tmp_path):
     random = Random(1)
     rows = [(random.randrange(60), random.choice(["a", "b", "c,d", "bad row"])) for _ in range(300)]
     lines = [key if key == "bad row" else f"{second(at)},{key}" for at, key in rows]
-    done = ingest([write(tmp_path / "in", rows=["ts,user", *lines])], tmp_path / "out", USER, reading=HEADED)
+    done = ingest([write(tmp_path / "in", rows=["ts,user", *lines])], tmp_path / "out", USER, HEADED)
     good = [(at, key) for at, key in rows if key in "ab"]
     assert [row["key"] for row in rows_of(done.trace)] == [key for _, key in sorted(good, key=lambda row: row[0])]
     bad = [at for at, (_, key) in enumerate(rows, 2) if key not in "ab"]
@@ -120,7 +120,7 @@ def test_the_content_hash_is_the_same_for_any_number_of_partitions_and_on_repeti
     hashes, parts = set(), []
     for at, partitions in enumerate([1, 2, 8, 8]):
         options = SparkOptions(conf={"spark.sql.shuffle.partitions": str(partitions)})
-        trace = ingest([source], tmp_path / f"{at}.out", USER, reading=HEADED, spark_options=options).trace
+        trace = ingest([source], tmp_path / f"{at}.out", USER, HEADED, spark_options=options).trace
         hashes.add(trace.manifest.content_hash)
         parts.append(len(list(trace.path.glob("part-*"))))
     assert len(hashes) == 1
@@ -131,10 +131,10 @@ def test_the_content_hash_is_the_same_for_any_number_of_partitions_and_on_repeti
 def test_max_rejects_refuses_the_whole_and_leaves_nothing(tmp_path):
     source = write(tmp_path / "in", mixed=MIXED)
     with pytest.raises(BadInput, match=r"3 of 7 rows are refused, more than --max-rejects allows: .*line 6") as refused:
-        ingest([source], tmp_path / "out", USER, reading=HEADED, max_rejects=MaxRejects(2))
+        ingest([source], tmp_path / "out", USER, replace(HEADED, max_rejects=MaxRejects(2)))
     assert "\n" not in str(refused.value)
     assert os.listdir(tmp_path) == ["in"]
-    assert ingest([source], tmp_path / "out", USER, reading=HEADED, max_rejects=MaxRejects(3)).rejects.rows == 3
+    assert ingest([source], tmp_path / "out", USER, replace(HEADED, max_rejects=MaxRejects(3))).rejects.rows == 3
 
 
 def test_a_percentage_is_meant_to_the_last_row():
@@ -168,7 +168,7 @@ def test_a_limit_is_passed_by_more_than_it(limit, rejected, too_many):
 
 def test_an_input_without_rows_is_refused(tmp_path):
     with pytest.raises(BadInput, match="the input has no rows"):
-        ingest([write(tmp_path / "in", a=["ts,user"])], tmp_path / "out", USER, reading=HEADED)
+        ingest([write(tmp_path / "in", a=["ts,user"])], tmp_path / "out", USER, HEADED)
     assert os.listdir(tmp_path) == ["in"]
 
 
@@ -176,7 +176,7 @@ def test_an_input_of_which_every_row_is_refused_is_refused(tmp_path):
     source = write(tmp_path / "in", a=["ts,user", "1", "2", f"{second(0)},x,y"])
     mapping = Mapping("user", "ts", time_format="iso")
     with pytest.raises(BadInput, match=r"all 3 rows are refused: 1 fields .* \(2\), .*; first: a\.csv line 2: '1'"):
-        ingest([source], tmp_path / "out", mapping, reading=HEADED)
+        ingest([source], tmp_path / "out", mapping, HEADED)
 
 
 def test_guesses_are_said_and_kept_in_the_manifest(tmp_path):
@@ -214,7 +214,7 @@ def test_json_rows_that_the_mapping_refuses_have_their_line_as_text(tmp_path):
 
 def test_a_trace_reads_back_as_a_source_and_stays_the_same(tmp_path):
     source = write(tmp_path / "in", a=["ts,user", *(f"{second(at * 7 % 11)},u{at}" for at in range(11))])
-    first = ingest([source], tmp_path / "first", USER, reading=HEADED).trace
+    first = ingest([source], tmp_path / "first", USER, HEADED).trace
     second_trace = ingest([str(first.path)], tmp_path / "second", Mapping("key", "ts")).trace
     assert second_trace.manifest.content_hash == first.manifest.content_hash
     assert open_trace(second_trace.path, check_all=True).rows == 11
@@ -222,17 +222,17 @@ def test_a_trace_reads_back_as_a_source_and_stays_the_same(tmp_path):
 
 def test_times_without_a_zone_are_of_the_zone_given_and_other_sessions_keep_theirs(tmp_path, spark):
     source = write(tmp_path / "in", a=["ts,user", "2015-07-17 10:00:00,ann"])
-    trace = ingest([source], tmp_path / "out", USER, reading=HEADED, time_zone="America/New_York").trace
+    trace = ingest([source], tmp_path / "out", USER, replace(HEADED, time_zone="America/New_York")).trace
     assert rows_of(trace)[0]["ts"].isoformat() == "2015-07-17T14:00:00+00:00"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     with pytest.raises(UsageError, match="time zone 'Mars/Base' is not known; use a name such as UTC"):
-        ingest([source], tmp_path / "other", USER, reading=HEADED, time_zone="Mars/Base")
+        ingest([source], tmp_path / "other", USER, replace(HEADED, time_zone="Mars/Base"))
 
 
 def test_a_wrong_option_leaves_nothing_behind(tmp_path):
     source = write(tmp_path / "in", a=["ts,user", f"{second(0)},ann"])
     with pytest.raises(UsageError, match="did you mean 'user'"):
-        ingest([source], tmp_path / "out", Mapping("usr", "ts"), reading=HEADED)
+        ingest([source], tmp_path / "out", Mapping("usr", "ts"), HEADED)
     assert os.listdir(tmp_path) == ["in"]
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapt.core.errors import AdaptError
-from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.reading import blocks
@@ -122,7 +122,7 @@ def test_an_ingest_of_many_mutated_files_keeps_or_refuses_every_record(tmp_path,
         else:
             counted[path.name] = len(COUNTED[name](content.removeprefix(b"\xef\xbb\xbf")))
     assert len(counted) > 25
-    trace = ingest([str(source)], tmp_path / "out", MAPPINGS[name], reading=good.reading).trace
+    trace = ingest([str(source)], tmp_path / "out", MAPPINGS[name], IngestOptions(reading=good.reading)).trace
     found = Counter(pa.Table.from_batches(trace.batches())["stream"].to_pylist())
     found.update(pq.read_table(trace.path / "_rejects")["file"].to_pylist())
     assert found == counted

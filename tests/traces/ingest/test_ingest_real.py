@@ -11,7 +11,7 @@ import pytest
 from adapt.core.lint.findings import judged
 from adapt.core.stream import KeyType
 from adapt.traces.ingest.cleaning import Clock, Treatment
-from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
@@ -26,7 +26,9 @@ def taken_in(tmp_path, real_traces):
     """Ingests a real stream, or of a folder what fits a pattern, and checks that its times are in order."""
 
     def take_in(name, mapping, pattern="", **options):
-        done = ingest([str(real_traces(name) / pattern)], tmp_path / "out.trace", mapping, force=True, **options)
+        done = ingest(
+            [str(real_traces(name) / pattern)], tmp_path / "out.trace", mapping, IngestOptions(**options), force=True
+        )
         times = np.concatenate([batch.column(0).cast(pa.int64()).to_numpy() for batch in done.trace.batches(["ts"])])
         assert (np.diff(times) >= 0).all()
         assert len(times) == done.trace.rows

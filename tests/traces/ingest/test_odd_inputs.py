@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.ingest import IngestOptions, ingest
 from tests.traces.ingest.odd_inputs import GROUPS, REFUSED, Group, Odd
 
 
@@ -19,7 +19,9 @@ def found_in(folder: Path, group: Group) -> dict[str, Odd]:
     source.mkdir()
     for file, odd in group.files.items():
         (source / file).write_bytes(odd.content)
-    trace = ingest([str(source)], folder / "out", group.mapping, reading=group.reading, time_zone=group.time_zone).trace
+    trace = ingest(
+        [str(source)], folder / "out", group.mapping, IngestOptions(reading=group.reading, time_zone=group.time_zone)
+    ).trace
     kept: dict[str, list[object]] = {file: [] for file in group.files}
     for row in pa.Table.from_batches(trace.batches()).select(["stream", "key"]).to_pylist():
         kept[row["stream"].split("/")[0]].append(row["key"])

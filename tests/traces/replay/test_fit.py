@@ -14,7 +14,7 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.planners.workload import Observed
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.replay import FitOptions
-from adapt.traces.replay.fit import open_network, replay_fit_trace
+from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
 from adapt.traces.reports.reporting import reported
 from adapt.traces.store.drop_plans import read_drop_plans
 from adapt.traces.store.manifest import read_manifest
@@ -108,14 +108,14 @@ def here(tmp_path):
 def replayed(
     here, out=None, step=1.0, planners=(DropPlanner.EXACT, *TABLES), settings=SETTINGS, options=None, **others
 ):
-    seconds = count(step=step)
+    seconds, warn = count(step=step), others.pop("warn", None)
+    shedding = FitOptions(planners, settings, **(options or {}))
     return replay_fit_trace(
         open_trace(here / "x.trace"),
         out and here / out,
-        open_network(here / "n.toml"),
-        FitOptions(planners, settings, **(options or {})),
+        FitTraceOptions(open_network(here / "n.toml"), shedding, **others),
         clock=lambda: next(seconds),
-        **others,
+        warn=warn,
     )
 
 

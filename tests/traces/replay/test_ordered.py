@@ -10,7 +10,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.ordered.replay.replay import Ordered
 from adapt.traces.replay import ordered as ordered_replaying
 from adapt.traces.replay.chains import NamedChain, open_chain
-from adapt.traces.replay.ordered import bound_trace, replay_ordered_trace
+from adapt.traces.replay.ordered import OrderedOptions, bound_trace, replay_ordered_trace
 from adapt.traces.store.trace import Trace
 from tests.traces.small_traces import write_trace
 
@@ -73,8 +73,7 @@ def test_a_taken_place_is_refused_before_anything_is_read(tmp_path: Path, trace:
         replay_ordered_trace(
             trace,
             tmp_path / "x.run",
-            chain(tmp_path, PLAIN),
-            Ordered((1,)),
+            OrderedOptions(chain(tmp_path, PLAIN), Ordered((1,))),
             clock=lambda: 0.0,
             cpu_clock=lambda: 0.0,
         )

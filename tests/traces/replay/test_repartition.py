@@ -1,5 +1,6 @@
 """Replaying a trace from disk."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,13 @@ from adapt.core.partitioning.repartition.repartition import replay_repartition
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.replay.repartition import replay_trace
+from adapt.traces.replay.repartition import RepartitionOptions, replay_trace
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import Trace, open_trace, part_entry
 
 LENGTH, SCHEDULE, RECIPE = Length.parse("500ms"), Schedule.parse("0h:3,1s:5"), Recipe(Scheme.HYBRID, replicas=20)
+OPTIONS = RepartitionOptions(LENGTH, SCHEDULE, RECIPE)
 ROWS = 4000
 TIMES = pa.array(np.arange(ROWS) * 1000, pa.timestamp("us", "UTC"))
 KEYS = pa.array(np.random.default_rng(1).zipf(1.3, ROWS) % 100).cast(pa.string())
@@ -41,7 +43,7 @@ def trace(tmp_path) -> Trace:
 
 
 def test_a_trace_is_replayed_as_its_rows_are_and_kept(trace, tmp_path):
-    run = replay_trace(trace, tmp_path / "a.run", LENGTH, SCHEDULE, RECIPE)
+    run = replay_trace(trace, tmp_path / "a.run", OPTIONS)
     rows = pa.record_batch({"ts": TIMES, "key": KEYS})
     assert run.as_data() == replay_repartition([rows], LENGTH, SCHEDULE, RECIPE).as_data()
     stored = read_run(tmp_path / "a.run")
@@ -51,24 +53,24 @@ def test_a_trace_is_replayed_as_its_rows_are_and_kept(trace, tmp_path):
 
 
 def test_without_a_place_nothing_is_written(trace, tmp_path):
-    replay_trace(trace, None, LENGTH, SCHEDULE, RECIPE)
+    replay_trace(trace, None, OPTIONS)
     assert [path.name for path in tmp_path.iterdir()] == ["a.trace"]
 
 
 def test_sizes_are_the_loads_where_they_are_asked_for(trace):
-    run = replay_trace(trace, None, LENGTH, SCHEDULE, RECIPE, weight=Weight.BYTES)
+    run = replay_trace(trace, None, replace(OPTIONS, weight=Weight.BYTES))
     assert sum(run.tables()["channels"].values("network")) == ROWS * (ROWS - 1) / 2
     assert run.parameters["weight"] == "bytes"
 
 
 def test_a_weight_that_the_trace_has_not_is_refused(trace):
     with pytest.raises(UsageError, match="ingest it with --cost COLUMN"):
-        replay_trace(trace, None, LENGTH, SCHEDULE, RECIPE, weight=Weight.COST)
+        replay_trace(trace, None, replace(OPTIONS, weight=Weight.COST))
 
 
 def test_progress_tells_rows_done_of_rows_in_all(trace):
     told = []
-    replay_trace(trace, None, LENGTH, SCHEDULE, RECIPE, progress=lambda *each: told.append(each))
+    replay_trace(trace, None, OPTIONS, progress=lambda *each: told.append(each))
     assert told[0] == ("replaying", 0, ROWS)
     assert told[-1] == ("replaying", ROWS, ROWS)
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
@@ -78,7 +80,7 @@ def test_a_taken_place_is_refused_before_the_work(trace, tmp_path):
     (tmp_path / "a.run").write_text("mine")
     told = []
     with pytest.raises(EnvironmentFailure, match="--force"):
-        replay_trace(trace, tmp_path / "a.run", LENGTH, SCHEDULE, RECIPE, progress=lambda *each: told.append(each))
+        replay_trace(trace, tmp_path / "a.run", OPTIONS, progress=lambda *each: told.append(each))
     assert told == []
 
 
@@ -87,5 +89,5 @@ def test_a_damaged_trace_leaves_no_run(trace, tmp_path):
     whole = part.read_bytes()
     part.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
     with pytest.raises(BadInput, match=r"part-00001\.parquet is damaged"):
-        replay_trace(trace, tmp_path / "a.run", LENGTH, SCHEDULE, RECIPE)
+        replay_trace(trace, tmp_path / "a.run", OPTIONS)
     assert not (tmp_path / "a.run").exists()

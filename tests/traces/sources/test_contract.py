@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.streams import Stream
 from adapt.traces.sources.names import FormatName
@@ -223,7 +223,9 @@ def made(sources, folder, case, parts=1):
     conf = {"spark.sql.shuffle.partitions": str(parts)}
     mapping = Mapping(case.key, case.time, keep=case.keep)
     options = SparkOptions(conf=conf)
-    return ingest(list(map(str, sources)), folder, mapping, reading=case.reading, spark_options=options).trace
+    return ingest(
+        list(map(str, sources)), folder, mapping, IngestOptions(reading=case.reading), spark_options=options
+    ).trace
 
 
 def rows_of(trace, case):
@@ -273,7 +275,7 @@ def test_what_each_tool_wrote_is_what_one_trace_of_all_of_them_holds(tmp_path):
         values = ", ".join(f"'{column}', string({column})" for column in (case.key, *case.keep))
         mapping = Mapping(f"to_json(named_struct({values}))", case.time)
         streams.append(Stream(name, mapping, case.reading, paths=(f"{name}-?",)))
-    trace = ingest([str(tmp_path)], tmp_path / "all.trace", Mapping(""), streams=streams).trace
+    trace = ingest([str(tmp_path)], tmp_path / "all.trace", Mapping(""), IngestOptions(streams=streams)).trace
     table = pa.Table.from_batches(trace.batches())
     times = table["ts"].cast(pa.int64()).to_pylist()
     read = list(zip(table["stream"].to_pylist(), times, map(json.loads, table["key"].to_pylist()), strict=True))

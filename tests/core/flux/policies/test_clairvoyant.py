@@ -5,6 +5,7 @@ from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import OptimumController, ahead_of
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
@@ -58,7 +59,7 @@ def test_a_loaded_stage_comes_within_its_bound():
     ahead = ahead_of(of, Drawn())
     controller = controller_of(FluxPolicy.OPTIMUM, 0.02, ahead=ahead)
     assert isinstance(controller, OptimumController)
-    run = simulate(of, Drawn(), 2.0, controller, interval_s=0.5)
+    run = simulate(of, Drawn(), 2.0, Actors(controller), interval_s=0.5)
     assert run.moves
     assert 0.95 <= run.intervals[-1].throughput / (controller.found[-1].slowest_s ** -1) <= 1.02
     assert run.intervals[-1].throughput <= 1.02 * ahead.bound_rate(1.5, 2.0)

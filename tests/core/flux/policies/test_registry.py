@@ -5,6 +5,7 @@ from adapt.core.flux.policies.clairvoyant import ahead_of
 from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import CONTROLLERS, controller_of
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
@@ -30,7 +31,7 @@ def test_every_policy_adapts_a_stage_that_is_loaded_and_short_of_memory(policy):
         4, even_owners(4, 8), even_groups(64, 32), window=2, disturbances=(ExternalLoad(0, 0.1, 9.0),), buffer_tuples=64
     )
     memory = Memory(8e6, (MemoryChange(1, 0.5, 4e6),), quantum_s=0.02)
-    run = simulate(of, Drawn(), 1.5, controller_of(policy, 0.02, ahead=ahead_of(of, Drawn(), memory)), memory)
+    run = simulate(of, Drawn(), 1.5, Actors(controller_of(policy, 0.02, ahead=ahead_of(of, Drawn(), memory)), memory))
     assert run.census.whole
     assert bool(run.moves) == (policy is not FluxPolicy.NONE)
     for done in run.rounds:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.replay.replay import Adapting, Conditions, check_replay, policies_of, replay_flux
+from adapt.core.flux.replay.replay import Adapting, Conditions, Pace, check_replay, policies_of, replay_flux
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.capacity import Capacity
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
@@ -35,10 +35,10 @@ def chunk(rows=ROWS, heaviest=0.0, rate=None, seed=0):
     return Chunk(groups, np.arange(rows) % SITES, due)
 
 
-def replayed(chunk, settings=STAGE, adapting=FAST, conditions=None, **options):
+def replayed(chunk, settings=STAGE, adapting=FAST, conditions=None, duration_s=None):
     demand = Demand.of([chunk], settings, conditions.faults if conditions else None)
-    options.setdefault("speedup", None if chunk.due_s is None else 1.0)
-    return replay_flux(Rows(lambda: iter([chunk])), demand, settings, adapting, conditions, interval_s=0.02, **options)
+    pace = Pace(None if chunk.due_s is None else 1.0, duration_s, 0.02)
+    return replay_flux(Rows(lambda: iter([chunk])), demand, settings, adapting, conditions, pace)
 
 
 def verdict(run):

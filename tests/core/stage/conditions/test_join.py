@@ -13,7 +13,7 @@ from adapt.core.elastic.policies.names import ScalingPolicy, Signal
 from adapt.core.elastic.policies.registry import Chosen, policy_of
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.assembly import assemble
+from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.join import NEITHER, Join, SerialJoin
@@ -122,7 +122,7 @@ def test_answers_are_those_of_the_rows_that_were_not_shed_whatever_moves(case, a
         scaler = AnyScaler(data.draw(st.integers(1, of.sites)), of.sites, chance)
         how = Migration(data.draw(st.sampled_from(Migrating)), data.draw(st.integers(1, 5)))
         acting["scaling"] = Scaling(scaler, AnyPlacement(of.partitions, chance), 3e-3, how)
-    run = simulate(of, stream.rows(), 3.0, interval_s=0.02, journal=10**4, **acting)
+    run = simulate(of, stream.rows(), 3.0, Actors(**acting), interval_s=0.02, journal=10**4)
     kept = run.journal["number"]
     assert len(kept) + run.census.shed == len(stream.groups)
     expected = stream.pairs(of.join.window, kept)
@@ -179,7 +179,9 @@ def test_what_moves_is_what_the_window_holds():
         held = one.stage.joined.held(one.movement.states.groups_of(partition))
         assert abs(held - expected) <= 3
     scaler = AnyScaler(1, 4, np.random.default_rng(1))
-    run = simulate(of, stream.rows(), scaling=Scaling(scaler, AnyPlacement(8, np.random.default_rng(2)), 0.2))
+    run = simulate(
+        of, stream.rows(), actors=Actors(scaling=Scaling(scaler, AnyPlacement(8, np.random.default_rng(2)), 0.2))
+    )
     assert len(run.moves) > 10
     moved = [one.state_bytes // of.costs.tuple_bytes for one in run.moves]
     assert max(moved) < 150
@@ -230,7 +232,7 @@ def test_a_join_with_policies_that_scale_loses_no_answer():
         chosen = Chosen(signal=Signal.OFFERED, lag_rows=20)
         scaler = ElasticController(policy_of(policy, chosen), 1, 4, Patience(0.05, 0.1), Rebuild(limit=1.2))
         placement = AnyPlacement(8, np.random.default_rng(4))
-        run = simulate(of, stream.rows(), scaling=Scaling(scaler, placement, 0.02, start_s=0.01))
+        run = simulate(of, stream.rows(), actors=Actors(scaling=Scaling(scaler, placement, 0.02, start_s=0.01)))
         assert run.steps
         assert run.pairs == expected
 
@@ -243,9 +245,9 @@ def test_what_cannot_be_joined_is_refused():
         (lambda: replace(of, window=3), "own window"),
         (lambda: replace(of, router=Router.RIVER), "own window"),
         (lambda: simulate(of, Drawn(), 1.0), "drawn tuples do not"),
-        (lambda: simulate(of, stream.rows(), standby=True), "neither spilled nor copied"),
+        (lambda: simulate(of, stream.rows(), actors=Actors(standby=True)), "neither spilled nor copied"),
         (
-            lambda: simulate(of, stream.rows(), faults=FaultSchedule((Crash(0, 0.1, 1.0),))),
+            lambda: simulate(of, stream.rows(), actors=Actors(faults=FaultSchedule((Crash(0, 0.1, 1.0),)))),
             "neither spilled nor copied",
         ),
         (lambda: TandemSettings(of, PLAIN), "do not join"),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.names import SheddingForm
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
@@ -114,7 +115,7 @@ def test_without_overload_nothing_is_shed_and_with_ample_capacity_nothing_change
 
 def test_with_standby_it_is_refused() -> None:
     with pytest.raises(UsageError, match="shed factor or standby"):
-        simulate(shedding(ShedFactor(), 10, 0.1), offered(100, 0.1), standby=True)
+        simulate(shedding(ShedFactor(), 10, 0.1), offered(100, 0.1), actors=Actors(standby=True))
 
 
 @settings(max_examples=25)

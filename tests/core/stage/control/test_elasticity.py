@@ -18,7 +18,7 @@ from adapt.core.elastic.policies.thresholds import starts_at
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Construction, Scheme
-from adapt.core.stage.assembly import assemble
+from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
@@ -146,7 +146,7 @@ def owners_of(moves, of):
 @settings(max_examples=CASES)
 def test_invariants(history):
     of, scaling = history.of, history.scaling()
-    one = assemble(of, history.source(), scaling=scaling, journal=10**4)
+    one = assemble(of, history.source(), Actors(scaling=scaling), journal=10**4)
     stage, elasticity, partition = one.stage, one.elasticity, one.stage.arrays["partition"]
     first = partition["owner"].copy()
     while not stage.drained and stage.now_s < LONGEST_S:
@@ -222,7 +222,9 @@ def test_workers_are_added_from_the_load_that_is_said(signal, starts):
     for rho in (0.85 * starts, 1.4 * starts):
         of, scaling = elastic(thresholds(signal))
         scaling = replace(scaling, placement=RangePlacement(32))
-        run = simulate(of, at_rate(rho * 4000 * np.minimum(1, np.arange(1, 31) / 20), 0.15), scaling=scaling)
+        run = simulate(
+            of, at_rate(rho * 4000 * np.minimum(1, np.arange(1, 31) / 20), 0.15), actors=Actors(scaling=scaling)
+        )
         assert bool(run.steps) == (rho > starts)
         if run.steps:
             assert run.steps[0].after >= 4
@@ -233,19 +235,19 @@ def test_under_a_constant_load_workers_are_changed_once_at_most(seed):
     chance = np.random.default_rng(seed)
     rate, least = float(chance.uniform(500, 15_000)), int(chance.integers(1, 9))
     of, scaling = elastic(thresholds(Signal.OFFERED, least=least))
-    run = simulate(of, at_rate([rate], 4.0), 4.0, scaling=scaling)
+    run = simulate(of, at_rate([rate], 4.0), 4.0, Actors(scaling=scaling))
     assert len(run.steps) <= 1
     assert run.workers[-1][1] >= min(8, rate * WINDOW_S / W / 0.9)
 
 
 def test_tau3_of_1_is_never_reached_by_what_is_held():
     of, scaling = elastic(thresholds(Signal.HELD, tau3=1.0))
-    assert not simulate(of, at_rate([4 * 4000], 3.0), scaling=scaling).steps
+    assert not simulate(of, at_rate([4 * 4000], 3.0), actors=Actors(scaling=scaling)).steps
 
 
 def test_workers_come_with_the_load_and_go_with_it_and_stay_while_it_does():
     of, scaling = elastic(thresholds(Signal.OFFERED))
-    run = simulate(of, at_rate([1500, 6000, 300], 4.0), scaling=scaling, interval_s=0.5)
+    run = simulate(of, at_rate([1500, 6000, 300], 4.0), actors=Actors(scaling=scaling), interval_s=0.5)
     ups = [step for step in run.steps if step.after > step.before]
     downs = [step for step in run.steps if step.after < step.before]
     assert 4 <= ups[0].decided_s <= 6
@@ -262,7 +264,7 @@ def test_workers_come_with_the_load_and_go_with_it_and_stay_while_it_does():
 
 def test_what_is_held_of_a_partition_goes_with_it():
     of, scaling = elastic(thresholds(Signal.OFFERED))
-    one = assemble(of, at_rate([4000], 3.0), scaling=scaling)
+    one = assemble(of, at_rate([4000], 3.0), Actors(scaling=scaling))
     while not one.elasticity.steps or one.elasticity.steps[0].done_s is None:
         one.stage.run(one.stage.now_s + 0.01)
     owners, rings = one.stage.arrays["partition"]["owner"], one.stage.arrays["held"].reshape(8, W)
@@ -282,7 +284,7 @@ def test_a_plan_built_anew_evens_out_what_has_become_uneven():
     imbalances = []
     for rebuild in (Rebuild(), Rebuild(every_s=0.5), Rebuild(limit=1.5, rest_s=0.3)):
         controller = ElasticController(policy_of(ScalingPolicy.FIXED), 4, 4, Patience(), rebuild)
-        run = simulate(of, rows, scaling=elastic(controller, of)[1], interval_s=0.5)
+        run = simulate(of, rows, actors=Actors(scaling=elastic(controller, of)[1]), interval_s=0.5)
         assert run.workers == [(0.0, 4)]
         last = run.intervals[-2].by_site
         imbalances.append(last.max() / last.mean())
@@ -309,7 +311,7 @@ def test_portions_are_as_asked_for(how):
 @pytest.mark.parametrize("how", Migrating)
 def test_portions_move_one_after_the_other(how):
     of, scaling = elastic(thresholds(Signal.OFFERED), migration=Migration(how, 3))
-    run = simulate(of, at_rate([6000], 2.0), scaling=scaling)
+    run = simulate(of, at_rate([6000], 2.0), actors=Actors(scaling=scaling))
     step = run.steps[0]
     starts = sorted({moved.times_s["decided"] for moved in step.moves})
     size = {Migrating.ALL: len(step.moves), Migrating.ONE: 1}.get(how, 3)
@@ -323,9 +325,9 @@ def test_what_cannot_be_scaled_is_refused():
     of, scaling = elastic(thresholds(Signal.HELD))
     rows = at_rate([100])
     for wrong in (
-        lambda: simulate(of, Drawn(), 1.0, scaling=scaling),
-        lambda: simulate(of, rows, scaling=scaling, standby=True),
-        lambda: simulate(replace(of, sites=9), rows, scaling=scaling),
+        lambda: simulate(of, Drawn(), 1.0, Actors(scaling=scaling)),
+        lambda: simulate(of, rows, actors=Actors(scaling=scaling, standby=True)),
+        lambda: simulate(replace(of, sites=9), rows, actors=Actors(scaling=scaling)),
         lambda: replace(scaling, period_s=0.0),
         lambda: replace(scaling, start_s=-1.0),
         lambda: Migration(batch=0),

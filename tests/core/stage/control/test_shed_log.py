@@ -7,6 +7,7 @@ from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import RangePlacement
 from adapt.core.elastic.policies.registry import policy_of
 from adapt.core.elastic.policies.scaler import ElasticController
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
@@ -30,7 +31,9 @@ def watched(due_s, groups, period_s, overload=True):
     numbers = np.arange(len(due_s))
     rows = Rows(lambda: iter([Chunk(groups, numbers % 4, due_s)]))
     scaler = ElasticController(policy_of(ScalingPolicy.FIXED), 2, 4)
-    return simulate(stage(overload), rows, scaling=Scaling(scaler, RangePlacement(8), period_s), journal=10**5)
+    return simulate(
+        stage(overload), rows, actors=Actors(scaling=Scaling(scaler, RangePlacement(8), period_s)), journal=10**5
+    )
 
 
 @pytest.mark.parametrize("period_s", [0.004, 0.03, 0.25, 10.0])

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.engine.stage import Stage
@@ -40,7 +41,7 @@ class AnyMoves:
 @given(stages(BY_CONTENT), st.integers(0, 2**20))
 def test_a_partition_is_processed_by_its_owner_alone(of, seed):
     """From when it is restarted at one site until it is taken out there."""
-    run = simulate(of, Drawn(), 0.04, AnyMoves(seed), interval_s=0.04, journal=10**4)
+    run = simulate(of, Drawn(), 0.04, Actors(AnyMoves(seed)), interval_s=0.04, journal=10**4)
     for entry in run.journal:
         owner = of.owners[entry["partition"]]
         for moved in run.moves:
@@ -55,7 +56,7 @@ def test_a_partition_is_processed_by_its_owner_alone(of, seed):
 
 @given(stages(BY_CONTENT), st.integers(0, 2**20))
 def test_steps_follow_each_other_and_take_their_time(of, seed):
-    run = simulate(of, Drawn(), 0.05, AnyMoves(seed), interval_s=0.05)
+    run = simulate(of, Drawn(), 0.05, Actors(AnyMoves(seed)), interval_s=0.05)
     for moved in run.moves:
         times = [moved.times_s[step] for step in STEPS if step in moved.times_s]
         assert times == sorted(times)
@@ -76,7 +77,7 @@ def test_steps_follow_each_other_and_take_their_time(of, seed):
 @given(stages(BY_CONTENT), st.integers(0, 2**20))
 def test_every_round_is_carried_out_before_the_next(of, seed):
     controller = AnyMoves(seed)
-    run = simulate(of, Drawn(), 0.04, controller)
+    run = simulate(of, Drawn(), 0.04, Actors(controller))
     owners = of.owners.copy()
     for done, seen in zip(run.rounds, controller.owners, strict=False):
         assert (seen == owners).all()
@@ -132,4 +133,4 @@ def test_moves_that_cannot_be_are_refused(moves, told):
 
 def test_river_has_nothing_to_move():
     with pytest.raises(UsageError, match="River"):
-        simulate(replace(small(), router=Router.RIVER), Drawn(), 1.0, AnyMoves(0))
+        simulate(replace(small(), router=Router.RIVER), Drawn(), 1.0, Actors(AnyMoves(0)))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.engine.stage import Stage
 from adapt.core.stage.movement.spilling import Memory, MemoryChange, Spilling
@@ -19,7 +20,7 @@ from tests.core.stage.stages import memories, stages, stream
 def test_a_stream_is_processed_to_its_end_with_whatever_memory(data, of, rows, seed, moving):
     memory = data.draw(memories(of, 0.03))
     controller = AnyMoves(seed) if moving else None
-    run = simulate(of, stream(of, rows, 0.02, seed), None, controller, memory, interval_s=0.05, journal=10**3)
+    run = simulate(of, stream(of, rows, 0.02, seed), None, Actors(controller, memory), interval_s=0.05, journal=10**3)
     assert sorted(run.journal["number"].tolist()) == list(range(rows))
     assert in_order(run.journal)
     assert run.intervals[-1].spilled == 0
@@ -55,7 +56,7 @@ def test_writing_takes_a_seek_and_the_bandwidth():
 
 def test_all_that_fits_stays_in_memory():
     of = small(state_tuples=25_000)
-    with_memory = simulate(of, Drawn(), 0.2, None, Memory(4e6), journal=10**4)
+    with_memory = simulate(of, Drawn(), 0.2, Actors(memory=Memory(4e6)), journal=10**4)
     assert with_memory.journal.tobytes() == simulate(of, Drawn(), 0.2, journal=10**4).journal.tobytes()
     assert with_memory.intervals[-1].on_disk == 0
 
@@ -63,7 +64,7 @@ def test_all_that_fits_stays_in_memory():
 def test_memory_that_comes_back_brings_all_partitions_back():
     of = small(state_tuples=25_000)
     changes = (MemoryChange(0, 0.5, 2e6), MemoryChange(0, 1.5, 4e6))
-    run = simulate(of, Drawn(), 5.0, None, Memory(4e6, changes))
+    run = simulate(of, Drawn(), 5.0, Actors(memory=Memory(4e6, changes)))
     assert run.intervals[0].on_disk >= 1  # both, between writing one and reading the other
     assert run.intervals[-1].on_disk == 0
     assert run.intervals[-1].spilled == 0
@@ -80,7 +81,7 @@ def test_memory_that_comes_back_brings_all_partitions_back():
 )
 def test_memory_that_cannot_be_is_refused(memory, told):
     with pytest.raises(BadInput, match=told):
-        simulate(small(), Drawn(), 1.0, None, memory)
+        simulate(small(), Drawn(), 1.0, Actors(memory=memory))
 
 
 def test_a_disk_needs_a_bandwidth():

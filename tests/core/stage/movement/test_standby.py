@@ -8,6 +8,7 @@ from adapt.core.errors import UsageError
 from adapt.core.flux.policies.hybrid_policy import HybridBalancing
 from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.flux.policies.round_controller import PacedController
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
@@ -75,9 +76,9 @@ def a_run(of, seed, crashes, detection_s):
         of,
         stream(of, ROWS, SPAN_S, seed),
         LONGEST_S,
-        CONTROLLERS[seed % len(CONTROLLERS)](seed),
-        faults=FaultSchedule(tuple(crashes), detection_s),
-        standby=True,
+        Actors(
+            CONTROLLERS[seed % len(CONTROLLERS)](seed), faults=FaultSchedule(tuple(crashes), detection_s), standby=True
+        ),
         interval_s=0.02,
         journal=2 * ROWS,
     )
@@ -125,7 +126,7 @@ def test_when_both_sites_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost():
     of = small(3, 4, window=3)
     rows = stream(of, ROWS, SPAN_S, 1)
     faults = FaultSchedule((Crash(0, 0.01), Crash(1, 0.0101)), 1e-3)
-    run = simulate(of, rows, None, faults=faults, standby=True, journal=2 * ROWS)
+    run = simulate(of, rows, None, Actors(faults=faults, standby=True), journal=2 * ROWS)
     assert run.census.whole
     assert run.census.lost == 0
     assert sorted(run.journal["number"].tolist()) == list(range(ROWS))
@@ -141,4 +142,4 @@ def test_when_both_sites_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost():
 )
 def test_what_cannot_be_protected_is_refused(changes, memory, told):
     with pytest.raises(UsageError, match=told):
-        simulate(small(**changes), Drawn(), 1.0, None, memory, standby=True)
+        simulate(small(**changes), Drawn(), 1.0, Actors(memory=memory, standby=True))

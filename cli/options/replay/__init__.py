@@ -1,0 +1,1 @@
+"""Option groups of `adapt replay`."""

@@ -1,0 +1,151 @@
+"""Options of `adapt replay compare`: what is compared, with how many workers, and when mechanisms act."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from adapt.cli.options import completion
+from adapt.cli.options.amounts import above_0_or_none
+from adapt.cli.options.common import HashOption
+from adapt.cli.options.groups import option
+from adapt.cli.options.replay.costs import CostOptions, ServiceSdOption, ServiceTimeOption
+from adapt.cli.options.replay.output import RunOutput
+from adapt.cli.options.replay.stage import BufferOption, StageOptions, StateOption
+from adapt.core.keys.names import HashName
+
+if TYPE_CHECKING:
+    from adapt.core.mechanisms.cost_model import Wanted
+    from adapt.core.mechanisms.scenarios import Scenario
+    from adapt.traces.store.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOutput(RunOutput):
+    """Where a comparison is kept, with a run for each scenario."""
+
+    out: Annotated[
+        Path | None, option("Where to keep the comparison, with a run for each scenario.", "RUN", "--out", "-o")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedCosts(CostOptions):
+    """What a row costs where nothing is known of it."""
+
+    service_time: ServiceTimeOption = "1ms"
+    service_sd: ServiceSdOption = "0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedStage(StageOptions):
+    """The stage on which mechanisms are compared."""
+
+    buffer: BufferOption = 240
+    state: StateOption = "rows"
+    costs: ComparedCosts
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioOptions:
+    """What is compared."""
+
+    PANEL: ClassVar[str] = "What is compared"
+
+    scenario: Annotated[
+        list[str] | None,
+        option(
+            "What to compare with static-uniform; repeatable; all if left out.", "NAME", completion=completion.scenarios
+        ),
+    ] = None
+    scenarios: Annotated[Path | None, option("Scenarios of your own, each a [[scenario]].", "FILE.toml")] = None
+    sustainable: Annotated[
+        bool,
+        option(
+            "Also find the largest rate that each sustains, with half the channels, these, and twice as many, and"
+            " from that the workers needed against load; takes some thirty times as long.",
+            None,
+            "--sustainable",
+        ),
+    ] = False
+
+    def chosen(self) -> "tuple[Scenario, ...]":
+        """The scenarios that were named, those of the file, or all there are."""
+        from adapt.core.mechanisms.scenarios import chosen
+        from adapt.traces.replay.compare import read_scenario_file
+
+        return chosen(self.scenario or [], () if self.scenarios is None else read_scenario_file(self.scenarios))
+
+    def sustained(self, channels: int) -> tuple[int, ...]:
+        """The numbers of channels for which the largest sustained rate is looked for."""
+        return (max(2, channels // 2), channels, 2 * channels) if self.sustainable else ()
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOptions:
+    """When mechanisms act."""
+
+    PANEL: ClassVar[str] = "When mechanisms act; what is left out follows from the length of the replay"
+
+    period: Annotated[
+        str | None,
+        option("How often policies look at workers, and parts of split keys are merged; 1/100 of the replay.", "1s"),
+    ] = None
+    hold_up: Annotated[str | None, option("More workers must be wanted so long.", "2s")] = None
+    hold_down: Annotated[str | None, option("Fewer must be, so long.", "10s")] = None
+    window: Annotated[str | None, option("Plans are built from the rows of so long.", "10s")] = None
+    rebuild: Annotated[str | None, option("How often plans are built anew.", "10s")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """How many workers there are, and how fast rows come to them."""
+
+    channels: Annotated[int, option("Where the number of workers is fixed.", "N")] = 8
+    offered: Annotated[
+        float,
+        option(
+            "Replay at the speed at which the busiest channel of static-uniform has X times the work that it can do.",
+            "X",
+        ),
+    ] = 1.2
+    speedup: Annotated[
+        float | None, option("Or at this one: trace seconds that pass in a second of the stage.", "X", shown=False)
+    ] = None
+    pool: Annotated[int | None, option("All workers, where they come and go; 2N if left out.", "P", shown=False)] = None
+    workers: Annotated[
+        int | None, option("Those at the start, and at least; too few for the stream if left out.", "M", shown=False)
+    ] = None
+    partitions: Annotated[int, option("Partitions of a channel; each moves as a whole.", "K")] = 64
+    hash: HashOption = HashName.MURMUR3
+
+    def wanted(self, times: TimeOptions, stage: ComparedStage, trace: "Trace") -> "Wanted":
+        """What all scenarios have in common."""
+        from adapt.core.mechanisms.cost_model import Wanted
+
+        return Wanted(
+            channels=self.channels,
+            pool=self.pool,
+            least=self.workers,
+            a_site=self.partitions,
+            speedup=self.speedup,
+            offered=self.offered,
+            period_s=above_0_or_none("--period", times.period),
+            hold_up_s=above_0_or_none("--hold-up", times.hold_up),
+            hold_down_s=above_0_or_none("--hold-down", times.hold_down),
+            window_s=above_0_or_none("--window", times.window),
+            rebuild_s=above_0_or_none("--rebuild", times.rebuild),
+            interval_s=stage.interval_s,
+            thresholds=stage.shedding.thresholds(),
+            overload=stage.shedding.overload(),
+            least_shed=stage.shedding.least_shed,
+            form=stage.shedding.shed_form,
+            costs=stage.costs.costs(),
+            network=stage.network.network(),
+            state=stage.partition_state(),
+            buffer_tuples=stage.buffer,
+            cost_unit_s=stage.costs.cost_unit_s,
+            by_stream=stage.by_stream(trace),
+            duration_s=stage.duration_s,
+            hash=self.hash,
+            seed=stage.seed,
+        )

@@ -1,0 +1,131 @@
+"""Options of `adapt replay flux`: where keys are, what moves them, what happens to sites."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from adapt.cli.options.amounts import above_0, bits, seconds
+from adapt.cli.options.common import HashOption
+from adapt.cli.options.groups import option
+from adapt.cli.options.replay.costs import NETWORK_PANEL
+from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
+from adapt.core.errors import UsageError
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.keys.names import HashName
+from adapt.core.stage.conditions.names import Router
+
+if TYPE_CHECKING:
+    from adapt.core.flux.replay.replay import Adapting, Conditions
+    from adapt.core.stage.conditions.settings import StageSettings
+    from adapt.core.stage.input.mini_partitions import MiniPartitions
+    from adapt.core.stage.movement.spilling import Memory
+    from adapt.traces.store.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class PlacingOptions:
+    """Where keys are at the start."""
+
+    sites: Annotated[int | None, option("Sites, each with a producer and a consumer.", "N", shown=False)] = None
+    plan: Annotated[Path | None, option("The sites are its channels, where it places keys at the start.", "PLAN")] = (
+        None
+    )
+    partitions: Annotated[int, option("Partitions of a site at the start; each moves as a whole.", "K")] = 64
+    hash: HashOption = HashName.MURMUR3
+
+    def placed(self, trace: "Trace") -> "tuple[MiniPartitions, str | None]":
+        """Where the keys of a trace are, and the content hash of the plan that says so.
+
+        Raises:
+            UsageError: there are neither sites nor a plan, or both and they differ.
+            BadInput: the plan is for keys of another type.
+        """
+        from adapt.core.stage.conditions.settings import check_sites
+        from adapt.core.stage.input.mini_partitions import MiniPartitions
+        from adapt.traces.replay.flux import check_key_type
+        from adapt.traces.store.plans import read_plan
+
+        if self.plan is None:
+            if self.sites is None:
+                raise UsageError("give either --sites N, or --plan PLAN, whose channels are the sites")
+            check_sites(self.sites)
+            return MiniPartitions(self.sites, self.partitions, self.hash), None
+        read = read_plan(self.plan)
+        if self.sites not in (None, read.channels):
+            raise UsageError(
+                f"{self.plan} has {read.channels} channels, but --sites is {self.sites}; leave --sites out, or build"
+                " another plan"
+            )
+        check_sites(read.channels)
+        check_key_type(trace, read.key_type, self.plan)
+        return MiniPartitions(read.channels, self.partitions, read.hash, read.partitioner()), read.content_hash()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOptions:
+    """What moves partitions, and when."""
+
+    PANEL: ClassVar[str] = "The policy"
+
+    policy: Annotated[
+        list[FluxPolicy] | None,
+        option("What moves partitions, beside the static case; repeatable; load if left out.", panel="Options"),
+    ] = None
+    min_collection: Annotated[str, option("Least time to collect statistics in a round.", "150ms")] = "150ms"
+    min_imbalance: Annotated[float, option("Least ratio of two sites' utilisations to be evened out.", "X")] = 1.2
+    max_receiver: Annotated[float, option("A site that is busier receives nothing.", "U")] = 0.95
+
+    def adapting(self, router: Router) -> "Adapting":
+        """The policies, with delta_min, lambda_min and u_max."""
+        from adapt.core.flux.replay.replay import Adapting, policies_of
+
+        collection_s = above_0("--min-collection", self.min_collection)
+        return Adapting(policies_of(self.policy or (), router), collection_s, self.min_imbalance, self.max_receiver)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteOptions(TroubleOptions):
+    """What limits, slows or kills sites."""
+
+    PANEL: ClassVar[str] = TROUBLE_PANEL
+
+    memory: Annotated[
+        list[str] | None,
+        option(
+            "Memory of every site for state, and what a site has from a time on; what does not fit goes to disk;"
+            " no limit if left out; repeatable.",
+            "1GB|0@5s:512MB",
+        ),
+    ] = None
+    faults: Annotated[
+        Path | None, option("Loads, slow-downs, pauses and crashes of sites, as JSON (adapt.faults/1).", "FILE")
+    ] = None
+    standby: Annotated[
+        bool,
+        option("Every partition has a twin on another site, which takes over when its site dies.", None, "--standby"),
+    ] = False
+    disk: Annotated[str, option("Bandwidth of a site's disk, 20 MB/s.", "160Mbps", panel=NETWORK_PANEL)] = "160Mbps"
+    seek: Annotated[str, option("Before each access to it.", "5ms", panel=NETWORK_PANEL)] = "5ms"
+
+    def conditions(self, settings: "StageSettings") -> "Conditions":
+        """The memory, faults and standby of a stage.
+
+        Raises:
+            UsageError: an option is not so written.
+            BadInput: the file of faults is missing, or the stage cannot have such faults.
+        """
+        from adapt.core.flux.replay.replay import Conditions
+        from adapt.traces.replay.flux import read_faults
+
+        faults = read_faults(self.faults, settings) if self.faults else None
+        return Conditions(self._memory(settings.sites), faults, self.standby)
+
+    def _memory(self, sites: int) -> "Memory | None":
+        from adapt.core.stage.control.schedules import memory_of_sites
+        from adapt.core.stage.movement.spilling import Memory
+
+        site_bytes, changes = memory_of_sites(self.memory or [], sites)
+        if site_bytes is None:
+            return None
+        disk_bytes_per_s, seek_s = bits("--disk", self.disk) / 8, seconds("--seek", self.seek)
+        return Memory(site_bytes, tuple(changes), disk_bytes_per_s=disk_bytes_per_s, seek_s=seek_s)

@@ -1,0 +1,69 @@
+"""Options of `adapt replay repartition`: when plans are built anew, and how."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from adapt.cli.options.common import (
+    HashOption,
+    ResourcesOption,
+    SigmaOption,
+    ToleranceOption,
+    TrackOption,
+    UtilityOption,
+    check_channels,
+)
+from adapt.cli.options.groups import option
+from adapt.cli.options.schemes import SchemeChoice
+from adapt.core.errors import UsageError
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
+
+if TYPE_CHECKING:
+    from adapt.core.partitioning.build import Recipe
+    from adapt.core.partitioning.repartition.channel_schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodOptions:
+    """Channels by time, and how often the plan is built anew."""
+
+    channels: Annotated[int | None, option("Channels all the time.", "N")] = None
+    schedule: Annotated[str, option("Channels by the time since the first row.", "0h:N,6h:N")] = ""
+    period: Annotated[str, option("How often keys are counted and the plan is built anew.", "7d|1000rows")] = "1h"
+
+    def channel_schedule(self) -> "Schedule":
+        """The channels by the time since the first row.
+
+        Raises:
+            UsageError: there are both a number and a schedule, or neither, or one is not so written.
+        """
+        from adapt.core.partitioning.repartition.channel_schedule import Schedule
+
+        if (self.channels is None) == (not self.schedule):
+            raise UsageError("give either --channels N or --schedule 0h:N,6h:N")
+        if self.channels is None:
+            return Schedule.parse(self.schedule)
+        check_channels(self.channels)
+        return Schedule.fixed(self.channels)
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeOptions:
+    """How plans are built."""
+
+    scheme: Annotated[SchemeChoice, option("How keys are placed.")] = Scheme.HYBRID
+    construction: Annotated[Construction, option("How heavy keys are placed.")] = DEFAULT_CONSTRUCTION
+    resources: ResourcesOption = "LLL"
+    tolerance: ToleranceOption = "1.2"
+    sigma: SigmaOption = 0.1
+    utility: UtilityOption = UtilityName.APM
+    track: TrackOption = None
+    hash: HashOption = HashName.MURMUR3
+
+    def recipe(self) -> "Recipe":
+        """The recipe of every plan."""
+        from adapt.core.partitioning.build import Recipe
+        from adapt.core.partitioning.measures.resources import Resources
+
+        resources = Resources.parse(self.resources, self.tolerance, self.sigma)
+        return Recipe(self.scheme, self.construction, resources, self.utility, self.track, self.hash)
