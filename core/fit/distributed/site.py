@@ -32,9 +32,9 @@ class Spacing:
     """
 
     epsilon: float
-    grid: Grid
-    quantum: float | None
-    most_rows: int
+    grid: Grid = Grid.SAFE
+    quantum: float | None = None
+    most_rows: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
