@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from adapt.cli.options.common import MOST_CHANNELS
+from adapt.cli.options.channels import MOST_CHANNELS
 from adapt.cli.terminal.output import Format, FormatOption, show
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.schemes.names import Engine

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from adapt.cli.options.common import TracePath
+from adapt.cli.options.artefacts import TracePath
 from adapt.cli.terminal.output import Format, FormatOption, narrate, show
 from adapt.cli.terminal.stages import stages
 

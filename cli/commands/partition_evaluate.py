@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
-from adapt.cli.options.common import EXPERT_PANEL, ConfOption, MasterOption, MeasureOption, WeightOption, spark_options
+from adapt.cli.options.counting import WeightOption
+from adapt.cli.options.groups import EXPERT_PANEL
+from adapt.cli.options.loads import MeasureOption
+from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
 from adapt.cli.terminal.stages import stages
 from adapt.core.stream import KeyType
@@ -52,8 +55,8 @@ def evaluate(
         ),
     ] = None,
     format: FormatOption = Format.TABLE,
-    master: MasterOption = "local[*]",
-    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
+    *,
+    spark: Spark,
 ) -> None:
     """Measure plans on every key of a stream.
 
@@ -81,7 +84,7 @@ def evaluate(
             weighed,
             weight=weight,
             key_type=key_type,
-            spark_options=spark_options(master, conf),
+            spark_options=spark.options(),
             progress=progress,
         )
     show([found.table(), for_people(found.foresight(), format)], format, found.as_data())

@@ -5,13 +5,16 @@ from typing import Annotated
 
 import typer
 
-from adapt.cli.options.common import ForceOption, MaxParallelismOption, command_line
+from adapt.cli.options.artefacts import PlanPath
+from adapt.cli.options.output import ForceOption
+from adapt.cli.options.placement import MaxParallelismOption
+from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.core.engines.names import Target
 
 
 def export(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan made by `adapt partition build`.")],
+    plan: PlanPath,
     to: Annotated[Target, typer.Option("--to", help="What is to place keys by it.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")],
     max_parallelism: MaxParallelismOption = None,

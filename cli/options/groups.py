@@ -8,6 +8,9 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+EXPERT_PANEL = "For experts"
+"""The heading over options that few users need."""
+
 
 def grouped(command: Command) -> Command:
     """Let a command take option groups: each parameter that is a dataclass becomes the options of its fields.

@@ -1,0 +1,94 @@
+"""Options of how plans place keys, whatever the scheme."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from adapt.cli.options.groups import EXPERT_PANEL
+from adapt.cli.options.loads import Loads, MeasureOption
+from adapt.cli.options.named_keys import LimitOptions, Limits
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Engine, Scheme, UtilityName
+
+if TYPE_CHECKING:
+    from adapt.core.counting.frequencies import Frequencies
+    from adapt.core.partitioning.build import Recipe
+    from adapt.core.partitioning.measures.resources import Resources
+
+EngineOption: TypeAlias = Annotated[
+    Engine, typer.Option("--engine", help="What places the keys of the stream today, for the verdict.")
+]
+UtilityOption: TypeAlias = Annotated[
+    UtilityName,
+    typer.Option("--utility", help="How balance and migration are combined.", rich_help_panel=EXPERT_PANEL),
+]
+HashOption: TypeAlias = Annotated[HashName, typer.Option("--hash", help="Hash of keys.", rich_help_panel=EXPERT_PANEL)]
+MaxParallelismOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--max-parallelism",
+        metavar="N",
+        help="Key groups of schemes that have them; Flink's default if left out.",
+        rich_help_panel=EXPERT_PANEL,
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """How keys are placed: loads, utility, hash, limits."""
+
+    loads: Loads = field(default_factory=Loads)
+    measure: MeasureOption = None
+    utility: UtilityOption = UtilityName.APM
+    hash: HashOption = HashName.MURMUR3
+    limits: LimitOptions = field(default_factory=LimitOptions)
+    moves: Annotated[
+        int | None,
+        typer.Option(
+            "--moves",
+            metavar="C",
+            min=1,
+            help="How often readj may move each key; as often as it likes if left out.",
+            rich_help_panel=EXPERT_PANEL,
+            show_default=False,
+        ),
+    ] = None
+    max_parallelism: MaxParallelismOption = None
+
+    def weighed(self) -> "Resources":
+        """The loads and tolerances.
+
+        Raises:
+            UsageError: an option is out of its range.
+        """
+        return self.loads.weighed(self.measure)
+
+    def recipe(
+        self,
+        limits: Limits,
+        frequencies: "Frequencies",
+        scheme: Scheme = Scheme.HYBRID,
+        construction: Construction = DEFAULT_CONSTRUCTION,
+    ) -> "Recipe":
+        """How partitioners are built, with named keys as keys of the type of those that were counted.
+
+        Raises:
+            BadInput: a pinned or tracked key has another type, or was not counted.
+        """
+        from adapt.core.partitioning.build import Recipe
+
+        return Recipe(
+            scheme,
+            construction,
+            self.weighed(),
+            self.utility,
+            self.loads.track,
+            self.hash,
+            moves=self.moves,
+            max_parallelism=self.max_parallelism,
+            constraints=limits.constraints(frequencies),
+            track_keys=limits.track_keys(frequencies),
+        )
