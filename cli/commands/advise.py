@@ -26,16 +26,10 @@ def advise(
     ],
     max_parallelism: Annotated[
         int | None,
-        typer.Option(
-            "--max-parallelism",
-            metavar="P",
-            help="Flink's key groups; Flink's default if left out.",
-            show_default=False,
-        ),
+        typer.Option("--max-parallelism", metavar="P", help="Flink's key groups; Flink's default if left out."),
     ] = None,
     partitions: Annotated[
-        int | None,
-        typer.Option("--partitions", metavar="P", help="Partitions of the Kafka topic.", show_default=False),
+        int | None, typer.Option("--partitions", metavar="P", help="Partitions of the Kafka topic.")
     ] = None,
     keys: Annotated[
         list[str] | None,
@@ -43,7 +37,6 @@ def advise(
             "--key",
             metavar="KEY",
             help="Tell the salts of this key; repeatable. Those too heavy for a channel if left out.",
-            show_default=False,
         ),
     ] = None,
     tolerance: Annotated[

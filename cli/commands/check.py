@@ -58,7 +58,6 @@ class LimitOptions:
             metavar="EXPR",
             autocompletion=completion.limits,
             help='What is to hold: "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
-            show_default=False,
         ),
     ] = None
     limits_file: Annotated[
@@ -73,10 +72,7 @@ class LimitOptions:
     worse_by: Annotated[
         str | None,
         typer.Option(
-            "--worse-by",
-            metavar="P%",
-            help="How much worse than the baseline they may be; 5% if nothing is said.",
-            show_default=False,
+            "--worse-by", metavar="P%", help="How much worse than the baseline they may be; 5% if nothing is said."
         ),
     ] = None
 
@@ -120,14 +116,10 @@ class PlacingOptions:
             autocompletion=completion.engines,
             help="What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
             " if left out.",
-            show_default=False,
         ),
     ] = None
     channels: Annotated[
-        int | None,
-        typer.Option(
-            "--channels", metavar="N", help="At how many channels; 8, or those of the plan.", show_default=False
-        ),
+        int | None, typer.Option("--channels", metavar="N", help="At how many channels; 8, or those of the plan.")
     ] = None
     exact: Annotated[bool, typer.Option("--exact", help="Count the keys of a trace exactly.")] = False
 

@@ -11,10 +11,7 @@ from adapt.cli.terminal.stages import stages
 
 def lint(
     trace: TracePath,
-    rules: Annotated[
-        list[str] | None,
-        typer.Option("--rule", metavar="ID", help="Only this rule; repeatable.", show_default=False),
-    ] = None,
+    rules: Annotated[list[str] | None, typer.Option("--rule", metavar="ID", help="Only this rule; repeatable.")] = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Say what is odd in a trace, and what that does to conclusions.

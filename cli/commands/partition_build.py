@@ -8,7 +8,7 @@ import typer
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import KeyCounting, narrate_counts
-from adapt.cli.options.groups import EXPERT_PANEL
+from adapt.cli.options.groups import expert_option
 from adapt.cli.options.output import Output
 from adapt.cli.options.placement import EngineOption, Placement
 from adapt.cli.terminal.command_line import command_line
@@ -34,14 +34,12 @@ def build(
     counting: KeyCounting,
     optimum: Annotated[
         float | None,
-        typer.Option(
+        expert_option(
             "--optimum",
             metavar="SECONDS",
             min=0.0,
             help="Search so long for the exact optimum, to compare with; for 5,000 pairs of a key and a channel or"
             " fewer (see --track).",
-            rich_help_panel=EXPERT_PANEL,
-            show_default=False,
         ),
     ] = None,
     output: Output,

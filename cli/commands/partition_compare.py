@@ -42,14 +42,11 @@ def compare(
             " If left out, uniform, consistent, hybrid, and pkg and w-choices where whole keys cannot be even.",
             metavar="SCHEME",
             autocompletion=completion.schemes,
-            show_default=False,
         ),
     ] = None,
     constructions: Annotated[
         list[Construction] | None,
-        typer.Option(
-            "--construction", help="Only this construction of the hybrid scheme; repeatable.", show_default=False
-        ),
+        typer.Option("--construction", help="Only this construction of the hybrid scheme; repeatable."),
     ] = None,
     engine: EngineOption = Engine.SPARK,
     *,

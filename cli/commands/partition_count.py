@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from adapt.core.counting.sliding import SlidingWindow
     from adapt.traces.counting.survey import Survey
 
-COUNT_PANEL = "How keys are counted"
+count_option = partial(typer.Option, rich_help_panel="How keys are counted")
 
 
 class Over(StrEnum):
@@ -40,8 +41,7 @@ class SurveyOptions:
 
     weight: WeightOption = None
     keys: Annotated[
-        list[str] | None,
-        typer.Option("--key", metavar="KEY", help="Show this key's interval too; repeatable.", show_default=False),
+        list[str] | None, typer.Option("--key", metavar="KEY", help="Show this key's interval too; repeatable.")
     ] = None
     measure: Annotated[
         list[str] | None,
@@ -49,58 +49,41 @@ class SurveyOptions:
             "--measure",
             metavar="COLUMN",
             help="Add up count, cost or bytes for the listed keys too, to build plans by; repeatable.",
-            show_default=False,
         ),
     ] = None
     over: Annotated[
-        Over | None,
-        typer.Option("--over", help="Also show hot keys over time, or count stream by stream.", show_default=False),
+        Over | None, typer.Option("--over", help="Also show hot keys over time, or count stream by stream.")
     ] = None
     channels: Annotated[
         int, typer.Option("--channels", metavar="N", help="The most channels that the counts are to serve.")
     ] = 10
-    method: Annotated[CountMethod, typer.Option("--method", help="How to count.", rich_help_panel=COUNT_PANEL)] = (
-        CountMethod.LOSSY
-    )
+    method: Annotated[CountMethod, count_option("--method", help="How to count.")] = CountMethod.LOSSY
     epsilon: Annotated[
         float | None,
-        typer.Option(
+        count_option(
             "--epsilon",
             metavar="E",
             help="Most that a count may be too low, as a share of the total; 0.1 delta if left out.",
-            rich_help_panel=COUNT_PANEL,
         ),
     ] = None
     support: Annotated[
         float | None,
-        typer.Option(
-            "--support",
-            metavar="S",
-            help="List only keys that may have this share; over time, hot from it on.",
-            rich_help_panel=COUNT_PANEL,
+        count_option(
+            "--support", metavar="S", help="List only keys that may have this share; over time, hot from it on."
         ),
     ] = None
     window: Annotated[
-        str | None,
-        typer.Option(
-            "--window", metavar="1h|1000rows", help="What a sliding counter holds.", rich_help_panel=COUNT_PANEL
-        ),
+        str | None, count_option("--window", metavar="1h|1000rows", help="What a sliding counter holds.")
     ] = None
     counters: Annotated[
         int,
-        typer.Option(
-            "--counters",
-            metavar="X",
-            help="Staggered counters of a sliding window, which holds up to 1/(X-1) more.",
-            rich_help_panel=COUNT_PANEL,
+        count_option(
+            "--counters", metavar="X", help="Staggered counters of a sliding window, which holds up to 1/(X-1) more."
         ),
     ] = 3
-    pane: Annotated[
-        str | None,
-        typer.Option(
-            "--pane", metavar="1h|1000rows", help="Step of time for --over time.", rich_help_panel=COUNT_PANEL
-        ),
-    ] = None
+    pane: Annotated[str | None, count_option("--pane", metavar="1h|1000rows", help="Step of time for --over time.")] = (
+        None
+    )
 
     def survey(self, loads: Loads, engine: Engine) -> "Survey":
         """What is asked of a trace.

@@ -16,16 +16,13 @@ def tolerance(
             "--utilisation",
             metavar="U",
             help="No channel is to be utilised less than this, from 0 to 1, when one is full.",
-            show_default=False,
         ),
     ] = None,
     total: Annotated[
-        float | None,
-        typer.Option("--total", metavar="X", help="What all channels need together, e.g. 10 (GB).", show_default=False),
+        float | None, typer.Option("--total", metavar="X", help="What all channels need together, e.g. 10 (GB).")
     ] = None,
     capacity: Annotated[
-        float | None,
-        typer.Option("--capacity", metavar="Y", help="What one channel has, in the same unit.", show_default=False),
+        float | None, typer.Option("--capacity", metavar="Y", help="What one channel has, in the same unit.")
     ] = None,
     format: FormatOption = Format.TABLE,
 ) -> None:

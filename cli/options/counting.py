@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from adapt.cli.options.groups import EXPERT_PANEL
+from adapt.cli.options.groups import expert_option
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import narrate
 from adapt.core.counting.names import CountMethod
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from adapt.traces.spark.progress import Progress
 
 WeightOption: TypeAlias = Annotated[
-    Weight | None,
-    typer.Option("--weight", help="What a row weighs; cost where the trace has costs, else count.", show_default=False),
+    Weight | None, typer.Option("--weight", help="What a row weighs; cost where the trace has costs, else count.")
 ]
 
 
@@ -35,10 +34,7 @@ class KeyCounting:
         typer.Option("--exact", help="Count a trace exactly, not lossily with an error that serves these channels."),
     ] = False
     key_type: Annotated[
-        KeyType | None,
-        typer.Option(
-            "--key-type", help="How keys of a CSV are read; string if left out.", rich_help_panel=EXPERT_PANEL
-        ),
+        KeyType | None, expert_option("--key-type", help="How keys of a CSV are read; string if left out.")
     ] = None
     spark: Spark = field(default_factory=Spark)
 

@@ -3,13 +3,15 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast, get_type_hints
+
+import typer
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-EXPERT_PANEL = "For experts"
-"""The heading over options that few users need."""
+expert_option = partial(typer.Option, rich_help_panel="For experts")
+"""An option that few users need."""
 
 
 def grouped(command: Command) -> Command:

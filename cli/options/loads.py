@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from adapt.cli.options.groups import EXPERT_PANEL
+from adapt.cli.options.groups import expert_option
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.measures.resources import Resources
 
 ResourcesOption: TypeAlias = Annotated[
     str,
-    typer.Option(
+    expert_option(
         "--resources",
         metavar="XYZ",
         help="How state, computation and network grow with a key's count: C constant, L linear, Q quadratic.",
-        rich_help_panel=EXPERT_PANEL,
     ),
 ]
 ToleranceOption: TypeAlias = Annotated[
@@ -31,31 +30,22 @@ ToleranceOption: TypeAlias = Annotated[
 ]
 MeasureOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    expert_option(
         "--measure",
         metavar="RESOURCE=COLUMN",
         help="Measure state, computation or network by a column, not by its letter: count, cost or bytes of a trace,"
         " a heading of a CSV; repeatable.",
-        rich_help_panel=EXPERT_PANEL,
-        show_default=False,
     ),
 ]
 SigmaOption: TypeAlias = Annotated[
-    float,
-    typer.Option(
-        "--sigma",
-        metavar="S",
-        help="Part of the tolerated imbalance left to untracked keys.",
-        rich_help_panel=EXPERT_PANEL,
-    ),
+    float, expert_option("--sigma", metavar="S", help="Part of the tolerated imbalance left to untracked keys.")
 ]
 TrackOption: TypeAlias = Annotated[
     int | None,
-    typer.Option(
+    expert_option(
         "--track",
         metavar="K",
         help="Track the K heaviest keys; if left out, those that reach delta, and 1000 at least where level is used.",
-        rich_help_panel=EXPERT_PANEL,
     ),
 ]
 

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from adapt.cli.options.groups import EXPERT_PANEL
+from adapt.cli.options.groups import expert_option
 from adapt.cli.terminal.output import narrate
 from adapt.core.errors import UsageError
 
@@ -25,45 +23,31 @@ class LimitOptions:
 
     track_keys: Annotated[
         Path | None,
-        typer.Option(
-            "--track-keys",
-            metavar="FILE",
-            help="Track exactly the keys in this file, one a line.",
-            rich_help_panel=EXPERT_PANEL,
-        ),
+        expert_option("--track-keys", metavar="FILE", help="Track exactly the keys in this file, one a line."),
     ] = None
     capacity: Annotated[
         str | None,
-        typer.Option(
+        expert_option(
             "--capacity",
             metavar="X,X,X",
             help="What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.",
-            rich_help_panel=EXPERT_PANEL,
-            show_default=False,
         ),
     ] = None
     pin: Annotated[
         list[str] | None,
-        typer.Option(
-            "--pin",
-            metavar="KEY=CHANNEL",
-            help="Keep this key on this channel, whatever it weighs; repeatable.",
-            rich_help_panel=EXPERT_PANEL,
-            show_default=False,
+        expert_option(
+            "--pin", metavar="KEY=CHANNEL", help="Keep this key on this channel, whatever it weighs; repeatable."
         ),
     ] = None
-    pins: Annotated[
-        Path | None,
-        typer.Option("--pins", metavar="FILE.csv", help="Pins as a CSV of key,channel.", rich_help_panel=EXPERT_PANEL),
-    ] = None
+    pins: Annotated[Path | None, expert_option("--pins", metavar="FILE.csv", help="Pins as a CSV of key,channel.")] = (
+        None
+    )
     max_migration: Annotated[
         str | None,
-        typer.Option(
+        expert_option(
             "--max-migration",
             metavar="X|P%",
             help="Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
-            rich_help_panel=EXPERT_PANEL,
-            show_default=False,
         ),
     ] = None
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from adapt.cli.options.groups import EXPERT_PANEL
+from adapt.cli.options.groups import expert_option
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
 from adapt.core.keys.names import HashName
@@ -20,18 +20,13 @@ EngineOption: TypeAlias = Annotated[
     Engine, typer.Option("--engine", help="What places the keys of the stream today, for the verdict.")
 ]
 UtilityOption: TypeAlias = Annotated[
-    UtilityName,
-    typer.Option("--utility", help="How balance and migration are combined.", rich_help_panel=EXPERT_PANEL),
+    UtilityName, expert_option("--utility", help="How balance and migration are combined.")
 ]
-HashOption: TypeAlias = Annotated[HashName, typer.Option("--hash", help="Hash of keys.", rich_help_panel=EXPERT_PANEL)]
+HashOption: TypeAlias = Annotated[HashName, expert_option("--hash", help="Hash of keys.")]
 MaxParallelismOption: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--max-parallelism",
-        metavar="N",
-        help="Key groups of schemes that have them; Flink's default if left out.",
-        rich_help_panel=EXPERT_PANEL,
-        show_default=False,
+    expert_option(
+        "--max-parallelism", metavar="N", help="Key groups of schemes that have them; Flink's default if left out."
     ),
 ]
 
@@ -47,23 +42,14 @@ class Placement:
     limits: LimitOptions = field(default_factory=LimitOptions)
     moves: Annotated[
         int | None,
-        typer.Option(
-            "--moves",
-            metavar="C",
-            min=1,
-            help="How often readj may move each key; as often as it likes if left out.",
-            rich_help_panel=EXPERT_PANEL,
-            show_default=False,
+        expert_option(
+            "--moves", metavar="C", min=1, help="How often readj may move each key; as often as it likes if left out."
         ),
     ] = None
     max_parallelism: MaxParallelismOption = None
 
     def weighed(self) -> "Resources":
-        """The loads and tolerances.
-
-        Raises:
-            UsageError: an option is out of its range.
-        """
+        """The loads and tolerances, as `Loads.weighed` reads them."""
         return self.loads.weighed(self.measure)
 
     def recipe(

@@ -1,6 +1,7 @@
 """Options of commands that start Spark."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,21 +12,18 @@ if TYPE_CHECKING:
     from adapt.traces.spark.session import SparkOptions
 
 SPARK_PANEL = "Spark"
+spark_option = partial(typer.Option, rich_help_panel=SPARK_PANEL)
 
 
 @dataclass(frozen=True, slots=True)
 class Spark:
     """Where Spark runs, and its settings."""
 
-    master: Annotated[
-        str,
-        typer.Option(
-            "--master", metavar="URL", help="Where Spark runs.", rich_help_panel=SPARK_PANEL, envvar="ADAPT_MASTER"
-        ),
-    ] = "local[*]"
+    master: Annotated[str, spark_option("--master", metavar="URL", help="Where Spark runs.", envvar="ADAPT_MASTER")] = (
+        "local[*]"
+    )
     conf: Annotated[
-        list[str] | None,
-        typer.Option("--conf", metavar="NAME=VALUE", help="A Spark setting; repeatable.", rich_help_panel=SPARK_PANEL),
+        list[str] | None, spark_option("--conf", metavar="NAME=VALUE", help="A Spark setting; repeatable.")
     ] = None
 
     def options(self) -> "SparkOptions":
