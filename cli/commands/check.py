@@ -10,7 +10,7 @@ import typer
 
 from adapt.cli.options import completion
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.output import ForceOption
+from adapt.cli.options.result import ForceOption
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
 from adapt.core.errors import UsageError

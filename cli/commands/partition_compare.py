@@ -9,8 +9,8 @@ from adapt.cli.options import completion
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.counting import KeyCounting, narrate_counts
-from adapt.cli.options.output import Output
 from adapt.cli.options.placement import EngineOption, Placement
+from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import for_people, is_for_programs, narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages

@@ -12,8 +12,8 @@ from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.loads import Loads
-from adapt.cli.options.output import Output
 from adapt.cli.options.placement import EngineOption
+from adapt.cli.options.result import Output
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import for_people, narrate_written, show, verdict_of

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from adapt.cli.options.artefacts import PlanPath
-from adapt.cli.options.output import ForceOption
 from adapt.cli.options.placement import MaxParallelismOption
+from adapt.cli.options.result import ForceOption
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.core.engines.names import Target

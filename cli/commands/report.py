@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapt.cli.options.output import Output
+from adapt.cli.options.result import Output
 from adapt.cli.terminal.output import (
     MOST_ROWS,
     for_people,

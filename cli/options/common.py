@@ -8,8 +8,8 @@ from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.loads import ResourcesOption, SigmaOption, ToleranceOption, TrackOption
-from adapt.cli.options.output import ForceOption
 from adapt.cli.options.placement import HashOption, UtilityOption
+from adapt.cli.options.result import ForceOption
 from adapt.cli.options.spark import SPARK_PANEL, Spark
 from adapt.cli.terminal.command_line import command_line
 
