@@ -33,9 +33,7 @@ def test_each_chain_is_plans_built_one_from_the_other():
     for scheme, last in zip(DEFAULT_SCHEMES, compared.plans, strict=True):
         plan = None
         for channels, row in zip([1, 4, 3], (row for row in compared.rows if row.scheme is scheme), strict=True):
-            plan = build_plan(
-                STREAM, Recipe(scheme, construction=Construction.SCAN), channels, previous=plan, trace="abc"
-            )
+            plan = build_plan(STREAM, Recipe(scheme, Construction.SCAN), channels, previous=plan, trace="abc")
             assert (row.channels, row.metrics.as_data()) == (channels, plan.metrics)
         assert last == plan
 

@@ -75,13 +75,10 @@ class TestPins:
     @every_pinning
     def test_a_pinned_key_stays_on_its_channel_however_light_and_whatever_was_before(self, scheme, construction):
         pins = {"k1": 2, "k2": 2, "k199": 0}
-        previous = build_plan(STREAM, Recipe(scheme, construction=construction), 4)
+        previous = build_plan(STREAM, Recipe(scheme, construction), 4)
         for channels in (3, 5):
             plan = build_plan(
-                STREAM,
-                Recipe(scheme, construction=construction, constraints=Constraints(pinned=pins)),
-                channels,
-                previous=previous,
+                STREAM, Recipe(scheme, construction, constraints=Constraints(pinned=pins)), channels, previous=previous
             )
             assert {key: plan.explicit[key] for key in pins} == pins
             assert plan.parameters["pinned"] == pins
@@ -92,26 +89,24 @@ class TestPins:
     def test_the_other_keys_make_room_for_what_is_pinned(self, scheme, construction):
         """The pinned ones have 3278 of some 5850 a channel, so the heaviest two, of 4500, no longer fit beside them."""
         pinned = dict.fromkeys(["k3", "k4", "k5", "k6", "k7"], 0)
-        plan = build_plan(STREAM, Recipe(scheme, construction=construction, constraints=Constraints(pinned=pinned)), 3)
+        plan = build_plan(STREAM, Recipe(scheme, construction, constraints=Constraints(pinned=pinned)), 3)
         on_0 = [key for key in ("k1", "k2") if plan.partitioner().channel_of(key) == 0]
         assert len(on_0) < 2
 
     @pytest.mark.parametrize("scheme", [Scheme.HYBRID, Scheme.BOUNDED, Scheme.GREEDY])
     def test_pinning_the_first_key_where_it_would_be_placed_anyway_changes_no_placement(self, scheme):
-        free = build_plan(STREAM, Recipe(scheme, construction=Construction.SCAN), 3)
+        free = build_plan(STREAM, Recipe(scheme, Construction.SCAN), 3)
         pins = {"k1": free.partitioner().channel_of("k1")}
-        plan = build_plan(
-            STREAM, Recipe(scheme, construction=Construction.SCAN, constraints=Constraints(pinned=pins)), 3
-        )
+        plan = build_plan(STREAM, Recipe(scheme, Construction.SCAN, constraints=Constraints(pinned=pins)), 3)
         assert dict(plan.explicit) == {**pins, **free.explicit}
 
     @every_pinning
     def test_keys_that_a_lossy_counter_did_not_list_can_be_pinned(self, scheme, construction):
         constraints = Constraints(pinned={"nobody": 2, None: 1})
-        plan = build_plan(LOSSY, Recipe(scheme, construction=construction, constraints=constraints), 3)
+        plan = build_plan(LOSSY, Recipe(scheme, construction, constraints=constraints), 3)
         assert (plan.explicit["nobody"], plan.explicit[None]) == (2, 1)
         assert (plan.parameters["pinned"], plan.parameters["pinned_null"]) == ({"nobody": 2}, 1)
-        others = build_plan(LOSSY, Recipe(scheme, construction=construction), 3).explicit
+        others = build_plan(LOSSY, Recipe(scheme, construction), 3).explicit
         assert {key: channel for key, channel in plan.explicit.items() if key not in ("nobody", None)} == others
 
     @pytest.mark.parametrize("channels", [1, 2])
@@ -170,7 +165,7 @@ class TestUtilisation:
         """Computed here from the plan's own placement, in plain fractions."""
         resources, capacities = Resources.parse(letters), Constraints(capacities=self.CAPACITIES)
         plan = build_plan(
-            STREAM, Recipe(scheme, construction=construction, resources=resources, track=150, constraints=capacities), 3
+            STREAM, Recipe(scheme, construction, resources=resources, track=150, constraints=capacities), 3
         )
         placed = plan.partitioner().channels_of(STREAM.keys)
         rows = [np.bincount(placed, function.of(STREAM.count_low), 3) for function in resources.functions]
@@ -201,9 +196,7 @@ class TestUtilisation:
     def test_equal_capacities_give_the_plan_that_none_give(self):
         for scheme in (Scheme.HYBRID, Scheme.BOUNDED, Scheme.GREEDY):
             free, even = (
-                build_plan(
-                    STREAM, Recipe(scheme, construction=Construction.LEVEL, constraints=Constraints(capacities)), 3
-                )
+                build_plan(STREAM, Recipe(scheme, Construction.LEVEL, constraints=Constraints(capacities)), 3)
                 for capacities in (None, (0.1, 0.1, 0.1))
             )
             assert (free.explicit, free.metrics) == (even.explicit, even.metrics)
@@ -230,12 +223,10 @@ class TestRefusals:
             Constraint.PIN: Constraints(pinned={"k9": 1}),
             Constraint.MAX_MIGRATION: Constraints(max_migration=MigrationLimit(0.1)),
         }[constraint]
-        previous = build_plan(STREAM, Recipe(scheme, construction=construction), 3)
+        previous = build_plan(STREAM, Recipe(scheme, construction), 3)
 
         def built():
-            return build_plan(
-                STREAM, Recipe(scheme, construction=construction, constraints=given), 3, previous=previous
-            )
+            return build_plan(STREAM, Recipe(scheme, construction, constraints=given), 3, previous=previous)
 
         if honours(scheme, construction, given):
             plan = built()
@@ -266,7 +257,7 @@ class TestRefusals:
         with pytest.raises(
             UsageError, match=r"--max-migration 0.5 limits nothing .* give the plan in force \(--from\)"
         ):
-            build_plan(STREAM, Recipe(Scheme.HYBRID, construction=Construction.LEVEL, constraints=limited), 3)
+            build_plan(STREAM, Recipe(Scheme.HYBRID, Construction.LEVEL, constraints=limited), 3)
         with pytest.raises(UsageError, match=r"--max-migration 0.5 limits nothing .* give two channel counts or more"):
             compare_schemes(STREAM, [3], Recipe(constraints=limited), schemes=[Scheme.HYBRID])
 

@@ -151,14 +151,12 @@ class TestPlans:
     def test_the_measured_migration_of_the_whole_stream_keeps_to_the_limit(self, before, after, limit, letters):
         most, resources = MigrationLimit.parse(limit), Resources.parse(letters)
         constraints = Constraints(pinned={"k3": 1, "k1500": 4}, max_migration=most)
-        previous = build_plan(
-            STREAM, Recipe(Scheme.HYBRID, construction=Construction.SCAN, resources=resources), before
-        )
+        previous = build_plan(STREAM, Recipe(Scheme.HYBRID, Construction.SCAN, resources=resources), before)
 
         def built(constraints):
             return build_plan(
                 STREAM,
-                Recipe(Scheme.HYBRID, construction=Construction.LEVEL, resources=resources, constraints=constraints),
+                Recipe(Scheme.HYBRID, Construction.LEVEL, resources=resources, constraints=constraints),
                 after,
                 previous=previous,
             )
@@ -179,7 +177,7 @@ class TestPlans:
         assert plan.explicit["k3"] == 1
 
     def test_more_may_buy_more_balance(self):
-        previous = build_plan(STREAM, Recipe(Scheme.HYBRID, construction=Construction.SCAN), 6)
+        previous = build_plan(STREAM, Recipe(Scheme.HYBRID, Construction.SCAN), 6)
         ratios = [
             build_plan(
                 STREAM,
@@ -209,9 +207,7 @@ class TestPlans:
             complete_above=400.0,
             distinct=2000,
         )
-        previous = build_plan(lossy, Recipe(Scheme.HYBRID, construction=Construction.SCAN), 5)
+        previous = build_plan(lossy, Recipe(Scheme.HYBRID, Construction.SCAN), 5)
         limit = Constraints(max_migration=MigrationLimit(0.7))
-        plan = build_plan(
-            lossy, Recipe(Scheme.HYBRID, construction=Construction.LEVEL, constraints=limit), 6, previous=previous
-        )
+        plan = build_plan(lossy, Recipe(Scheme.HYBRID, Construction.LEVEL, constraints=limit), 6, previous=previous)
         assert 0.3 < plan.metrics["m"] <= 0.7 * (1 + 1e-12)
