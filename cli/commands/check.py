@@ -10,6 +10,7 @@ import typer
 
 from adapt.cli.options import completion
 from adapt.cli.options.channels import check_channels
+from adapt.cli.options.groups import option
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
@@ -52,28 +53,20 @@ class LimitOptions:
 
     limits: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            'What is to hold: "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
+            "EXPR",
             "--limit",
             "-l",
-            metavar="EXPR",
-            autocompletion=completion.limits,
-            help='What is to hold: "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
+            completion=completion.limits,
         ),
     ] = None
-    limits_file: Annotated[
-        Path | None, typer.Option("--limits", metavar="FILE.toml", help="A file with more of them.")
-    ] = None
+    limits_file: Annotated[Path | None, option("A file with more of them.", "FILE.toml", "--limits")] = None
     baseline: Annotated[
-        Path | None,
-        typer.Option(
-            "--baseline", metavar="ARTEFACT", help="What was before: limits without an amount are held against it."
-        ),
+        Path | None, option("What was before: limits without an amount are held against it.", "ARTEFACT")
     ] = None
     worse_by: Annotated[
-        str | None,
-        typer.Option(
-            "--worse-by", metavar="P%", help="How much worse than the baseline they may be; 5% if nothing is said."
-        ),
+        str | None, option("How much worse than the baseline they may be; 5% if nothing is said.", "P%")
     ] = None
 
     def asked(self) -> "tuple[list[Limit], float]":
@@ -110,18 +103,15 @@ class PlacingOptions:
 
     engine: Annotated[
         str | None,
-        typer.Option(
-            "--engine",
-            metavar="NAME|PLAN",
-            autocompletion=completion.engines,
-            help="What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
+        option(
+            "What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
             " if left out.",
+            "NAME|PLAN",
+            completion=completion.engines,
         ),
     ] = None
-    channels: Annotated[
-        int | None, typer.Option("--channels", metavar="N", help="At how many channels; 8, or those of the plan.")
-    ] = None
-    exact: Annotated[bool, typer.Option("--exact", help="Count the keys of a trace exactly.")] = False
+    channels: Annotated[int | None, option("At how many channels; 8, or those of the plan.", "N")] = None
+    exact: Annotated[bool, option("Count the keys of a trace exactly.", None, "--exact")] = False
 
     def facts(self, paths: "Sequence[Path]", limits: "Sequence[Limit]", *, verify: bool, spark: Spark) -> "list[Facts]":
         """What was measured of each artefact.
@@ -160,14 +150,11 @@ def check(
     *,
     held: LimitOptions,
     placing: PlacingOptions,
-    verify: Annotated[bool, typer.Option("--verify", help="Check every byte against the manifest first.")] = False,
+    verify: Annotated[bool, option("Check every byte against the manifest first.", None, "--verify")] = False,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write the outcome there, and show it as a table."),
+        Path | None, option("Write the outcome there, and show it as a table.", "FILE", "--out", "-o")
     ] = None,
-    format: Annotated[
-        CheckFormat, typer.Option("--format", help="How the outcome is printed, or written to -o.")
-    ] = CheckFormat.TABLE,
+    format: Annotated[CheckFormat, option("How the outcome is printed, or written to -o.")] = CheckFormat.TABLE,
     force: ForceOption = False,
     _metrics: Annotated[
         bool,

@@ -8,7 +8,7 @@ import typer
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import KeyCounting, narrate_counts
-from adapt.cli.options.groups import expert_option
+from adapt.cli.options.groups import EXPERT, option
 from adapt.cli.options.placement import EngineOption, Placement
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
@@ -19,25 +19,22 @@ from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construc
 
 def build(
     source: CountedPath,
-    channels: Annotated[int, typer.Option("--channels", metavar="N", help="Parallel channels to route to.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="PLAN", help="Where the plan goes.")] = None,
-    scheme: Annotated[Scheme, typer.Option("--scheme", help="How keys are placed.")] = Scheme.HYBRID,
-    construction: Annotated[
-        Construction, typer.Option("--construction", help="How heavy keys are placed.")
-    ] = DEFAULT_CONSTRUCTION,
-    previous: Annotated[
-        Path | None, typer.Option("--from", metavar="PLAN", help="The plan in force, which the new one follows.")
-    ] = None,
+    channels: Annotated[int, option("Parallel channels to route to.", "N")],
+    out: Annotated[Path | None, option("Where the plan goes.", "PLAN", "--out", "-o")] = None,
+    scheme: Annotated[Scheme, option("How keys are placed.")] = Scheme.HYBRID,
+    construction: Annotated[Construction, option("How heavy keys are placed.")] = DEFAULT_CONSTRUCTION,
+    previous: Annotated[Path | None, option("The plan in force, which the new one follows.", "PLAN", "--from")] = None,
     engine: EngineOption = Engine.SPARK,
     *,
     placement: Placement,
     counting: KeyCounting,
     optimum: Annotated[
         float | None,
-        expert_option(
+        typer.Option(
             "--optimum",
             metavar="SECONDS",
             min=0.0,
+            rich_help_panel=EXPERT,
             help="Search so long for the exact optimum, to compare with; for 5,000 pairs of a key and a channel or"
             " fewer (see --track).",
         ),

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from adapt.cli.options import completion
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.counting import KeyCounting, narrate_counts
+from adapt.cli.options.groups import option
 from adapt.cli.options.placement import EngineOption, Placement
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
@@ -24,29 +23,23 @@ if TYPE_CHECKING:
 
 def compare(
     source: CountedPath,
-    channels: Annotated[
-        str,
-        typer.Option(
-            "--channels", metavar="N|A:B|N,N", help="Channel counts in turn; A:B counts from A to B, both included."
-        ),
-    ],
+    channels: Annotated[str, option("Channel counts in turn; A:B counts from A to B, both included.", "N|A:B|N,N")],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Keeps the table, and a plan a scheme for the last count."),
+        Path | None, option("Keeps the table, and a plan a scheme for the last count.", "DIR", "--out", "-o")
     ] = None,
     schemes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scheme",
-            help="Only this scheme: one of those of build, or pkg, d-choices, w-choices, which split keys; repeatable."
+        option(
+            "Only this scheme: one of those of build, or pkg, d-choices, w-choices, which split keys; repeatable."
             " If left out, uniform, consistent, hybrid, and pkg and w-choices where whole keys cannot be even.",
-            metavar="SCHEME",
-            autocompletion=completion.schemes,
+            "SCHEME",
+            "--scheme",
+            completion=completion.schemes,
         ),
     ] = None,
     constructions: Annotated[
         list[Construction] | None,
-        typer.Option("--construction", help="Only this construction of the hybrid scheme; repeatable."),
+        option("Only this construction of the hybrid scheme; repeatable.", None, "--construction"),
     ] = None,
     engine: EngineOption = Engine.SPARK,
     *,

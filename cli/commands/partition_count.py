@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import WeightOption
+from adapt.cli.options.groups import option
 from adapt.cli.options.loads import Loads
 from adapt.cli.options.placement import EngineOption
 from adapt.cli.options.result import Output
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from adapt.core.counting.sliding import SlidingWindow
     from adapt.traces.counting.survey import Survey
 
-count_option = partial(typer.Option, rich_help_panel="How keys are counted")
+COUNT_PANEL = "How keys are counted"
 
 
 class Over(StrEnum):
@@ -40,50 +38,29 @@ class SurveyOptions:
     """What is counted, and how."""
 
     weight: WeightOption = None
-    keys: Annotated[
-        list[str] | None, typer.Option("--key", metavar="KEY", help="Show this key's interval too; repeatable.")
-    ] = None
+    keys: Annotated[list[str] | None, option("Show this key's interval too; repeatable.", "KEY", "--key")] = None
     measure: Annotated[
         list[str] | None,
-        typer.Option(
-            "--measure",
-            metavar="COLUMN",
-            help="Add up count, cost or bytes for the listed keys too, to build plans by; repeatable.",
-        ),
+        option("Add up count, cost or bytes for the listed keys too, to build plans by; repeatable.", "COLUMN"),
     ] = None
-    over: Annotated[
-        Over | None, typer.Option("--over", help="Also show hot keys over time, or count stream by stream.")
-    ] = None
-    channels: Annotated[
-        int, typer.Option("--channels", metavar="N", help="The most channels that the counts are to serve.")
-    ] = 10
-    method: Annotated[CountMethod, count_option("--method", help="How to count.")] = CountMethod.LOSSY
+    over: Annotated[Over | None, option("Also show hot keys over time, or count stream by stream.")] = None
+    channels: Annotated[int, option("The most channels that the counts are to serve.", "N")] = 10
+    method: Annotated[CountMethod, option("How to count.", panel=COUNT_PANEL)] = CountMethod.LOSSY
     epsilon: Annotated[
         float | None,
-        count_option(
-            "--epsilon",
-            metavar="E",
-            help="Most that a count may be too low, as a share of the total; 0.1 delta if left out.",
+        option(
+            "Most that a count may be too low, as a share of the total; 0.1 delta if left out.", "E", panel=COUNT_PANEL
         ),
     ] = None
     support: Annotated[
         float | None,
-        count_option(
-            "--support", metavar="S", help="List only keys that may have this share; over time, hot from it on."
-        ),
+        option("List only keys that may have this share; over time, hot from it on.", "S", panel=COUNT_PANEL),
     ] = None
-    window: Annotated[
-        str | None, count_option("--window", metavar="1h|1000rows", help="What a sliding counter holds.")
-    ] = None
+    window: Annotated[str | None, option("What a sliding counter holds.", "1h|1000rows", panel=COUNT_PANEL)] = None
     counters: Annotated[
-        int,
-        count_option(
-            "--counters", metavar="X", help="Staggered counters of a sliding window, which holds up to 1/(X-1) more."
-        ),
+        int, option("Staggered counters of a sliding window, which holds up to 1/(X-1) more.", "X", panel=COUNT_PANEL)
     ] = 3
-    pane: Annotated[str | None, count_option("--pane", metavar="1h|1000rows", help="Step of time for --over time.")] = (
-        None
-    )
+    pane: Annotated[str | None, option("Step of time for --over time.", "1h|1000rows", panel=COUNT_PANEL)] = None
 
     def survey(self, loads: Loads, engine: Engine) -> "Survey":
         """What is asked of a trace.
@@ -124,7 +101,7 @@ class SurveyOptions:
 
 def count(
     trace: TracePath,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FREQ", help="Where to keep the counts.")] = None,
+    out: Annotated[Path | None, option("Where to keep the counts.", "FREQ", "--out", "-o")] = None,
     *,
     options: SurveyOptions,
     engine: EngineOption = Engine.SPARK,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from adapt.cli.options.counting import WeightOption
-from adapt.cli.options.groups import expert_option
+from adapt.cli.options.groups import EXPERT, option
 from adapt.cli.options.loads import MeasureOption
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
@@ -25,25 +25,23 @@ def evaluate(
     weight: WeightOption = None,
     resources: Annotated[
         str | None,
-        expert_option(
-            "--resources",
-            metavar="XYZ",
-            help="How state, computation and network grow with a key's count, by C, L, Q; as in the first plan if left"
-            " out.",
+        option(
+            "How state, computation and network grow with a key's count, by C, L, Q; as in the first plan if left out.",
+            "XYZ",
+            panel=EXPERT,
         ),
     ] = None,
     tolerance: Annotated[
         str | None,
-        expert_option(
-            "--tolerance",
-            metavar="A|A,A,A",
-            help="Tolerated load of the fullest channel over the emptiest; as in the first plan if left out.",
+        option(
+            "Tolerated load of the fullest channel over the emptiest; as in the first plan if left out.",
+            "A|A,A,A",
+            panel=EXPERT,
         ),
     ] = None,
     measure: MeasureOption = None,
     key_type: Annotated[
-        KeyType | None,
-        expert_option("--key-type", help="How keys of a CSV are read; as those of the plans if left out."),
+        KeyType | None, option("How keys of a CSV are read; as those of the plans if left out.", panel=EXPERT)
     ] = None,
     format: FormatOption = Format.TABLE,
     *,

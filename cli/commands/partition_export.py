@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from adapt.cli.options.artefacts import PlanPath
+from adapt.cli.options.groups import option
 from adapt.cli.options.placement import MaxParallelismOption
 from adapt.cli.options.result import ForceOption
 from adapt.cli.terminal.command_line import command_line
@@ -15,8 +14,8 @@ from adapt.core.engines.names import Target
 
 def export(
     plan: PlanPath,
-    to: Annotated[Target, typer.Option("--to", help="What is to place keys by it.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")],
+    to: Annotated[Target, option("What is to place keys by it.")],
+    out: Annotated[Path, option("The folder to make.", "DIR", "--out", "-o")],
     max_parallelism: MaxParallelismOption = None,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,

@@ -2,28 +2,18 @@
 
 from typing import Annotated
 
-import typer
-
 from adapt.cli.options.channels import check_channels
+from adapt.cli.options.groups import option
 from adapt.cli.terminal.output import Format, FormatOption, show
 
 
 def tolerance(
-    channels: Annotated[int, typer.Option("--channels", metavar="N", help="Parallel channels.")] = 10,
+    channels: Annotated[int, option("Parallel channels.", "N")] = 10,
     utilisation: Annotated[
-        float | None,
-        typer.Option(
-            "--utilisation",
-            metavar="U",
-            help="No channel is to be utilised less than this, from 0 to 1, when one is full.",
-        ),
+        float | None, option("No channel is to be utilised less than this, from 0 to 1, when one is full.", "U")
     ] = None,
-    total: Annotated[
-        float | None, typer.Option("--total", metavar="X", help="What all channels need together, e.g. 10 (GB).")
-    ] = None,
-    capacity: Annotated[
-        float | None, typer.Option("--capacity", metavar="Y", help="What one channel has, in the same unit.")
-    ] = None,
+    total: Annotated[float | None, option("What all channels need together, e.g. 10 (GB).", "X")] = None,
+    capacity: Annotated[float | None, option("What one channel has, in the same unit.", "Y")] = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Suggest a tolerance, from a utilisation to keep or from what a channel can hold.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli.options.groups import option
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.output import (
     MOST_ROWS,
@@ -29,11 +30,9 @@ def report(
         list[Path],
         typer.Argument(metavar="ARTEFACT...", help="Traces, counted keys, plans, comparisons, runs, query networks."),
     ],
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page, with charts.")
-    ] = None,
-    title: Annotated[str, typer.Option("--title", help="The page's title.")] = "",
-    verify: Annotated[bool, typer.Option("--verify", help="Check every byte against the manifest first.")] = False,
+    html: Annotated[Path | None, option("Write one self-contained page, with charts.", "FILE")] = None,
+    title: Annotated[str, option("The page's title.")] = "",
+    verify: Annotated[bool, option("Check every byte against the manifest first.", None, "--verify")] = False,
     *,
     output: Output,
 ) -> None:

@@ -4,9 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-import typer
-
-from adapt.cli.options.groups import expert_option
+from adapt.cli.options.groups import EXPERT, option
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import narrate
 from adapt.core.counting.names import CountMethod
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from adapt.traces.spark.progress import Progress
 
 WeightOption: TypeAlias = Annotated[
-    Weight | None, typer.Option("--weight", help="What a row weighs; cost where the trace has costs, else count.")
+    Weight | None, option("What a row weighs; cost where the trace has costs, else count.")
 ]
 
 
@@ -30,12 +28,9 @@ class KeyCounting:
 
     weight: WeightOption = None
     exact: Annotated[
-        bool,
-        typer.Option("--exact", help="Count a trace exactly, not lossily with an error that serves these channels."),
+        bool, option("Count a trace exactly, not lossily with an error that serves these channels.", None, "--exact")
     ] = False
-    key_type: Annotated[
-        KeyType | None, expert_option("--key-type", help="How keys of a CSV are read; string if left out.")
-    ] = None
+    key_type: Annotated[KeyType | None, option("How keys of a CSV are read; string if left out.", panel=EXPERT)] = None
     spark: Spark = field(default_factory=Spark)
 
     def counted(

@@ -4,48 +4,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-import typer
-
-from adapt.cli.options.groups import expert_option
+from adapt.cli.options.groups import EXPERT, option
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.measures.resources import Resources
 
 ResourcesOption: TypeAlias = Annotated[
     str,
-    expert_option(
-        "--resources",
-        metavar="XYZ",
-        help="How state, computation and network grow with a key's count: C constant, L linear, Q quadratic.",
+    option(
+        "How state, computation and network grow with a key's count: C constant, L linear, Q quadratic.",
+        "XYZ",
+        panel=EXPERT,
     ),
 ]
 ToleranceOption: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--tolerance",
-        metavar="A|A,A,A",
-        help="Tolerated imbalance: one number, or one for each resource. The verdict takes that of the network as its"
+    option(
+        "Tolerated imbalance: one number, or one for each resource. The verdict takes that of the network as its"
         " limit on the fullest channel over the average; constructions, on the fullest over the emptiest.",
+        "A|A,A,A",
     ),
 ]
 MeasureOption: TypeAlias = Annotated[
     list[str] | None,
-    expert_option(
-        "--measure",
-        metavar="RESOURCE=COLUMN",
-        help="Measure state, computation or network by a column, not by its letter: count, cost or bytes of a trace,"
+    option(
+        "Measure state, computation or network by a column, not by its letter: count, cost or bytes of a trace,"
         " a heading of a CSV; repeatable.",
+        "RESOURCE=COLUMN",
+        panel=EXPERT,
     ),
 ]
 SigmaOption: TypeAlias = Annotated[
-    float, expert_option("--sigma", metavar="S", help="Part of the tolerated imbalance left to untracked keys.")
+    float, option("Part of the tolerated imbalance left to untracked keys.", "S", panel=EXPERT)
 ]
 TrackOption: TypeAlias = Annotated[
     int | None,
-    expert_option(
-        "--track",
-        metavar="K",
-        help="Track the K heaviest keys; if left out, those that reach delta, and 1000 at least where level is used.",
+    option(
+        "Track the K heaviest keys; if left out, those that reach delta, and 1000 at least where level is used.",
+        "K",
+        panel=EXPERT,
     ),
 ]
 

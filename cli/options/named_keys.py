@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from adapt.cli.options.groups import expert_option
+from adapt.cli.options.groups import EXPERT, option
 from adapt.cli.terminal.output import narrate
 from adapt.core.errors import UsageError
 
@@ -21,33 +21,26 @@ if TYPE_CHECKING:
 class LimitOptions:
     """The options; keys are still text."""
 
-    track_keys: Annotated[
-        Path | None,
-        expert_option("--track-keys", metavar="FILE", help="Track exactly the keys in this file, one a line."),
-    ] = None
+    PANEL = EXPERT
+
+    track_keys: Annotated[Path | None, option("Track exactly the keys in this file, one a line.", "FILE")] = None
     capacity: Annotated[
         str | None,
-        expert_option(
-            "--capacity",
-            metavar="X,X,X",
-            help="What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.",
+        option(
+            "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.",
+            "X,X,X",
         ),
     ] = None
     pin: Annotated[
         list[str] | None,
-        expert_option(
-            "--pin", metavar="KEY=CHANNEL", help="Keep this key on this channel, whatever it weighs; repeatable."
-        ),
+        option("Keep this key on this channel, whatever it weighs; repeatable.", "KEY=CHANNEL"),
     ] = None
-    pins: Annotated[Path | None, expert_option("--pins", metavar="FILE.csv", help="Pins as a CSV of key,channel.")] = (
-        None
-    )
+    pins: Annotated[Path | None, option("Pins as a CSV of key,channel.", "FILE.csv")] = None
     max_migration: Annotated[
         str | None,
-        expert_option(
-            "--max-migration",
-            metavar="X|P%",
-            help="Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
+        option(
+            "Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
+            "X|P%",
         ),
     ] = None
 

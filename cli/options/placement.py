@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from adapt.cli.options.groups import expert_option
+from adapt.cli.options.groups import EXPERT, option
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
 from adapt.core.keys.names import HashName
@@ -16,24 +16,19 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.measures.resources import Resources
 
-EngineOption: TypeAlias = Annotated[
-    Engine, typer.Option("--engine", help="What places the keys of the stream today, for the verdict.")
-]
-UtilityOption: TypeAlias = Annotated[
-    UtilityName, expert_option("--utility", help="How balance and migration are combined.")
-]
-HashOption: TypeAlias = Annotated[HashName, expert_option("--hash", help="Hash of keys.")]
+EngineOption: TypeAlias = Annotated[Engine, option("What places the keys of the stream today, for the verdict.")]
+UtilityOption: TypeAlias = Annotated[UtilityName, option("How balance and migration are combined.", panel=EXPERT)]
+HashOption: TypeAlias = Annotated[HashName, option("Hash of keys.", panel=EXPERT)]
 MaxParallelismOption: TypeAlias = Annotated[
-    int | None,
-    expert_option(
-        "--max-parallelism", metavar="N", help="Key groups of schemes that have them; Flink's default if left out."
-    ),
+    int | None, option("Key groups of schemes that have them; Flink's default if left out.", "N", panel=EXPERT)
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
     """How keys are placed: loads, utility, hash, limits."""
+
+    PANEL = EXPERT
 
     loads: Loads = field(default_factory=Loads)
     measure: MeasureOption = None
@@ -42,7 +37,7 @@ class Placement:
     limits: LimitOptions = field(default_factory=LimitOptions)
     moves: Annotated[
         int | None,
-        expert_option(
+        typer.Option(
             "--moves", metavar="C", min=1, help="How often readj may move each key; as often as it likes if left out."
         ),
     ] = None

@@ -3,20 +3,17 @@
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-import typer
-
+from adapt.cli.options.groups import option
 from adapt.cli.terminal.output import Format, FormatOption, is_for_programs
 
-ForceOption: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace what stands at the output.")]
+ForceOption: TypeAlias = Annotated[bool, option("Replace what stands at the output.", None, "--force")]
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """How much is shown, how it is printed, and whether the output is overwritten."""
 
-    all: Annotated[bool, typer.Option("--all", help="Show all columns and rows, not only what is needed first.")] = (
-        False
-    )
+    all: Annotated[bool, option("Show all columns and rows, not only what is needed first.", None, "--all")] = False
     format: FormatOption = Format.TABLE
     force: ForceOption = False
 

@@ -1,30 +1,29 @@
 """Options of commands that start Spark."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli.options.groups import option
 from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
     from adapt.traces.spark.session import SparkOptions
 
 SPARK_PANEL = "Spark"
-spark_option = partial(typer.Option, rich_help_panel=SPARK_PANEL)
 
 
 @dataclass(frozen=True, slots=True)
 class Spark:
     """Where Spark runs, and its settings."""
 
-    master: Annotated[str, spark_option("--master", metavar="URL", help="Where Spark runs.", envvar="ADAPT_MASTER")] = (
+    PANEL = SPARK_PANEL
+
+    master: Annotated[str, typer.Option("--master", metavar="URL", help="Where Spark runs.", envvar="ADAPT_MASTER")] = (
         "local[*]"
     )
-    conf: Annotated[
-        list[str] | None, spark_option("--conf", metavar="NAME=VALUE", help="A Spark setting; repeatable.")
-    ] = None
+    conf: Annotated[list[str] | None, option("A Spark setting; repeatable.", "NAME=VALUE")] = None
 
     def options(self) -> "SparkOptions":
         """The options of a Spark session.
