@@ -15,7 +15,7 @@ import pyarrow as pa
 from memory import java_of, peak_mib, watched_workers
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.counting.evaluating import evaluate_frame
 from adapt.traces.spark.session import SparkOptions, spark_session
@@ -32,8 +32,8 @@ SPARK = SparkOptions("local[2]", {"spark.driver.memory": "1g"})
 def main() -> int:
     """Measure the plans and watch; 0 if no process held too much and every key was met."""
     frequencies = heaviest()
-    first = build_plan(frequencies, Scheme.HYBRID, 10, track=1_000)
-    second = build_plan(frequencies, Scheme.HYBRID, 11, track=1_000, previous=first)
+    first = build_plan(frequencies, Recipe(Scheme.HYBRID, track=1_000), 10)
+    second = build_plan(frequencies, Recipe(Scheme.HYBRID, track=1_000), 11, previous=first)
     spark = spark_session(SPARK)
     numbers = spark.range(1, KEYS + 1, 1, max(2, KEYS // TASK_KEYS))
     rows = numbers.selectExpr("concat('k', id) as key", f"cast({HEAVIEST}L div id as bigint) as count")

@@ -11,7 +11,7 @@ from kafka.partitioner.default import murmur2
 from ratio import cpu_measured, holds
 
 from adapt.core.counting.exact import count_keys, frequencies_of
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.deploy.kafka import Router
 
@@ -23,7 +23,7 @@ def main() -> int:
     """Compare placements and times; 0 if the claim is met."""
     keys = [f"user{rank % 50_000}".encode() for rank in np.random.default_rng(0).zipf(1.1, ROWS)]
     column = pa.array(keys, pa.binary())
-    plan = build_plan(frequencies_of(count_keys(column)), Scheme.HYBRID, PARTITIONS)
+    plan = build_plan(frequencies_of(count_keys(column)), Recipe(Scheme.HYBRID), PARTITIONS)
     partitions, available = list(range(PARTITIONS)), list(range(PARTITIONS))
 
     def ours() -> list[int]:

@@ -29,7 +29,7 @@ from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import Engine, OperatorKind, PartitionBy, Worklist
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Cell, Column, Kind, Table
 
@@ -126,7 +126,7 @@ def web_log() -> pa.Array | None:
 
 def chain_of(keys: pa.Array, scheme: Scheme, partitions: int, cost_us: float) -> BoundChain:
     """The chain, its partitions placed by a plan for these keys."""
-    plan = build_plan(frequencies_of(count_keys(keys)), scheme, partitions)
+    plan = build_plan(frequencies_of(count_keys(keys)), Recipe(scheme), partitions)
     operators = (
         Operator("parse", OperatorKind.STATELESS, cost=cost_us),
         Operator("by key", OperatorKind.PARTITIONED, "key", by=PartitionBy.PLAN, cost=4 * cost_us),

@@ -6,7 +6,7 @@ import tempfile
 import traceback
 from typing import Any
 
-from adapt.cli.options.common import command_line
+from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Verbosity, narrate
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, did_you_mean
 

@@ -8,7 +8,8 @@ import typer
 
 from adapt.cli.commands import advise, check, demo, ingest, lint, partition, replay, report
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
-from adapt.cli.options.common import typed
+from adapt.cli.options.groups import grouped
+from adapt.cli.terminal.command_line import typed
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
 
@@ -40,8 +41,8 @@ app.command(name="lint", cls=Command)(lint.lint)
 app.command(name="advise", cls=Command)(advise.advise)
 app.add_typer(partition.app, name="partition")
 app.add_typer(replay.app, name="replay")
-app.command(name="report", cls=Command)(report.report)
-app.command(name="check", cls=Command)(check.check)
+app.command(name="report", cls=Command)(grouped(report.report))
+app.command(name="check", cls=Command)(grouped(check.check))
 app.command(name="demo", cls=Command)(demo.demo)
 
 

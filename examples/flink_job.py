@@ -25,7 +25,7 @@ from adapt.core.engines.flink.planned_groups import group_plan
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.core.engines.hexadecimal import hex_of
 from adapt.core.engines.names import Target
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.deploy.export import export_plan
@@ -38,7 +38,7 @@ JOB = Path(__file__).parent / "flink"
 
 def export(users: pa.ChunkedArray, folder: Path) -> Plan:
     """A plan for these users, exported for Flink; on the command line, `adapt partition build` and `export`."""
-    plan = build_plan(frequencies_of(count_keys(users)), Scheme.HYBRID, CHANNELS)
+    plan = build_plan(frequencies_of(count_keys(users)), Recipe(Scheme.HYBRID), CHANNELS)
     made = Provenance("examples/flink_job.py")
     export_plan(plan, Target.FLINK, folder / "visits.flink", made, max_parallelism=MAX_PARALLELISM)
     return plan

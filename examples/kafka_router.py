@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.exact import count_keys, frequencies_of
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.deploy.kafka import Router
 from adapt.traces.store.manifest import Provenance
@@ -37,7 +37,7 @@ def make_plan(keys: list[bytes | None], folder: Path) -> Path:
     """A plan for so many keys, in a file; `adapt partition build` makes such files from a trace."""
     counted = frequencies_of(count_keys(pa.array(keys, pa.binary())))
     path = folder / "visits.plan"
-    write_plan(build_plan(counted, Scheme.HYBRID, PARTITIONS), path, Provenance("examples/kafka_router.py"))
+    write_plan(build_plan(counted, Recipe(Scheme.HYBRID), PARTITIONS), path, Provenance("examples/kafka_router.py"))
     return path
 
 

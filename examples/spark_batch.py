@@ -19,7 +19,7 @@ from visits import predicted_rows, show, visits
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.engines.names import Target
 from adapt.core.keys.names import HashName
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.deploy.export import export_plan
@@ -32,7 +32,7 @@ CHANNELS = 6
 
 def export(users: pa.ChunkedArray, folder: Path) -> Plan:
     """A plan for these users, exported for Spark; on the command line, `adapt partition build` and `export`."""
-    plan = build_plan(frequencies_of(count_keys(users)), Scheme.HYBRID, CHANNELS, hash=HashName.XXHASH64)
+    plan = build_plan(frequencies_of(count_keys(users)), Recipe(Scheme.HYBRID, hash=HashName.XXHASH64), CHANNELS)
     export_plan(plan, Target.SPARK, folder, Provenance("examples/spark_batch.py"))
     return plan
 

@@ -31,6 +31,11 @@ def test_no_folder_holds_many_files() -> None:
     assert [(count, folder) for count, folder in HOUSE.folders() if count > MOST_FILES + 8] == []
 
 
+def test_no_parameter_list_is_long() -> None:
+    """8 parameters at most, 12 for commands; kernels have as many as they need."""
+    assert HOUSE.long_parameter_lists() == []
+
+
 def test_every_room_has_files() -> None:
     assert {room for rooms in FLOORS.values() for room in rooms} == {module.room for module in MODULES}
 

@@ -324,9 +324,9 @@ def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
 
 
 def _by_scheme(frequencies: "Frequencies", scheme: AnyScheme, channels: int) -> Mapping[str, Any]:
-    from adapt.core.partitioning.build import build_plan
+    from adapt.core.partitioning.build import Recipe, build_plan
 
-    return build_plan(frequencies, scheme, channels).metrics
+    return build_plan(frequencies, Recipe(scheme), channels).metrics
 
 
 def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[str, Any]:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from adapt.cli.options.common import MOST_CHANNELS
+from adapt.cli.options.channels import MOST_CHANNELS
+from adapt.cli.options.groups import option
 from adapt.cli.options.schemes import CurrentSchemeChoice
 from adapt.cli.terminal.output import Format, FormatOption, show
 from adapt.core.engines.names import Engine
@@ -25,34 +26,15 @@ def advise(
             "--parallelism", "-p", metavar="N", min=1, max=MOST_CHANNELS, help="Subtasks, consumers or channels."
         ),
     ],
-    max_parallelism: Annotated[
-        int | None,
-        typer.Option(
-            "--max-parallelism",
-            metavar="P",
-            help="Flink's key groups; Flink's default if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    partitions: Annotated[
-        int | None,
-        typer.Option("--partitions", metavar="P", help="Partitions of the Kafka topic.", show_default=False),
-    ] = None,
+    max_parallelism: Annotated[int | None, option("Flink's key groups; Flink's default if left out.", "P")] = None,
+    partitions: Annotated[int | None, option("Partitions of the Kafka topic.", "P")] = None,
     keys: Annotated[
         list[str] | None,
-        typer.Option(
-            "--key",
-            metavar="KEY",
-            help="Tell the salts of this key; repeatable. Those too heavy for a channel if left out.",
-            show_default=False,
-        ),
+        option("Tell the salts of this key; repeatable. Those too heavy for a channel if left out.", "KEY", "--key"),
     ] = None,
-    tolerance: Annotated[
-        str, typer.Option("--tolerance", metavar="T", help="Most load over the mean that a key alone may make.")
-    ] = "1.2",
+    tolerance: Annotated[str, option("Most load over the mean that a key alone may make.", "T")] = "1.2",
     engine: Annotated[
-        CurrentSchemeChoice,
-        typer.Option("--engine", metavar=f"[{'|'.join(Engine)}]", help="Whose hash places salted keys."),
+        CurrentSchemeChoice, option("Whose hash places salted keys.", f"[{'|'.join(Engine)}]")
     ] = Engine.FLINK,
     format: FormatOption = Format.TABLE,
 ) -> None:

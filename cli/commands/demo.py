@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from adapt.cli.options.common import typed
+from adapt.cli.terminal.command_line import typed
 from adapt.cli.terminal.output import Verbosity, narrate, show, top, verbosity, verdict_of
 from adapt.core.table import Table
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapt.cli.options.common import ConfOption, ForceOption, MasterOption, command_line, spark_options
 from adapt.cli.options.generator import GeneratorOptions
 from adapt.cli.options.groups import grouped, option
 from adapt.cli.options.mapping import Told
+from adapt.cli.options.result import ForceOption
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
+from adapt.cli.options.spark import Spark
+from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, narrate, narrate_written, show
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
@@ -44,10 +46,9 @@ def ingest(
     form: FormatOptions,
     cleaning: CleaningOptions,
     generating: GeneratorOptions,
+    spark: Spark,
     force: ForceOption = False,
     json: Annotated[bool, option("Print the result as one JSON document.", None, "--json")] = False,
-    master: MasterOption = "local[*]",
-    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
 ) -> None:
     """Turn a raw keyed stream into a trace, sorted by time.
 
@@ -55,7 +56,7 @@ def ingest(
 
     Example: adapt ingest access.log --format clf --key host --bytes bytes -o web.trace
     """
-    options = spark_options(master, conf)
+    options = spark.options()
     if generating.generate is not None:
         if foreign := [*(sources or ())[:1], *_typed_of(context, OF_READING).values()]:
             raise UsageError(f"--generate {generating.generate} makes a trace and reads none: leave {foreign[0]!r} out")

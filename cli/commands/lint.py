@@ -2,19 +2,15 @@
 
 from typing import Annotated
 
-import typer
-
-from adapt.cli.options.common import TracePath
+from adapt.cli.options.artefacts import TracePath
+from adapt.cli.options.groups import option
 from adapt.cli.terminal.output import Format, FormatOption, narrate, show
 from adapt.cli.terminal.stages import stages
 
 
 def lint(
     trace: TracePath,
-    rules: Annotated[
-        list[str] | None,
-        typer.Option("--rule", metavar="ID", help="Only this rule; repeatable.", show_default=False),
-    ] = None,
+    rules: Annotated[list[str] | None, option("Only this rule; repeatable.", "ID", "--rule")] = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Say what is odd in a trace, and what that does to conclusions.

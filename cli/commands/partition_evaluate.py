@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
-from adapt.cli.options.common import EXPERT_PANEL, ConfOption, MasterOption, MeasureOption, WeightOption, spark_options
+from adapt.cli.options.counting import WeightOption
+from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.loads import MeasureOption
+from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
 from adapt.cli.terminal.stages import stages
 from adapt.core.stream import KeyType
@@ -22,38 +25,27 @@ def evaluate(
     weight: WeightOption = None,
     resources: Annotated[
         str | None,
-        typer.Option(
-            "--resources",
-            metavar="XYZ",
-            help="How state, computation and network grow with a key's count, by C, L, Q; as in the first plan if left"
-            " out.",
-            rich_help_panel=EXPERT_PANEL,
-            show_default=False,
+        option(
+            "How state, computation and network grow with a key's count, by C, L, Q; as in the first plan if left out.",
+            "XYZ",
+            panel=EXPERT,
         ),
     ] = None,
     tolerance: Annotated[
         str | None,
-        typer.Option(
-            "--tolerance",
-            metavar="A|A,A,A",
-            help="Tolerated load of the fullest channel over the emptiest; as in the first plan if left out.",
-            rich_help_panel=EXPERT_PANEL,
-            show_default=False,
+        option(
+            "Tolerated load of the fullest channel over the emptiest; as in the first plan if left out.",
+            "A|A,A,A",
+            panel=EXPERT,
         ),
     ] = None,
     measure: MeasureOption = None,
     key_type: Annotated[
-        KeyType | None,
-        typer.Option(
-            "--key-type",
-            help="How keys of a CSV are read; as those of the plans if left out.",
-            rich_help_panel=EXPERT_PANEL,
-            show_default=False,
-        ),
+        KeyType | None, option("How keys of a CSV are read; as those of the plans if left out.", panel=EXPERT)
     ] = None,
     format: FormatOption = Format.TABLE,
-    master: MasterOption = "local[*]",
-    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
+    *,
+    spark: Spark,
 ) -> None:
     """Measure plans on every key of a stream.
 
@@ -81,7 +73,7 @@ def evaluate(
             weighed,
             weight=weight,
             key_type=key_type,
-            spark_options=spark_options(master, conf),
+            spark_options=spark.options(),
             progress=progress,
         )
     show([found.table(), for_people(found.foresight(), format)], format, found.as_data())

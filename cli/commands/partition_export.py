@@ -3,17 +3,19 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from adapt.cli.options.common import ForceOption, MaxParallelismOption, command_line
+from adapt.cli.options.artefacts import PlanPath
+from adapt.cli.options.groups import option
+from adapt.cli.options.placement import MaxParallelismOption
+from adapt.cli.options.result import ForceOption
+from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.core.engines.names import Target
 
 
 def export(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan made by `adapt partition build`.")],
-    to: Annotated[Target, typer.Option("--to", help="What is to place keys by it.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")],
+    plan: PlanPath,
+    to: Annotated[Target, option("What is to place keys by it.")],
+    out: Annotated[Path, option("The folder to make.", "DIR", "--out", "-o")],
     max_parallelism: MaxParallelismOption = None,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,

@@ -7,10 +7,12 @@ from adapt.cli.commands.replay_elastic import elastic
 from adapt.cli.commands.replay_fit import fit
 from adapt.cli.commands.replay_flux import flux
 from adapt.cli.commands.replay_ordered import ordered
-from adapt.cli.options.common import TracePath, WeightOption, command_line
+from adapt.cli.options.artefacts import TracePath
+from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import grouped
 from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.repartition import PeriodOptions, RecipeOptions
+from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from adapt.cli.options.common import SPARK_PANEL, ConfOption, TracePath, command_line, spark_options
+from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import grouped
 from adapt.cli.options.replay.compare import (
     ComparedStage,
@@ -13,9 +13,10 @@ from adapt.cli.options.replay.compare import (
     TimeOptions,
     WorkerOptions,
 )
+from adapt.cli.options.spark import TaskSpark
+from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
-from adapt.core.errors import UsageError
 
 
 @grouped
@@ -26,22 +27,11 @@ def compare(
     scenarios: ScenarioOptions,
     times: TimeOptions,
     stage: ComparedStage,
+    spark: TaskSpark,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", metavar="J", help="Scenarios at a time on this machine; one a core if left out.", min=1),
     ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            "--master",
-            metavar="URL",
-            help="Run each scenario as a task of this Spark.",
-            rich_help_panel=SPARK_PANEL,
-            envvar="ADAPT_MASTER",
-            show_default=False,
-        ),
-    ] = None,
-    conf: ConfOption = [],  # noqa: B006 - typer makes a new list
 ) -> None:
     """Run several mechanisms on one trace with one cost model, and say what to do.
 
@@ -56,15 +46,13 @@ def compare(
 
     output.check()
     chosen = scenarios.chosen()
-    if conf and master is None:
-        raise UsageError("--conf is for Spark; say with --master where it runs")
     opened = open_trace(trace)
     options = ComparingOptions(
         workers.wanted(times, stage, opened),
         chosen,
         scenarios.sustained(workers.channels),
         jobs,
-        None if master is None else spark_options(master, conf),
+        spark.options(),
     )
     try:
         with stages() as progress:

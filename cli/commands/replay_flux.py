@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from adapt.cli.options.common import TracePath, command_line
+from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import grouped, option
 from adapt.cli.options.replay.flux import PlacingOptions, PolicyOptions, SiteOptions
 from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, check_speedup
+from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate
 from adapt.cli.terminal.stages import stages
 from adapt.core.stage.conditions.names import Arrivals, Router

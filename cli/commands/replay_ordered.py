@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-from adapt.cli.options.common import TracePath, command_line
+from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import grouped, option
 from adapt.cli.options.replay.ordered import ModelOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import SeedOption
+from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Engine

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapt.cli.options.common import AllOption, ForceOption
+from adapt.cli.options.groups import option
+from adapt.cli.options.result import Output
 from adapt.cli.terminal.output import (
     MOST_ROWS,
-    Format,
-    FormatOption,
     for_people,
-    is_for_programs,
     narrate,
     narrate_written,
     show,
@@ -32,14 +30,11 @@ def report(
         list[Path],
         typer.Argument(metavar="ARTEFACT...", help="Traces, counted keys, plans, comparisons, runs, query networks."),
     ],
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page, with charts.")
-    ] = None,
-    title: Annotated[str, typer.Option("--title", help="The page's title.")] = "",
-    verify: Annotated[bool, typer.Option("--verify", help="Check every byte against the manifest first.")] = False,
-    all: AllOption = False,
-    format: FormatOption = Format.TABLE,
-    force: ForceOption = False,
+    html: Annotated[Path | None, option("Write one self-contained page, with charts.", "FILE")] = None,
+    title: Annotated[str, option("The page's title.")] = "",
+    verify: Annotated[bool, option("Check every byte against the manifest first.", None, "--verify")] = False,
+    *,
+    output: Output,
 ) -> None:
     """Show artefacts as tables, as a self-contained page, or as data.
 
@@ -59,14 +54,19 @@ def report(
         from adapt.traces.store.whole import write_whole
 
         page = render_page(as_page(title or ", ".join(artefact.name for artefact in read), read, compared))
-        write_whole(html, page.encode(), force=force)
+        write_whole(html, page.encode(), force=output.force)
         narrate_written(html)
     for artefact in read:
         if artefact.sentences:
             narrate(f"{artefact.name}: {' '.join(artefact.sentences)}")
-    shown = list(_shown(read, format, whole=all or is_for_programs(format)))
+    shown = list(_shown(read, output))
     shown += [replace(table, note=table.note or each.sentences[0]) for each in compared for table in each.tables[:1]]
-    show(shown, format, as_document(read, compared), lead=[_lead(artefact, read) for artefact in read if artefact.lead])
+    show(
+        shown,
+        output.format,
+        as_document(read, compared),
+        lead=[_lead(artefact, read) for artefact in read if artefact.lead],
+    )
 
 
 def _lead(artefact: "Reported", read: "Sequence[Reported]") -> list[str]:
@@ -75,18 +75,13 @@ def _lead(artefact: "Reported", read: "Sequence[Reported]") -> list[str]:
     return [f"{artefact.name}: {headline}" if len(read) > 1 else headline, *sentences]
 
 
-def _shown(read: "Sequence[Reported]", format: Format, *, whole: bool) -> "Iterator[Table]":
+def _shown(read: "Sequence[Reported]", output: Output) -> "Iterator[Table]":
     """The tables of all artefacts, each with its artefact's name where there are several; long ones cut for people.
 
     Of a long table after an artefact's first there is only the head: it is there for its details.
-
-    Args:
-        read: The artefacts.
-        format: How they are printed.
-        whole: Show every table, not only those that are needed first.
     """
     for artefact in read:
-        for place, table in enumerate(artefact.tables if whole or not artefact.first else artefact.first):
+        for place, table in enumerate(artefact.tables if output.whole or not artefact.first else artefact.first):
             head = DETAIL_ROWS if place else MOST_ROWS
-            kept = table if artefact.kind == "comparison" else for_people(table, format, head)
+            kept = table if artefact.kind == "comparison" else for_people(table, output.format, head)
             yield replace(kept, title=f"{artefact.name}: {table.title}") if len(read) > 1 else kept

@@ -11,6 +11,9 @@ import typer
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+EXPERT = "For experts"
+"""The heading over options that few users need."""
+
 
 def grouped(command: Command) -> Command:
     """Let a command take option groups: each parameter that is a dataclass becomes the options of its fields.

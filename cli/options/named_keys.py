@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from adapt.cli.options.groups import EXPERT, option
 from adapt.cli.terminal.output import narrate
 from adapt.core.errors import UsageError
 
@@ -17,8 +18,63 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitOptions:
+    """The options; keys are still text."""
+
+    PANEL = EXPERT
+
+    track_keys: Annotated[Path | None, option("Track exactly the keys in this file, one a line.", "FILE")] = None
+    capacity: Annotated[
+        str | None,
+        option(
+            "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.",
+            "X,X,X",
+        ),
+    ] = None
+    pin: Annotated[
+        list[str] | None,
+        option("Keep this key on this channel, whatever it weighs; repeatable.", "KEY=CHANNEL"),
+    ] = None
+    pins: Annotated[Path | None, option("Pins as a CSV of key,channel.", "FILE.csv")] = None
+    max_migration: Annotated[
+        str | None,
+        option(
+            "Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
+            "X|P%",
+        ),
+    ] = None
+
+    def judged(self, channels: Sequence[int], track: int | None) -> "Limits":
+        """The limits for these channel counts, as far as they can be judged before keys are counted.
+
+        Args:
+            channels: Every channel count that is built.
+            track: How many of the heaviest keys are tracked, if a number is given.
+
+        Raises:
+            UsageError: an option cannot be read, or does not fit the channels or another option.
+            BadInput: a file cannot be read.
+        """
+        from adapt.core.partitioning.constructions.constraints import Constraints, MigrationLimit
+        from adapt.core.partitioning.constructions.named_keys import Pin, one_pin_each
+        from adapt.traces.named_keys import read_key_list, read_pins
+
+        if track is not None and self.track_keys is not None:
+            raise UsageError("--track and --track-keys are two ways to say what is tracked; give one")
+        constraints = Constraints(
+            capacities=None if self.capacity is None else _capacities(self.capacity),
+            max_migration=None if self.max_migration is None else MigrationLimit.parse(self.max_migration),
+        )
+        for count in channels:
+            constraints.check_channels(count)
+        pinned = [*(Pin.parse(text) for text in self.pin or ()), *(read_pins(self.pins) if self.pins else ())]
+        tracked = None if self.track_keys is None else tuple(read_key_list(self.track_keys))
+        return Limits(constraints, one_pin_each(pinned, channels), tracked)
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
-    """Options that can be judged before keys are counted; keys are still text.
+    """What was judged before keys are counted; named keys are still text.
 
     Attributes:
         without_keys: Capacities and the limit to migration.
@@ -29,39 +85,6 @@ class Limits:
     without_keys: "Constraints"
     pins: "tuple[Pin, ...]"
     track: "tuple[NamedKey, ...] | None"
-
-    @classmethod
-    def parse(
-        cls,
-        channels: Sequence[int],
-        capacity: str | None,
-        pin: Sequence[str] | None,
-        pins: Path | None,
-        max_migration: str | None,
-        track: int | None,
-        track_keys: Path | None,
-    ) -> "Limits":
-        """The limits that were asked for, for these channel counts.
-
-        Raises:
-            UsageError: an option is not what it is to be, or does not fit the channels, or another option.
-            BadInput: a file is not what it is to be.
-        """
-        from adapt.core.partitioning.constructions.constraints import Constraints, MigrationLimit
-        from adapt.core.partitioning.constructions.named_keys import Pin, one_pin_each
-        from adapt.traces.named_keys import read_key_list, read_pins
-
-        if track is not None and track_keys is not None:
-            raise UsageError("--track and --track-keys are two ways to say what is tracked; give one")
-        constraints = Constraints(
-            capacities=None if capacity is None else _capacities(capacity),
-            max_migration=None if max_migration is None else MigrationLimit.parse(max_migration),
-        )
-        for count in channels:
-            constraints.check_channels(count)
-        pinned = [*(Pin.parse(text) for text in pin or ()), *(read_pins(pins) if pins else ())]
-        tracked = None if track_keys is None else tuple(read_key_list(track_keys))
-        return cls(constraints, one_pin_each(pinned, channels), tracked)
 
     def constraints(self, frequencies: "Frequencies") -> "Constraints":
         """The constraints, with pins as keys of the type of those that were counted.

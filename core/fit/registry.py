@@ -12,6 +12,7 @@ from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.local import GreedyLocal
 from adapt.core.fit.distributed.node_table import KeptTables
+from adapt.core.fit.distributed.spacing import Spacing
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Proportional
@@ -112,9 +113,7 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
     nodes = DFit(
         program,
         options.box,
-        options.epsilon,
-        options.grid,
-        options.most_plans,
+        Spacing(options.epsilon, options.grid, most_rows=options.most_plans),
         options.distance,
         options.transport,
         options.seed,

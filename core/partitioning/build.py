@@ -54,7 +54,7 @@ class Recipe:
         constraints: What the placement must keep to.
     """
 
-    scheme: AnyScheme
+    scheme: AnyScheme = Scheme.HYBRID
     construction: Construction = DEFAULT_CONSTRUCTION
     resources: Resources = field(default_factory=Resources)
     utility: UtilityName = UtilityName.APM
@@ -97,22 +97,7 @@ class Built:
 
 
 def build_plan(
-    frequencies: Frequencies,
-    scheme: AnyScheme,
-    channels: int,
-    *,
-    construction: Construction = DEFAULT_CONSTRUCTION,
-    resources: Resources | None = None,
-    utility: UtilityName = UtilityName.APM,
-    track: int | None = None,
-    previous: Plan | None = None,
-    hash: HashName = HashName.MURMUR3,
-    replicas: int = DEFAULT_REPLICAS,
-    moves: int | None = None,
-    max_parallelism: int | None = None,
-    track_keys: pa.Array | None = None,
-    constraints: Constraints | None = None,
-    trace: str | None = None,
+    frequencies: Frequencies, recipe: Recipe, channels: int, *, previous: Plan | None = None, trace: str | None = None
 ) -> Plan:
     """Build one plan, following `previous` if there is one.
 
@@ -122,19 +107,9 @@ def build_plan(
 
     Args:
         frequencies: The counted keys.
-        scheme: How keys are placed.
+        recipe: How keys are placed.
         channels: N, from 1.
-        construction: How the hybrid scheme chooses explicit channels.
-        resources: Load functions, tolerances, sigma; "LLL", 1.2 and 0.1 if not given.
-        utility: How balance and migration are combined.
-        track: Place this many of the heaviest keys explicitly; as in `Recipe` if not given.
         previous: The plan in force, of any scheme and channel count.
-        hash: Places keys, and replicas on a ring.
-        replicas: Of each channel on a ring.
-        moves: How often a construction that moves keys about may move each; as often as it likes if not given.
-        max_parallelism: The key groups of a scheme that has them; if not given, those of `previous` or Flink's default.
-        track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
-        constraints: What the placement must keep to; nothing if not given.
         trace: Fingerprint of the trace that was counted.
 
     Raises:
@@ -143,25 +118,12 @@ def build_plan(
             `previous`, or to less than what must migrate.
         BadInput: `previous` has another hash or another type of keys; a pinned key is not among those counted.
     """
-    recipe = Recipe(
-        scheme,
-        construction,
-        resources or Resources(),
-        utility,
-        track,
-        hash,
-        replicas,
-        moves,
-        max_parallelism=max_parallelism,
-        track_keys=track_keys,
-        constraints=constraints or Constraints(),
-    )
     recipe.constraints.check_keys(frequencies)
     if previous is None and recipe.constraints.max_migration is not None:
         raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}: give the plan in force (--from)")
     if previous is None:
         return describe(frequencies, recipe, build_partitioner(frequencies, recipe, channels), trace=trace).plan
-    _refuse_other_keys(previous, frequencies, hash)
+    _refuse_other_keys(previous, frequencies, recipe.hash)
     current = previous.partitioner()
     partitioner = build_partitioner(frequencies, recipe, channels, current)
     population = Population.of(frequencies)

@@ -1,29 +1,24 @@
 """Comparing schemes: each built again and again over a chain of channel counts, every step from the one before."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
-from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe
 from adapt.core.partitioning.constructions.constraints import Constraints, honours, limits_nothing, refuse_unhonoured
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Population
-from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_CONSTRUCTIONS,
     DEFAULT_SCHEMES,
     Construction,
     Scheme,
-    UtilityName,
 )
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
 from adapt.core.partitioning.splitting.messages import Messages
@@ -116,18 +111,10 @@ COLUMNS = (
 def compare_schemes(
     frequencies: Frequencies,
     channels: Sequence[int],
+    recipe: Recipe | None = None,
     *,
     schemes: Sequence[AnyScheme | Splitting] | None = None,
     constructions: Sequence[Construction] | None = None,
-    resources: Resources | None = None,
-    utility: UtilityName = UtilityName.APM,
-    track: int | None = None,
-    hash: HashName = HashName.MURMUR3,
-    replicas: int = DEFAULT_REPLICAS,
-    moves: int | None = None,
-    max_parallelism: int | None = None,
-    track_keys: pa.Array | None = None,
-    constraints: Constraints | None = None,
     trace: str | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Comparison:
@@ -139,21 +126,14 @@ def compare_schemes(
     Args:
         frequencies: The counted keys.
         channels: The channel counts in the order in which they follow each other; growing, shrinking or staying.
-        schemes: What to compare, ways of splitting keys among it. If not given, `DEFAULT_SCHEMES`, and where no
-            placement of whole keys can keep the network tolerance at some channel count, `REMEDIES` too.
+        recipe: What all chains share; each has a scheme and a construction of its own. A limit to migration holds from
+            the second step on; without `max_parallelism`, a chain keeps the key groups of its first step as long as
+            the channels fit in them.
+        schemes: What to compare, ways of splitting keys among it. If not given, those of `DEFAULT_SCHEMES` that can
+            keep to the constraints, and where no placement of whole keys can keep the network tolerance at some channel
+            count, `REMEDIES` too.
         constructions: The ways to choose explicit channels, each a chain of its own; `DEFAULT_CONSTRUCTIONS` if not
             given.
-        resources: Load functions, tolerances, sigma; "LLL", 1.2 and 0.1 if not given.
-        utility: How balance and migration are combined.
-        track: Place this many of the heaviest keys explicitly; as in `Recipe` if not given.
-        hash: Places keys, and replicas on a ring.
-        replicas: Of each channel on a ring.
-        moves: How often a construction that moves keys about may move each; as often as it likes if not given.
-        max_parallelism: The key groups of schemes that have them; if not given, those of the first step by Flink's
-            default, as long as the channels fit in them.
-        track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
-        constraints: What every placement must keep to; a limit to migration holds from the second step on. Of what is
-            compared if nothing is said, only that which can keep to them is.
         trace: Fingerprint of the trace that was counted.
         clock: Seconds, for `build_s`.
 
@@ -165,42 +145,27 @@ def compare_schemes(
     """
     if not channels or (schemes is not None and not schemes):
         raise UsageError("a comparison needs at least one scheme and one channel count")
-    limits = constraints or Constraints()
+    recipe = recipe or Recipe()
+    weighed, limits = recipe.resources, recipe.constraints
     _check_chain(limits, channels)
     limits.check_keys(frequencies)
-    population, weighed = Population.of(frequencies), resources or Resources()
+    population = Population.of(frequencies)
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
     for scheme, construction in _chains_of(schemes, constructions, limits):
-        recipe = Recipe(
-            scheme,
-            construction,
-            weighed,
-            utility,
-            track,
-            hash,
-            replicas,
-            moves,
-            max_parallelism=max_parallelism,
-            track_keys=track_keys,
-            constraints=limits,
-        )
-        for built, build_s in _chain(population, recipe, channels, trace, clock):
+        own = replace(recipe, scheme=scheme, construction=construction)
+        for built, build_s in _chain(population, own, channels, trace, clock):
             rows.append(_row(built, build_s))
         plans.append(built.plan)
     floors = [row.metrics.imbalance_floor or 0.0 for row in rows]
     too_heavy = max(floors, default=0.0) > weighed.tolerance[2]
     remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not limits.given else ()
     splittings = [scheme for scheme in (*(schemes or ()), *remedies) if isinstance(scheme, Splitting)]
-    return Comparison((*rows, *_split_rows(population, splittings, channels, weighed, hash)), tuple(plans))
+    return Comparison((*rows, *_split_rows(population, splittings, channels, recipe)), tuple(plans))
 
 
 def _split_rows(
-    population: Population,
-    splittings: Sequence[Splitting],
-    channels: Sequence[int],
-    resources: Resources,
-    hash: HashName,
+    population: Population, splittings: Sequence[Splitting], channels: Sequence[int], recipe: Recipe
 ) -> Iterator[ComparisonRow]:
     """Every way of splitting at every channel count, on the same messages."""
     if not splittings:
@@ -208,8 +173,8 @@ def _split_rows(
     messages = Messages.of_counts(population, np.random.default_rng(0), MESSAGES)
     for splitting in splittings:
         for count in channels:
-            done = split(messages, splitting, count, hash=hash)
-            metrics = measure_split(done, messages, resources)
+            done = split(messages, splitting, count, hash=recipe.hash)
+            metrics = measure_split(done, messages, recipe.resources)
             yield ComparisonRow(splitting, None, count, metrics, None, merge_cost(done))
 
 

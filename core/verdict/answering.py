@@ -3,6 +3,7 @@
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.relative_loads import over_average, relative
 from adapt.core.partitioning.measures.resources import Floats, Resources
@@ -18,11 +19,9 @@ def answer_on(
     counted: Frequencies,
     engine: AnyScheme,
     channels: int,
-    resources: Resources,
+    recipe: Recipe,
     *,
     panes: tuple[CountedPane, ...] = (),
-    capacities: Floats | None = None,
-    max_parallelism: int | None = None,
     plan: Plan | None = None,
     before: Plan | None = None,
 ) -> Answer:
@@ -32,14 +31,13 @@ def answer_on(
         counted: The counted keys.
         engine: What places them today.
         channels: N.
-        resources: Loads and tolerances.
+        recipe: Loads, tolerances, capacities, and the key groups of an engine that has them.
         panes: The same stream by panes (`panes_of`).
-        capacities: Of each channel, where they differ.
-        max_parallelism: The key groups of an engine that has them.
         plan: What is to place them, if anything is.
         before: The plan in force, to stand beside it in place of the engine.
     """
-    today = make_partitioner(engine, channels, max_parallelism=max_parallelism)
+    resources, capacities = recipe.resources, recipe.constraints.unequal
+    today = make_partitioner(engine, channels, max_parallelism=recipe.max_parallelism)
     verdict = judge(counted, today, engine.value, resources=resources, capacities=capacities, panes=panes)
     hot = HotKeys.of(counted, panes)
     return Answer(

@@ -13,6 +13,7 @@ from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.exchange import Channel
 from adapt.core.fit.distributed.leaf import feasible_grid
 from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.distributed.spacing import Spacing
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.plan_table import TablePlanner
@@ -252,7 +253,7 @@ class Resent:
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
         """Rows of the child's table before and after, rows sent for the change, and rows erased by it."""
         program, channel = self.before.program(), Channel(1, 0, Topic.TABLE)
-        nodes = DFit(program, _box(program), self.epsilon, Grid.PAPER, distance=self.distance)
+        nodes = DFit(program, _box(program), Spacing(self.epsilon, Grid.PAPER), distance=self.distance)
         nodes.settle()
         first = nodes.traffic()[channel]
         before, erased = first.rows, first.erased

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.compare import Comparison, compare_schemes
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.names import Scheme
@@ -21,7 +22,7 @@ SHARES /= SHARES.sum()
 def chain(seed: int, channels: Sequence[int], sigma: float = 0.1) -> Comparison:
     keys = pa.array(np.arange(DOMAIN) + seed * DOMAIN)
     counted = Frequencies(keys, SHARES, SHARES, total=float(SHARES.sum()), rows=DOMAIN, distinct=DOMAIN)
-    return compare_schemes(counted, channels, schemes=[Scheme.WEIGHTED], resources=Resources(sigma=sigma))
+    return compare_schemes(counted, channels, Recipe(resources=Resources(sigma=sigma)), schemes=[Scheme.WEIGHTED])
 
 
 def test_few_tracked_keys_are_enough_for_linear_balance():

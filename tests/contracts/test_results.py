@@ -12,7 +12,7 @@ from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.replay import FluxRun
 from adapt.core.mechanisms.comparison import ComparisonRun
 from adapt.core.ordered.replay.replay import OrderedRun
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.compare import Comparison, compare_schemes
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.model_error import ModelError
@@ -50,9 +50,9 @@ def test_a_result_shows_itself(kind):
 
 def test_hostile_keys_are_escaped_wherever_they_are_shown():
     counted = frequencies_of(count_keys(pa.array([HOSTILE] * 50 + list("abcdefgh") * 5)))
-    plan, wider = build_plan(counted, Scheme.HYBRID, 2), build_plan(counted, Scheme.HYBRID, 3)
+    plan, wider = build_plan(counted, Recipe(Scheme.HYBRID), 2), build_plan(counted, Recipe(Scheme.HYBRID), 3)
     verdict = judge(counted, make_partitioner(Engine.SPARK, 3), "spark")
-    answer = answer_on(counted, Engine.SPARK, 3, Resources())
+    answer = answer_on(counted, Engine.SPARK, 3, Recipe())
     shown = [counted, plan, verdict, answer, answer.hot_keys, compare_schemes(counted, [1, 2])]
     shown.append(plan_difference(plan, wider, counted, Resources()))
     pages = [notebook.html_of(each) for each in shown]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.check.held import judge
+from adapt.core.check.check_limits import judge
 from adapt.core.check.limit import parse_limit
 from adapt.core.check.metrics import Of
 from adapt.core.elastic.replay import tables as elastic_tables

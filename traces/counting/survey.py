@@ -12,6 +12,7 @@ from adapt.core.counting.zipf_fit import zipf_table
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_text import keys_from_texts
+from adapt.core.partitioning.build import Recipe
 from adapt.core.table import Table
 from adapt.core.units.durations import round_us
 from adapt.core.units.row_or_time_span import Length
@@ -166,7 +167,7 @@ def survey(
     support = how.support or min(10 * frequencies.epsilon, 1.0)
     return Surveyed(
         frequencies,
-        answer_on(frequencies, asked.engine, how.channels, how.resources, panes=panes),
+        answer_on(frequencies, asked.engine, how.channels, Recipe(resources=how.resources), panes=panes),
         asked_keys_table(frequencies, keys) if len(keys) else None,
         life_lines_table(timeline, support) if timeline is not None else None,
         streams,

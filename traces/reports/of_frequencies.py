@@ -7,7 +7,6 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import counts_table, heaviest_table, rank_share_table
 from adapt.core.counting.zipf_fit import zipf_table
 from adapt.core.engines.names import Engine
-from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.report.key_charts import rank_frequency, top_keys
 from adapt.core.verdict.answer import Answer
 from adapt.traces.reports.reported import Reported, reported_of
@@ -44,7 +43,8 @@ def _thresholds(frequencies: Frequencies, answer: Answer) -> dict[str, float]:
 
 def _answer_on(frequencies: Frequencies) -> Answer:
     """The verdict on counts that were made without one: at the usual channels, under the usual engine."""
+    from adapt.core.partitioning.build import Recipe
     from adapt.core.verdict.answering import answer_on
     from adapt.traces.counting.count import DEFAULT_CHANNELS
 
-    return answer_on(frequencies, Engine.SPARK, DEFAULT_CHANNELS, Resources())
+    return answer_on(frequencies, Engine.SPARK, DEFAULT_CHANNELS, Recipe())

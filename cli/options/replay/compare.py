@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options import completion
 from adapt.cli.options.amounts import above_0_or_none
-from adapt.cli.options.common import HashOption
 from adapt.cli.options.groups import option
+from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import CostOptions, ServiceSdOption, ServiceTimeOption
 from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import BufferOption, StageOptions, StateOption

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options.amounts import above_0, seconds
-from adapt.cli.options.common import HashOption
 from adapt.cli.options.groups import option
+from adapt.cli.options.placement import HashOption
 from adapt.cli.options.schemes import SchemeChoice
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.errors import UsageError

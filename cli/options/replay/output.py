@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from adapt.cli.options.common import ForceOption
 from adapt.cli.options.groups import option
+from adapt.cli.options.result import ForceOption
 from adapt.cli.terminal.output import Format, FormatOption, narrate_written, show
 from adapt.cli.terminal.terminal import Paragraph
 from adapt.core.table import Table

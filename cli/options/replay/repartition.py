@@ -3,16 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from adapt.cli.options.common import (
-    HashOption,
-    ResourcesOption,
-    SigmaOption,
-    ToleranceOption,
-    TrackOption,
-    UtilityOption,
-    check_channels,
-)
+from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import option
+from adapt.cli.options.loads import ResourcesOption, SigmaOption, ToleranceOption, TrackOption
+from adapt.cli.options.placement import HashOption, UtilityOption
 from adapt.cli.options.schemes import SchemeChoice
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName

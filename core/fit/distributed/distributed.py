@@ -44,9 +44,7 @@ class DFit:
         self,
         program: Program,
         most: Floats,
-        epsilon: float,
-        grid: Grid = Grid.SAFE,
-        most_rows: int = 1_000_000,
+        spacing: Spacing,
         distance: float = 0.0,
         transport: Transport | None = None,
         seed: int = 0,
@@ -58,9 +56,8 @@ class DFit:
         Args:
             program: Of a network without nodes in a circle.
             most: The highest rates, tuples/s, shape (inputs,).
-            epsilon: Part of the highest rates between rows.
-            grid: Paper or safe.
-            most_rows: If a table would have more, all are made with a larger epsilon.
+            spacing: How tables are made, on the paper's or the safe grid; if a table would have more than its
+                `most_rows`, all are made with a larger epsilon.
             distance: Part of the score that a table may be off at its receiver, so that fewer rows are sent; 0, none.
             transport: What messages meet; None, nothing.
             seed: Of delays and losses.
@@ -72,12 +69,12 @@ class DFit:
             KeyError: a node's table was not kept.
         """
         check_nodes(program, "d-fit")
-        if grid is Grid.GUARANTEED:
+        if spacing.grid is Grid.GUARANTEED:
             raise UsageError("the guaranteed grid needs one place that knows all inputs; use c-fit, or the safe grid")
         if not 0 <= distance < 1:
             raise UsageError(f"tables may be {distance:g} of the score off; give a part from 0 to below 1")
-        self._most, self._epsilon, self._distance, self._trusting = most, epsilon, distance, trusting
-        self._spacing = Spacing(epsilon, grid, None, most_rows)
+        self._most, self._epsilon, self._distance, self._trusting = most, spacing.epsilon, distance, trusting
+        self._spacing = spacing
         self._exchange = Exchange(transport or Transport(), np.random.default_rng(seed))
         self._states: dict[int, NodeTable] = {}
         self._place(program)

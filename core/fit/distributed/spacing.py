@@ -20,9 +20,9 @@ class Spacing:
     """
 
     epsilon: float
-    grid: Grid
-    quantum: float | None
-    most_rows: int
+    grid: Grid = Grid.SAFE
+    quantum: float | None = None
+    most_rows: int = 1_000_000
 
     def steps(self, most: Floats, worth: Floats) -> Floats:
         """Between rates on arcs, 0 where no tuple is worth anything; shape (arcs,).

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from adapt.cli.terminal.formats import json_text, markdown_text
+from adapt.core.check.check_limits import judge
 from adapt.core.check.facts import Facts, fact_of
-from adapt.core.check.held import judge
 from adapt.core.check.limit import Selector, parse_limit
 from adapt.core.check.metrics import ROWS, Of
 from adapt.core.check.outcome import as_document, junit_xml, verdict_table

@@ -32,7 +32,7 @@ NUMBERS = zipf(pa.array(range(3000)))
 @pytest.mark.parametrize("frequencies", [TEXTS, NUMBERS], ids=["texts", "numbers"])
 @pytest.mark.parametrize("scheme", Scheme)
 def test_a_plan_places_keys_as_it_foretells(scheme, frequencies):
-    plan = build_plan(frequencies, scheme, 6, previous=build_plan(frequencies, scheme, 5))
+    plan = build_plan(frequencies, Recipe(scheme), 6, previous=build_plan(frequencies, Recipe(scheme), 5))
     placed = plan.partitioner().channels_of(frequencies.keys)
     network = np.bincount(placed, weights=frequencies.count_low, minlength=6)
     assert plan.predicted_loads["network"] == network.tolist()
@@ -41,7 +41,7 @@ def test_a_plan_places_keys_as_it_foretells(scheme, frequencies):
 
 
 def test_only_the_hybrid_scheme_has_explicit_keys_and_a_construction():
-    hybrid, ring = build_plan(TEXTS, Scheme.HYBRID, 6), build_plan(TEXTS, Scheme.CONSISTENT, 6)
+    hybrid, ring = build_plan(TEXTS, Recipe(Scheme.HYBRID), 6), build_plan(TEXTS, Recipe(Scheme.CONSISTENT), 6)
     assert len(hybrid.explicit) > 0
     assert set(hybrid.explicit) == set(tracked_keys(TEXTS, Resources(), 6, least=SERVED).to_pylist())
     assert len(hybrid.explicit) == SERVED
@@ -51,24 +51,27 @@ def test_only_the_hybrid_scheme_has_explicit_keys_and_a_construction():
 
 
 def test_heavy_keys_are_better_placed_one_by_one():
-    plans = [build_plan(TEXTS, scheme, 6) for scheme in (Scheme.CONSISTENT, Scheme.HYBRID)]
+    plans = [build_plan(TEXTS, Recipe(scheme), 6) for scheme in (Scheme.CONSISTENT, Scheme.HYBRID)]
     assert plans[1].metrics["r_n"] < plans[0].metrics["r_n"]
 
 
 def test_without_a_previous_plan_there_is_no_migration():
-    metrics = build_plan(TEXTS, Scheme.HYBRID, 6).metrics
+    metrics = build_plan(TEXTS, Recipe(Scheme.HYBRID), 6).metrics
     migration = [metrics[name] for name in ("m", "b(1+m)", "migrated_keys", "migrated_state")]
     assert migration == [None] * 4
     assert metrics["b"] is not None
 
 
 def test_without_a_previous_plan_the_construction_starts_from_hashing_alone():
-    alone = build_plan(TEXTS, Scheme.CONSISTENT, 6)
-    assert build_plan(TEXTS, Scheme.HYBRID, 6).explicit == build_plan(TEXTS, Scheme.HYBRID, 6, previous=alone).explicit
+    alone = build_plan(TEXTS, Recipe(Scheme.CONSISTENT), 6)
+    assert (
+        build_plan(TEXTS, Recipe(Scheme.HYBRID), 6).explicit
+        == build_plan(TEXTS, Recipe(Scheme.HYBRID), 6, previous=alone).explicit
+    )
 
 
 def test_the_construction_sees_the_plan_in_force_and_the_keys_that_it_tracked():
-    before = build_plan(TEXTS, Scheme.HYBRID, 5, track=40).partitioner()
+    before = build_plan(TEXTS, Recipe(Scheme.HYBRID, track=40), 5).partitioner()
     recipe = Recipe(Scheme.HYBRID, Construction.SCAN, utility=UtilityName.ATM, track=10)
     built = build_partitioner(TEXTS, recipe, 6, before)
     heaviest = TEXTS.keys[:10]
@@ -77,8 +80,8 @@ def test_the_construction_sees_the_plan_in_force_and_the_keys_that_it_tracked():
 
 
 def test_a_plan_names_its_parent_and_is_charged_for_what_it_moves():
-    before = build_plan(TEXTS, Scheme.HYBRID, 5)
-    after = build_plan(TEXTS, Scheme.HYBRID, 6, previous=before)
+    before = build_plan(TEXTS, Recipe(Scheme.HYBRID), 5)
+    after = build_plan(TEXTS, Recipe(Scheme.HYBRID), 6, previous=before)
     moved = before.partitioner().channels_of(TEXTS.keys) != after.partitioner().channels_of(TEXTS.keys)
     state = TEXTS.count_low[moved].sum()
     assert after.parent == before.content_hash()
@@ -89,8 +92,8 @@ def test_a_plan_names_its_parent_and_is_charged_for_what_it_moves():
 
 
 def test_the_ring_alone_moves_keys_only_to_the_new_channel():
-    before = build_plan(TEXTS, Scheme.CONSISTENT, 5)
-    after = build_plan(TEXTS, Scheme.CONSISTENT, 6, previous=before)
+    before = build_plan(TEXTS, Recipe(Scheme.CONSISTENT), 5)
+    after = build_plan(TEXTS, Recipe(Scheme.CONSISTENT), 6, previous=before)
     old, new = (plan.partitioner().channels_of(TEXTS.keys) for plan in (before, after))
     assert set(new[old != new].tolist()) == {5}
 
@@ -98,7 +101,7 @@ def test_the_ring_alone_moves_keys_only_to_the_new_channel():
 @pytest.mark.parametrize("scheme", Scheme)
 def test_no_ratio_is_below_its_floor(scheme):
     for channels in (1, 2, 7, 40):
-        metrics = build_plan(TEXTS, scheme, channels).metrics
+        metrics = build_plan(TEXTS, Recipe(scheme), channels).metrics
         assert metrics["imbalance"] >= metrics["imbalance_floor"] * (1 - 1e-12)
         assert metrics["r_n"] >= metrics["r_floor"] * (1 - 1e-12)
         if scheme is Scheme.HYBRID:
@@ -106,15 +109,15 @@ def test_no_ratio_is_below_its_floor(scheme):
 
 
 def test_the_metrics_are_those_of_evaluating_the_partitioner():
-    before = build_plan(TEXTS, Scheme.HYBRID, 5)
-    plan = build_plan(TEXTS, Scheme.HYBRID, 6, previous=before, resources=Resources.parse("LQL"))
+    before = build_plan(TEXTS, Recipe(Scheme.HYBRID), 5)
+    plan = build_plan(TEXTS, Recipe(Scheme.HYBRID, resources=Resources.parse("LQL")), 6, previous=before)
     metrics = evaluate(plan.partitioner(), TEXTS, Resources.parse("LQL"), before.partitioner())
     assert metrics.as_data() == plan.metrics
 
 
 def test_choices_are_parameters_of_the_plan():
     resources = Resources.parse("LCL", "1.2,1.5,1.3", 0.2)
-    plan = build_plan(TEXTS, Scheme.HYBRID, 6, resources=resources, utility=UtilityName.ATM, track=7)
+    plan = build_plan(TEXTS, Recipe(Scheme.HYBRID, resources=resources, utility=UtilityName.ATM, track=7), 6)
     assert plan.parameters == {
         "resources": "LCL", "tolerance": [1.2, 1.5, 1.3], "sigma": 0.2, "utility": "ATM", "track": 7,
     }  # fmt: skip
@@ -122,49 +125,49 @@ def test_choices_are_parameters_of_the_plan():
 
 
 def test_equal_builds_give_equal_plans_and_survive_as_data():
-    plan = build_plan(NUMBERS, Scheme.HYBRID, 6, trace="abc")
-    assert plan == build_plan(NUMBERS, Scheme.HYBRID, 6, trace="abc")
+    plan = build_plan(NUMBERS, Recipe(Scheme.HYBRID), 6, trace="abc")
+    assert plan == build_plan(NUMBERS, Recipe(Scheme.HYBRID), 6, trace="abc")
     assert plan_from_data(plan_to_data(plan)).content_hash() == plan.content_hash()
 
 
 def test_shrinking_leaves_no_key_on_a_removed_channel():
-    plan = build_plan(TEXTS, Scheme.HYBRID, 3, previous=build_plan(TEXTS, Scheme.HYBRID, 8))
+    plan = build_plan(TEXTS, Recipe(Scheme.HYBRID), 3, previous=build_plan(TEXTS, Recipe(Scheme.HYBRID), 8))
     assert plan.partitioner().channels_of(TEXTS.keys).max() == 2
 
 
 def test_one_channel_tracks_nothing():
-    plan = build_plan(TEXTS, Scheme.HYBRID, 1)
+    plan = build_plan(TEXTS, Recipe(Scheme.HYBRID), 1)
     assert (len(plan.explicit), plan.metrics["imbalance"], plan.metrics["r_floor_pair"]) == (0, 1, 1)
 
 
 def test_more_channels_than_keys_leave_some_empty():
     few = zipf(pa.array(["a", "b"]))
-    metrics = build_plan(few, Scheme.HYBRID, 4).metrics
+    metrics = build_plan(few, Recipe(Scheme.HYBRID), 4).metrics
     assert metrics["empty_channels"] >= 2
     assert (metrics["r_n"], metrics["r_floor"], metrics["b"]) == (None, None, None)
 
 
 @pytest.mark.parametrize("scheme", Scheme)
 def test_an_empty_stream_still_has_a_plan(scheme):
-    plan = build_plan(zipf(pa.array([], pa.string())), scheme, 3)
+    plan = build_plan(zipf(pa.array([], pa.string())), Recipe(scheme), 3)
     assert plan.metrics["empty_channels"] == 3
     assert plan.metrics["imbalance"] is None
 
 
 def test_a_heavy_null_key_gets_an_entry():
     counted = frequencies_of(KeyCounts(pa.array([None, 1, 2]), np.array([50, 30, 20]), 100))
-    assert set(build_plan(counted, Scheme.HYBRID, 2).explicit) == {None, 1, 2}
+    assert set(build_plan(counted, Recipe(Scheme.HYBRID), 2).explicit) == {None, 1, 2}
 
 
 def test_other_hashes_and_key_types_are_refused_by_name():
-    previous = build_plan(TEXTS, Scheme.HYBRID, 5)
+    previous = build_plan(TEXTS, Recipe(Scheme.HYBRID), 5)
     with pytest.raises(BadInput, match=r"hashes with murmur3, .* with xxhash64"):
-        build_plan(TEXTS, Scheme.HYBRID, 6, previous=previous, hash=HashName.XXHASH64)
+        build_plan(TEXTS, Recipe(Scheme.HYBRID, hash=HashName.XXHASH64), 6, previous=previous)
     with pytest.raises(BadInput, match=r"has string keys, .* are int64"):
-        build_plan(NUMBERS, Scheme.HYBRID, 6, previous=previous)
+        build_plan(NUMBERS, Recipe(Scheme.HYBRID), 6, previous=previous)
 
 
 @pytest.mark.parametrize("scheme", Scheme)
 def test_no_channels_are_refused(scheme):
     with pytest.raises(UsageError, match="0 channels"):
-        build_plan(TEXTS, scheme, 0)
+        build_plan(TEXTS, Recipe(scheme), 0)

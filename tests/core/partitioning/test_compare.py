@@ -12,7 +12,7 @@ import pytest
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.compare import COLUMNS, compare_schemes
 from adapt.core.partitioning.measures import population
 from adapt.core.partitioning.measures.metrics import Metrics, published_name
@@ -33,7 +33,7 @@ def test_each_chain_is_plans_built_one_from_the_other():
     for scheme, last in zip(DEFAULT_SCHEMES, compared.plans, strict=True):
         plan = None
         for channels, row in zip([1, 4, 3], (row for row in compared.rows if row.scheme is scheme), strict=True):
-            plan = build_plan(STREAM, scheme, channels, construction=Construction.SCAN, previous=plan, trace="abc")
+            plan = build_plan(STREAM, Recipe(scheme, Construction.SCAN), channels, previous=plan, trace="abc")
             assert (row.channels, row.metrics.as_data()) == (channels, plan.metrics)
         assert last == plan
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.key_order import key_order
 from adapt.core.errors import UsageError
+from adapt.core.partitioning.build import Recipe as BuildRecipe
 from adapt.core.partitioning.compare import compare_schemes
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.names import Construction, Scheme, UtilityName
@@ -50,8 +51,7 @@ def test_a_hybrid_chain_has_the_numbers_of_a_comparison_of_every_key(constructio
         range(1, 8),
         schemes=[Scheme.HYBRID],
         constructions=[construction],
-        resources=recipe.resources,
-        track=recipe.track,
+        recipe=BuildRecipe(resources=recipe.resources, track=recipe.track),
     )
     for step, row in zip(steps, compared.rows, strict=True):
         agree(step, row.metrics, recipe.resources)
@@ -69,9 +69,7 @@ def test_so_it_has_where_most_keys_are_not_listed(construction):
         range(1, 6),
         schemes=[Scheme.HYBRID],
         constructions=[construction],
-        resources=recipe.resources,
-        utility=recipe.utility,
-        track=track,
+        recipe=BuildRecipe(resources=recipe.resources, utility=recipe.utility, track=track),
     )
     assert steps[-1].explicit_keys > 10
     for step, row in zip(steps, compared.rows, strict=True):
@@ -86,7 +84,7 @@ def test_a_scheme_that_hashes_all_keys_has_the_numbers_of_a_comparison(scheme):
     for step, row in zip(steps, compared_on(domain, range(2, 6), schemes=[scheme]).rows, strict=True):
         assert step.channels == row.channels
         assert step.r["L"] == pytest.approx(row.metrics.r_n, rel=1e-9)
-    rows = compared_on(domain, range(2, 6), schemes=[scheme], resources=resources).rows
+    rows = compared_on(domain, range(2, 6), schemes=[scheme], recipe=BuildRecipe(resources=resources)).rows
     for step, row in zip(steps, rows, strict=True):
         agree(step, row.metrics, resources)
 

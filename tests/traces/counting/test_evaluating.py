@@ -10,7 +10,7 @@ import pytest
 
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.constructions.constraints import Constraints
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import evaluate
@@ -49,9 +49,9 @@ def trace(request, tmp_path_factory):
 
 def chain(frequencies, resources=RESOURCES):
     """Plans one after the other, of several schemes."""
-    first = build_plan(frequencies, Scheme.UNIFORM, 4, resources=resources)
-    second = build_plan(frequencies, Scheme.HYBRID, 5, resources=resources, track=20, previous=first)
-    third = build_plan(frequencies, Scheme.GREEDY, 5, resources=resources, previous=second)
+    first = build_plan(frequencies, Recipe(Scheme.UNIFORM, resources=resources), 4)
+    second = build_plan(frequencies, Recipe(Scheme.HYBRID, resources=resources, track=20), 5, previous=first)
+    third = build_plan(frequencies, Recipe(Scheme.GREEDY, resources=resources), 5, previous=second)
     return [("first", first), ("second", second), ("third", third)]
 
 
@@ -115,7 +115,7 @@ def test_what_was_measured_is_added_up_for_every_key(trace, tmp_path):
 
 def test_channels_of_unequal_capacity_are_judged_by_their_utilisation(trace):
     frequencies = count_exactly(trace, weight=Weight.COUNT)
-    plan = build_plan(frequencies, Scheme.GREEDY, 3, constraints=Constraints(capacities=(1, 2, 4)))
+    plan = build_plan(frequencies, Recipe(Scheme.GREEDY, constraints=Constraints(capacities=(1, 2, 4))), 3)
     [found] = evaluate_plans([("p", plan)], trace.path, weight=Weight.COUNT).plans
     wanted = evaluate(plan.partitioner(), frequencies, Resources(), capacities=np.array([1, 2, 4]) * 3 / 7).as_data()
     for metric, value in found.measured.as_data().items():
@@ -205,7 +205,7 @@ def test_a_plan_for_other_keys_is_refused_with_the_remedy(trace):
 def test_a_key_that_is_not_foreseen_shows_beside_what_was(tmp_path):
     """By hand: two keys were foreseen on two channels, and a third comes."""
     (tmp_path / "counts.csv").write_text("key,count\na,3\nb,3\n")
-    plan = build_plan(frequencies_of(count_keys(pa.array(["a"] * 3 + ["b"] * 3))), Scheme.GREEDY, 2)
+    plan = build_plan(frequencies_of(count_keys(pa.array(["a"] * 3 + ["b"] * 3))), Recipe(Scheme.GREEDY), 2)
     (tmp_path / "more.csv").write_text("key,count\na,3\nb,3\nc,6\n")
     [found] = evaluate_plans([("p", plan)], tmp_path / "more.csv").plans
     assert found.foreseen["imbalance"] == 1.0
@@ -222,7 +222,7 @@ def test_a_key_that_is_not_foreseen_shows_beside_what_was(tmp_path):
 
 def test_a_plan_weighed_by_other_resources_foresaw_nothing_of_it(tmp_path):
     (tmp_path / "counts.csv").write_text("key,count\na,3\nb,3\n")
-    plan = build_plan(frequencies_of(count_keys(pa.array(["a", "b"]))), Scheme.CONSISTENT, 2)
+    plan = build_plan(frequencies_of(count_keys(pa.array(["a", "b"]))), Recipe(Scheme.CONSISTENT), 2)
     found = evaluate_plans([("p", plan)], tmp_path / "counts.csv", Resources.parse("LCL"))
     assert found.plans[0].foreseen == {}
     assert "p foresaw nothing by resources LCL" in found.foresight().note

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.errors import BadInput, EnvironmentFailure
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import Construction, Scheme
@@ -22,7 +22,7 @@ from adapt.traces.store.plans import read_plan, read_plan_made, write_plan
 
 MADE = Provenance("adapt partition build a.trace", {"resources": "LLL"}, [{"name": "a.trace"}])
 STREAM = frequencies_of(count_keys(pa.array([f"k{at % (1 + at % 97)}" for at in range(5000)])))
-BUILT = build_plan(STREAM, Scheme.HYBRID, 4, track=20)
+BUILT = build_plan(STREAM, Recipe(Scheme.HYBRID, track=20), 4)
 
 
 LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz0123456789", np.uint8)

@@ -12,6 +12,7 @@ from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.exchange import Channel, Transport
 from adapt.core.fit.distributed.local import busy_nodes
 from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.distributed.site import Spacing
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
 from adapt.core.fit.program.basis_pool import BasisPool
@@ -24,9 +25,10 @@ PERFECT = Transport()
 CROSSED = chains([(0.064, 0.032), (0.032, 0.064)])
 
 
-def made(network, epsilon=0.1, most=1e3, settled=True, **options):
+def made(network, epsilon=0.1, most=1e3, settled=True, grid=Grid.SAFE, most_rows=1_000_000, **options):
     program = Program.of(network)
-    nodes = DFit(program, np.full(program.inputs, most), epsilon, **options)
+    spacing = Spacing(epsilon, grid, most_rows=most_rows)
+    nodes = DFit(program, np.full(program.inputs, most), spacing, **options)
     if settled:
         nodes.settle()
     return nodes

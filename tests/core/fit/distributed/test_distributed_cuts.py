@@ -11,6 +11,7 @@ from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Channel, Transport
 from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.distributed.site import Spacing
 from adapt.core.fit.network.network import Input, Link, Network, Node, Output
 from adapt.core.fit.program.program import Program
 from tests.core.fit.networks import (
@@ -139,7 +140,7 @@ def test_a_leaf_without_splits_tells_one_row_more_than_it_has_inputs_at_most() -
 
 def test_eight_inputs_take_less_than_a_hundredth_of_the_rows_of_tables() -> None:
     network = chains([(0.016, 0.016), (0.008, 0.008)] * 4)
-    tables = DFit(Program.of(network), np.full(8, 1e3), 0.2)
+    tables = DFit(Program.of(network), np.full(8, 1e3), Spacing(0.2))
     tables.settle()
     rows = [sum(traffic.rows for traffic in planner.traffic().values()) for planner in (made(network), tables)]
     assert rows[0] < rows[1] / 100

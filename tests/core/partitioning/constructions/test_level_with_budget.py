@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.constructions.constraints import Constraints, MigrationLimit
 from adapt.core.partitioning.constructions.level import level
 from adapt.core.partitioning.constructions.level_with_budget import BudgetedStep, within_budget
@@ -151,17 +151,14 @@ class TestPlans:
     def test_the_measured_migration_of_the_whole_stream_keeps_to_the_limit(self, before, after, limit, letters):
         most, resources = MigrationLimit.parse(limit), Resources.parse(letters)
         constraints = Constraints(pinned={"k3": 1, "k1500": 4}, max_migration=most)
-        previous = build_plan(STREAM, Scheme.HYBRID, before, construction=Construction.SCAN, resources=resources)
+        previous = build_plan(STREAM, Recipe(Scheme.HYBRID, Construction.SCAN, resources=resources), before)
 
         def built(constraints):
             return build_plan(
                 STREAM,
-                Scheme.HYBRID,
+                Recipe(Scheme.HYBRID, Construction.LEVEL, resources=resources, constraints=constraints),
                 after,
-                construction=Construction.LEVEL,
-                resources=resources,
                 previous=previous,
-                constraints=constraints,
             )
 
         total = resources.state.of(STREAM.count_low).sum()
@@ -180,15 +177,17 @@ class TestPlans:
         assert plan.explicit["k3"] == 1
 
     def test_more_may_buy_more_balance(self):
-        previous = build_plan(STREAM, Scheme.HYBRID, 6, construction=Construction.SCAN)
+        previous = build_plan(STREAM, Recipe(Scheme.HYBRID, Construction.SCAN), 6)
         ratios = [
             build_plan(
                 STREAM,
-                Scheme.HYBRID,
+                Recipe(
+                    Scheme.HYBRID,
+                    construction=Construction.LEVEL,
+                    constraints=Constraints(max_migration=MigrationLimit(most)),
+                ),
                 6,
-                construction=Construction.LEVEL,
                 previous=previous,
-                constraints=Constraints(max_migration=MigrationLimit(most)),
             ).metrics["r_n"]
             for most in (0, 0.1, 0.2, 0.4, 0.8)
         ]
@@ -208,9 +207,7 @@ class TestPlans:
             complete_above=400.0,
             distinct=2000,
         )
-        previous = build_plan(lossy, Scheme.HYBRID, 5, construction=Construction.SCAN)
+        previous = build_plan(lossy, Recipe(Scheme.HYBRID, Construction.SCAN), 5)
         limit = Constraints(max_migration=MigrationLimit(0.7))
-        plan = build_plan(
-            lossy, Scheme.HYBRID, 6, construction=Construction.LEVEL, previous=previous, constraints=limit
-        )
+        plan = build_plan(lossy, Recipe(Scheme.HYBRID, Construction.LEVEL, constraints=limit), 6, previous=previous)
         assert 0.3 < plan.metrics["m"] <= 0.7 * (1 + 1e-12)

@@ -196,10 +196,10 @@ def test_a_channel_never_has_more_than_eight_times_the_replicas_to_begin_with():
 
 def test_pinned_keys_stay_and_the_ring_makes_room_for_them():
     pins = {f"key-{number}": 0 for number in (0, 1, 5, 29_999)}
-    plan = build_plan(ZIPF, Scheme.WEIGHTED, 4, constraints=Constraints(pinned=pins))
+    plan = build_plan(ZIPF, Recipe(Scheme.WEIGHTED, constraints=Constraints(pinned=pins)), 4)
     assert {key: plan.explicit[key] for key in pins} == pins
     assert plan.metrics["r_n"] <= 1.03
-    alone = build_plan(ZIPF, Scheme.WEIGHTED, 1, constraints=Constraints(pinned=pins))
+    alone = build_plan(ZIPF, Recipe(Scheme.WEIGHTED, constraints=Constraints(pinned=pins)), 1)
     assert dict(alone.explicit) == pins
 
 
@@ -246,10 +246,10 @@ def test_keys_that_a_counter_did_not_list_are_part_of_the_load():
 
 
 def test_a_plan_follows_the_plan_that_was_written():
-    before = build_plan(ZIPF, Scheme.WEIGHTED, 6)
+    before = build_plan(ZIPF, Recipe(Scheme.WEIGHTED), 6)
     again = plan_from_data(plan_to_data(before))
-    after = build_plan(ZIPF, Scheme.WEIGHTED, 7, previous=again)
-    assert after == build_plan(ZIPF, Scheme.WEIGHTED, 7, previous=before)
+    after = build_plan(ZIPF, Recipe(Scheme.WEIGHTED), 7, previous=again)
+    assert after == build_plan(ZIPF, Recipe(Scheme.WEIGHTED), 7, previous=before)
     assert after.parent == before.content_hash()
     assert after.metrics["m"] <= 1.5
     assert after.parameters == {"resources": "LLL", "tolerance": [1.2] * 3, "sigma": 0.1, "track": None}

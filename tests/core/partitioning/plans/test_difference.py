@@ -10,7 +10,7 @@ from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import MOST_KEYS
 from adapt.core.errors import BadInput
-from adapt.core.partitioning.build import build_plan
+from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.measures import population
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
@@ -28,7 +28,7 @@ LOSSY: Frequencies = replace(
     epsilon=0.01,
     complete_above=float(COUNTS[LISTED]),
 )
-BEFORE, AFTER = (build_plan(STREAM, Scheme.HYBRID, channels, track=LISTED) for channels in (5, 6))
+BEFORE, AFTER = (build_plan(STREAM, Recipe(Scheme.HYBRID, track=LISTED), channels) for channels in (5, 6))
 
 
 @pytest.mark.parametrize("frequencies", [STREAM, LOSSY], ids=["exact", "lossy"])

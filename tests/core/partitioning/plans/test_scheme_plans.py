@@ -26,7 +26,7 @@ every_scheme = pytest.mark.parametrize("scheme", Scheme)
 
 @every_scheme
 def test_a_built_plan_comes_back_equal_in_one_document_or_two(scheme):
-    plan = build_plan(STREAM, scheme, 9, previous=build_plan(STREAM, scheme, 8))
+    plan = build_plan(STREAM, Recipe(scheme), 9, previous=build_plan(STREAM, Recipe(scheme), 8))
     assert plan_from_data(json.loads(json.dumps(plan_to_data(plan)))) == plan
     alone = json.loads(json.dumps(plan_to_data(plan, with_explicit=False)))
     again = plan_from_data(alone, explicit_table(plan))
@@ -38,7 +38,7 @@ def test_a_built_plan_comes_back_equal_in_one_document_or_two(scheme):
 
 @every_scheme
 def test_a_plan_says_only_what_decides_its_mapping(scheme):
-    plan = build_plan(STREAM, scheme, 9)
+    plan = build_plan(STREAM, Recipe(scheme), 9)
     data = plan_to_data(plan)
     assert data["hash"] == (None if isinstance(scheme, Engine) else {"name": "murmur3", "seed": 0})
     assert data["replicas"] == (1000 if scheme in RING_SCHEMES - {Scheme.WEIGHTED} else None)
@@ -51,35 +51,35 @@ def test_a_plan_says_only_what_decides_its_mapping(scheme):
 
 
 def test_greedy_maps_every_key_and_meets_the_floor():
-    metrics = build_plan(STREAM, Scheme.GREEDY, 9).metrics
+    metrics = build_plan(STREAM, Recipe(Scheme.GREEDY), 9).metrics
     assert metrics["explicit_keys"] == len(STREAM.keys)
     assert metrics["imbalance"] == pytest.approx(metrics["imbalance_floor"], rel=1e-4)
 
 
 @pytest.mark.parametrize(("scheme", "cap"), [(Scheme.BOUNDED, 1.25), (Scheme.BOUNDED_TIGHT, 1.05)])
 def test_bounded_plans_keep_to_their_cap(scheme, cap):
-    metrics = build_plan(STREAM, scheme, 9).metrics
+    metrics = build_plan(STREAM, Recipe(scheme), 9).metrics
     assert metrics["imbalance"] <= cap * (1 + 1e-9)
-    assert metrics["r_n"] > build_plan(STREAM, Scheme.GREEDY, 9).metrics["r_n"]
+    assert metrics["r_n"] > build_plan(STREAM, Recipe(Scheme.GREEDY), 9).metrics["r_n"]
 
 
 @pytest.mark.parametrize("scheme", [scheme for scheme in SCHEMES_BY_NAME.values() if key_groups_of(scheme)])
 def test_key_groups_stay_in_a_chain_of_plans(scheme):
-    plan = build_plan(STREAM, scheme, 60)
+    plan = build_plan(STREAM, Recipe(scheme), 60)
     assert plan.max_parallelism == 128
-    grown = build_plan(STREAM, scheme, 120, previous=plan)
-    assert (grown.max_parallelism, build_plan(STREAM, scheme, 120).max_parallelism) == (128, 256)
+    grown = build_plan(STREAM, Recipe(scheme), 120, previous=plan)
+    assert (grown.max_parallelism, build_plan(STREAM, Recipe(scheme), 120).max_parallelism) == (128, 256)
     assert [plan.max_parallelism for plan in compare_schemes(STREAM, [60, 120], schemes=[scheme]).plans] == [128]
-    asked = compare_schemes(STREAM, [60, 120], schemes=[scheme], max_parallelism=720).plans
+    asked = compare_schemes(STREAM, [60, 120], Recipe(max_parallelism=720), schemes=[scheme]).plans
     assert [plan.max_parallelism for plan in asked] == [720]
-    assert build_plan(STREAM, scheme, 60, max_parallelism=720, previous=plan).max_parallelism == 720
+    assert build_plan(STREAM, Recipe(scheme, max_parallelism=720), 60, previous=plan).max_parallelism == 720
 
 
 @pytest.mark.parametrize("scheme", sorted(Engine))
 def test_what_an_engine_does_today_may_be_followed_by_a_plan_of_any_hash(scheme):
-    today = build_plan(STREAM, scheme, 9, hash=HashName.XXHASH64)
-    assert today == build_plan(STREAM, scheme, 9)
-    after = build_plan(STREAM, Scheme.HYBRID, 9, previous=today, hash=HashName.XXHASH64)
+    today = build_plan(STREAM, Recipe(scheme, hash=HashName.XXHASH64), 9)
+    assert today == build_plan(STREAM, Recipe(scheme), 9)
+    after = build_plan(STREAM, Recipe(Scheme.HYBRID, hash=HashName.XXHASH64), 9, previous=today)
     assert after.metrics["migrated_keys"] > 0
 
 
@@ -93,6 +93,6 @@ def test_what_an_engine_does_today_may_be_followed_by_a_plan_of_any_hash(scheme)
     ],
 )
 def test_key_groups_that_cannot_be_are_refused_by_field(scheme, groups, message):
-    data = plan_to_data(build_plan(STREAM, scheme, 9)) | {"max_parallelism": groups}
+    data = plan_to_data(build_plan(STREAM, Recipe(scheme), 9)) | {"max_parallelism": groups}
     with pytest.raises(BadInput, match=message):
         plan_from_data(data)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapt.core.check.check_limits import judge
 from adapt.core.check.facts import Fact, Facts, Interval, fact_of, with_derived
-from adapt.core.check.held import judge
 from adapt.core.check.limit import parse_limit
 from adapt.core.check.metrics import ROWS, Of
 from adapt.core.errors import UsageError

@@ -1,0 +1,50 @@
+"""`adapt partition diff`: the migration bill from one plan to another."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adapt.cli.options.artefacts import CountedPath, PlanPath
+from adapt.cli.options.counting import KeyCounting, narrate_counts
+from adapt.cli.options.loads import MeasureOption, ResourcesOption, ToleranceOption
+from adapt.cli.terminal.output import Format, FormatOption, for_people, is_for_programs, show
+from adapt.cli.terminal.stages import stages
+
+
+def diff(
+    before: PlanPath,
+    after: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan to move to.")],
+    source: CountedPath,
+    resources: ResourcesOption = "LLL",
+    measure: MeasureOption = None,
+    tolerance: ToleranceOption = "1.2",
+    *,
+    counting: KeyCounting,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Present the migration bill from one plan to another.
+
+    Keys and state that move, from which channel to which, and the balance before and after.
+
+    Example: adapt partition diff old.plan new.plan web.freq
+    """
+    from adapt.core.partitioning.measures.resources import Resources
+    from adapt.core.partitioning.plans.difference import plan_difference
+    from adapt.traces.read_errors import readable
+    from adapt.traces.store.plans import read_plan
+
+    weighed = Resources.parse(resources, tolerance, measure=measure or ())
+    first, second = read_plan(before), read_plan(after)
+    with readable(source):
+        is_csv = source.is_file()
+    if is_csv and counting.key_type is None:
+        counting = replace(counting, key_type=first.key_type)
+    with stages() as progress:
+        keys = counting.counted(source, max(first.channels, second.channels), weighed, None, progress)
+    narrate_counts(keys.frequencies, weighed, second.channels)
+    difference = plan_difference(first, second, keys.frequencies, weighed)
+    long = (for_people(table, format) for table in (difference.moves(), difference.heaviest))
+    channels = [] if is_for_programs(format) else [for_people(difference.channels(), format)]
+    show([*channels, difference.table(), *long], format, difference.as_data())

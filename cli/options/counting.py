@@ -1,0 +1,75 @@
+"""Options of how the keys of a trace are counted for a command that builds or compares plans."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.spark import Spark
+from adapt.cli.terminal.output import narrate
+from adapt.core.counting.names import CountMethod
+from adapt.core.stream import KeyType, Weight
+
+if TYPE_CHECKING:
+    from adapt.core.counting.frequencies import Frequencies
+    from adapt.core.partitioning.measures.resources import Resources
+    from adapt.core.verdict.skew_over_time import CountedPane
+    from adapt.traces.counting.count_cache import Counted
+    from adapt.traces.spark.progress import Progress
+
+WeightOption: TypeAlias = Annotated[
+    Weight | None, option("What a row weighs; cost where the trace has costs, else count.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCounting:
+    """How the keys of a trace are counted, or those of a CSV read."""
+
+    weight: WeightOption = None
+    exact: Annotated[
+        bool, option("Count a trace exactly, not lossily with an error that serves these channels.", None, "--exact")
+    ] = False
+    key_type: Annotated[KeyType | None, option("How keys of a CSV are read; string if left out.", panel=EXPERT)] = None
+    spark: Spark = field(default_factory=Spark)
+
+    def counted(
+        self, source: Path, channels: int, resources: "Resources", track: int | None, progress: "Progress"
+    ) -> "Counted":
+        """The counted keys of a trace, an artefact of counts or a CSV.
+
+        Args:
+            source: What names them.
+            channels: The most channels that the counts serve.
+            resources: What keys are tracked by.
+            track: How many keys are tracked; None, those that reach delta.
+            progress: Called as tasks are done.
+        """
+        from adapt.traces.counting.count import Counting
+        from adapt.traces.counting.count_cache import counted
+
+        method = CountMethod.EXACT if self.exact else CountMethod.LOSSY
+        return counted(
+            source,
+            Counting(method, channels=channels, resources=resources, track=track, weight=self.weight),
+            key_type=self.key_type,
+            measure=resources.sources,
+            spark_options=self.spark.options(),
+            progress=progress,
+        )
+
+    def panes_of(self, source: Path, keys: "Counted", progress: "Progress") -> "tuple[CountedPane, ...]":
+        """The panes of the trace that was counted."""
+        from adapt.traces.counting.count_cache import panes_of
+
+        return panes_of(source, keys, spark_options=self.spark.options(), progress=progress)
+
+
+def narrate_counts(frequencies: "Frequencies", resources: "Resources", channels: int, *, always: bool = False) -> None:
+    """Say on stderr what the counts know: of exact counts only if `always`, and of each measured column."""
+    from adapt.core.partitioning.constructions.tracking import counted_sentence, measured_sentences
+
+    if always or not frequencies.exact:
+        narrate(counted_sentence(frequencies, resources, channels))
+    for sentence in measured_sentences(frequencies, resources, channels):
+        narrate(sentence)
