@@ -55,30 +55,29 @@ def _redist(steps: Records, keys: Records, channels: Records) -> None:
         least = np.inf
         for c in range(candidates):
             key = keys[left[c]]
-            at_home, elsewhere = migration_weights(step, key)
-            best = np.inf
+            weights, best = migration_weights(step, key), np.inf
             for turn in range(len(tried) + 1):
                 j = tried[turn] if turn < len(tried) else key.home
                 if j < len(channels):
-                    rho = balance_penalty(step, key, channels[j])
-                    best = min(best, utility(rho, at_home if j == key.home else elsewhere, step.times))
-            scores[c] = best / _divisor(key)
-            least = min(least, scores[c])
+                    best = min(best, _utility(step, key, channels, j, weights))
+            scores[c] = best
+            least = min(least, best)
         c = first_lowest(scores, least)
         key = keys[left[c]]
-        at_home, elsewhere = migration_weights(step, key)
+        weights = migration_weights(step, key)
         for j in range(len(channels)):
-            rho = balance_penalty(step, key, channels[j])
-            utilities[j] = utility(rho, at_home if j == key.home else elsewhere, step.times) / _divisor(key)
+            utilities[j] = _utility(step, key, channels, j, weights)
         place(step, key, channels, first_lowest(utilities, least))
         left[c:-1] = left[c + 1 :]
         left = left[:-1]
 
 
 @inlined
-def _divisor(key: Any) -> float:
-    """What the utility of a key is divided by."""
-    return float(key.weight) if key.weight > 0 else 1.0
+def _utility(step: Any, key: Any, channels: Records, j: int, weights: tuple[float, float]) -> float:
+    """U of a key on a channel over the key's weight; `weights` is w(gamma) at home and elsewhere."""
+    rho = balance_penalty(step, key, channels[j])
+    undivided = utility(rho, weights[0] if j == key.home else weights[1], step.times)
+    return float(undivided / key.weight if key.weight > 0 else undivided)
 
 
 @inlined
