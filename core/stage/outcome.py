@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from adapt.core.stage.engine.series import Interval, Latencies, together
 from adapt.core.stage.input.offered_load import Bounds
-from adapt.core.stage.movement.protocol import STEPS
+from adapt.core.stage.movement.course import STEPS
 from adapt.core.stage.simulate import Simulated
 
 BELOW = 0.85

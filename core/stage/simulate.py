@@ -10,10 +10,10 @@ from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.control.recovery import CrashReport, crash_table, full_rate_s
 from adapt.core.stage.control.shed_log import Watched
+from adapt.core.stage.engine.census import Census
 from adapt.core.stage.engine.series import Interval, Series, interval_table, site_table
-from adapt.core.stage.engine.stage import Census
 from adapt.core.stage.movement.controller import Round
-from adapt.core.stage.movement.protocol import STEPS, Moved
+from adapt.core.stage.movement.course import STEPS, Moved
 from adapt.core.stage.records.arrays import Records
 from adapt.core.table import Column, Kind, Table
 

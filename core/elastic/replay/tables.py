@@ -8,7 +8,7 @@ from adapt.core.phrases import counted
 from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.input.offered_load import Bounds
-from adapt.core.stage.movement.protocol import STEPS
+from adapt.core.stage.movement.course import STEPS
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.compiled import compiled, inlined
+from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
 from adapt.core.fit.running.servers import Books, begin, queue, refused, release, take_place
@@ -65,7 +65,7 @@ def advance(
     return -1
 
 
-@inlined
+@flattened
 def _serve(books: Books, number: int, link: bool, now: float) -> None:
     """A server is through with the first tuple of its queue, which goes from a link to its node, or is worked on."""
     server = books.servers[number]
@@ -88,13 +88,15 @@ def _serve(books: Books, number: int, link: bool, now: float) -> None:
         arc.queued -= 1
         release(books, place)
     else:
-        queue(books, int(arc.node), place, not link, now)
+        node: Any = np.int64(arc.node)
+        queue(books, node, place, not link, now)
 
 
-@inlined
+@flattened
 def _work(books: Books, arc: Any, born: int, at: int, now: float) -> None:
     """An operator gives what it makes of a tuple, or of each window that the tuple is in."""
     gain = arc.gain
+    target: Any = np.int64(arc.target)
     if arc.other != NONE:
         gain *= min(arc.window, np.float64(books.arcs[arc.other].worked))
     first = last = 0
@@ -114,10 +116,10 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float) -> None:
         count = int(arc.credit + _ALMOST)
         if count > 0:
             arc.credit -= count
-            _give(books, int(arc.target), count, born, at, now)
+            _give(books, target, count, born, at, now)
 
 
-@inlined
+@flattened
 def _give(books: Books, source: int, count: int, born: int, at: int, now: float) -> None:
     """A source gives tuples to all its consumers."""
     for number in range(books.first_arc[source], books.first_arc[source + 1]):
@@ -140,10 +142,11 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float)
                 waiting.arc = number
                 arc.queued += 1
                 to_link = arc.link != NONE
-                queue(books, int(arc.link if to_link else arc.node), place, to_link, now)
+                server: Any = np.int64(arc.link if to_link else arc.node)
+                queue(books, server, place, to_link, now)
 
 
-@inlined
+@flattened
 def _dropped(books: Books, arc: Any, at: int) -> Any:
     """Whether the plan drops the tuple that just came: all its windows are dropped, or it is by its random draw."""
     if arc.slide > 0:
@@ -151,13 +154,13 @@ def _dropped(books: Books, arc: Any, at: int) -> Any:
     return arc.keep < 1.0 and not uniform(output(arc.draws, np.uint64(arc.came - 1))) < arc.keep
 
 
-@inlined
+@flattened
 def _live(books: Books, row: int, size: int, slide: int, at: int) -> Any:
     """How many of the windows that a tuple is in live."""
     return books.lived[row, at // slide + 1] - books.lived[row, max((at - size) // slide + 1, 0)]
 
 
-@inlined
+@flattened
 def _read(books: Books, latency: float) -> None:
     """A result is read at an output, some seconds after its row came."""
     read = books.read[0]

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.compiled import inlined
+from adapt.core.compiled import flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
 from adapt.core.partitioning.measures.resources import Floats
@@ -40,7 +40,7 @@ class Books(NamedTuple):
     read: NDArray[Any]
 
 
-@inlined
+@flattened
 def begin(books: Books, number: int, link: bool, now: float) -> None:
     """A server turns to the first of its queue, if there is one."""
     server = books.servers[number]
@@ -52,7 +52,7 @@ def begin(books: Books, number: int, link: bool, now: float) -> None:
         server.done = now + (arc.on_link if link else arc.on_node)
 
 
-@inlined
+@flattened
 def queue(books: Books, number: int, place: int, link: bool, now: float) -> None:
     """A tuple goes to the end of a queue."""
     server = books.servers[number]
@@ -67,7 +67,7 @@ def queue(books: Books, number: int, place: int, link: bool, now: float) -> None
         server.tail = place
 
 
-@inlined
+@flattened
 def refused(books: Books, number: int) -> Any:
     """Whether a node refuses what comes to it."""
     if len(books.parts) == 0:
@@ -78,7 +78,7 @@ def refused(books: Books, number: int) -> Any:
     return part > 0 and uniform(output(books.refusals[number], np.uint64(server.taken))) < part
 
 
-@inlined
+@flattened
 def take_place(books: Books) -> Any:
     """A free place of the pool, which has one."""
     place = books.free[0]
@@ -87,7 +87,7 @@ def take_place(books: Books) -> Any:
     return place
 
 
-@inlined
+@flattened
 def release(books: Books, place: int) -> None:
     """A place of the pool is free again."""
     books.pool[place].after = books.free[0]

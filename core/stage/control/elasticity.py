@@ -22,7 +22,8 @@ from adapt.core.stage.control.workers import Decision, Scaling, Seen, Waiting
 from adapt.core.stage.engine.stage import Stage
 from adapt.core.stage.input.row_tap import Intake
 from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.movement.protocol import Moved, Movement
+from adapt.core.stage.movement.course import Moved
+from adapt.core.stage.movement.protocol import Movement
 
 
 @dataclass(slots=True, eq=False)

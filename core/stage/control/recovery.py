@@ -22,6 +22,7 @@ import numpy as np
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.control.rounds import Rounds
 from adapt.core.stage.engine.series import Interval
+from adapt.core.stage.engine.spilled_lists import spilled_groups
 from adapt.core.stage.engine.stage import Stage
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Spilling
@@ -115,7 +116,7 @@ class Recovery:
         if stage.lost > before:
             report.hit.add(at_hand)
         if self._spilling is not None:
-            report.hit.update(stage.spilled_groups(site))
+            report.hit.update(spilled_groups(stage.arrays, site))
             stage.lost += self._spilling.crashed(site)
         report.lost_tuples += stage.lost - before
         self._movement.crashed(site)

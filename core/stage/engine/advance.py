@@ -11,6 +11,10 @@ a connection that has room.
 Source: Flux, sections 2.3, 2.4, 4 and 5.1.
 """
 
+from typing import Any
+
+import numpy as np
+
 from adapt.core.compiled import compiled
 from adapt.core.stage.engine.producers import fill_pool
 from adapt.core.stage.engine.service import begin_work, finish_tuple
@@ -43,7 +47,7 @@ def advance(worlds: Records, until: float) -> tuple[int, int]:
     while True:
         if world.hungry > 0:
             return ROWS_WANTED, NONE
-        slot = winner_at(world, 1).slot
+        slot: Any = np.int64(winner_at(world, 1).slot)  # parts are compiled once for each type of number
         now = due_at(world, slot).at
         if now >= until:
             world.now = until

@@ -4,6 +4,7 @@ What is made of a tuple of the first is routed by the producer of the second at 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def advance_two(worlds: Records, until: float) -> tuple[int, int, int]:
         first.now = now
         second.now = now
         world = worlds[stage]
-        slot = winner_at(world, 1).slot
+        slot: Any = np.int64(winner_at(world, 1).slot)
         if slot >= world.sites:
             fill_pool(world, slot - world.sites, now)
             continue
@@ -117,7 +118,8 @@ def _give_work(worlds: Records, site_number: int, now: float) -> None:
             if mine.doing != IDLE:
                 cpu.turn = 1 - stage
                 if stage == 1 and mine.doing == SERVING:
-                    _unblock(worlds, two.producer, now)
+                    producer: Any = np.int64(two.producer)
+                    _unblock(worlds, producer, now)
                 return
             debt = mine.debt
             mine.debt = 0.0

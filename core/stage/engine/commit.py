@@ -1,5 +1,9 @@
 """A tuple that is processed: counted, written down, and acknowledged to its producer."""
 
+from typing import Any
+
+import numpy as np
+
 from adapt.core.compiled import inlined
 from adapt.core.histogram import BINS, bin_of
 from adapt.core.stage.engine.producers import fill_pool
@@ -20,7 +24,8 @@ def commit(world: World, holder: int, site_number: int, answer: int, now: float)
     if world.entries > 0:
         _write_entry(world, holder, site_number, answer, now)
     if world.standby != 0:
-        _acknowledge(world, held.producer, held.partition, now)
+        producer: Any = np.int64(held.producer)
+        _acknowledge(world, producer, held.partition, now)
 
 
 @inlined

@@ -59,7 +59,7 @@ def begin_work(world: World, site_number: int, now: float) -> None:
                 return
             soonest = entry.at
     first = site_number * world.sites
-    producer = site.poll
+    producer: Any = np.int64(site.poll)
     for _ in range(world.sites):
         connection = connection_at(world, first + producer)
         if connection.count > 0:

@@ -11,9 +11,11 @@ from adapt.core.stage.conditions.arrivals import Feed, Made, Rows, Source
 from adapt.core.stage.conditions.join import JoinedRows
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.advance import advance
+from adapt.core.stage.engine.census import Census
 from adapt.core.stage.engine.event_queue import Action, Agenda
 from adapt.core.stage.engine.initial_arrays import prepare
 from adapt.core.stage.engine.orders import halt, pause, refill, restart, resume, schedule, start, wake
+from adapt.core.stage.engine.spilled_lists import enlarge_spill
 from adapt.core.stage.records.arrays import Arrays
 from adapt.core.stage.records.codes import (
     BACKLOG_DONE,
@@ -30,7 +32,6 @@ from adapt.core.stage.records.codes import (
     SERVING,
     SPILL_FULL,
 )
-from adapt.core.stage.records.tuples import SPILLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +41,6 @@ class Job:
     io_s: float
     cpu_s: float
     done: Action
-
-
-@dataclass(frozen=True, slots=True)
-class Census:
-    """Where all tuples are that were ever generated."""
-
-    generated: int
-    processed: int
-    at_consumers: int
-    in_connections: int
-    in_pools: int
-    spilled: int
-    at_twins: int = 0
-    lost: int = 0
-    shed: int = 0
-
-    @property
-    def whole(self) -> bool:
-        """Whether every tuple is in one place."""
-        return self.generated == (
-            self.processed
-            + self.at_consumers
-            + self.in_connections
-            + self.in_pools
-            + self.spilled
-            + self.at_twins
-            + self.lost
-            + self.shed
-        )
 
 
 class Stage:
@@ -120,7 +92,7 @@ class Stage:
             QUIESCED: self._all_acknowledged,
             JOB_DONE: self._job_done,
             BACKLOG_DONE: lambda site: self.on_backlog_done(site),
-            SPILL_FULL: self._enlarge_spill,
+            SPILL_FULL: lambda _: enlarge_spill(self.arrays),
         }
         start(self.arrays.worlds)
 
@@ -235,27 +207,6 @@ class Stage:
         connections = self.arrays["connection"][site * n : (site + 1) * n]
         connections["first"] = connections["count"] = connections["ack"] = 0
         connections["turn"] = NONE
-
-    def spilled_groups(self, site: int) -> list[int]:
-        """The group of each spilled tuple of a site's partitions."""
-        partitions, spilled = self.arrays["partition"], self.arrays["spilled"]
-        found = []
-        for place in partitions["spill_head"][partitions["owner"] == site].tolist():
-            while place != NONE:
-                found.append(int(spilled["group"][place]))
-                place = int(spilled["link"][place])
-        return found
-
-    def forget_spilled(self, partition: int) -> int:
-        """The disk with the spilled input of a partition is gone; how many tuples that were."""
-        record, spilled = self.arrays["partition"][partition], self.arrays["spilled"]
-        count = int(record["spilled"])
-        if record["spill_head"] != NONE:
-            spilled["link"][record["spill_tail"]] = self.arrays.world["spill_free"]
-            self.arrays.world["spill_free"] = record["spill_head"]
-        record["spill_head"] = record["spill_tail"] = NONE
-        record["spilled"] = 0
-        return count
 
     def restart(self, partition: int, owner: int) -> None:
         """Let all producers send a paused partition's tuples to its owner."""
@@ -373,16 +324,6 @@ class Stage:
         job.done()
         if self._jobs[site] and self.arrays["site"]["job"][site] == 0:
             self._post(site)
-
-    def _enlarge_spill(self, _: int) -> None:
-        """Twice the place for spilled tuples."""
-        old = self.arrays["spilled"]
-        more = max(1024, len(old))
-        enlarged = np.concatenate([old, np.zeros(more, SPILLED)])
-        enlarged["link"][len(old) :] = np.arange(len(old) + 1, len(old) + more + 1)
-        enlarged["link"][-1] = NONE
-        self.arrays.put("spilled", enlarged)
-        self.arrays.world["spill_free"] = len(old)
 
     def _all_acknowledged(self, site: int) -> None:
         self._quiesced.pop(site)()

@@ -4,65 +4,17 @@ Source: Flux, section 5.2.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 from adapt.core.errors import BadInput
 from adapt.core.stage.engine.event_queue import Action
 from adapt.core.stage.engine.stage import Job, Stage
 from adapt.core.stage.movement.controller import Move
+from adapt.core.stage.movement.course import Course, Moved
 from adapt.core.stage.movement.partition_state import PartitionState, States
 from adapt.core.stage.movement.spilling import Spilling
 from adapt.core.stage.movement.state_network import StateNetwork
 from adapt.core.stage.records.codes import NONE
-
-STEPS = ("decided", "paused", "quiesced", "extracted", "received", "installed", "restarted")
-"""What happens to a move, in this order."""
-
-
-@dataclass(slots=True)
-class Moved:
-    """A move, and what became of it.
-
-    Attributes:
-        move: What moves, from where and to where.
-        state_bytes: The state that moves; of a join what it holds when that is taken out, or, until then, when the move
-            was decided.
-        times_s: When each of the `STEPS` was done, in seconds; those that are yet to come are missing.
-    """
-
-    move: Move
-    state_bytes: int
-    times_s: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(slots=True, eq=False)
-class _Course:
-    """A move that is not done.
-
-    Attributes:
-        moved: What is known of it.
-        done: Told when it is done or over.
-        copies: Whether the donor goes on owning the partition, and the receiver gets a twin of it.
-        donor_lost: Whether its donor has died since it was decided.
-        receiver_lost: Whether its receiver has.
-        buried: Whether the controller knows that the donor is dead, and lets the receiver go on without it.
-        over: Whether it was given up.
-    """
-
-    moved: Moved
-    done: Action
-    copies: bool
-    donor_lost: bool
-    receiver_lost: bool
-    buried: bool = False
-    over: bool = False
-
-    @property
-    def state_survives(self) -> bool:
-        """Whether the donor has the state, or what it keeps of it until the restart, or else the receiver has it."""
-        received = "received" in self.moved.times_s
-        return not self.donor_lost or (received and not self.receiver_lost)
 
 
 class Movement:
@@ -100,7 +52,7 @@ class Movement:
         self.copied: list[Moved] = []
         """Copies for twins, which are in no log of moves."""
         self.on_the_wire: dict[int, PartitionState] = {}
-        self._courses: dict[int, _Course] = {}
+        self._courses: dict[int, Course] = {}
         self._moving: set[int] = set()
         self._donating: set[int] = set()
         self.on_change: Action = _nothing
@@ -133,11 +85,11 @@ class Movement:
             if waiting == 0:
                 done()
 
-        by_donor: dict[int, list[_Course]] = {}
+        by_donor: dict[int, list[Course]] = {}
         dead = self._stage.dead
         for move in moves:
             moved = Moved(move, self._state_bytes(move.partition))
-            course = _Course(moved, one_done, copies, move.donor in dead, move.receiver in dead)
+            course = Course(moved, one_done, copies, move.donor in dead, move.receiver in dead)
             self._courses[move.partition] = course
             self._note(course, "decided")
             (self.copied if copies else self.log).append(moved)
@@ -238,13 +190,13 @@ class Movement:
     def _tell(self, site: int, action: Action) -> None:
         self._stage.after(self._message_s, lambda: self._stage.when_read(site, action))
 
-    def _ask_to_pause(self, donor: int, batch: list[_Course]) -> None:
+    def _ask_to_pause(self, donor: int, batch: list[Course]) -> None:
         if batch[0].donor_lost:
             return
         self._stage.announce_pause(donor)
         self._stage.after(self._message_s, lambda: self._pause(donor, batch))
 
-    def _pause(self, donor: int, batch: list[_Course]) -> None:
+    def _pause(self, donor: int, batch: list[Course]) -> None:
         if batch[0].donor_lost:
             return
         going_on = [course for course in batch if not course.over]
@@ -253,7 +205,7 @@ class Movement:
         partitions = [course.moved.move.partition for course in going_on]
         self._stage.pause(donor, partitions, lambda: self._quiesced(donor, going_on))
 
-    def _quiesced(self, donor: int, batch: list[_Course]) -> None:
+    def _quiesced(self, donor: int, batch: list[Course]) -> None:
         self._donating.discard(donor)
         for course in batch:
             if course.over:
@@ -266,7 +218,7 @@ class Movement:
                 self._spilling.give(donor, course.moved.move.partition, partial(self._give, course))
         self.on_change()
 
-    def _give(self, course: _Course, through: Action) -> None:
+    def _give(self, course: Course, through: Action) -> None:
         """Take out a partition whose site keeps to a limit of memory."""
         spilling, move = self._spilling, course.moved.move
         assert spilling is not None
@@ -290,7 +242,7 @@ class Movement:
         tuples = int(self._sizes[partition]) if joined is None else joined.held(self.states.groups_of(partition))
         return tuples * self._stage.settings.costs.tuple_bytes
 
-    def _extract(self, course: _Course) -> None:
+    def _extract(self, course: Course) -> None:
         if course.over:
             return
         moved = course.moved
@@ -301,7 +253,7 @@ class Movement:
         self.on_the_wire[partition] = (self.states.copy if course.copies else self.states.take)(partition)
         self.network.send(moved.move.donor, moved.state_bytes * 8.0, lambda: self._receive(course))
 
-    def _receive(self, course: _Course) -> None:
+    def _receive(self, course: Course) -> None:
         if course.over or course.receiver_lost:
             return
         self._note(course, "received")
@@ -309,7 +261,7 @@ class Movement:
         job = self._marshal(course.moved, lambda: self._install(course))
         self._stage.when_read(receiver, lambda: self._stage.do(receiver, job))
 
-    def _install(self, course: _Course) -> None:
+    def _install(self, course: Course) -> None:
         if course.over:
             return
         self._note(course, "installed")
@@ -319,7 +271,7 @@ class Movement:
             self._spilling.arrived(course.moved.move.receiver, partition)
         self._stage.after(self._message_s, lambda: self._restart(course))
 
-    def _restart(self, course: _Course) -> None:
+    def _restart(self, course: Course) -> None:
         if course.over or course.receiver_lost:
             return
         self._note(course, "restarted")
@@ -336,7 +288,7 @@ class Movement:
             self._stage.restart(move.partition, move.donor)
         self._end(course)
 
-    def _return(self, course: _Course) -> None:
+    def _return(self, course: Course) -> None:
         """The receiver is dead; the donor goes on with what it has kept."""
         donor, partition = course.moved.move.donor, course.moved.move.partition
         extracted = "extracted" in course.moved.times_s
@@ -359,14 +311,14 @@ class Movement:
             go_on()
         course.done()
 
-    def _end(self, course: _Course) -> None:
+    def _end(self, course: Course) -> None:
         course.over = True
         del self._courses[course.moved.move.partition]
         self._moving.discard(course.moved.move.partition)
         course.done()
         self.on_change()
 
-    def _note(self, course: _Course, step: str) -> None:
+    def _note(self, course: Course, step: str) -> None:
         course.moved.times_s[step] = self._stage.now_s
 
 

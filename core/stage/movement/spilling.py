@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.event_queue import Action
+from adapt.core.stage.engine.spilled_lists import forget_spilled
 from adapt.core.stage.engine.stage import Job, Stage
 
 QUANTUM_S = 0.2
@@ -137,7 +138,7 @@ class Spilling:
             self._stage.arrays["partition"]["on_disk"][partition] = 0
         self._stage.arrays.world["on_disk"] -= len(on_disk)
         for partition in np.flatnonzero(self._stage.arrays["partition"]["owner"] == site).tolist():
-            lost += self._stage.forget_spilled(partition)
+            lost += forget_spilled(self._stage.arrays, partition)
         for kept in (self._in_memory, self._on_disk):
             kept[site].clear()
         self._tasks[site].clear()

@@ -8,7 +8,6 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.cgutils import get_record_member
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
@@ -22,9 +21,8 @@ def _found(name: str) -> Any:
     def find(_: Any, world: Any, number: Any) -> Any:  # noqa: ARG001 (numba counts the parameters)
         def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
             record, index = arguments
-            word = ir.IntType(64)
-            member: Any = get_record_member
-            first = builder.load(member(builder, record, world.offset(f"{name}_at"), word))
+            word, offset = ir.IntType(64), [ir.IntType(32)(0), ir.IntType(32)(world.offset(f"{name}_at"))]
+            first = builder.load(builder.bitcast(builder.gep(record, offset), word.as_pointer()))
             address = builder.add(first, builder.mul(index, ir.Constant(word, kind.size)))
             return builder.inttoptr(address, context.get_value_type(kind))
 

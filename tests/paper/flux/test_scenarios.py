@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.movement.protocol import Moved
+from adapt.core.stage.movement.course import Moved
 from paper.flux.scenarios import FULL, SITES, Drift, capacity_bound, few_hot, mixed, ping_pongs, unloaded
 
 

@@ -1,0 +1,41 @@
+"""The lists of spilled tuples, as Python reads and changes them."""
+
+import numpy as np
+
+from adapt.core.stage.records.arrays import Arrays
+from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.tuples import SPILLED
+
+
+def spilled_groups(arrays: Arrays, site: int) -> list[int]:
+    """The group of each spilled tuple of a site's partitions."""
+    partitions, spilled = arrays["partition"], arrays["spilled"]
+    found = []
+    for place in partitions["spill_head"][partitions["owner"] == site].tolist():
+        while place != NONE:
+            found.append(int(spilled["group"][place]))
+            place = int(spilled["link"][place])
+    return found
+
+
+def forget_spilled(arrays: Arrays, partition: int) -> int:
+    """The disk with the spilled input of a partition is gone; how many tuples that were."""
+    record, spilled = arrays["partition"][partition], arrays["spilled"]
+    count = int(record["spilled"])
+    if record["spill_head"] != NONE:
+        spilled["link"][record["spill_tail"]] = arrays.world["spill_free"]
+        arrays.world["spill_free"] = record["spill_head"]
+    record["spill_head"] = record["spill_tail"] = NONE
+    record["spilled"] = 0
+    return count
+
+
+def enlarge_spill(arrays: Arrays) -> None:
+    """Twice the place for spilled tuples."""
+    old = arrays["spilled"]
+    more = max(1024, len(old))
+    enlarged = np.concatenate([old, np.zeros(more, SPILLED)])
+    enlarged["link"][len(old) :] = np.arange(len(old) + 1, len(old) + more + 1)
+    enlarged["link"][-1] = NONE
+    arrays.put("spilled", enlarged)
+    arrays.world["spill_free"] = len(old)
