@@ -55,7 +55,7 @@ def chain(stream: Frequencies, construction: Construction, sigma: float, letters
     for channels in range(1, 10):
         current = build_partitioner(stream, Recipe(Scheme.HYBRID, construction, resources), channels, current)
     assert current is not None
-    return Problem.of(current, ConsistentHash(10), stream, tracked_keys(stream, resources, 10), resources)
+    return Problem.from_counts(current, ConsistentHash(10), stream, tracked_keys(stream, resources, 10), resources)
 
 
 def larger(stream: Frequencies) -> Iterator[tuple[str, Construction, Problem, float]]:
@@ -65,7 +65,7 @@ def larger(stream: Frequencies) -> Iterator[tuple[str, Construction, Problem, fl
             problem = chain(stream, Construction(name), 0.008, letters)
             yield f"{letters}, {len(problem.keys)} keys, 10 channels", Construction(name), problem, target
     before, after = ConsistentHash(999, 100), ConsistentHash(1000, 100)
-    problem = Problem.of(before, after, stream, stream.keys, Resources())
+    problem = Problem.from_counts(before, after, stream, stream.keys, Resources())
     for name, target in {"scan": 0.1, "redist": 3.0, "level": 0.1}.items():
         yield f"LLL, {HEAVY:,} keys, 1000 channels", Construction(name), problem, target
 

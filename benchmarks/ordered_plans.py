@@ -82,7 +82,7 @@ def main() -> int:
 def show(title: str, rows: Sequence[Cells]) -> None:
     """Print rows, without the columns in which nothing is defined."""
     columns = [column for column in COLUMNS if any(row[column.name] is not None for row in rows)]
-    print(markdown_text([Table.of(title, columns, [[row[column.name] for column in columns] for row in rows])]))
+    print(markdown_text([Table.from_rows(title, columns, [[row[column.name] for column in columns] for row in rows])]))
 
 
 def claims(name: str, modelled: Sequence[Cells]) -> bool:

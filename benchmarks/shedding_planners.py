@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def _exact(case: Case) -> Iterator[bool]:
-    program = Program.of(case.network)
+    program = Program.from_network(case.network)
     rates = _rates(program)
     pool = BasisPool(program)
     pool.plan(rates)
@@ -82,7 +82,7 @@ def _exact(case: Case) -> Iterator[bool]:
 def _table() -> Iterator[bool]:
     inputs = 8
     costs = [0.016, 0.008] * (inputs // 2)
-    program = Program.of(_chains([(cost, cost) for cost in costs]))
+    program = Program.from_network(_chains([(cost, cost) for cost in costs]))
     most = np.full(inputs, 1e4)
     rows = fit(program, most, EPSILON).tables[0]
     listed = _listed(costs)

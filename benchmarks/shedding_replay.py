@@ -102,7 +102,7 @@ def simpy_network(rows: pa.Table, keeps: list[list[float]], tick_us: int) -> Cal
     """The network as SimPy's own examples would have it: a process for what comes in, and one a node with its queue."""
     import simpy
 
-    wiring = Wiring.of(NETWORK)
+    wiring = Wiring.from_network(NETWORK)
     nodes = [node.name for node in NETWORK.nodes]
     at_s = (rows["ts"].cast(pa.int64()).to_numpy() * 1e-6).tolist()
     sources = (rows["topic"].to_numpy(zero_copy_only=False) == "orders").astype(int).tolist()

@@ -58,7 +58,7 @@ class Table:
             raise ValueError(f"table {self.title!r} has rows that do not fit its {len(names)} columns")
 
     @classmethod
-    def of(cls, title: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]], note: str = "") -> "Table":
+    def from_rows(cls, title: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]], note: str = "") -> "Table":
         """A table of any iterable of rows."""
         return cls(title, tuple(columns), tuple(tuple(row) for row in rows), note)
 

@@ -89,7 +89,7 @@ def _summary(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], is_quick: boo
         f" over seeds, and a verdict by a stated rule. Of {len(everything)} claims {counted(everything)}.",
         *([REHEARSAL] if is_quick else []),
     ]
-    return Section("All verdicts", sentences, (), [Table.of("Claims by paper", columns, rows)])
+    return Section("All verdicts", sentences, (), [Table.from_rows("Claims by paper", columns, rows)])
 
 
 def _verdicts(paper: Paper[Any], parts: Sequence[Shown]) -> Section:

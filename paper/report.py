@@ -149,7 +149,7 @@ def claim_table(title: str, claims: Iterable[Judged]) -> Table:
         )
         for each in claims
     ]
-    return Table.of(title, CLAIM_COLUMNS, rows)
+    return Table.from_rows(title, CLAIM_COLUMNS, rows)
 
 
 def overview(title: str, claims: Iterable[Judged]) -> Table:
@@ -173,7 +173,7 @@ def overview(title: str, claims: Iterable[Judged]) -> Table:
         )
         for each in claims
     ]
-    return Table.of(title, columns, rows)
+    return Table.from_rows(title, columns, rows)
 
 
 def _said(judged: Judged) -> str:

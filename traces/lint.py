@@ -107,5 +107,5 @@ def _observed(trace: Trace, progress: Progress) -> dict[str, Any]:
         observer = BlockObserver(names, block.first_row, trace.rows // 2, grid)
         for batch in read_pieces(block.pieces, names):
             observer.see(batch)
-        merger.add(observer.told())
+        merger.add(observer.as_data())
     return merger.evidence()

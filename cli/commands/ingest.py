@@ -9,7 +9,7 @@ import typer
 
 from adapt.cli.options.generator import GeneratorOptions
 from adapt.cli.options.groups import grouped, option
-from adapt.cli.options.mapping import Told
+from adapt.cli.options.mapping import GivenOptions
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
 from adapt.cli.options.spark import Spark
@@ -73,7 +73,7 @@ def ingest(
     if foreign := [*_typed_of(context, OF_GENERATING).values()]:
         raise UsageError(f"{foreign[0]} goes with --generate; leave it out where {sources[0]!r} is read")
     given = {**asdict(mapping), **asdict(form), **asdict(cleaning)}
-    told = Told.of(given, _typed_of(context, (*OF_READING, *OF_BOTH)), mapping.mapping)
+    told = GivenOptions.over_file(given, _typed_of(context, (*OF_READING, *OF_BOTH)), mapping.mapping)
     if not (told.streams or told.values["key"]):
         raise UsageError(f"--key is needed: the column or expression that parts the stream{_columns_of(sources)}")
     from adapt.traces.ingest.ingest import ingest as ingest_files

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GivenOptions:
     """The values of all options of reading, by parameter, and the streams of the file.
 
     Attributes:
@@ -34,7 +34,7 @@ class Told:
     streams: "tuple[StreamFields, ...]" = ()
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], typed: Iterable[str], file: Path | None) -> "Told":
+    def over_file(cls, given: Mapping[str, Any], typed: Iterable[str], file: Path | None) -> "GivenOptions":
         """The options given, over those of a file.
 
         Raises:

@@ -45,7 +45,7 @@ def division_table(engine: str, units: WorkUnits, workers: int, number: int | No
     )
     cells = [(case, each.workers, each.units, each.busiest, each.least, each.idle, each.loss) for case, each in rows]
     default_note = f" A default that no one sets is {default} at {workers} {units.workers}." if default else ""
-    return Table.of(f"{engine}: {units.name} over {units.workers}", columns, cells, units.note + default_note)
+    return Table.from_rows(f"{engine}: {units.name} over {units.workers}", columns, cells, units.note + default_note)
 
 
 def _better(asked: Division, most: int, more_units: str) -> list[tuple[str, Division]]:
@@ -94,7 +94,7 @@ def keys_table(
         f"1 salt is the key as it is. Salts keep the key alone within {float(tolerance):g} times the mean of"
         f" {parallelism} channels; none up to {MOST_SALTS:,} do where a dash stands."
     )
-    return Table.of("Heavy keys: salts", columns, rows, note)
+    return Table.from_rows("Heavy keys: salts", columns, rows, note)
 
 
 def useful_table(heaviest: HeavyKey, total: int, parallelism: int) -> Table:
@@ -107,4 +107,4 @@ def useful_table(heaviest: HeavyKey, total: int, parallelism: int) -> Table:
         Column("imbalance_floor", Kind.RATIO, about=f"least imbalance at {parallelism} channels, by this key"),
     )
     row = (heaviest.key, heaviest.low / total, most, max(1.0, heaviest.low / total * parallelism))
-    return Table.of("Channels that are useful", columns, [row])
+    return Table.from_rows("Channels that are useful", columns, [row])

@@ -33,7 +33,7 @@ def judge(
     _check_baseline(limits, baseline)
     judged = []
     for limit in limits:
-        rows = {facts.name: facts.of(limit.metric) for facts in artefacts}
+        rows = {facts.name: facts.rows_with(limit.metric) for facts in artefacts}
         if not any(rows.values()):
             raise _about(limit, artefacts[0].refusal(limit.metric))
         try:
@@ -43,8 +43,8 @@ def judge(
         selected = {name: _selected(limit, found) for name, found in rows.items()}
         if not any(selected.values()):
             raise _about(limit, UsageError("no row of any artefact is what its brackets say"))
-        before = _selected(limit, baseline.of(limit.metric), but="artefact") if baseline else []
-        if limit.comparison is None and baseline is not None and not baseline.of(limit.metric):
+        before = _selected(limit, baseline.rows_with(limit.metric), but="artefact") if baseline else []
+        if limit.comparison is None and baseline is not None and not baseline.rows_with(limit.metric):
             raise _about(limit, baseline.refusal(limit.metric))
         judged += [_judged(limit, name, found, before, worse_by) for name, found in selected.items() if found]
     for facts in artefacts:

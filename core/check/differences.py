@@ -101,7 +101,7 @@ def difference_table(before: Facts, after: Facts, names: tuple[str, str]) -> Tab
         )
         for change in found
     ]
-    return Table.of(f"{visible(names[1])} against {visible(names[0])}", columns, rows)
+    return Table.from_rows(f"{visible(names[1])} against {visible(names[0])}", columns, rows)
 
 
 def difference_sentence(before: Facts, after: Facts, names: tuple[str, str]) -> str:
@@ -127,7 +127,7 @@ def _rows(facts: Facts, metric: Metric) -> dict[Labels, Value]:
         return {}
     return {
         tuple((name, value) for name, value in where.items() if name != "artefact"): value
-        for where, value in facts.of(metric)
+        for where, value in facts.rows_with(metric)
     }
 
 

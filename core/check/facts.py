@@ -46,7 +46,7 @@ class Facts:
     content_hash: str
     tables: Mapping[str, Sequence[Fact]]
 
-    def of(self, metric: Metric) -> list[tuple[Mapping[str, str], Value]]:
+    def rows_with(self, metric: Metric) -> list[tuple[Mapping[str, str], Value]]:
         """The labels and the value of each row that has this metric; nothing where the artefact has it not.
 
         A row's labels tell of the artefact too.
@@ -60,7 +60,7 @@ class Facts:
 
     def refusal(self, metric: Metric) -> UsageError:
         """Why there is no holding a limit on this metric against it."""
-        measured = [each.name for each in METRICS.values() if self.of(each)]
+        measured = [each.name for each in METRICS.values() if self.rows_with(each)]
         return UsageError(f"{self.name}, a {self.kind}, has no {metric.name}{did_you_mean(metric.name, measured)}")
 
 

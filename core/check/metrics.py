@@ -90,7 +90,9 @@ def metrics_tables() -> list[Table]:
         Column("meaning"),
     )
     return [
-        Table.of(f"Of {of}", columns, [(each.name, each.better.value, _bare(each), each.about) for each in metrics])
+        Table.from_rows(
+            f"Of {of}", columns, [(each.name, each.better.value, _bare(each), each.about) for each in metrics]
+        )
         for of, metrics in groups.items()
     ]
 

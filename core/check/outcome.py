@@ -79,7 +79,7 @@ def verdict_table(verdict: Verdict) -> Table:
     for each in verdict.judged:
         allowed = [_allowed(each)] if relative else []
         rows.append(("holds" if each.passed else "FAILS", each.limit.text, value_text(each), *allowed, _of(each)))
-    return Table.of("Limits", columns, rows, _summary(verdict))
+    return Table.from_rows("Limits", columns, rows, _summary(verdict))
 
 
 def as_document(verdict: Verdict, artefacts: Sequence[Facts], baseline: Facts | None = None) -> dict[str, Any]:

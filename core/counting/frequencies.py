@@ -112,7 +112,7 @@ class Frequencies:
             raise ValueError(f"{keys.type} keys are not among {self.key_type} keys")
         if not len(self.keys):
             return np.full(len(keys), -1, np.int32)
-        return self._index.rows_of(HashedKeys.of(keys, HashName.MURMUR3))
+        return self._index.rows_of(HashedKeys.from_column(keys, HashName.MURMUR3))
 
     def column(self, source: str) -> MeasuredColumn:
         """The measured column of a name; exact counts are one, under the name of their weight.

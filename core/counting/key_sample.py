@@ -28,7 +28,9 @@ class KeySample:
     limit: int = 2048
 
     @classmethod
-    def of(cls, keys: pa.Array, first: NDArray[np.int64], second: NDArray[np.int64], limit: int = 2048) -> "KeySample":
+    def from_counts(
+        cls, keys: pa.Array, first: NDArray[np.int64], second: NDArray[np.int64], limit: int = 2048
+    ) -> "KeySample":
         """The sample of distinct keys (one may be null) and their counts."""
         hashes = hashes_of(keys)
         if len(hashes) > 2 * limit:

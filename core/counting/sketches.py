@@ -31,7 +31,7 @@ class HeavyKeys:
     missed: int = 0
 
     @classmethod
-    def of(cls, keys: pa.Array, most: int) -> "HeavyKeys":
+    def from_column(cls, keys: pa.Array, most: int) -> "HeavyKeys":
         """The heaviest `most` keys of a column, counted exactly."""
         counted = keys.value_counts()
         return cls(counted.field("values"), counted.field("counts").to_numpy(), 0).cut(most)
@@ -78,7 +78,7 @@ class DistinctSketch:
     limit: int = 2048
 
     @classmethod
-    def of(cls, hashes: Hashes, limit: int = 2048) -> "DistinctSketch":
+    def from_hashes(cls, hashes: Hashes, limit: int = 2048) -> "DistinctSketch":
         """The sketch of hashed keys, repeated or not."""
         ordered = np.sort(hashes)
         return cls(ordered[np.diff(ordered, prepend=~ordered[:1]) != 0][:limit], limit)
@@ -90,14 +90,14 @@ class DistinctSketch:
 
     def merged(self, other: "DistinctSketch") -> "DistinctSketch":
         """The sketch of both streams."""
-        return DistinctSketch.of(np.concatenate((self.smallest, other.smallest)), min(self.limit, other.limit))
+        return DistinctSketch.from_hashes(np.concatenate((self.smallest, other.smallest)), min(self.limit, other.limit))
 
     def with_keys(self, keys: pa.Array) -> "DistinctSketch":
         """The sketch after some more keys (string, int64 or binary; null is one), each given once or often."""
         hashes = hashes_of(keys)
         if len(self.smallest) == self.limit:  # nearly all keys of a long stream go by here
             hashes = hashes[hashes < self.smallest[-1]]
-        return DistinctSketch.of(np.concatenate((self.smallest, hashes)), self.limit) if len(hashes) else self
+        return DistinctSketch.from_hashes(np.concatenate((self.smallest, hashes)), self.limit) if len(hashes) else self
 
     def estimate(self) -> int:
         """How many distinct keys; exact while fewer than `limit` were seen, else never fewer than were."""

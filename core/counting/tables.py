@@ -57,7 +57,7 @@ def counts_table(frequencies: Frequencies) -> Table:
         float(frequencies.count_low.sum()) / frequencies.total if frequencies.total else None,
         frequencies.complete_above,
     )
-    return Table.of("Counted keys", columns, [row], _guarantee(frequencies))
+    return Table.from_rows("Counted keys", columns, [row], _guarantee(frequencies))
 
 
 def _guarantee(frequencies: Frequencies) -> str:
@@ -89,7 +89,7 @@ def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
     intervals = _interval_rows(frequencies, keys, low, high)
     rows = [(at + 1, *row, *(share[at] for share in shares)) for at, row in enumerate(intervals)]
     hidden = len(frequencies.keys) - len(rows)
-    return Table.of("Heaviest keys", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")
+    return Table.from_rows("Heaviest keys", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")
 
 
 def asked_keys_table(frequencies: Frequencies, keys: pa.Array) -> Table:
@@ -106,7 +106,7 @@ def asked_keys_table(frequencies: Frequencies, keys: pa.Array) -> Table:
         Column("share", Kind.SHARE, about="count_low over the total"),
     )
     rows = _interval_rows(frequencies, keys, *frequencies.intervals(keys))
-    return Table.of("Keys asked for", columns, rows)
+    return Table.from_rows("Keys asked for", columns, rows)
 
 
 def streams_counted_table(streams: Mapping[str | None, Frequencies]) -> Table:
@@ -135,7 +135,7 @@ def streams_counted_table(streams: Mapping[str | None, Frequencies]) -> Table:
                 counted.complete_above,
             )
         )
-    return Table.of("Streams", columns, rows)
+    return Table.from_rows("Streams", columns, rows)
 
 
 def _interval_rows(frequencies: Frequencies, keys: pa.Array, low: Counts, high: Counts) -> list[list[Cell]]:
@@ -162,7 +162,7 @@ def rank_share_table(frequencies: Frequencies, most: int = 1000) -> Table:
         beyond = np.geomspace(most, certain, 2 + int(50 * np.log10(certain / most)))
         ranks = np.union1d(ranks, np.rint(beyond).astype(np.int64))
     shares = frequencies.count_low[ranks - 1] / (frequencies.total or 1)
-    return Table.of("Share by rank", columns, zip(ranks.tolist(), shares.tolist(), strict=True))
+    return Table.from_rows("Share by rank", columns, zip(ranks.tolist(), shares.tolist(), strict=True))
 
 
 def kind_of(weight: Weight) -> Kind:

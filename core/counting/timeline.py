@@ -194,7 +194,7 @@ def life_lines_table(timeline: Timeline, support: float, most: int = 20) -> Tabl
     note = (
         f"{panes}; a key is hot where it may have {support:.3%} of a pane or more, give or take {timeline.epsilon:.1e}"
     )
-    return Table.of("Hot keys over time", columns, rows, note)
+    return Table.from_rows("Hot keys over time", columns, rows, note)
 
 
 def _reaches(summary: LossySummary, support: float) -> NDArray[np.bool_]:

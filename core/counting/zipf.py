@@ -48,7 +48,7 @@ class RankTable:
     guide: NDArray[np.int32]
 
     @classmethod
-    def of(cls, cumulative: Floats) -> "RankTable":
+    def from_cumulative(cls, cumulative: Floats) -> "RankTable":
         """Index a cumulative distribution."""
         buckets = min(MOST_BUCKETS, 1 << (len(cumulative) - 1).bit_length())
         starts = np.arange(buckets + 1) / buckets
@@ -73,7 +73,7 @@ def zipf_table(domain: int, exponent: float) -> RankTable:
         run += before
         before = float(run[-1])
     cumulative /= before
-    return RankTable.of(cumulative)
+    return RankTable.from_cumulative(cumulative)
 
 
 def _weights(domain: int, exponent: float) -> Floats:

@@ -87,7 +87,7 @@ def fit_zipf(frequencies: Frequencies) -> ZipfFit | None:
     held = counts[first - 1 : last]
     logs = np.log(np.arange(first, last + 1))
     exponent, variance = _most_likely(logs, np.ones((1, len(held))), np.array([held @ logs / held.sum()]))
-    groups = _Groups.of(held, first)
+    groups = _Groups.from_counts(held, first)
     deviation = groups.deviations(np.ones((1, len(groups.counts))), exponent)
     return ZipfFit(
         exponent=float(exponent[0]),
@@ -145,7 +145,7 @@ class _Groups:
     counts: Floats
 
     @classmethod
-    def of(cls, counts: Floats, first_rank: int = 1) -> "_Groups":
+    def from_counts(cls, counts: Floats, first_rank: int = 1) -> "_Groups":
         """Group ranks from `first_rank` up, each group `_GROUP_WIDTH` wide or a single rank."""
         end = first_rank + len(counts)
         steps = math.ceil(math.log(end / first_rank) / math.log(_GROUP_WIDTH))
@@ -171,7 +171,7 @@ def _widest_range(counts: Floats) -> tuple[int, int] | None:
     """The first and last rank of the widest range for which a Zipf law holds."""
     if len(counts) < LEAST_SPAN:
         return None
-    groups = _Groups.of(counts)
+    groups = _Groups.from_counts(counts)
     ranks = groups.first_ranks
     steps = math.ceil(math.log(ranks[-1]) / math.log(_END_WIDTH))
     ends = np.unique(np.searchsorted(ranks, np.geomspace(1, ranks[-1], steps + 1) * (1 - 1e-9)))
@@ -242,7 +242,7 @@ def zipf_table(frequencies: Frequencies) -> Table:
             *(fit.exponent, fit.standard_error, fit.first_rank, fit.last_rank),
             *(fit.share, fit.worst_deviation),
         )
-    return Table.of("Zipf law", columns, [row], zipf_sentence(frequencies, fit))
+    return Table.from_rows("Zipf law", columns, [row], zipf_sentence(frequencies, fit))
 
 
 def zipf_sentence(frequencies: Frequencies, fit: ZipfFit | None) -> str:

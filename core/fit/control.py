@@ -142,7 +142,7 @@ class Control:
             UsageError: the planner needs an option that is not given, or cannot take this network.
         """
         self._network, self._name, self._settings, self._options = network, name, settings, options
-        self._wiring, self._clock = Wiring.of(network), clock
+        self._wiring, self._clock = Wiring.from_network(network), clock
         self._keeps = np.ones(len(self._wiring.arcs))
         self._seen: list[Floats] = []
         self._smooth: Floats | None = None
@@ -288,4 +288,4 @@ class Control:
         self._telling = [each for each in planner.planners if isinstance(each, _Telling)]
         self._shedding: Planner = planner
         if self._settings.drops is Drops.WINDOW:
-            self._shedding = WindowAware.of(planner, self._network, self._settings.batch)
+            self._shedding = WindowAware.for_network(planner, self._network, self._settings.batch)

@@ -105,7 +105,7 @@ class DropPlans:
                 place = f"{name}-{at}-"
                 stored = stored_nodes(planner) if isinstance(planner, DFit) else _stored_plans(planner)
                 assert isinstance(planner, MadeAhead)
-                stored["made"] = Table.of("Made", (Column("epsilon", Kind.NUMBER),), ((planner.epsilon,),))
+                stored["made"] = Table.from_rows("Made", (Column("epsilon", Kind.NUMBER),), ((planner.epsilon,),))
                 tables |= {f"{place}{part}": table for part, table in stored.items()}
         return tables
 
@@ -178,12 +178,12 @@ def _stored(table: PlanTable, program: Program) -> Table:
         *(Column(f"flow {name}", Kind.NUMBER, "tuples/s") for name in arcs),
     ]
     cells = np.column_stack((table.low, table.high, table.scores, table.errors, table.flows))
-    return Table.of("Drop plans", columns, cells.tolist())
+    return Table.from_rows("Drop plans", columns, cells.tolist())
 
 
 def _regions(tree: RegionTree) -> Table:
     columns = (Column("child", Kind.COUNT), Column("plan", Kind.COUNT))
-    return Table.of("Regions", columns, zip(tree.child.tolist(), tree.plan.tolist(), strict=True))
+    return Table.from_rows("Regions", columns, zip(tree.child.tolist(), tree.plan.tolist(), strict=True))
 
 
 def _reader(
@@ -194,18 +194,18 @@ def _reader(
 
     def read(fragment: Fragment) -> Planner:
         place = f"{name}-{next(numbers)}-"
-        program, box = Program.of(fragment.network, options.headroom), options.of(fragment).box
+        program, box = Program.from_network(fragment.network, options.headroom), options.for_fragment(fragment).box
         epsilon = float(tables[f"{place}made"].rows[0][0] or 0.0)
         if name is DropPlanner.D_FIT:
             mine = {at.removeprefix(place): table for at, table in tables.items() if at.startswith(place)}
-            return d_fit(program, options.of(fragment), kept_nodes(program, epsilon, mine))
+            return d_fit(program, options.for_fragment(fragment), kept_nodes(program, epsilon, mine))
         parts: list[tuple[PlanTable, Finder]] = []
         while f"{place}{len(parts)}" in tables:
             stored = tables[f"{place}{len(parts)}"]
             table = _read(stored, program)
             regions = tables.get(f"{place}{len(parts)}-regions")
             if regions is None:
-                parts.append((table, PointTree.of(table.low, table.scores, prune=True)))
+                parts.append((table, PointTree.from_table(table.low, table.scores, prune=True)))
             else:
                 child, plan = (np.array(regions.values(column), np.int64) for column in ("child", "plan"))
                 parts.append((table, RegionTree(box, np.flatnonzero(box > 0), child, plan)))

@@ -38,10 +38,10 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
     """
     if len(network.sources) + len(network.outputs) > MOST_DRAWN:
         return ()
-    layout = _Layout.of(network)
+    layout = _Layout.from_network(network)
     shares = dict(zip(nodes.values("node"), nodes.values("load"), strict=True))
     points = [point for node, span in layout.bands.items() for point in _band(node, shares[node], span, layout.last)]
-    points += [_arrow(layout, arc.source, arc.target, arc.port) for arc in Wiring.of(network).arcs]
+    points += [_arrow(layout, arc.source, arc.target, arc.port) for arc in Wiring.from_network(network).arcs]
     points += [_box(kind, name, at) for (kind, name), at in layout.places.items()]
     sentence = (
         "Each band is a node with its operators. The bar at its top is its load: half of the width is all that the node"
@@ -67,7 +67,7 @@ class _Layout:
     height: float
 
     @classmethod
-    def of(cls, network: Network) -> "_Layout":
+    def from_network(cls, network: Network) -> "_Layout":
         """Operators as far right as they are from inputs, each node a band; the rest beside what it belongs to."""
         depth = {entering.name: 0 for entering in network.inputs}
         for operator in network.operators:

@@ -59,9 +59,9 @@ class NetworkLoad:
     score: float
 
     @classmethod
-    def of(cls, network: Network) -> "NetworkLoad":
+    def from_network(cls, network: Network) -> "NetworkLoad":
         """At the rates of its inputs, or at equal ones where one is not told."""
-        wiring = Wiring.of(network)
+        wiring = Wiring.from_network(network)
         told = [entering.rate for entering in network.inputs]
         are_given = None not in told
         rates = np.array([rate if are_given and rate is not None else 1.0 for rate in told])
@@ -116,7 +116,7 @@ class NetworkLoad:
             else (f"{drawn}{element.name} …", *[None] * (len(ELEMENT_COLUMNS) - 1))
             for drawn, element, first in _tree(self.wiring.network)
         ]
-        return Table.of("The network", ELEMENT_COLUMNS, rows)
+        return Table.from_rows("The network", ELEMENT_COLUMNS, rows)
 
     def nodes(self) -> Table:
         """One row for each node, then link."""
@@ -131,7 +131,7 @@ class NetworkLoad:
             map(float, self.best_loads),
             strict=True,
         )
-        return Table.of("Load of its nodes", NODE_COLUMNS, columns)
+        return Table.from_rows("Load of its nodes", NODE_COLUMNS, columns)
 
     def _cells(self, element: Input | Operator | Output, loads: Floats) -> tuple[Cell, ...]:
         wiring = self.wiring

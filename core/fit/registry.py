@@ -64,12 +64,12 @@ class PlannerOptions:
         if self.most_plans < 1:
             raise UsageError(f"a table of {self.most_plans} plans is none; give 1 or more")
 
-    def of(self, fragment: Fragment) -> "PlannerOptions":
+    def for_fragment(self, fragment: Fragment) -> "PlannerOptions":
         """The same for a fragment."""
         return replace(
             self,
             most_rates=None if self.most_rates is None else self.most_rates[fragment.inputs],
-            workload=None if self.workload is None else self.workload.of(fragment.inputs),
+            workload=None if self.workload is None else self.workload.for_inputs(fragment.inputs),
         )
 
     @property
@@ -188,13 +188,13 @@ def planner_of(
     following = [planner for planner in (before.planners if before else ()) if isinstance(planner, _Following)]
 
     def make(fragment: Fragment) -> Planner:
-        program = Program.of(fragment.network, chosen.headroom)
+        program = Program.from_network(fragment.network, chosen.headroom)
         for planner in following:
             if planner.program.wiring.arcs == program.wiring.arcs:
                 planner.change(program)
                 if chosen.transport is None:
                     planner.settle()
                 return planner
-        return PLANNERS[name](program, chosen.of(fragment))
+        return PLANNERS[name](program, chosen.for_fragment(fragment))
 
     return Apart(network, make)

@@ -87,7 +87,7 @@ class HashedKeys:
     hash: HashName
 
     @classmethod
-    def of(cls, keys: pa.Array | pa.ChunkedArray, hash: HashName) -> "HashedKeys":
+    def from_column(cls, keys: pa.Array | pa.ChunkedArray, hash: HashName) -> "HashedKeys":
         """Hash a column.
 
         Raises:

@@ -52,7 +52,7 @@ class KeyIndex:
     def _indexed(self, hash: HashName) -> tuple[KeyBytes, Words]:
         """The bytes of the keys and the table of slots: see `_fill`."""
         if hash not in self._slots:
-            keys = HashedKeys.of(self._keys, hash)
+            keys = HashedKeys.from_column(self._keys, hash)
             slots = np.zeros(_slots_for(len(keys)), np.uint64)
             present = np.ones(len(keys), np.bool_) if keys.missing is None else ~keys.missing
             _fill(keys.high, present, slots)

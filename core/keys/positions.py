@@ -28,7 +28,7 @@ class SortedPositions:
     shift: np.uint64
 
     @classmethod
-    def of(cls, high: Words, low: Words) -> "SortedPositions":
+    def from_sorted(cls, high: Words, low: Words) -> "SortedPositions":
         """Index positions that are already in rising order; at least one."""
         bits = max(1, len(high).bit_length())
         shift = np.uint64(64 - bits)

@@ -90,11 +90,11 @@ def findings_table(findings: Sequence[Finding], title: str = "Lint") -> Table:
     for finding in findings:
         rows.append((finding.severity.value, finding.id, finding.evidence))
         rows += [("", "", text) for text in (finding.effect, finding.mend) if text]
-    return Table.of(title, columns, rows)
+    return Table.from_rows(title, columns, rows)
 
 
 def findings_columns(findings: Sequence[Finding]) -> Table:
     """The findings for programs: every part in a column of its own."""
     columns = (Column("severity"), Column("finding"), Column("evidence"), Column("effect"), Column("mend"))
     rows = [(one.severity.value, one.id, one.evidence, one.effect, one.mend or None) for one in findings]
-    return Table.of("Lint", columns, rows)
+    return Table.from_rows("Lint", columns, rows)

@@ -116,9 +116,9 @@ class EvidenceMerger:
         return {
             "halves": self._halves(),
             "again": {"keys": came, "both": again, "by_chance": by_chance},
-            "weights": {name: weight.told() for name, weight in self._weights.items()},
-            "instants": self._instants.told(),
-            "minutes": self._minutes.told(),
+            "weights": {name: weight.as_data() for name, weight in self._weights.items()},
+            "instants": self._instants.as_data(),
+            "minutes": self._minutes.as_data(),
             "same_as_before": self._same,
             "clocks": self._clocks(),
         }
@@ -172,7 +172,7 @@ class _Weight:
         self.sums.add(unpacked_keys(keys, self.key_type), told, missed)
         self.total += total
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """The heaviest key by the amount: its name as shown, its amount, its rows; and the total of all keys."""
         keys, amounts = self.sums.done()
         return {
@@ -205,7 +205,7 @@ class _Instants:
         self.tail = (self.tail + part["tail"])[-OUTLIERS - 1 :]
         self.whole = {name: self.whole.get(name, 0) + rows for name, rows in part["whole"].items()}
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         return {
             "head": self.head,
             "tail": self.tail,
@@ -228,5 +228,5 @@ class _Minutes:
         self.shares = self.shares + np.array(part["shares"])
         self.hours += part["hours"]
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         return {"rows": self.rows.tolist(), "shares": (self.shares / self.hours).tolist(), "hours": self.hours}

@@ -61,7 +61,7 @@ class BlockObserver:
             if column in self.names:
                 self._amounts.setdefault(column, []).append(_whole(batch.column(column)))
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """What was seen, as plain data that merges."""
         times = np.concatenate(self._times)
         keys = self._keys.done()
@@ -73,7 +73,7 @@ class BlockObserver:
             "type": str(keys.keys.type),
             "keys": _oddities(keys.keys, first + second),
             "heavy": _packed_halves(keys.keys, first, second),
-            "sample": _packed_sample(KeySample.of(keys.keys, first, second)),
+            "sample": _packed_sample(KeySample.from_counts(keys.keys, first, second)),
             "weights": {
                 AMOUNTS[name]: _packed_amounts(keys, np.concatenate(amounts)) for name, amounts in self._amounts.items()
             },

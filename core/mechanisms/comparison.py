@@ -103,7 +103,7 @@ class ComparisonRun:
             frame.rows / frame.last_s if frame.last_s else None,
             frame.heaviest,
         )
-        return Table.of("The comparison", SUMMARY_COLUMNS, [row])
+        return Table.from_rows("The comparison", SUMMARY_COLUMNS, [row])
 
     def tables(self) -> dict[str, Table]:
         """`scenarios`, and `sustained` and `demand` if these were asked."""
@@ -180,7 +180,7 @@ def _across(demand: Table) -> Table:
     note = (
         "Multiples of the rate of the stream; missing where none of the numbers of workers that were tried sustains it."
     )
-    return Table.of("Workers needed against load", columns, rows, note)
+    return Table.from_rows("Workers needed against load", columns, rows, note)
 
 
 def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) -> Table:
@@ -204,7 +204,7 @@ def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) ->
         )
         for at, row in enumerate(outcomes.rows)
     ]
-    return Table.of("Scenarios", columns, rows)
+    return Table.from_rows("Scenarios", columns, rows)
 
 
 def best_of(outcomes: Table) -> dict[str, set[int]]:
@@ -277,9 +277,9 @@ def demand_table(sustained: Table, rate: float) -> Table:
         for name, each in reached.items()
         for load in LOADS
     ]
-    return Table.of("Demand", DEMAND_COLUMNS, rows)
+    return Table.from_rows("Demand", DEMAND_COLUMNS, rows)
 
 
 def outcome_table(rows: Sequence[Sequence[Cell]]) -> Table:
     """The outcomes of scenarios beside each other."""
-    return Table.of("Scenarios", OUTCOME_COLUMNS, rows)
+    return Table.from_rows("Scenarios", OUTCOME_COLUMNS, rows)

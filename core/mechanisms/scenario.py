@@ -109,11 +109,11 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         overload=overload,
     )
     whole = stream.rows(reading)
-    demand = Demand.of(whole.chunks(), settings)
+    demand = Demand.from_chunks(whole.chunks(), settings)
     rows, rows_read = whole, demand.all_rows
     if split is not None:
         rows = stream.rows(replace(reading, split=split))
-        demand = Demand.of(rows.chunks(), settings)
+        demand = Demand.from_chunks(rows.chunks(), settings)
     settings = replace(settings, state_tuples=_state(terms, placed, demand, stream))
     if scenario.is_scaled:
         owners = _placement(terms, settings, demand).place(terms.least_of(scenario)).owners
@@ -162,7 +162,7 @@ class ScenarioRun:
 
     def summary(self) -> Table:
         """The scenario in one row."""
-        return Table.of("The scenario", OUTCOME_COLUMNS, [outcome_row(self.outcome, self.bounds, self.staged)])
+        return Table.from_rows("The scenario", OUTCOME_COLUMNS, [outcome_row(self.outcome, self.bounds, self.staged)])
 
     def tables(self) -> dict[str, Table]:
         """`intervals`, `sites`, `moves`, `steps`, and `sustained` if it was asked for."""

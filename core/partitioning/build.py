@@ -126,7 +126,7 @@ def build_plan(
     _refuse_other_keys(previous, frequencies, recipe.hash)
     current = previous.partitioner()
     partitioner = build_partitioner(frequencies, recipe, channels, current)
-    population = Population.of(frequencies)
+    population = Population.from_counts(frequencies)
     before = current.channels_of(population.keys)
     return describe(population, recipe, partitioner, before, previous.content_hash(), trace).plan
 
@@ -167,7 +167,7 @@ def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partiti
     ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
     frequencies = counted.frequencies if isinstance(counted, Population) else counted
     tracked = _tracked(frequencies, recipe, channels)
-    return Problem.of(
+    return Problem.from_counts(
         current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.moves, recipe.constraints
     )
 
@@ -190,7 +190,7 @@ def describe(
         parent: Content hash of the plan until now.
         trace: Fingerprint of the trace that was counted.
     """
-    population = Population.of(counted)
+    population = Population.from_counts(counted)
     frequencies = population.frequencies
     placed = partitioner.channels_of(population.keys)
     loads = channel_loads(placed, population, recipe.resources, partitioner.channels)

@@ -77,7 +77,7 @@ class Comparison:
         splits = any(row.merge is not WHOLE for row in self.rows)
         columns = [column for column in COLUMNS if splits or column not in MERGE_COLUMNS]
         rows = [[row.as_data()[column.name] for column in columns] for row in self.rows]
-        return Table.of("Schemes compared", columns, rows, note=f"{NOTE} {SPLIT_NOTE}" if splits else NOTE)
+        return Table.from_rows("Schemes compared", columns, rows, note=f"{NOTE} {SPLIT_NOTE}" if splits else NOTE)
 
     def as_data(self) -> dict[str, Any]:
         """The comparison as JSON data."""
@@ -149,7 +149,7 @@ def compare_schemes(
     weighed, limits = recipe.resources, recipe.constraints
     _check_chain(limits, channels)
     limits.check_keys(frequencies)
-    population = Population.of(frequencies)
+    population = Population.from_counts(frequencies)
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
     for scheme, construction in _chains_of(schemes, constructions, limits):

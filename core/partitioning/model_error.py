@@ -61,8 +61,8 @@ def model_error(
     """
     resources = recipes[0].resources if recipes else Resources()
     if not resources.sources:
-        return ModelError(Table.of(_TITLE, _PLAN_COLUMNS, []), Table.of(_KEYS_TITLE, _KEY_COLUMNS, []))
-    population = Population.of(counted)
+        return ModelError(Table.from_rows(_TITLE, _PLAN_COLUMNS, []), Table.from_rows(_KEYS_TITLE, _KEY_COLUMNS, []))
+    population = Population.from_counts(counted)
     rows: list[list[Cell]] = []
     for recipe in recipes:
         # A limit is one to measured state; by counts alone, another state must migrate.
@@ -91,7 +91,8 @@ def model_error(
                     ]
                 )
     return ModelError(
-        Table.of(_TITLE, _PLAN_COLUMNS, rows, note=_NOTE), _keys_table(population, resources, recipes[0], channels)
+        Table.from_rows(_TITLE, _PLAN_COLUMNS, rows, note=_NOTE),
+        _keys_table(population, resources, recipes[0], channels),
     )
 
 
@@ -125,7 +126,7 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
                 len(tracked) - len(known),
             ]
         )
-    return Table.of(_KEYS_TITLE, _KEY_COLUMNS, rows)
+    return Table.from_rows(_KEYS_TITLE, _KEY_COLUMNS, rows)
 
 
 def _shares(population: Population, load: Load) -> Floats:

@@ -126,7 +126,7 @@ class _Drawings:
             self._live[named] = live(charts)
         return self._live[named]
 
-    def of(self, number: int, chart: Chart, width: int) -> str:
+    def svg_of(self, number: int, chart: Chart, width: int) -> str:
         """The chart as an SVG of that width."""
         if (number, width) not in self._drawn:
             prefix = f"c{number}{'w' if width == WIDE else 'n'}"
@@ -188,8 +188,8 @@ def _chart_view(
 
     wide = narrow = ""
     if drawings and not chart.is_empty:
-        wide = drawings.of(number, chart, WIDE)
-        narrow = drawings.of(number, chart, NARROW) if caps.has_narrow else ""
+        wide = drawings.svg_of(number, chart, WIDE)
+        narrow = drawings.svg_of(number, chart, NARROW) if caps.has_narrow else ""
     return {
         "id": f"c{number}",
         "title": _text(chart.title),

@@ -57,7 +57,7 @@ class _Ids:
         self._prefix = prefix
         self._given: dict[str, str] = {}
 
-    def of(self, old: str) -> str:
+    def renamed(self, old: str) -> str:
         return self._given.setdefault(old, f"{self._prefix}-{len(self._given)}")
 
 
@@ -102,10 +102,10 @@ def _draws(element: ElementTree.Element) -> bool:
 
 def _value(name: str, value: str, ids: _Ids) -> str:
     if name == "id":
-        return ids.of(value)
+        return ids.renamed(value)
     if value == INK:
         return "currentColor"
-    value = _REFERENCE.sub(lambda found: f"url(#{ids.of(found[1])})", value)
+    value = _REFERENCE.sub(lambda found: f"url(#{ids.renamed(found[1])})", value)
     return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value)
 
 

@@ -18,4 +18,4 @@ def upright(table: Table) -> Table:
     columns = [Column("what"), Column("value")]
     if any(column.about for column in table.columns):
         columns.append(Column("meaning"))
-    return Table.of(table.title, columns, [line[: len(columns)] for line in lines], table.note)
+    return Table.from_rows(table.title, columns, [line[: len(columns)] for line in lines], table.note)

@@ -87,7 +87,7 @@ class Simulated:
         moved = sum(one.state_bytes for one in self.moves if STEPS[-1] in one.times_s)
         census = self.census
         whole = (self.intervals[-1].end_s, census.generated, census.processed, self.throughput, len(self.moves), moved)
-        return Table.of("Stage", columns, [(*whole, self.finished_s, census.lost, *self.of_crashes())])
+        return Table.from_rows("Stage", columns, [(*whole, self.finished_s, census.lost, *self.of_crashes())])
 
     def of_crashes(self) -> tuple[int | float | None, ...]:
         """What crashes took, how long they were felt, and what it costs to be ready for them: `CRASH_COLUMNS`."""
@@ -197,6 +197,6 @@ def _move_table(moves: Sequence[Moved]) -> Table:
         )
         for one in moves
     ]
-    return Table.of(
+    return Table.from_rows(
         "Moves", columns, rows, note="A time that is missing was still to come, or never came since a site died."
     )

@@ -85,7 +85,7 @@ class SimulatedTandem:
             self.moves_a_minute(since_s),
         )
         note = f"Rates and latencies from {since_s:g} s on." if since_s else ""
-        return Table.of("Two stages", columns, [row], note=note)
+        return Table.from_rows("Two stages", columns, [row], note=note)
 
     def tables(self) -> dict[str, Table]:
         """The series of both stages, by name."""

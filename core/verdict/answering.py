@@ -39,7 +39,7 @@ def answer_on(
     resources, capacities = recipe.resources, recipe.constraints.unequal
     today = make_partitioner(engine, channels, max_parallelism=recipe.max_parallelism)
     verdict = judge(counted, today, engine.value, resources=resources, capacities=capacities, panes=panes)
-    hot = HotKeys.of(counted, panes)
+    hot = HotKeys.from_counts(counted, panes)
     return Answer(
         verdict, hot, None if plan is None else _placed(counted, today, engine, resources, capacities, plan, before)
     )
@@ -59,7 +59,7 @@ def _placed(
         return None
     was, name = (today, engine.value) if before is None else (before.partitioner(), "the plan in force")
     construction = f" ({plan.construction})" if plan.construction is not None else ""
-    return BeforeAfter.of(
+    return BeforeAfter.from_loads(
         name,
         over_average(counted, was, resources, capacities if before is None else None),
         f"{plan.scheme}{construction}",

@@ -37,7 +37,7 @@ def at_channels(compared: Table, channels: int) -> Table:
         "No placement of whole keys has less imbalance than imbalance_floor; gap is how far a scheme is from it."
         f" --all shows every column{left_out}."
     )
-    return Table.of(f"Schemes compared at {shown:,} channels", [Column("scheme"), *columns], cells, note)
+    return Table.from_rows(f"Schemes compared at {shown:,} channels", [Column("scheme"), *columns], cells, note)
 
 
 def told_of(compared: Table, verdict: Verdict | None) -> list[str]:

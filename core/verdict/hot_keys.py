@@ -55,7 +55,9 @@ class HotKeys:
     starts_us: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, frequencies: Frequencies, panes: Sequence[CountedPane] = (), most: int = MOST_KEYS) -> "HotKeys":
+    def from_counts(
+        cls, frequencies: Frequencies, panes: Sequence[CountedPane] = (), most: int = MOST_KEYS
+    ) -> "HotKeys":
         """The heaviest keys of a counted stream, and their shares of its panes."""
         keys = frequencies.keys[:most]
         low, high = frequencies.count_low[:most], frequencies.count_high[:most]
@@ -99,7 +101,7 @@ class HotKeys:
             columns.append(Column("life_line", about="its share pane by pane, the highest bar its own peak"))
             rows = [[*row, bars(key.life_line)] for row, key in zip(rows, self.keys, strict=True)]
             note = f"{note} A bar is one of {len(self.starts_us)} panes of as many rows; a key's highest is its peak."
-        return Table.of("Hot keys", columns, rows, note)
+        return Table.from_rows("Hot keys", columns, rows, note)
 
     def lines_table(self) -> Table:
         """One row a key and pane, for charts."""
@@ -110,7 +112,7 @@ class HotKeys:
             for key in self.keys
             for at, (start, share) in enumerate(zip(self.starts_us, key.life_line, strict=True), start=1)
         ]
-        return Table.of("Life-lines", columns, rows)
+        return Table.from_rows("Life-lines", columns, rows)
 
     def _repr_html_(self) -> str:
         """The keys, for a notebook."""

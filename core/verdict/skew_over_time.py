@@ -118,7 +118,7 @@ class OverTime:
             Column("class"),
             Column("top_key"),
         )
-        return Table.of(
+        return Table.from_rows(
             "Verdict over time", columns, [(at, *_row(pane)) for at, pane in enumerate(self.panes, start=1)], _NOTE
         )
 

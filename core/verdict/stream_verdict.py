@@ -45,7 +45,7 @@ def judge(
     """
     weighed = resources or Resources()
     each = np.ones(today.channels) if capacities is None else capacities
-    population = Population.of(counted)
+    population = Population.from_counts(counted)
     loads, placed = population.loads(weighed.network), today.channels_of(population.keys)
     limit = weighed.tolerance[2]
     found = classify(population, loads, placed, each, limit)
@@ -99,7 +99,7 @@ def _over_time(
         return None
     judged = []
     for pane in panes:
-        population = Population.of(pane.frequencies)
+        population = Population.from_counts(pane.frequencies)
         loads, placed = population.loads(resources.network), today.channels_of(population.keys)
         found = classify(population, loads, placed, capacities, resources.tolerance[2])
         if found is not None:

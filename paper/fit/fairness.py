@@ -38,7 +38,7 @@ def fairest(program: Program, rates: Floats) -> Floats:
                 held[output] = level
         if np.array_equal(free, np.isnan(held)):  # rounding hides what holds them
             held[free] = level
-    return _solved(program, rates, shares, held)[:-1] * Scaled.of(program).unit
+    return _solved(program, rates, shares, held)[:-1] * Scaled.from_program(program).unit
 
 
 def _shares(program: Program, rates: Floats) -> Floats:
@@ -47,7 +47,7 @@ def _shares(program: Program, rates: Floats) -> Floats:
     outputs = np.flatnonzero(wiring.target < 0)
     unshed = wiring.unshed(rates[None])[0, outputs]
     offering = unshed > 0
-    flow: Floats = program.flow[outputs][offering] * Scaled.of(program).unit / unshed[offering, None]
+    flow: Floats = program.flow[outputs][offering] * Scaled.from_program(program).unit / unshed[offering, None]
     return flow
 
 
@@ -63,7 +63,7 @@ def _solved(
 
     Maximises the level if any are raised, else weights . flows, which is the score if none are given.
     """
-    scaled = Scaled.of(program)
+    scaled = Scaled.from_program(program)
     columns = len(scaled.unit)
     model = highspy.Highs()  # type: ignore[no-untyped-call]
     model.setOptionValue("output_flag", False)

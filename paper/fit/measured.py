@@ -63,7 +63,7 @@ class Described:
 
     def program(self) -> Program:
         """Its program."""
-        return Program.of(self.network())
+        return Program.from_network(self.network())
 
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(f'{name} {value}' for name, value in self.arguments)})"
@@ -418,7 +418,7 @@ def _timed(make: Callable[[], Any], repeats: int) -> tuple[float, Any]:
 @cache
 def _warm() -> None:
     """Compile all that is timed."""
-    program = Program.of(figure_1())
+    program = Program.from_network(figure_1())
     most = np.ones(2)
     for grid in Grid:
         fit(program, most, 0.5, grid).planner().plan(most[None])

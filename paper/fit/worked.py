@@ -67,7 +67,7 @@ class Shed:
 
 def measured_row(rates: tuple[float, float]) -> TableRow:
     """What the two servers of Figure 1 do with these of its rates; each serves max-min fairly in tuples."""
-    wiring = Program.of(figure_1()).wiring
+    wiring = Program.from_network(figure_1()).wiring
     keeps = np.ones((1, len(wiring.arcs)))
     keeps[0, :2] = rates
     done = service(wiring, _ONES, keeps)
@@ -77,33 +77,33 @@ def measured_row(rates: tuple[float, float]) -> TableRow:
 
 def best(network: Network, rates: Sequence[float]) -> Shed:
     """The best plan."""
-    return _planned(LinearProgram(Program.of(network)), network, rates)
+    return _planned(LinearProgram(Program.from_network(network)), network, rates)
 
 
 def greedy(network: Network, rates: Sequence[float]) -> Shed:
     """What servers do that know nothing of each other."""
-    return _planned(GreedyLocal(Program.of(network)), network, rates)
+    return _planned(GreedyLocal(Program.from_network(network)), network, rates)
 
 
 def at_inputs(network: Network, rates: Sequence[float]) -> Shed:
     """The same share of every input, and nothing dropped elsewhere."""
-    return _planned(Proportional(Program.of(network)), network, rates)
+    return _planned(Proportional(Program.from_network(network)), network, rates)
 
 
 def fits_up_to(network: Network) -> float:
     """The highest rate of a single input at which nothing needs to be dropped, tuples/s."""
-    return float(1 / loads_of(Program.of(network)).max())
+    return float(1 / loads_of(Program.from_network(network)).max())
 
 
 def takes_up_to(network: Network) -> float:
     """The highest rate of a single input in its feasible input table, tuples/s: with local plans."""
-    tables = fit(Program.of(network), np.array([1.0]), 0.1).tables
+    tables = fit(Program.from_network(network), np.array([1.0]), 0.1).tables
     return float(tables[0].rates.max())
 
 
 def fair(network: Network, rates: Sequence[float]) -> Shed:
     """The plan whose outputs get shares that are max-min fair."""
-    program, offered = Program.of(network), np.array(rates, float)
+    program, offered = Program.from_network(network), np.array(rates, float)
     flows = fairest(program, offered)
     return _told(program, offered, flows, float(program.weights @ flows))
 
@@ -122,7 +122,7 @@ def linked(tuples: float) -> Network:
 
 def figure_7_scores(rates: Sequence[float]) -> list[tuple[float, float, float]]:
     """For each rate: the best score, and that by drops at the input alone."""
-    program, offered = Program.of(figure_7()), np.array(rates, float)[:, None]
+    program, offered = Program.from_network(figure_7()), np.array(rates, float)[:, None]
     planners: list[Planner] = [LinearProgram(program), Proportional(program)]
     scores = [planner.plan(offered).scores for planner in planners]
     return [(float(rate), float(local), float(alone)) for rate, local, alone in zip(rates, *scores, strict=True)]
@@ -134,7 +134,7 @@ def the_diamond() -> Shed:
 
 
 def _planned(planner: Planner, network: Network, rates: Sequence[float]) -> Shed:
-    program, offered = Program.of(network), np.array([rates], float)
+    program, offered = Program.from_network(network), np.array([rates], float)
     plans = planner.plan(offered)
     kept = program.wiring.flows(offered, plans.keeps)
     names = [arc.name for arc in program.wiring.arcs]

@@ -142,7 +142,7 @@ def hybrid_steps(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> Itera
         before, placed = placed, _Placed(hashed, hashed, 0)
         residual = {letter: placed.without(len(tracked), sums, at, listed, letter) for letter in LETTERS}
         rest = np.stack([residual[letter] for letter in recipe.letters])
-        problem = Problem.of(current or ring, ring, listed, tracked, recipe.resources, recipe.utility)
+        problem = Problem.from_counts(current or ring, ring, listed, tracked, recipe.resources, recipe.utility)
         problem = replace(problem, residual=partial(np.array, rest))
         chosen = CONSTRUCTIONS[recipe.construction](problem)
         current = HybridPartitioner(ExplicitMap(tracked, chosen), ring)
@@ -213,7 +213,7 @@ class _Placed:
 
 
 def _weights(listed: Frequencies, letter: str) -> Floats:
-    return ResourceFunction(letter).of(listed.count_low)
+    return ResourceFunction(letter).costs(listed.count_low)
 
 
 def _step(

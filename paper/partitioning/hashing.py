@@ -103,7 +103,7 @@ def _placed(partitioners: Sequence[Partitioner], domain: Domain, start: int, end
 
 
 def _of_block(channels: Sequence[int], placed: Sequence[Channels], counts: Floats) -> Sums:
-    weights = {function.value: function.of(counts) for function in ResourceFunction}
+    weights = {function.value: function.costs(counts) for function in ResourceFunction}
     changes = [None, *(before != after for before, after in pairwise(placed))]
     return Sums(
         tuple(channels),

@@ -129,7 +129,9 @@ class ColdTimed:
         whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
         for step in self.steps:
             before, after = (ConsistentHash(channels, step.replicas) for channels in (step.channels - 1, step.channels))
-            problem = Problem.of(before, after, whole, whole.keys[: step.tracked], Resources.parse(step.letters))
+            problem = Problem.from_counts(
+                before, after, whole, whole.keys[: step.tracked], Resources.parse(step.letters)
+            )
             found.append(_timed(problem, step.construction))
         return found
 
@@ -210,7 +212,7 @@ class RoutingTimed:
         heavy = list(dict.fromkeys(keys))[: self.explicit]
         found = []
         for channels in self.channels:
-            mapped = ExplicitMap.of({key: at % channels for at, key in enumerate(heavy)})
+            mapped = ExplicitMap.from_mapping({key: at % channels for at, key in enumerate(heavy)})
             partitioner = HybridPartitioner(mapped, ConsistentHash(channels))
             ours = _best(partial(partitioner.channels_of, column))
             loop = _best(partial(_loop, some, channels))

@@ -36,7 +36,7 @@ def step(seed: int) -> Problem:
     counted = frequencies_of(KeyCounts(pa.array(names), counts, int(counts.sum())))
     explicit = dict(zip(names, random.integers(0, channels, keys).tolist(), strict=True))
     ring = ConsistentHash(channels, 5)
-    return Problem.of(HybridPartitioner(explicit, ring), ring, counted, counted.keys, Resources())
+    return Problem.from_counts(HybridPartitioner(explicit, ring), ring, counted, counted.keys, Resources())
 
 
 @cache

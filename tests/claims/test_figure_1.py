@@ -67,5 +67,5 @@ def test_balances_to_the_digits_printed(setup, period, network, computation):
 
 @pytest.mark.parametrize(("setup", "cost"), [(NETWORK, 7), (PROCESSING, 10), (BOTH, 10)])
 def test_migrations(setup, cost):
-    state = QUADRATIC_COMPUTATION.state.of(STREAM.count_low)
+    state = QUADRATIC_COMPUTATION.state.costs(STREAM.count_low)
     assert migration(*setup, state, channels=3).state == cost

@@ -32,7 +32,7 @@ def steps(draw, most_channels=6):
     )
     letters = draw(st.text("CLQ", min_size=3, max_size=3))
     pinned = st.dictionaries(st.sampled_from(keys), st.integers(0, after - 1))
-    return Problem.of(
+    return Problem.from_counts(
         current,
         ConsistentHash(after, 5),
         counted,

@@ -52,7 +52,7 @@ def placements(draw, scheme):
         key_type=key_type,
         hash=draw(st.sampled_from(HashName)),
         replicas=draw(replicas_of(channels) if scheme in RING_SCHEMES else st.just(1000)),
-        explicit=ExplicitMap.of(entries if scheme in MAPPED_SCHEMES else {}, key_type),
+        explicit=ExplicitMap.from_mapping(entries if scheme in MAPPED_SCHEMES else {}, key_type),
         max_parallelism=draw(st.none() | st.integers(channels, 32768)) if key_groups_of(scheme) else None,
     )
     rows = draw(st.lists(st.sampled_from([None, *entries]) | keys, max_size=20))
@@ -135,7 +135,7 @@ def test_an_empty_column_has_no_channels(scheme):
 def test_keys_of_64_kib_are_keys_like_any_other(scheme, salt):
     keys = [bytes([salt, number]) * 2**15 for number in range(8)]
     entries = {key: number for number, key in enumerate(keys[:4])} if scheme in MAPPED_SCHEMES else {}
-    plan = Plan(scheme, 8, KeyType.BINARY, replicas=10, explicit=ExplicitMap.of(entries, KeyType.BINARY))
+    plan = Plan(scheme, 8, KeyType.BINARY, replicas=10, explicit=ExplicitMap.from_mapping(entries, KeyType.BINARY))
     again = plan_from_data(json.loads(json.dumps(plan_to_data(plan))))
     placed = again.partitioner().channels_of(pa.array(keys)).tolist()
     assert placed == [plan.partitioner().channel_of(key) for key in keys]

@@ -42,7 +42,7 @@ def peak_loads(trace, network):
         assert isinstance(entering.stream, ColumnEquals)
         mine = minutes[streams == entering.stream.value]
         rates[:, at] = np.bincount(mine, minlength=len(rates)) / 60
-    wiring = Wiring.of(network)
+    wiring = Wiring.from_network(network)
     return (wiring.unshed(rates) @ wiring.use.T).max(axis=0)
 
 

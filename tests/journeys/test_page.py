@@ -53,17 +53,17 @@ def many(kind, names):
 def trace_sections():
     time = Column("time", Kind.TIME)
     rates = [(at * HOUR // 6, round(500 + 400 * math.sin(at / 23)), at % 50) for at in range(1_000)]
-    rate = Table.of("Rate over time", [time, *many(Kind.COUNT, "rows peak")], rates)
-    ranks = Table.of(
+    rate = Table.from_rows("Rate over time", [time, *many(Kind.COUNT, "rows peak")], rates)
+    ranks = Table.from_rows(
         "Ranks", [Column("rank", Kind.COUNT), Column("share", Kind.SHARE)], [(at, 0.1 / at) for at in range(1, 900)]
     )
     keys = [*HOSTILE, *(f"user-{at}" for at in range(20))]
-    top = Table.of(
+    top = Table.from_rows(
         "Heaviest keys",
         [Column("key"), Column("count", Kind.COUNT), Column("share", Kind.SHARE)],
         [(key, 9_000 - at, 0.1 / (at + 1)) for at, key in enumerate(keys)],
     )
-    overview = Table.of(
+    overview = Table.from_rows(
         "Trace", [Column("what"), Column("value")], [("rows", "1 336 776"), ("heaviest key", HOSTILE[0])]
     )
     yield Section("Verdict", ["Fixable by placement: 1.63 today, 1.02 at best."], tables=[overview])
@@ -84,14 +84,14 @@ def plan_sections():
         for scheme, construction, far in schemes
         for n in range(1, 9)
     ]
-    compared = Table.of("Comparison", columns, rows)
+    compared = Table.from_rows("Comparison", columns, rows)
     names = [Column("period", Kind.COUNT), Column("start", Kind.TIME), *many(Kind.RATIO, "imbalance imbalance_floor")]
-    periods = Table.of(
+    periods = Table.from_rows(
         "Periods",
         [*names, Column("migrated_state", Kind.BYTES)],
         [(at, at * HOUR, 1.2 + at % 5 / 10, 1.1, at * 100_000) for at in range(48)],
     )
-    loads = Table.of(
+    loads = Table.from_rows(
         "Loads", [Column("channel", Kind.COUNT), Column("load", Kind.SHARE)], [(at, 0.1) for at in range(8)]
     )
     yield Section("Schemes", [], comparison(compared), [compared])
@@ -254,7 +254,7 @@ def test_contents_lead_to_every_section(opened):
 
 def bars_table(keys):
     columns = [Column("key"), Column("share", Kind.SHARE)]
-    return Table.of("Heaviest keys", columns, [(key, 0.4 / (at + 1)) for at, key in enumerate(keys)])
+    return Table.from_rows("Heaviest keys", columns, [(key, 0.4 / (at + 1)) for at, key in enumerate(keys)])
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ ORDER = ("uniform", "scan", "readj")
 def table(schemes=("readj", "uniform"), xs=(1, 10), b=1.5) -> Table:
     columns = (Column("scheme"), Column("x", Kind.NUMBER), *averaged([Column("b", Kind.RATIO)]))
     rows = [(name, x, *cells(Estimate.of([b, b + 0.2 * x]))) for x in xs for name in schemes]
-    return Table.of("A table", columns, rows)
+    return Table.from_rows("A table", columns, rows)
 
 
 def points(chart):
@@ -50,7 +50,7 @@ def test_only_what_is_asked_for_is_drawn():
 
 def test_a_mean_that_is_not_defined_or_not_positive_on_a_logarithmic_axis_leaves_a_gap():
     columns = (Column("scheme"), Column("x", Kind.NUMBER), *averaged([Column("b", Kind.RATIO)]))
-    held = Table.of("A table", columns, [("scan", 1, None, None), ("scan", 2, 0.0, 0.0), ("scan", 3, 2.0, 0.1)])
+    held = Table.from_rows("A table", columns, [("scan", 1, None, None), ("scan", 2, 0.0, 0.0), ("scan", 3, 2.0, 0.1)])
     assert [point["x"] for point in points(lines("A chart", "", held, "x", "b"))] == [2, 3]
     assert [point["x"] for point in points(lines("A chart", "", held, "x", "b", log_y=True))] == [3]
 

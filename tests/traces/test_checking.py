@@ -54,7 +54,7 @@ def test_a_plan_that_is_as_it_was_written_is_known_without_building_it(tmp_path_
     assert is_as_written(read_plan_json(path))
     facts = facts_of(path, [])
     assert (facts.content_hash, facts.kind) == (read_plan(path).content_hash(), Of.PLAN)
-    ((where, value),) = facts.of(parse_limit("imbalance<=1").metric)
+    ((where, value),) = facts.rows_with(parse_limit("imbalance<=1").metric)
     assert (where["channels"], where["construction"], value.low) == (str(plan.channels), plan.construction.value, 1.25)
 
 
@@ -96,7 +96,7 @@ class MadeUp:
     def _of(self, columns):
         whole = int(self.value)
         cells = {Kind.TEXT: "static", Kind.COUNT: whole, Kind.TIME: whole, Kind.BYTES: whole}
-        return Table.of("made up", columns, [[cells.get(column.kind, self.value) for column in columns]])
+        return Table.from_rows("made up", columns, [[cells.get(column.kind, self.value) for column in columns]])
 
 
 RUNS = {

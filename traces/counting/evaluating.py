@@ -109,7 +109,7 @@ def evaluate_counts(
     whole = frequencies.weight is Weight.COUNT and frequencies.complete_above == 0
     if not (frequencies.exact or whole):  # keys that weigh nothing are listed by an exact counter alone
         raise BadInput(f"{name} was counted lossily and does not list every key; give the trace, or count it exactly")
-    asked = _Asked.of(plans, frequencies.key_type, resources, name)
+    asked = _Asked.from_plans(plans, frequencies.key_type, resources, name)
     columns = {source: frequencies.column(source).values for source in asked.resources.sources}
     parts = [
         tallies(
@@ -146,7 +146,7 @@ def evaluate_frame(
     from pyspark.sql import functions as F
 
     keys, key_type = key_column(frame, key)
-    asked = _Asked.of(plans, key_type, resources, name)
+    asked = _Asked.from_plans(plans, key_type, resources, name)
     amounts = {_COUNT: amount_column(frame, count)}
     amounts |= {_measured(source): amount_column(frame, source) for source in asked.resources.sources}
     with spark_failures(_DOING), watched(frame.sparkSession, _DOING, progress):
@@ -177,7 +177,7 @@ def _of_trace(
 
     chosen = chosen_weight(trace, weight)
     sources = dict(zip(resources.sources, check_measurable(trace, resources.sources), strict=True))
-    asked = _Asked.of(plans, trace.key_type, resources, trace.path)
+    asked = _Asked.from_plans(plans, trace.key_type, resources, trace.path)
     spark = spark_session(spark_options)
     partitions = max(-(-trace.rows // _KEYS_A_TASK), spark.sparkContext.defaultParallelism)
     with spark_failures(_DOING), watched(spark, _DOING, progress):
@@ -231,7 +231,7 @@ class _Asked:
     resources: Resources
 
     @classmethod
-    def of(cls, plans: NamedPlans, key_type: KeyType, resources: Resources | None, source: object) -> "_Asked":
+    def from_plans(cls, plans: NamedPlans, key_type: KeyType, resources: Resources | None, source: object) -> "_Asked":
         for name, plan in plans:
             if plan.key_type is not key_type:
                 raise BadInput(

@@ -196,7 +196,7 @@ def count_frame(
                         weights = None if weight is Weight.COUNT else batch.column(1).fill_null(0).to_numpy(False)
                         group.add(batch.column(0).cast(kind), weights)
                 if group.rows:
-                    yield group.told("", task.partitionId() if task else 0)
+                    yield group.as_rows("", task.partitionId() if task else 0)
             except Exception as error:
                 raise carry_failures(error) from error
 
@@ -232,7 +232,7 @@ class _Group:
             self._last_us = int(times_us[-1])
         self.rows += len(keys)
 
-    def told(self, name: str, block: int) -> pa.RecordBatch:
+    def as_rows(self, name: str, block: int) -> pa.RecordBatch:
         """The listed keys, a row each, and last a row with the facts that are not about one key."""
         summary = self._counter.summary()
         told = {
@@ -357,7 +357,7 @@ def _block_counter(
                 groups[name].add(part.column("key"), weights_of(part, weight), times)
             row += batch.num_rows
         for name, group in groups.items():
-            yield group.told(name, block.index)
+            yield group.as_rows(name, block.index)
 
     return work
 

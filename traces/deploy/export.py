@@ -43,7 +43,7 @@ class Deployment:
         """The files."""
         columns = (Column("file"), Column("bytes", Kind.BYTES), Column("about"))
         rows = [(entry["name"], entry["bytes"], self.about[entry["name"]]) for entry in self.manifest.files]
-        return Table.of(f"Exported for {self.target}", columns, rows)
+        return Table.from_rows(f"Exported for {self.target}", columns, rows)
 
     def as_data(self) -> dict[str, object]:
         """The same as JSON data."""

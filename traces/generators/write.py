@@ -84,7 +84,7 @@ def write_generated(
                 write_part(rows, path)
             # seen as it would be read again, a row group at a time
             groups = (rows.slice(start, ROW_GROUP_ROWS) for start in range(0, len(rows), ROW_GROUP_ROWS))
-            yield profiler.told(index, index * BLOCK_ROWS, groups)
+            yield profiler.as_row(index, index * BLOCK_ROWS, groups)
 
         with spark_failures("generating"), watched(spark, "generating", progress):
             ends = in_tasks(

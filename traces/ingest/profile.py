@@ -88,7 +88,7 @@ def profile_trace(
 
     def work(index: int) -> Iterator[pa.RecordBatch]:
         block = blocks[index]
-        yield profiler.told(block.index, block.first_row, read_pieces(block.pieces, schema.names))
+        yield profiler.as_row(block.index, block.first_row, read_pieces(block.pieces, schema.names))
 
     with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
         tasks = [[block.index] for block in blocks]
@@ -126,12 +126,12 @@ class Profiler:
         told = _block_profile(first_row, batches, self.schema.names, self.grid, self.clock, self.middle)
         return zlib.compress(json.dumps(told).encode(), level=1)
 
-    def told(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    def as_row(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
         """As `of_block`, as a row for Spark of the schema `TOLD`."""
         return pa.RecordBatch.from_pydict({"block": [index], "told": [self.of_block(first_row, batches)]})
 
     def collected(self, told: "DataFrame") -> Profile:
-        """The profile of the whole, from the rows that `told` gave for all blocks."""
+        """The profile of the whole, from the rows that `as_row` gave for all blocks."""
         return self.merged(row["told"] for row in sorted(told.collect(), key=itemgetter("block")))
 
     def merged(self, told: Iterable[bytes]) -> Profile:
@@ -177,7 +177,7 @@ def _block_profile(
             held.append(pc.fill_null(column, 0).cast(pa.float64(), safe=False).to_numpy())
             missing[name] += column.null_count
         if "stream" in names:
-            streams.append(HeavyKeys.of(batch.column("stream"), len(batch)))
+            streams.append(HeavyKeys.from_column(batch.column("stream"), len(batch)))
     used = np.flatnonzero(bins)
     return {
         "rows": rows,
@@ -186,7 +186,7 @@ def _block_profile(
         # over the whole block at once, since a sum of floats depends on how they are grouped
         "totals": {name: _total(held) for name, held in amounts.items()},
         "missing": missing,
-        LINT: observer.told(),
+        LINT: observer.as_data(),
         "streams": _packed_heavy(streams) if streams else None,
     }
 

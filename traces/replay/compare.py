@@ -154,7 +154,7 @@ def compare_on_trace(
     wanted = options.wanted
     check_columns(trace, _reading(wanted), wanted.state if isinstance(wanted.state, Weight) else None)
     progress("reading", 0, len(options.scenarios))
-    demand = Demand.of(rows_of(trace, _reading(wanted)).chunks(), wanted.uniform)
+    demand = Demand.from_chunks(rows_of(trace, _reading(wanted)).chunks(), wanted.uniform)
     terms = wanted.terms(demand)
     for scenario in options.scenarios:
         check_scenario(scenario, terms)
@@ -173,7 +173,9 @@ def compare_on_trace(
         ]
         made = _made(jobs, out, options, progress)
         runs = [made[job.scenario.name] for job in jobs]
-        bounds = bounds_of(Demand.of(rows_of(trace, _reading(wanted, terms)).chunks(), wanted.uniform), wanted.uniform)
+        bounds = bounds_of(
+            Demand.from_chunks(rows_of(trace, _reading(wanted, terms)).chunks(), wanted.uniform), wanted.uniform
+        )
         share = top_share(_counted(trace))
         frame = Frame(
             rows=bounds.rows,
@@ -188,7 +190,7 @@ def compare_on_trace(
         run = ComparisonRun(
             frame,
             outcome_table([row for run in runs for row in run.summary.rows]),
-            Table.of(
+            Table.from_rows(
                 "Sustained",
                 SUSTAINED_COLUMNS,
                 [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows],
@@ -271,7 +273,7 @@ def _sustained(job: Job, stream: Stream) -> Table:
         known = None if found.speedup is None else found.speedup * rate
         sites = terms.sites_of(job.scenario)
         rows.append((job.scenario.name, sites, known, found.speedup, full * rate, even, found.probes))
-    return Table.of("Sustained", SUSTAINED_COLUMNS, rows)
+    return Table.from_rows("Sustained", SUSTAINED_COLUMNS, rows)
 
 
 def _reading(wanted: Wanted, terms: Terms | None = None) -> Reading:

@@ -100,11 +100,13 @@ def replay_elastic_trace(
     if options.own_keys:
         reading = replace(reading, partitions=replace(reading.partitions, own=_heaviest(trace, options)))
     if options.join is not None:
-        sides = Sides.of(options.side, KEY, trace.batches([KEY, options.side], encoded(trace, [KEY, options.side])))
+        sides = Sides.from_batches(
+            options.side, KEY, trace.batches([KEY, options.side], encoded(trace, [KEY, options.side]))
+        )
         reading = replace(reading, sides=sides)
         settings = replace(settings, join=options.join, partition_of=sides.partitions_by(reading.partitions))
     rows = rows_of(trace, reading)
-    demand = Demand.of(rows.chunks(), settings)
+    demand = Demand.from_chunks(rows.chunks(), settings)
     settings = with_state(settings, trace, reading, options.state, demand)
     told: dict[str, Any] = {"state_from": options.state and options.state.value, "own_keys": options.own_keys}
     run = replay_elastic(

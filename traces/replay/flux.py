@@ -83,7 +83,7 @@ def replay_flux_trace(
     check_replay(settings, options.adapting, options.conditions)
     rows = rows_of(trace, reading)
     progress("reading", 0, trace.rows)
-    demand = Demand.of(rows.chunks(), settings, options.conditions.faults)
+    demand = Demand.from_chunks(rows.chunks(), settings, options.conditions.faults)
     settings = with_state(settings, trace, reading, options.state, demand)
     parameters = parameters_of(settings, reading, options.adapting, options.conditions, options.duration_s)
     told: dict[str, Any] = {"state_from": options.state and options.state.value, "plan": options.plan}

@@ -11,7 +11,7 @@ from adapt.traces.store.comparisons import read_comparison
 from adapt.traces.store.manifest import Manifest
 
 
-def told(path: Path, manifest: Manifest) -> Reported:
+def reported(path: Path, manifest: Manifest) -> Reported:
     """The verdict, and the schemes beside each other."""
     stored = read_comparison(path)
     answer = found_in(manifest.summary, str(path))

@@ -8,7 +8,7 @@ from adapt.traces.store.drop_plans import read_drop_plans
 from adapt.traces.store.manifest import Manifest
 
 
-def told(path: Path, manifest: Manifest) -> Reported:
+def reported(path: Path, manifest: Manifest) -> Reported:
     """Every plan with the rates it is for and what it keeps."""
     plans = read_drop_plans(path).plans
     inputs = plans.network.inputs

@@ -15,7 +15,7 @@ from adapt.traces.store.frequencies import read_frequencies
 from adapt.traces.store.manifest import Manifest
 
 
-def told(path: Path, manifest: Manifest) -> Reported:
+def reported(path: Path, manifest: Manifest) -> Reported:
     """The verdict on the stream, the hot keys, and the law of their counts."""
     frequencies, _ = read_frequencies(path)
     counts, heaviest, law = counts_table(frequencies), heaviest_table(frequencies), zipf_table(frequencies)

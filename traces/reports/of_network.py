@@ -9,10 +9,10 @@ from adapt.traces.reports.reported import Reported
 from adapt.traces.store.manifest import hash_of
 
 
-def told(path: Path) -> Reported:
+def reported(path: Path) -> Reported:
     """The load of its nodes, and a diagram."""
     network = open_network(path)
-    load = NetworkLoad.of(network.read.network)
+    load = NetworkLoad.from_network(network.read.network)
     nodes = load.nodes()
     content = hash_of(network.text)
     made = {"artefact": path.name, "kind": "network", "content_hash": content}

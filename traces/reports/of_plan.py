@@ -9,7 +9,7 @@ from adapt.traces.reports.reported import Reported
 from adapt.traces.store.plans import read_plan, read_plan_answer, read_plan_made
 
 
-def told(path: Path) -> Reported:
+def reported(path: Path) -> Reported:
     """The verdict, its channels before and after, what is mapped one by one."""
     plan = read_plan(path)
     loads = load_table(plan)

@@ -25,7 +25,7 @@ Told: TypeAlias = tuple[Sequence[str], Sequence[Table], Sequence[Chart]]
 """Sentences, tables, charts."""
 
 
-def told(path: Path, manifest: Manifest) -> Reported:
+def reported(path: Path, manifest: Manifest) -> Reported:
     """What its mechanism did, over time."""
     run = read_run(path)
     if run.mechanism not in _MECHANISMS:

@@ -20,7 +20,7 @@ from adapt.traces.store.trace_tables import (
 )
 
 
-def told(path: Path, manifest: Manifest) -> Reported:
+def reported(path: Path, manifest: Manifest) -> Reported:
     """Its rows and keys, what lint found, and what it refused."""
     trace = open_trace(path)
     facts = overview(trace).records()[0]

@@ -61,7 +61,7 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
 
 def _teller(module: str) -> Callable[..., Reported]:
     """What tells of one kind of artefact, loaded now, so that a report loads what it needs and no more."""
-    tell: Callable[..., Reported] = import_module(f"adapt.traces.reports.{module}").told
+    tell: Callable[..., Reported] = import_module(f"adapt.traces.reports.{module}").reported
     return tell
 
 

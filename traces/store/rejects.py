@@ -36,7 +36,9 @@ class Rejects:
             for reason, count in self.reasons.items()
             for first in self.examples.get(reason, [])[:1]
         ]
-        return Table.of("Refused rows", columns, rows, f"all of them, with their text, lie in {FOLDER}/ of the trace")
+        return Table.from_rows(
+            "Refused rows", columns, rows, f"all of them, with their text, lie in {FOLDER}/ of the trace"
+        )
 
     def sentence(self) -> str:
         """The reasons in one line, with the first place of the most frequent one."""

@@ -48,7 +48,7 @@ def overview(trace: Trace) -> Table:
     if "bytes" in profile["totals"]:
         cells.append((Column("bytes", Kind.BYTES, about="sum of all sizes"), int(profile["totals"]["bytes"])))
     cells += _of_source(trace, span_s)
-    return Table.of("Trace", [column for column, _ in cells], [[cell for _, cell in cells]], _note(profile))
+    return Table.from_rows("Trace", [column for column, _ in cells], [[cell for _, cell in cells]], _note(profile))
 
 
 def _of_source(trace: Trace, span_s: float) -> list[tuple[Column, Any]]:
@@ -86,7 +86,7 @@ def rate_table(trace: Trace) -> Table:
     width = rates["width_us"]
     columns = (Column("time", Kind.TIME, about="where the bin begins"), Column("rows", Kind.COUNT))
     rows = [(rates["start_us"] + at * width, count) for at, count in enumerate(rates["rows"])]
-    return Table.of("Rows over time", columns, rows, f"bins of {_span(width)}")
+    return Table.from_rows("Rows over time", columns, rows, f"bins of {_span(width)}")
 
 
 def top_keys_table(trace: Trace) -> Table:
@@ -103,7 +103,7 @@ def top_keys_table(trace: Trace) -> Table:
         (NULL_KEY if key is None else key, count, count + missed, count / trace.rows)
         for key, count in profile["top_keys"]
     ]
-    return Table.of("Heaviest keys", columns, rows)
+    return Table.from_rows("Heaviest keys", columns, rows)
 
 
 def rank_table(trace: Trace) -> Table:
@@ -111,7 +111,7 @@ def rank_table(trace: Trace) -> Table:
     columns = (Column("rank", Kind.COUNT), Column("share", Kind.SHARE))
     counts = trace.profile["rank_counts"]
     rows = [(rank, count / trace.rows) for rank, count in enumerate(counts, start=1)]
-    return Table.of("Share by rank", columns, rows)
+    return Table.from_rows("Share by rank", columns, rows)
 
 
 def streams_table(trace: Trace) -> Table | None:
@@ -120,7 +120,7 @@ def streams_table(trace: Trace) -> Table | None:
     if not streams:
         return None
     columns = (Column("stream"), Column("rows", Kind.COUNT), Column("share", Kind.SHARE))
-    return Table.of("Streams", columns, [(name, rows, rows / trace.rows) for name, rows in streams.items()])
+    return Table.from_rows("Streams", columns, [(name, rows, rows / trace.rows) for name, rows in streams.items()])
 
 
 def trace_document(trace: Trace) -> dict[str, Any]:

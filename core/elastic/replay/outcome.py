@@ -50,7 +50,7 @@ class Waste:
     shed_unevenly: int
 
     @classmethod
-    def of(cls, watched: Watched, overload: Overload, pool: int) -> "Waste":
+    def from_watched(cls, watched: Watched, overload: Overload, pool: int) -> "Waste":
         """What workers shed, by what was offered to all of them at that time.
 
         Source: ESJ, initial deployment.
@@ -207,7 +207,9 @@ def elastic_outcome_of(
         worker_s,
         covered_s(pauses),
         float(sum(end_s - start_s for start_s, end_s in pauses)),
-        None if overload is None or simulated.watched is None else Waste.of(simulated.watched, overload, pool),
+        None
+        if overload is None or simulated.watched is None
+        else Waste.from_watched(simulated.watched, overload, pool),
         start,
         expected,
     )

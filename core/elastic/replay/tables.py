@@ -83,12 +83,12 @@ STEP_COLUMNS = (
 def elastic_cases(outcomes: Sequence[ElasticOutcome]) -> Table:
     """One row a case; with its answers, where streams are joined."""
     if all(one.expected is None for one in outcomes):
-        return Table.of("Cases", CASE_COLUMNS, [_case(one) for one in outcomes])
+        return Table.from_rows("Cases", CASE_COLUMNS, [_case(one) for one in outcomes])
     rows = [
         (*_case(one), one.outcome.simulated.answers, one.expected, one.recall, (1 - one.shed_share) ** 2)
         for one in outcomes
     ]
-    return Table.of("Cases", (*CASE_COLUMNS, *JOIN_COLUMNS), rows)
+    return Table.from_rows("Cases", (*CASE_COLUMNS, *JOIN_COLUMNS), rows)
 
 
 def trade_off(outcomes: Sequence[ElasticOutcome]) -> Table:
@@ -111,7 +111,7 @@ def trade_off(outcomes: Sequence[ElasticOutcome]) -> Table:
         for one in outcomes
         if one.start is not None
     ]
-    return Table.of("Trade-off", TRADE_OFF_COLUMNS, rows)
+    return Table.from_rows("Trade-off", TRADE_OFF_COLUMNS, rows)
 
 
 def _case(one: ElasticOutcome) -> list[str | int | float | None]:
@@ -167,7 +167,9 @@ def elastic_series(outcomes: Sequence[ElasticOutcome], bounds: Bounds) -> dict[s
         "intervals": _of_cases(replace(intervals, columns=(*intervals.columns, *columns), rows=rows)),
         "sites": _of_cases(series["sites"]),
         "moves": _of_cases(series["moves"]),
-        "steps": Table.of("Steps", STEP_COLUMNS, [_step(one.case, step) for one in outcomes for step in one.steps]),
+        "steps": Table.from_rows(
+            "Steps", STEP_COLUMNS, [_step(one.case, step) for one in outcomes for step in one.steps]
+        ),
     }
 
 
@@ -225,7 +227,7 @@ def elastic_summary(
         bounds.heaviest_share,
         known,
     )
-    return Table.of("The run", columns, [row])
+    return Table.from_rows("The run", columns, [row])
 
 
 def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | None) -> str:

@@ -34,7 +34,7 @@ class Bounds:
         corners = np.concatenate([part.corners for part in parts])
         return cls(arcs[order], most[order], corners[order])
 
-    def of(self, arcs: Indices) -> "Bounds":
+    def on(self, arcs: Indices) -> "Bounds":
         """Of some of the arcs, which must all be here."""
         at = np.searchsorted(self.arcs, arcs)
         return Bounds(arcs, self.most[at], self.corners[at])

@@ -50,7 +50,7 @@ class Fit:
                 low[:, entering] = np.maximum(low[:, entering], rows.rates[:, at])
             flows = rows.flows.copy()
             flows[:, np.searchsorted(program.drop_arcs, rows.dimensions)] = rows.rates
-            tree = PointTree.of(low, rows.scores, prune)
+            tree = PointTree.from_table(low, rows.scores, prune)
             table = PlanTable(
                 low=low,
                 high=np.full_like(low, np.inf),
@@ -112,18 +112,18 @@ def _check_merges(sites: list[Site]) -> None:
 def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, ...]:
     """Made node by node: what can come is told from the inputs on, tables from the leaves up."""
     sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
-    topology = Topology.of(sites, program.wiring)
+    topology = Topology.from_sites(sites, program.wiring)
     if spacing.grid is Grid.GUARANTEED:
         _check_merges(list(sites.values()))
         spacing = replace(spacing, quantum=_quantum(program, list(sites.values()), spacing.epsilon))
     bounds = bounds_of_inputs(program, most)
     for node in topology.nodes:
         if not sites[node].leaf:
-            bounds = Bounds.joined((bounds, sites[node].passed_on(bounds.of(sites[node].entering))))
+            bounds = Bounds.joined((bounds, sites[node].passed_on(bounds.on(sites[node].entering))))
     made: dict[int, FitRows] = {}
     for node in reversed(topology.nodes):
         behind = [made.pop(other) for other in topology.senders(node)]
-        made[node] = sites[node].table(bounds.of(sites[node].entering), behind, spacing)
+        made[node] = sites[node].table(bounds.on(sites[node].entering), behind, spacing)
     return tuple(made.values())
 
 

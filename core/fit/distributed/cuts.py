@@ -102,8 +102,8 @@ class Group:
         recipes = [Recipe(np.zeros(len(self.limits)), nothing)]
         if not self.alone:
             return recipes
-        inner = Part.of(self._wiring, self.name, float(self.limits[0]), self._wiring.worth).program
-        order = DropOrder.of(inner)
+        inner = Part.from_wiring(self._wiring, self.name, float(self.limits[0]), self._wiring.worth).program
+        order = DropOrder.from_program(inner)
         scores = np.einsum("v,svd->s", inner.weights, order.flows)
         prices = np.diff(scores) / np.diff(order.loads.sum(axis=1))
         return recipes + [Recipe(np.array([max(price, 0.0)]), {}) for price in np.unique(prices)]

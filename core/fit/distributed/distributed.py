@@ -226,7 +226,7 @@ class DFit:
     def _place(self, program: Program) -> None:
         self.program = program
         self._sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
-        self._topology = Topology.of(self._sites, program.wiring)
+        self._topology = Topology.from_sites(self._sites, program.wiring)
         self._inputs = bounds_of_inputs(program, self._most)
 
     def _knows(self, node: int) -> tuple[object, ...]:
@@ -284,13 +284,13 @@ class DFit:
         """What can come on the arcs that enter a node; None, it has not been told of all."""
         entering = self._sites[node].entering
         from_inputs = entering[np.isin(entering, self._inputs.arcs)]
-        parts = [self._inputs.of(from_inputs)]
+        parts = [self._inputs.on(from_inputs)]
         for channel in self._channels_to(node):
             sheet = self._exchange.heard(channel)
             if channel.topic is Topic.BOUNDS and sheet is not None:
                 parts.append(Bounds(sheet.arcs, sheet.rows[:, 0], sheet.rows[:, 1]))
         bounds = Bounds.joined(parts)
-        return bounds.of(entering) if np.isin(entering, bounds.arcs).all() else None
+        return bounds.on(entering) if np.isin(entering, bounds.arcs).all() else None
 
     def _behind(self, node: int) -> tuple[list[FitRows], list[tuple[Indices, Floats]]] | None:
         """Tables and conditions that a node was told; None, some are missing or about other arcs."""
@@ -313,14 +313,14 @@ class DFit:
         for other in self._topology.nodes:
             arcs = leaving.arcs[np.isin(leaving.arcs, self._sites[other].entering)]
             if len(arcs):
-                part = leaving.of(arcs)
+                part = leaving.on(arcs)
                 yield other, Sheet(arcs, np.stack((part.most, part.corners), axis=1))
 
     def _tell_table(self, node: int, table: FitRows, where: Floats) -> None:
         receiver = self._topology.receiver[node]
         sheet = _sheet(table)
         channel = Channel(node, receiver, Topic.TABLE)
-        told = self._exchange.told(channel)
+        told = self._exchange.known(channel)
         if told is not None:
             sheet = good_enough(told, sheet, self._distance)
         self._exchange.tell(channel, sheet)

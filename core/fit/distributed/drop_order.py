@@ -34,7 +34,7 @@ class DropOrder:
     limit: float
 
     @classmethod
-    def of(cls, program: Program, resource: int = 0, roots: bool = True) -> "DropOrder":
+    def from_program(cls, program: Program, resource: int = 0, roots: bool = True) -> "DropOrder":
         """The order of a program in which only one resource counts.
 
         Args:

@@ -146,7 +146,7 @@ class Exchange:
         if ends.sent is None:
             self._send(channel, ends)
 
-    def told(self, channel: Channel) -> Sheet | None:
+    def known(self, channel: Channel) -> Sheet | None:
         """What the receiver knows, or will once it has all that is on its way."""
         ends = self._ends.get(channel)
         return None if ends is None else ends.sent or ends.known

@@ -42,10 +42,10 @@ def shown_nodes(nodes: DFit) -> Iterator[Table]:
         ]
         cells = np.column_stack((rows.rates, rows.scores, keeps)).tolist()
         lines = ((number, *line) for number, line in enumerate(cells, 1))
-        yield Table.of(f"Drop plans of d-fit, node {names[node]}", columns, lines)
+        yield Table.from_rows(f"Drop plans of d-fit, node {names[node]}", columns, lines)
     columns = [Column("sender"), Column("receiver"), Column("about"), *_SENT]
     said = ((names[way.sender], names[way.receiver], way.topic.value, *astuple(sent)) for way, sent in _sent(kept))
-    yield Table.of("What nodes of d-fit told each other", columns, said)
+    yield Table.from_rows("What nodes of d-fit told each other", columns, said)
 
 
 def stored_nodes(nodes: DFit) -> dict[str, Table]:
@@ -53,7 +53,7 @@ def stored_nodes(nodes: DFit) -> dict[str, Table]:
     kept = nodes.kept()
     columns = (Column("sender", Kind.COUNT), Column("receiver", Kind.COUNT), Column("topic"), *_SENT)
     said = ((way.sender, way.receiver, way.topic.value, *astuple(sent)) for way, sent in _sent(kept))
-    tables = {"messages": Table.of("Messages", columns, said)}
+    tables = {"messages": Table.from_rows("Messages", columns, said)}
     arcs = nodes.program.wiring.arcs
     for node, rows in kept.tables.items():
         splits, _ = nodes.shares(node)
@@ -72,7 +72,7 @@ def kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) ->
         KeyError, ValueError: the tables are not those of this network.
     """
     sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
-    topology = Topology.of(sites, program.wiring)
+    topology = Topology.from_sites(sites, program.wiring)
     rows = {
         node: _rows(program, topology.dimensions[node], site.split_variables()[1], tables[f"node-{node}"])
         for node, site in sites.items()
@@ -100,7 +100,7 @@ def _sent(kept: KeptTables) -> list[tuple[Channel, Traffic]]:
 
 
 def _numbers(names: list[str], cells: Floats) -> Table:
-    return Table.of("Drop plans", [Column(name, Kind.NUMBER) for name in names], cells.tolist())
+    return Table.from_rows("Drop plans", [Column(name, Kind.NUMBER) for name in names], cells.tolist())
 
 
 def _cells(stored: Table) -> Floats:

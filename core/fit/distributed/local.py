@@ -31,7 +31,7 @@ class Part:
     arcs: Indices
 
     @classmethod
-    def of(cls, wiring: Wiring, node: int, limit: float, values: Floats) -> "Part":
+    def from_wiring(cls, wiring: Wiring, node: int, limit: float, values: Floats) -> "Part":
         """The part of a node.
 
         Args:
@@ -63,7 +63,7 @@ class Part:
             operators=tuple(operators),
             outputs=tuple(Output(f"arc {at}", wiring.arcs[at].source, float(values[at])) for at in leaving),
         )
-        program = Program.of(network)
+        program = Program.from_network(network)
         whole = {(arc.target, arc.port): at for at, arc in enumerate(wiring.arcs)}
         arcs = [
             int(arc.target.removeprefix("arc ")) if arc.port < 0 else whole[arc.target, arc.port]
@@ -85,9 +85,10 @@ class GreedyLocal:
         self._wiring = program.wiring
         values = worth_of_arrival(program.wiring)
         parts = [
-            Part.of(program.wiring, node, float(program.limits[node]), values) for node in busy_nodes(program.wiring)
+            Part.from_wiring(program.wiring, node, float(program.limits[node]), values)
+            for node in busy_nodes(program.wiring)
         ]
-        self._parts = [(part, DropOrder.of(part.program)) for part in parts]
+        self._parts = [(part, DropOrder.from_program(part.program)) for part in parts]
 
     def plan(self, rates: Floats) -> Plans:
         """Node by node, each knowing what the ones before leave."""

@@ -134,7 +134,7 @@ def _best_below(rates: Floats, scores: Floats, points: Floats) -> Floats:
     """The best score of a row at or below each point, -1 if there is none; shape (points,)."""
     if not len(rates):
         return np.full(len(points), -1.0)
-    found = PointTree.of(rates, scores, prune=True).find(np.ascontiguousarray(points))
+    found = PointTree.from_table(rates, scores, prune=True).find(np.ascontiguousarray(points))
     return np.where(found >= 0, scores[found], -1.0)
 
 

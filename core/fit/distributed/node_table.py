@@ -36,7 +36,7 @@ class NodeTable:
         """The number of the best row at or below each point; -1, none is; -2, all fits. Shape (points,)."""
         assert self.table is not None
         if self.tree is None:
-            self.tree = PointTree.of(self.table.rates, self.table.scores, prune=True)
+            self.tree = PointTree.from_table(self.table.rates, self.table.scores, prune=True)
         found = np.full(len(rates), _ALL_FITS)
         over = np.flatnonzero(~(rates @ self.conditions.T <= _FITS).all(axis=1))
         found[over] = self.tree.find(np.ascontiguousarray(rates[over] * _SAME))

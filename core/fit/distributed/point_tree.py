@@ -34,7 +34,7 @@ class PointTree:
     orthant: Indices
 
     @classmethod
-    def of(cls, rates: Floats, scores: Floats, prune: bool) -> "PointTree":
+    def from_table(cls, rates: Floats, scores: Floats, prune: bool) -> "PointTree":
         """The tree of a table.
 
         Args:

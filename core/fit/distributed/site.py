@@ -35,7 +35,7 @@ class Site:
     def __init__(self, program: Program, node: int) -> None:
         self.program, self.node = program, node
         wiring = program.wiring
-        self.part = Part.of(wiring, node, float(program.limits[node]), wiring.worth)
+        self.part = Part.from_wiring(wiring, node, float(program.limits[node]), wiring.worth)
         self._operators = _operators_on(wiring, node)
         mine = np.isin(wiring.source, self._operators)
         self.leaving = np.flatnonzero(mine & ~np.isin(wiring.target, self._operators))
@@ -48,9 +48,11 @@ class Site:
         """What leaves for a tuple/s that enters, nothing dropped; shape (entering, leaving)."""
         self._load = units[:, inner.drop_arcs] @ inner.rows[0] / inner.limits[0]
         """Of the node by a tuple/s that enters, as a part of its limit; shape (entering,)."""
-        self._order = DropOrder.of(inner, roots=False) if self.leaf else None
+        self._order = DropOrder.from_program(inner, roots=False) if self.leaf else None
         unknown = np.where(wiring.target >= 0, 1.0, wiring.worth)
-        self.alone = DropOrder.of(Part.of(wiring, node, float(program.limits[node]), unknown).program)
+        self.alone = DropOrder.from_program(
+            Part.from_wiring(wiring, node, float(program.limits[node]), unknown).program
+        )
         self.straight = self.leaf and _all_runs_straight_into(program, self.part.entering, self._operators)
 
     @property
@@ -96,7 +98,7 @@ class Site:
     def passed_on(self, bounds: Bounds) -> Bounds:
         """What can come on the arcs that leave it, for what can come on those that enter."""
         inner = self.part.program
-        scaled = Scaled.of(inner)
+        scaled = Scaled.from_program(inner)
         solver, upper = WarmSolver(scaled), inner.upper(self._most(bounds)) / scaled.unit
         most, corners = np.empty(len(self.leaving)), np.full(len(self.leaving), np.inf)
         with np.errstate(divide="ignore"):
@@ -165,8 +167,8 @@ class Site:
     def _parent_table(self, bounds: Bounds, behind: Sequence[FitRows], spacing: Spacing) -> FitRows:
         outputs = self.gridded()
         if len(outputs):
-            left = self.passed_on(bounds).of(outputs)
-            behind = [*behind, *(self._output(int(arc), left.of(np.array([arc])), spacing) for arc in outputs)]
+            left = self.passed_on(bounds).on(outputs)
+            behind = [*behind, *(self._output(int(arc), left.on(np.array([arc])), spacing) for arc in outputs)]
         together = merged(behind, spacing.most_rows)
         rows, loads = mapped_back(
             self.program, self.node, self._operators, together, spacing.epsilon, spacing.most_rows

@@ -25,7 +25,7 @@ class Topology:
     dimensions: dict[int, Indices]
 
     @classmethod
-    def of(cls, sites: dict[int, Site], wiring: Wiring) -> "Topology":
+    def from_sites(cls, sites: dict[int, Site], wiring: Wiring) -> "Topology":
         """The topology of a network without nodes in a circle."""
         nodes = tuple(busy_nodes(wiring))
         receiver: dict[int, int] = {}

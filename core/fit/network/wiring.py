@@ -62,7 +62,7 @@ class Wiring:
     limits: Floats
 
     @classmethod
-    def of(cls, network: Network) -> "Wiring":
+    def from_network(cls, network: Network) -> "Wiring":
         """The wiring of a network."""
         sources = network.sources
         number = {source.name: at for at, source in enumerate(sources)}

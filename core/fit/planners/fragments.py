@@ -28,7 +28,7 @@ class Fragment:
 
 def fragments(network: Network) -> tuple[Fragment, ...]:
     """The fragments of a network, in the order of their first inputs."""
-    whole = Wiring.of(network)
+    whole = Wiring.from_network(network)
     number = {(arc.source, arc.target, arc.port): at for at, arc in enumerate(whole.arcs)}
     parts = []
     for names in _together(network):
@@ -43,7 +43,7 @@ def fragments(network: Network) -> tuple[Fragment, ...]:
             links,
         )
         inputs = [at for at, given in enumerate(network.inputs) if ("source", given.name) in names]
-        arcs = [number[arc.source, arc.target, arc.port] for arc in Wiring.of(part).arcs]
+        arcs = [number[arc.source, arc.target, arc.port] for arc in Wiring.from_network(part).arcs]
         parts.append(Fragment(part, np.array(inputs, np.int64), np.array(arcs, np.int64)))
     return tuple(parts)
 

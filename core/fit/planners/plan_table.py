@@ -61,7 +61,7 @@ class PlanTable:
             )
             for number in range(len(self))
         )
-        return Table.of("drop plans", columns, rows)
+        return Table.from_rows("drop plans", columns, rows)
 
 
 class Finder(Protocol):

@@ -17,7 +17,7 @@ class Workload(Protocol):
         """Of boxes from `low` to before `high`, shape (boxes, inputs) each; shape (boxes,)."""
         ...
 
-    def of(self, inputs: Indices) -> "Workload":
+    def for_inputs(self, inputs: Indices) -> "Workload":
         """The distribution of some of the inputs."""
         ...
 
@@ -42,7 +42,7 @@ class Exponential:
         """The product over inputs of differences of exp(-rate / mean)."""
         return np.asarray(np.prod(np.exp(-low / self.means) - np.exp(-high / self.means), axis=1))
 
-    def of(self, inputs: Indices) -> "Exponential":
+    def for_inputs(self, inputs: Indices) -> "Exponential":
         """Of some of the inputs."""
         return Exponential(self.means[inputs])
 
@@ -70,6 +70,6 @@ class Observed:
             ]
         )
 
-    def of(self, inputs: Indices) -> "Observed":
+    def for_inputs(self, inputs: Indices) -> "Observed":
         """Of some of the inputs."""
         return Observed(self.rates[:, inputs])

@@ -36,7 +36,7 @@ class BasisPool:
         self.solved = 0
         """Linear programs that were solved."""
         self._most = most
-        self._merged = merged = Merged.of(program)
+        self._merged = merged = Merged.from_program(program)
         self._solver = WarmSolver(merged.scaled)
         rows, columns = merged.scaled.rows.shape
         self._every = np.concatenate((merged.scaled.rows, np.eye(rows)), axis=1)

@@ -65,7 +65,7 @@ class WarmProgram:
     """The program of a network, solved for one point after another."""
 
     def __init__(self, program: Program) -> None:
-        self._program, self._scaled = program, Scaled.of(program)
+        self._program, self._scaled = program, Scaled.from_program(program)
         self._solver = WarmSolver(self._scaled)
 
     def flows(self, rates: Floats) -> Floats:

@@ -38,9 +38,9 @@ class Merged:
     height: Floats
 
     @classmethod
-    def of(cls, program: Program) -> "Merged":
+    def from_program(cls, program: Program) -> "Merged":
         """Merge what is alike."""
-        scaled = Scaled.of(program)
+        scaled = Scaled.from_program(program)
         columns = np.concatenate((scaled.rows, scaled.weights[None])).T
         size = np.abs(columns).max(axis=1)
         size[size == 0] = 1.0

@@ -43,14 +43,14 @@ class Program:
     weights: Floats
 
     @classmethod
-    def of(cls, network: Network, headroom: float = 0.0) -> "Program":
+    def from_network(cls, network: Network, headroom: float = 0.0) -> "Program":
         """The program of a network.
 
         Args:
             network: Any, splits that meet again included.
             headroom: Part of each resource that is left free, in [0, 1).
         """
-        wiring = Wiring.of(network)
+        wiring = Wiring.from_network(network)
         fan_out = np.bincount(wiring.source, minlength=len(network.sources))
         of_input = wiring.source < wiring.inputs
         drop_arcs = np.flatnonzero(of_input | (fan_out[wiring.source] > 1))
@@ -134,7 +134,7 @@ class Scaled:
     weights: Floats
 
     @classmethod
-    def of(cls, program: Program) -> "Scaled":
+    def from_program(cls, program: Program) -> "Scaled":
         """The scaled form; a variable counts in about the most that the resources alone allow of it."""
         resources = slice(program.resources)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -146,7 +146,7 @@ class Counts:
     unbound: int
 
     @classmethod
-    def of(
+    def from_batches(
         cls,
         binding: Binding,
         batches: Iterable[pa.RecordBatch],

@@ -119,7 +119,7 @@ class FitRun:
     @property
     def full(self) -> NDArray[np.bool_]:
         """Whether more came in a tick than a node or link can do, shape (ticks,)."""
-        wiring = Wiring.of(self.network)
+        wiring = Wiring.from_network(self.network)
         return overloaded(kept_use(wiring, wiring.unshed(self.rates), self.options.cost_scale))
 
     def summary(self) -> Table:
@@ -128,7 +128,7 @@ class FitRun:
 
     def tables(self) -> dict[str, Table]:
         """`planners`, one row each; `ticks`, `nodes` and `drops` of all of them."""
-        wiring, tick_us = Wiring.of(self.network), self.options.settings.tick_us
+        wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return {
             "planners": planners_table(self.outcomes, wiring, self.optimum, self.full),
             "ticks": ticks_table(self.outcomes, wiring, self.rates, self.optimum, tick_us),
@@ -138,7 +138,7 @@ class FitRun:
 
     def shown(self) -> tuple[Table, Table]:
         """The planners under the verdict, and the rest of the summary."""
-        wiring = Wiring.of(self.network)
+        wiring = Wiring.from_network(self.network)
         table = planners_table(self.outcomes, wiring, self.optimum, self.full)
         return verdict_under(planners_told(table), self.summary())
 
@@ -181,10 +181,10 @@ def replay_fit(
     """
     tell = told or _silent
     network, settings = binding.network, options.settings
-    wiring = Wiring.of(network)
+    wiring = Wiring.from_network(network)
     if settings.drops is Drops.WINDOW:
         windows_of_arcs(wiring)
-    counts = Counts.of(binding, batches(), lambda rows: tell("counting", rows, 0))
+    counts = Counts.from_batches(binding, batches(), lambda rows: tell("counting", rows, 0))
     rates = counts.by_tick * (scales(wiring) / (settings.tick_us / 1e6))
     names = tuple(dict.fromkeys(options.planners))
     asked = planner_options(options, rates)

@@ -104,7 +104,7 @@ DROP_COLUMNS = (
 
 def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats, full: Mask) -> Table:
     """One row a planner; `full` tells in which ticks not all that came could be done, shape (ticks,)."""
-    return Table.of("Planners", PLANNER_COLUMNS, [_planner(each, wiring, optimum, full) for each in outcomes])
+    return Table.from_rows("Planners", PLANNER_COLUMNS, [_planner(each, wiring, optimum, full) for each in outcomes])
 
 
 def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -> list[Cell]:
@@ -181,7 +181,7 @@ def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Float
         tick_us / 1e6,
         float(optimum.mean()),
     )
-    return Table.of("The run", SUMMARY_COLUMNS, [row])
+    return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 
 
 def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, full: Mask) -> str:
@@ -238,7 +238,7 @@ def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, o
         for outcome in outcomes
         for at, (tick, decision) in enumerate(zip(outcome.ticks, outcome.decisions, strict=True))
     ]
-    return Table.of("Ticks", TICK_COLUMNS, rows)
+    return Table.from_rows("Ticks", TICK_COLUMNS, rows)
 
 
 def nodes_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
@@ -250,7 +250,7 @@ def nodes_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) ->
         for at, tick in enumerate(outcome.ticks)
         for name, busy, wait in zip(wiring.resources, tick.busy_s, tick.wait_s, strict=True)
     ]
-    return Table.of("Nodes", NODE_COLUMNS, rows)
+    return Table.from_rows("Nodes", NODE_COLUMNS, rows)
 
 
 def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
@@ -268,7 +268,7 @@ def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) ->
         for at, (tick, decision) in enumerate(zip(outcome.ticks, outcome.decisions, strict=True))
         for arc in np.flatnonzero(tick.dropped > 0)
     ]
-    return Table.of("Drops", DROP_COLUMNS, rows)
+    return Table.from_rows("Drops", DROP_COLUMNS, rows)
 
 
 def tables_of_arcs(drops: Table) -> tuple[Table, ...]:
@@ -286,7 +286,7 @@ def tables_of_arcs(drops: Table) -> tuple[Table, ...]:
         Column("dropped", Kind.COUNT, "tuples"),
     ]
     rows = [(*named, *amounts) for named, amounts in sums.items()]
-    return (Table.of("Where it was dropped", columns, rows),) if rows else ()
+    return (Table.from_rows("Where it was dropped", columns, rows),) if rows else ()
 
 
 def _share(part: float, whole: float) -> float | None:

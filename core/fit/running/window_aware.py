@@ -34,13 +34,13 @@ class WindowAware:
     batch: int = BATCH
 
     @classmethod
-    def of(cls, planner: Planner, network: Network, batch: int = BATCH) -> "WindowAware":
+    def for_network(cls, planner: Planner, network: Network, batch: int = BATCH) -> "WindowAware":
         """A planner of a network, with its windows.
 
         Raises:
             UsageError: windows cannot be dropped somewhere, for aggregates side by side differ, or have no window.
         """
-        wiring = Wiring.of(network)
+        wiring = Wiring.from_network(network)
         return cls(planner, wiring, windows_behind(wiring), batch)
 
     def plan(self, rates: Floats) -> Plans:

@@ -59,8 +59,8 @@ def cases_table(outcomes: Sequence[Outcome]) -> Table:
     """One row a case; with what crashes took, and what standby costs, where there are any."""
     if any(one.simulated.crashes or one.simulated.mirrored for one in outcomes):
         rows = [(*_case(one), *one.simulated.of_crashes()) for one in outcomes]
-        return Table.of("Cases", (*CASE_COLUMNS, *CRASH_COLUMNS), rows)
-    return Table.of("Cases", CASE_COLUMNS, [_case(one) for one in outcomes])
+        return Table.from_rows("Cases", (*CASE_COLUMNS, *CRASH_COLUMNS), rows)
+    return Table.from_rows("Cases", CASE_COLUMNS, [_case(one) for one in outcomes])
 
 
 def _case(outcome: Outcome) -> list[str | int | float | None]:
@@ -104,7 +104,7 @@ def summary_table(outcomes: Sequence[Outcome], bounds: Bounds, settings: StageSe
         found.static_full_at,
         found.best_full_at,
     )
-    return Table.of("The run", SUMMARY_COLUMNS, [row])
+    return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 
 
 def rounds_table(outcomes: Sequence[Outcome]) -> Table:
@@ -115,4 +115,4 @@ def rounds_table(outcomes: Sequence[Outcome]) -> Table:
         for number, one in enumerate(outcome.simulated.rounds)
         if one.moves
     ]
-    return Table.of("Rounds", ROUND_COLUMNS, rows)
+    return Table.from_rows("Rounds", ROUND_COLUMNS, rows)

@@ -26,7 +26,7 @@ class Latency:
     p99: float
 
     @classmethod
-    def of(cls, seconds: NDArray[np.float64]) -> "Latency | None":
+    def from_seconds(cls, seconds: NDArray[np.float64]) -> "Latency | None":
         """None where none was timed."""
         if not len(seconds):
             return None
@@ -65,12 +65,12 @@ class WorkersOutcome:
     @property
     def processing(self) -> Latency | None:
         """From when the first operator begins with a tuple until the last of its outputs has left."""
-        return Latency.of(self.run.marks.processing_s())
+        return Latency.from_seconds(self.run.marks.processing_s())
 
     @property
     def end_to_end(self) -> Latency | None:
         """The same from when it came into the first worklist."""
-        return Latency.of(self.run.marks.end_to_end_s())
+        return Latency.from_seconds(self.run.marks.end_to_end_s())
 
     @property
     def imbalance(self) -> float | None:

@@ -63,7 +63,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
     )
     alone = next((one.throughput for one in outcomes if one.workers == 1), None)
     note = "" if alone else "The speed-up is over 1 worker, which --workers does not name."
-    return Table.of("Workers", columns, [_workers_row(one, alone) for one in outcomes], note)
+    return Table.from_rows("Workers", columns, [_workers_row(one, alone) for one in outcomes], note)
 
 
 def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
@@ -118,7 +118,7 @@ def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[Worke
         for one in outcomes
         for bound, tally in zip(operators, one.run.operators, strict=True)
     ]
-    return Table.of("Operators", columns, rows)
+    return Table.from_rows("Operators", columns, rows)
 
 
 def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTally) -> list[Cell]:
@@ -175,7 +175,7 @@ def occupancy_table(outcomes: Sequence[WorkersOutcome]) -> Table:
                 for bits, count in enumerate(tally.in_use.tolist())
                 if count
             ]
-    return Table.of("Rings in use", columns, rows)
+    return Table.from_rows("Rings in use", columns, rows)
 
 
 def partitions_table(operators: Sequence[BoundOperator], one: WorkersOutcome) -> Table:
@@ -196,7 +196,7 @@ def partitions_table(operators: Sequence[BoundOperator], one: WorkersOutcome) ->
             all_tuples = int(loads.sum()) or 1
             rows += [[tally.name, int(at), int(loads[at]), int(loads[at]) / all_tuples] for at in order]
     note = f"Of each operator the {MOST_PARTITIONS:,} fullest; {left_out:,} are left out." if left_out else ""
-    return Table.of("Partitions", columns, rows, note)
+    return Table.from_rows("Partitions", columns, rows, note)
 
 
 def costs_table(operators: Sequence[BoundOperator], costs: Costs) -> Table:
@@ -211,14 +211,14 @@ def costs_table(operators: Sequence[BoundOperator], costs: Costs) -> Table:
         [bound.operator.name, None if us is None else us / 1e6, selectivity, source.value]
         for bound, us, selectivity, source in zip(operators, costs.us, costs.selectivities, costs.sources, strict=True)
     ]
-    return Table.of("What the model was given", columns, rows)
+    return Table.from_rows("What the model was given", columns, rows)
 
 
 def constants_table(contention: Contention) -> Table:
     """What was assumed of contention."""
     columns = (Column("constant"), Column("value", Kind.NUMBER), Column("meaning"))
     rows = [[name, value, _ABOUT[name]] for name, value in asdict(contention).items()]
-    return Table.of("What it assumes of contention", columns, rows)
+    return Table.from_rows("What it assumes of contention", columns, rows)
 
 
 def ordered_summary(
@@ -265,7 +265,7 @@ def ordered_summary(
         bound and bound.operator,
         cores,
     )
-    return Table.of("The run", columns, [row])
+    return Table.from_rows("The run", columns, [row])
 
 
 def _verdict(

@@ -35,7 +35,7 @@ class Balance:
     scale: float
 
     @classmethod
-    def of(cls, problem: Problem) -> "Balance":
+    def from_problem(cls, problem: Problem) -> "Balance":
         """The penalty of a problem's resources."""
         same = same_rows(problem.loads)
         distinct = sorted(set(same))

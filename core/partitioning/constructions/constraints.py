@@ -94,12 +94,12 @@ class Constraints:
     """
 
     capacities: tuple[float, ...] | None = None
-    pinned: ExplicitMap = field(default_factory=lambda: ExplicitMap.of({}))
+    pinned: ExplicitMap = field(default_factory=lambda: ExplicitMap.from_mapping({}))
     max_migration: MigrationLimit | None = None
 
     def __post_init__(self) -> None:
         """Any mapping will do for `pinned`."""
-        object.__setattr__(self, "pinned", ExplicitMap.of(self.pinned))
+        object.__setattr__(self, "pinned", ExplicitMap.from_mapping(self.pinned))
         if self.capacities is not None and not self.capacities:
             raise UsageError("no capacity is given: give one for each channel, such as 1,1,2 for 3")
         for capacity in self.capacities or ():

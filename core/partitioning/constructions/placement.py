@@ -72,9 +72,9 @@ class Placement(NamedTuple):
     channels: Records
 
     @classmethod
-    def of(cls, problem: Problem) -> "Placement":
+    def from_problem(cls, problem: Problem) -> "Placement":
         """No key placed."""
-        balance, utility = Balance.of(problem), UTILITIES[problem.utility]
+        balance, utility = Balance.from_problem(problem), UTILITIES[problem.utility]
         resources = len(balance.loads)
         step, keys = np.zeros(1, STEP), np.zeros(len(problem.weights), KEY)
         step["migrated"], step["ideal"] = problem.owed, problem.ideal

@@ -99,7 +99,7 @@ class Problem:
         return np.where(self.pinned >= 0, self.pinned, free).astype(np.int32)
 
     @classmethod
-    def of(
+    def from_counts(
         cls,
         current: Partitioner,
         ring: Partitioner,
@@ -171,7 +171,7 @@ class Problem:
 
 def explicit_map(partitioner: Partitioner) -> ExplicitMap:
     """H_p: the keys that a partitioner maps one by one; empty for one that hashes all."""
-    return partitioner.explicit if isinstance(partitioner, HybridPartitioner) else ExplicitMap.of({})
+    return partitioner.explicit if isinstance(partitioner, HybridPartitioner) else ExplicitMap.from_mapping({})
 
 
 def _departed(current: Partitioner, tracked: pa.Array) -> ExplicitMap:
@@ -212,13 +212,13 @@ def _budget(
 
     Args:
         limit: The limit, to what the whole population migrates.
-        counted, tracked, resources, current, ring: As in `Problem.of`.
+        counted, tracked, resources, current, ring: As in `Problem.from_counts`.
         fixed: State of the tracked keys that cannot stay where they are.
 
     Raises:
         UsageError: more must migrate than may.
     """
-    population = Population.of(counted)
+    population = Population.from_counts(counted)
     state = population.loads(resources.state)
     moves = current.channels_of(population.keys) != ring.channels_of(population.keys)
     must = float(state[moves & _untracked(population, tracked)].sum()) + fixed
@@ -235,7 +235,7 @@ def _budget(
 
 def _residual(counted: Counted, tracked: pa.Array, resources: Resources, ring: Partitioner) -> Floats:
     """What all keys but the tracked ones load onto each channel; shape (3, channels)."""
-    population = Population.of(counted)
+    population = Population.from_counts(counted)
     placed = ring.channels_of(population.keys)
     untracked = _untracked(population, tracked)
     of = {

@@ -55,13 +55,13 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
         as_printed: Take the gain from `u` as it is printed: 0 at first, then the utility of each candidate kept.
         channel_of: The mapping to begin with, shape (keys,), each channel below N; `problem.start` if not given.
     """
-    balance = Balance.of(problem)
+    balance = Balance.from_problem(problem)
     channel_of = np.array(problem.start if channel_of is None else channel_of, np.int32)
     if balance.root == 0 or problem.channels == 1:
         return channel_of
     away = problem.state[channel_of != problem.home]
-    step = Step.of(problem, balance, as_printed)
-    mapping = Mapping.of(step, problem.channels, np.where(problem.pinned >= 0, step.most_moves, 0))
+    step = Step.from_problem(problem, balance, as_printed)
+    mapping = Mapping.from_step(step, problem.channels, np.where(problem.pinned >= 0, step.most_moves, 0))
     _readjust(step, mapping, problem.owed + float(away.sum()), problem.channels, channel_of)
     return channel_of
 

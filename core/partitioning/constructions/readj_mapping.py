@@ -33,7 +33,7 @@ class Step(NamedTuple):
     most_moves: int
 
     @classmethod
-    def of(cls, problem: Problem, balance: Balance, as_printed: bool) -> "Step":
+    def from_problem(cls, problem: Problem, balance: Balance, as_printed: bool) -> "Step":
         """What a problem sets."""
         utility, powers = UTILITIES[problem.utility], [*balance.powers.tolist(), 0, 0]
         return cls(
@@ -71,7 +71,7 @@ class Mapping(NamedTuple):
     returns: Floats  # state that migrates when a member is swapped between the two channels looked at
 
     @classmethod
-    def of(cls, step: Step, channels: int, moves: NDArray[np.int64]) -> "Mapping":
+    def from_step(cls, step: Step, channels: int, moves: NDArray[np.int64]) -> "Mapping":
         """Room for a mapping, to be filled by `list_members` and `rank_channels`."""
         rows, keys = step.loads.shape
         return cls(

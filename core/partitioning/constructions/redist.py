@@ -36,7 +36,7 @@ def redist(problem: Problem) -> Channels:
     are its home and those that no other channel beats in every resource: two in all where the resources that are not
     constant have one load.
     """
-    placement = Placement.of(problem)
+    placement = Placement.from_problem(problem)
     _redist(*placement)
     return placement.chosen
 

@@ -27,7 +27,7 @@ def scan(problem: Problem) -> Channels:
 
     Source: partitioning functions, section 4.2.2, Algorithm 2. O(keys * channels).
     """
-    placement = Placement.of(problem)
+    placement = Placement.from_problem(problem)
     _scan(*placement)
     return placement.chosen
 

@@ -27,7 +27,7 @@ def unlocked(problem: Problem) -> Channels:
 
     Source: ours; a cure for what partitioning functions, section 5.6, sees of readj where sigma is low.
     """
-    balance = Balance.of(problem)
+    balance = Balance.from_problem(problem)
     channel_of = readjust(problem, as_printed=False)
     while (freed := _freed(balance, channel_of, problem.channels, problem.pinned < 0)) is not None:
         channel_of = readjust(problem, as_printed=False, channel_of=freed)

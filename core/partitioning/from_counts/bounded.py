@@ -58,7 +58,7 @@ def bounded(
     """
     if not capacity > 1:
         raise UsageError(f"capacity {capacity:g} leaves no room: give the cap as a multiple of the average, above 1")
-    population, limits = Population.of(counted), constraints or Constraints()
+    population, limits = Population.from_counts(counted), constraints or Constraints()
     keys, loads = population.frequencies.keys, population.loads(weigh)
     listed = np.array(loads[: population.listed])
     capacities, pins = limits.relative(ring.channels), limits.pins_of(keys)

@@ -41,7 +41,7 @@ def greedy(
     Source: Graham, Bounds on Multiprocessing Timing Anomalies (1969), LPT, O(keys log N); for capacities Gonzalez,
     Ibarra and Sahni, Bounds for LPT Schedules on Uniform Processors (1977), O(keys N).
     """
-    population, limits = Population.of(counted), constraints or Constraints()
+    population, limits = Population.from_counts(counted), constraints or Constraints()
     listed = population.frequencies
     weights = population.loads(weigh)
     loads = np.array(weights[: population.listed])

@@ -39,11 +39,11 @@ class Arcs:
     most: Counts
 
     @classmethod
-    def of(cls, keys: pa.Array, loads: Mapping[Load, Floats], most: Counts, hash: HashName) -> "Arcs":
+    def from_keys(cls, keys: pa.Array, loads: Mapping[Load, Floats], most: Counts, hash: HashName) -> "Arcs":
         """Lay keys with their loads, each of shape (keys,), on the ring with the most replicas of each channel."""
         high, low = HASHES[hash].positions(replica_names(most))
         order = np.lexsort((low, high))
-        first = SortedPositions.of(high[order], low[order]).first_at_or_after(*HASHES[hash].positions(keys))
+        first = SortedPositions.from_sorted(high[order], low[order]).first_at_or_after(*HASHES[hash].positions(keys))
         numbers = np.arange(len(order)) - np.repeat(np.cumsum(most) - most, most)
         return cls(
             owners=np.repeat(np.arange(len(most), dtype=np.int32), most)[order],

@@ -97,11 +97,11 @@ def weighted(
     kept = _kept(in_force, ring, limits.relative(ring.channels))
     before = kept if in_force is None else in_force
     start = _with_replicas(ring, kept)
-    population = Population.of(counted)
+    population = Population.from_counts(counted)
     arcs = _arcs(population, tracked, resources, ring, before)
     residual = {each: arcs.loads_on(kept, each) for each in arcs.loads}
     problem = replace(
-        Problem.of(current or start, start, population, tracked, resources, constraints=limits),
+        Problem.from_counts(current or start, start, population, tracked, resources, constraints=limits),
         residual=lambda: np.stack([residual[each] for each in resources.loads]),
     )
     placed = ExplicitMap(problem.keys, level(problem))
@@ -264,4 +264,4 @@ def _arcs(
     untracked = np.ones(len(population.keys))
     untracked[rows[rows >= 0]] = 0.0
     loads = {load: population.loads(load) * untracked for load in dict.fromkeys(resources.loads)}
-    return Arcs.of(population.keys, loads, replicas, ring.hash)
+    return Arcs.from_keys(population.keys, loads, replicas, ring.hash)

@@ -24,7 +24,7 @@ def channel_loads(placed: Channels, counted: Counted, resources: Resources, chan
 
     Source: partitioning functions, section 3.1.
     """
-    population = Population.of(counted)
+    population = Population.from_counts(counted)
     of = {
         load: np.bincount(placed, weights=population.loads(load), minlength=channels) for load in set(resources.loads)
     }

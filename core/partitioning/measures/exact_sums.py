@@ -34,7 +34,7 @@ class ExactSums:
     lowest: int = 0
 
     @classmethod
-    def of(cls, groups: NDArray[np.int32], values: Floats, number: int) -> "ExactSums":
+    def from_groups(cls, groups: NDArray[np.int32], values: Floats, number: int) -> "ExactSums":
         """The sums of some numbers.
 
         Args:

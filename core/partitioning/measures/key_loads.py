@@ -13,7 +13,7 @@ def listed_loads(frequencies: Frequencies, load: Load) -> Floats:
     Raises:
         UsageError: it was not measured.
     """
-    return frequencies.column(load.source).values if isinstance(load, Measured) else load.of(frequencies.count_low)
+    return frequencies.column(load.source).values if isinstance(load, Measured) else load.costs(frequencies.count_low)
 
 
 def loads_at(frequencies: Frequencies, rows: NDArray[np.int32], load: Load) -> Floats:
@@ -26,7 +26,7 @@ def loads_at(frequencies: Frequencies, rows: NDArray[np.int32], load: Load) -> F
     """
     if isinstance(load, Measured):
         return _at(frequencies.column(load.source).values, rows)
-    return load.of(_at(frequencies.count_low, rows))
+    return load.costs(_at(frequencies.count_low, rows))
 
 
 def largest_shares(frequencies: Frequencies, resources: Resources, rows: NDArray[np.int32] | None = None) -> Floats:

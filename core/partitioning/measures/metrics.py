@@ -112,7 +112,7 @@ def evaluate(
         previous: The partitioner before it; none, no migration.
         capacities: Of each channel, shape (channels,), where they differ: balance is then of utilisations.
     """
-    population = Population.of(counted)
+    population = Population.from_counts(counted)
     placed = partitioner.channels_of(population.keys)
     loads = channel_loads(placed, population, resources, partitioner.channels)
     before = None if previous is None else previous.channels_of(population.keys)
@@ -139,7 +139,7 @@ def measure(
         before: The channel of each key of the population under the partitioner before, shape (keys,).
         capacities: Of each channel, shape (channels,), where they differ.
     """
-    population = Population.of(counted)
+    population = Population.from_counts(counted)
     channels = partitioner.channels
     explicit = partitioner.explicit if isinstance(partitioner, HybridPartitioner) else None
     moved = pair_floor = None
@@ -216,7 +216,7 @@ def _floors(
         if weighed == resources.network:
             floors.append(network)
         elif weighed is ResourceFunction.QUADRATIC and resources.network is ResourceFunction.LINEAR:
-            floors.append(r_floor(weighed.of(heavy), float(load.sum()), len(load), capacities))
+            floors.append(r_floor(weighed.costs(heavy), float(load.sum()), len(load), capacities))
         else:
             floors.append(1.0)
     return floors

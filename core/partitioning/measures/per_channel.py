@@ -24,7 +24,7 @@ class BeforeAfter:
     rows: tuple[tuple[int, float | None, float | None], ...]
 
     @classmethod
-    def of(cls, placed_before: str, before: Floats, placed_after: str, after: Floats) -> "BeforeAfter":
+    def from_loads(cls, placed_before: str, before: Floats, placed_after: str, after: Floats) -> "BeforeAfter":
         """Two placements, each with its channels' loads over the average (`relative`); shapes (channels,)."""
         number = max(len(before), len(after))
         was, is_now = ([*loads.tolist(), *[None] * (number - len(loads))] for loads in (before, after))
@@ -39,7 +39,7 @@ class BeforeAfter:
             Column("after", Kind.RATIO, about=f"load over the average, placed by {self.placed_after}", bar=True),
         )
         note = f"Load over the average: before, placed by {self.placed_before}; after, by {self.placed_after}."
-        return Table.of("Channels before and after", columns, self.rows, note)
+        return Table.from_rows("Channels before and after", columns, self.rows, note)
 
     def as_data(self, most: int) -> dict[str, Any]:
         """The same as JSON data; of more than `most` channels the first."""

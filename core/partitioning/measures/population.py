@@ -45,7 +45,7 @@ class Population:
     unlisted_weight: float
 
     @classmethod
-    def of(cls, counted: "Counted") -> "Population":
+    def from_counts(cls, counted: "Counted") -> "Population":
         """The population of counted keys; a population is its own."""
         if isinstance(counted, Population):
             return counted
@@ -82,7 +82,7 @@ class Population:
         if isinstance(load, Measured):
             listed = np.sort(listed_loads(self.frequencies, load))[::-1][:most]
         else:
-            listed = load.of(self.frequencies.count_low[:most])
+            listed = load.costs(self.frequencies.count_low[:most])
         if not self.unlisted:
             return listed
         others = np.full(min(self.unlisted, most), self._unlisted_load(load))
@@ -98,7 +98,7 @@ class Population:
         """The load of one key that is not listed."""
         if isinstance(load, Measured):
             return self.frequencies.column(load.source).unlisted / self.unlisted if self.unlisted else 0.0
-        return float(load.of(self.unlisted_weight))
+        return float(load.costs(self.unlisted_weight))
 
     def _with_stand_ins(self, listed: Floats, stand_in: float) -> Floats:
         """The value of each listed key, then that of the stand-ins."""

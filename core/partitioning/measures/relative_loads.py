@@ -13,7 +13,7 @@ def over_average(
     counted: Counted, partitioner: Partitioner, resources: Resources, capacities: Floats | None = None
 ) -> Floats:
     """The network load of each channel over the average one, shape (channels,); all 0 without any load."""
-    population = Population.of(counted)
+    population = Population.from_counts(counted)
     placed = partitioner.channels_of(population.keys)
     loads = np.bincount(placed, population.loads(resources.network), partitioner.channels).astype(np.float64)
     return relative(loads, capacities)

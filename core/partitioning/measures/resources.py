@@ -23,7 +23,7 @@ class ResourceFunction(StrEnum):
     LINEAR = "L"
     QUADRATIC = "Q"
 
-    def of(self, counts: ArrayLike) -> Floats:
+    def costs(self, counts: ArrayLike) -> Floats:
         """The cost of each count, same shape.
 
         A constant function costs 1 even for a count of 0: a window of the last so many tuples is still held for a

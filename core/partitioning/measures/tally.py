@@ -132,7 +132,7 @@ def tallies(
 def _weighed(keys: pa.Array, load: Load, counts: Counts, columns: Mapping[str, Counts]) -> Floats:
     """The load of each key, which is a finite number from 0 up."""
     with np.errstate(over="ignore"):
-        loads = np.asarray(columns[load.source], np.float64) if isinstance(load, Measured) else load.of(counts)
+        loads = np.asarray(columns[load.source], np.float64) if isinstance(load, Measured) else load.costs(counts)
     wrong = np.flatnonzero(~(np.isfinite(loads) & (loads >= 0)))
     if len(wrong):
         what = load.source if isinstance(load, Measured) else f"{load.name.lower()} load"
@@ -149,7 +149,7 @@ def _tally(
     placed: Channels,
     before: Channels | None,
 ) -> Tally:
-    loads = {load: ExactSums.of(placed, each, partitioner.channels) for load, each in weighed.items()}
+    loads = {load: ExactSums.from_groups(placed, each, partitioner.channels) for load, each in weighed.items()}
     rows = np.full(len(keys), -1, np.int32)
     if isinstance(partitioner, HybridPartitioner):
         rows = partitioner.explicit.rows_of(keys)
@@ -160,7 +160,7 @@ def _tally(
     if before is None:
         return Tally(len(keys), loads, heaviest, rows[met], network[met])
     moving = placed != before
-    moved = ExactSums.of(np.zeros(int(moving.sum()), np.int32), weighed[resources.state][moving], 1)
+    moved = ExactSums.from_groups(np.zeros(int(moving.sum()), np.int32), weighed[resources.state][moving], 1)
     return Tally(len(keys), loads, heaviest, rows[met], network[met], int(moving.sum()), moved)
 
 

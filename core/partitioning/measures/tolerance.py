@@ -66,7 +66,7 @@ def suggested_tolerances(
         rows.append([held, None if alpha == math.inf else alpha, 0.0 if alpha == math.inf else 1 / alpha])
     if not rows:
         raise UsageError("give --utilisation, or --total and --capacity; e.g. --utilisation 0.9")
-    return Table.of("Suggested tolerance", _COLUMNS, rows, note=_NOTE)
+    return Table.from_rows("Suggested tolerance", _COLUMNS, rows, note=_NOTE)
 
 
 _COLUMNS = (

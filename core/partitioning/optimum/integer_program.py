@@ -200,8 +200,8 @@ class Program:
         described = np.stack((self.residual, self.capacities))
         channels = np.unique(described, axis=1, return_inverse=True)[1].reshape(-1).astype(np.float64)
         if self.most_moved is None:
-            return Alike.of([self.loads], channels, np.empty(0, np.int32))
-        return Alike.of([self.loads, self.state, self.home.astype(np.float64)], channels, self.home)
+            return Alike.from_descriptions([self.loads], channels, np.empty(0, np.int32))
+        return Alike.from_descriptions([self.loads, self.state, self.home.astype(np.float64)], channels, self.home)
 
     def _model(self, alike: Alike, on_highest: float, on_lowest: float, scale: float) -> highspy.HighsLp:
         """The program as its solver takes it: columns y[g, c] by group, U, L; rows as above, those of U before L's."""

@@ -173,7 +173,7 @@ def optimum_table(
             tolerance = math.prod(problem.resources.tolerance) ** (1 / 3)
             over = [None if ratio is None else ratio / tolerance for ratio in ratios]
             rows.append(["b", *over, best.proved, best.ended_by.value])
-    return Table.of("Against the optimum", _COLUMNS, rows, note=_NOTE)
+    return Table.from_rows("Against the optimum", _COLUMNS, rows, note=_NOTE)
 
 
 def plan_against_optimum(

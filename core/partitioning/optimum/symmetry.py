@@ -30,7 +30,7 @@ class Alike:
     most: NDArray[np.int64]
 
     @classmethod
-    def of(cls, described: Sequence[Floats], channels: Floats, unlike: Channels) -> "Alike":
+    def from_descriptions(cls, described: Sequence[Floats], channels: Floats, unlike: Channels) -> "Alike":
         """Group keys of the same description, and channels.
 
         Args:

@@ -55,7 +55,7 @@ class Difference:
         """Both plans side by side, one row a metric."""
         before, after = self.before.as_data(), self.after.as_data()
         columns = (Column("metric"), Column("before", Kind.NUMBER), Column("after", Kind.NUMBER))
-        return Table.of("Before and after", columns, [(name, before[name], after[name]) for name in after])
+        return Table.from_rows("Before and after", columns, [(name, before[name], after[name]) for name in after])
 
     def moves(self) -> Table:
         """Keys and state by old and new channel, most state first; only pairs that something moves between."""
@@ -69,11 +69,11 @@ class Difference:
             zip(*np.nonzero(self.keys_moved), strict=True), key=lambda pair: (-self.state_moved[pair], *pair)
         )
         rows = [(int(i), int(j), int(self.keys_moved[i, j]), float(self.state_moved[i, j])) for i, j in pairs]
-        return Table.of("Moves", columns, rows)
+        return Table.from_rows("Moves", columns, rows)
 
     def channels(self) -> Table:
         """Each channel's load over the average in both plans, the fullest before first."""
-        return BeforeAfter.of("the first plan", self.loads_before, "the second", self.loads_after).table()
+        return BeforeAfter.from_loads("the first plan", self.loads_before, "the second", self.loads_after).table()
 
     def _repr_html_(self) -> str:
         """Before and after, from where to where, and the heaviest keys that move, for a notebook."""
@@ -106,7 +106,7 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
             raise BadInput(
                 f"the {name} plan is for {plan.key_type} keys, but the counted keys are {frequencies.key_type}"
             )
-    population = Population.of(frequencies)
+    population = Population.from_counts(frequencies)
     old, new = before.partitioner(), after.partitioner()
     was, is_now = old.channels_of(population.keys), new.channels_of(population.keys)
     state, represented = population.loads(resources.state), population.represented
@@ -165,4 +165,4 @@ def _heaviest(
         for key, at in zip(keys, first, strict=True)
     ]
     hidden = migrated - len(first)
-    return Table.of("Heaviest keys that move", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")
+    return Table.from_rows("Heaviest keys that move", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")

@@ -66,7 +66,7 @@ class Evaluation:
             for each in self.plans
         ]
         note = f"{self.keys:,} keys, all of them, weighed by {self.weight}; resources {self._weighed_by()}"
-        return Table.of("Plans on every key", (*columns, *METRIC_COLUMNS), rows, note)
+        return Table.from_rows("Plans on every key", (*columns, *METRIC_COLUMNS), rows, note)
 
     def foresight(self) -> Table:
         """What each plan foresaw beside what was measured, one row a metric."""
@@ -91,7 +91,7 @@ class Evaluation:
         ]
         without = [each.name for each in self.plans if not each.foreseen]
         note = f"{', '.join(without)} foresaw nothing by resources {self._weighed_by()}" if without else ""
-        return Table.of("Foreseen and measured", columns, rows, note)
+        return Table.from_rows("Foreseen and measured", columns, rows, note)
 
     def _weighed_by(self) -> str:
         """The letters of the resources, and what was measured."""

@@ -63,7 +63,7 @@ class Plan:
     construction: Construction | None = None
     hash: HashName = HashName.MURMUR3
     replicas: Replicas = DEFAULT_REPLICAS
-    explicit: ExplicitMap = field(default_factory=lambda: ExplicitMap.of({}))
+    explicit: ExplicitMap = field(default_factory=lambda: ExplicitMap.from_mapping({}))
     max_parallelism: int | None = None
     trace: str | None = None
     parent: str | None = None
@@ -73,7 +73,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Any mapping will do for `explicit`; it is kept as an `ExplicitMap` of keys of `key_type`."""
-        object.__setattr__(self, "explicit", ExplicitMap.of(self.explicit, self.key_type))
+        object.__setattr__(self, "explicit", ExplicitMap.from_mapping(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
         object.__setattr__(self, "replicas", alike(self.replicas))
         if isinstance(self.scheme, Engine):

@@ -32,7 +32,7 @@ def plan_table(plan: Plan) -> Table:
         "key_type": plan.key_type.value,
     }
     row = [{**plan.metrics, **facts}[column.name] for column in columns]
-    return Table.of("Plan", columns, [row])
+    return Table.from_rows("Plan", columns, [row])
 
 
 def plan_first_table(plan: Plan) -> Table:
@@ -48,7 +48,9 @@ def plan_first_table(plan: Plan) -> Table:
         *(known.get(name, gap) for name in _FIRST if known.get(name, gap).name in metrics),
     ]
     row = [metrics[column.name] for column in columns]
-    return Table.of("Plan", columns, [row], "--all shows every metric, each channel's loads, and the explicit map.")
+    return Table.from_rows(
+        "Plan", columns, [row], "--all shows every metric, each channel's loads, and the explicit map."
+    )
 
 
 _FIRST = ("imbalance", "imbalance_floor", "gap", "migrated_keys", "migrated_state", "m", "explicit_keys")
@@ -63,7 +65,7 @@ def load_table(plan: Plan) -> Table:
     loads, capacities = plan.predicted_loads, recorded_capacities(plan.parameters, plan.channels)
     columns = _LOAD_COLUMNS if capacities is None else (*_LOAD_COLUMNS, *_CAPACITY_COLUMNS)
     if not loads:
-        return Table.of(_LOAD_TITLE, columns, [])
+        return Table.from_rows(_LOAD_TITLE, columns, [])
     network = loads["network"]
     total = sum(network)
     used = network if capacities is None else [load / own for load, own in zip(network, capacities, strict=True)]
@@ -73,7 +75,7 @@ def load_table(plan: Plan) -> Table:
         utilised = used[at] * sum(capacities or ()) / total if total else None
         own = () if capacities is None else (capacities[at], utilised)
         rows.append((at, network[at], share, loads["state"][at], loads["computation"][at], *own))
-    return Table.of(_LOAD_TITLE, columns, rows)
+    return Table.from_rows(_LOAD_TITLE, columns, rows)
 
 
 _LOAD_TITLE = "Foreseen load of each channel"
@@ -96,4 +98,4 @@ def explicit_keys_table(plan: Plan) -> Table:
     """The whole explicit map, in key order."""
     columns = (Column("key"), Column("channel", Kind.COUNT))
     rows = [(NULL_KEY if key is None else key_to_text(key), channel) for key, channel in plan.explicit.items()]
-    return Table.of("Keys mapped one by one", columns, rows)
+    return Table.from_rows("Keys mapped one by one", columns, rows)

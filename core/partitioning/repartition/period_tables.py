@@ -105,7 +105,7 @@ def periods_table(outcomes: Sequence[PeriodOutcome]) -> Table:
             **outcome.metrics.as_data(),
         }
         rows.append([cells[column.name] for column in PERIOD_COLUMNS])
-    return Table.of("Periods", PERIOD_COLUMNS, rows, note=NOTE)
+    return Table.from_rows("Periods", PERIOD_COLUMNS, rows, note=NOTE)
 
 
 def channels_table(outcomes: Sequence[PeriodOutcome]) -> Table:
@@ -115,7 +115,7 @@ def channels_table(outcomes: Sequence[PeriodOutcome]) -> Table:
         for outcome in outcomes
         for channel, loads in enumerate(outcome.loads.T.tolist())
     )
-    return Table.of("Channels by period", CHANNEL_COLUMNS, rows)
+    return Table.from_rows("Channels by period", CHANNEL_COLUMNS, rows)
 
 
 def summary_table(outcomes: Sequence[PeriodOutcome]) -> Table:
@@ -138,7 +138,7 @@ def summary_table(outcomes: Sequence[PeriodOutcome]) -> Table:
         sum(each.migrated_state or 0.0 for each in metrics),
         sum(each.empty_channels > 0 for each in metrics),
     )
-    return Table.of("The run", SUMMARY_COLUMNS, [row])
+    return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

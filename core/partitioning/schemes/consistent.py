@@ -134,4 +134,4 @@ def _ring(channels: int, replicas: Replicas, hash: HashName) -> tuple[SortedPosi
     order = np.lexsort((low, high))
     owners = np.repeat(np.arange(channels, dtype=np.int32), counts)[order]
     owners.setflags(write=False)
-    return SortedPositions.of(high[order], low[order]), owners
+    return SortedPositions.from_sorted(high[order], low[order]), owners

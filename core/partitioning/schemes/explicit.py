@@ -51,7 +51,7 @@ class ExplicitMap(Mapping[Key, int]):
         refuse_out_of_range(self.column, owners, 2**31 - 1)
 
     @classmethod
-    def of(cls, mapping: Mapping[Key, int], key_type: KeyType | None = None) -> "ExplicitMap":
+    def from_mapping(cls, mapping: Mapping[Key, int], key_type: KeyType | None = None) -> "ExplicitMap":
         """The map that holds what a mapping holds; `key_type` decides where it has no key but null.
 
         Raises:
@@ -91,7 +91,7 @@ class ExplicitMap(Mapping[Key, int]):
         Raises:
             UsageError: this map holds keys of another type.
         """
-        return self.rows_of_hashed(HashedKeys.of(keys, HashName.MURMUR3), keys.type)
+        return self.rows_of_hashed(HashedKeys.from_column(keys, HashName.MURMUR3), keys.type)
 
     def rows_of_hashed(self, keys: HashedKeys, kind: pa.DataType) -> NDArray[np.int32]:
         """As `rows_of`, for keys of an Arrow type `kind` that are hashed already."""

@@ -37,7 +37,7 @@ class HybridPartitioner:
             BadInput: a key is mapped to a channel that the ring does not have.
             UsageError: the keys are of several types.
         """
-        columns = ExplicitMap.of(explicit)
+        columns = ExplicitMap.from_mapping(explicit)
         refuse_out_of_range(columns.column, columns.channels, ring.channels)
         object.__setattr__(self, "explicit", columns)
         object.__setattr__(self, "ring", ring)
@@ -54,7 +54,7 @@ class HybridPartitioner:
             UsageError: the explicit map has keys of another type.
         """
         column = one_array(keys)
-        hashed = HashedKeys.of(column, self.ring.hash)
+        hashed = HashedKeys.from_column(column, self.ring.hash)
         channels = self.ring.channels_at(hashed.high, hashed.low)
         rows = self.explicit.rows_of_hashed(hashed, column.type)
         if len(self.explicit):

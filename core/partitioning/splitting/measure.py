@@ -50,7 +50,10 @@ def split_loads(done: Split, resources: Resources) -> Floats:
     used = done.weights > 0
     owners, weights = done.places.channels[used], done.weights[used]
     return np.stack(
-        [np.bincount(owners, weights=function.of(weights), minlength=done.channels) for function in resources.functions]
+        [
+            np.bincount(owners, weights=function.costs(weights), minlength=done.channels)
+            for function in resources.functions
+        ]
     )
 
 
@@ -73,7 +76,7 @@ def measure_split(done: Split, messages: Messages, resources: Resources) -> Metr
             f"key splitting is judged by functions of counts; leave out what is measured: {resources.sources[0]}"
         )
     whole = np.bincount(messages.rows, weights=messages.weights, minlength=len(messages.keys))
-    keys = np.sort(resources.functions[2].of(whole[whole > 0]))[::-1]
+    keys = np.sort(resources.functions[2].costs(whole[whole > 0]))[::-1]
     return metrics_of(
         split_loads(done, resources),
         resources,

@@ -72,7 +72,7 @@ class Messages:
             generator: Orders the messages.
             most: Messages at most.
         """
-        population = Population.of(counted)
+        population = Population.from_counts(counted)
         ends = np.cumsum(population.loads(ResourceFunction.LINEAR))
         total = float(ends[-1]) if len(ends) else 0.0
         whole = np.issubdtype(population.frequencies.count_low.dtype, np.integer)

@@ -25,7 +25,7 @@ class Capacity:
     rate: float
 
     @classmethod
-    def of(cls, sites: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
+    def from_disturbances(cls, sites: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
         """The CPU of some sites together; a disturbance is of one of them, and those of a site do not overlap."""
         changes: dict[float, float] = {0.0: float(sites)}
         for one in disturbances:
@@ -41,7 +41,7 @@ class Capacity:
     @classmethod
     def of_site(cls, site: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
         """The CPU of one of the sites."""
-        return cls.of(1, [one for one in disturbances if one.site == site])
+        return cls.from_disturbances(1, [one for one in disturbances if one.site == site])
 
     def by(self, time_s: float) -> float:
         """CPU seconds until a time."""

@@ -266,4 +266,4 @@ def crash_table(reports: list[CrashReport]) -> Table:
         for one in reports
     ]
     note = "The full rate is 95 % of the mean before the crash, for as many sites as are alive."
-    return Table.of("Crashes", columns, rows, note=note)
+    return Table.from_rows("Crashes", columns, rows, note=note)

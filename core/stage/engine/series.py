@@ -233,7 +233,7 @@ def interval_table(intervals: list[Interval]) -> Table:
         )
         for one in intervals
     ]
-    return Table.of("Intervals", columns, rows)
+    return Table.from_rows("Intervals", columns, rows)
 
 
 def site_table(intervals: list[Interval]) -> Table:
@@ -255,4 +255,4 @@ def site_table(intervals: list[Interval]) -> Table:
         )
         for rest in [(pool, connections, partitions)]
     ]
-    return Table.of("Sites", columns, rows)
+    return Table.from_rows("Sites", columns, rows)

@@ -37,7 +37,7 @@ class Sides:
     index: KeyIndex
 
     @classmethod
-    def of(cls, column: str, key: str, batches: Iterable[pa.RecordBatch]) -> "Sides":
+    def from_batches(cls, column: str, key: str, batches: Iterable[pa.RecordBatch]) -> "Sides":
         """What a trace has.
 
         Args:
@@ -70,7 +70,7 @@ class Sides:
     def groups_of(self, keys: pa.Array) -> NDArray[np.int32]:
         """The number of each key of a column, which may be encoded by a dictionary, shape (rows,)."""
         words, codes = _words(keys)
-        return np.asarray(self.index.rows_of(HashedKeys.of(words, HashName.MURMUR3))[codes])
+        return np.asarray(self.index.rows_of(HashedKeys.from_column(words, HashName.MURMUR3))[codes])
 
     def sides_of(self, sides: pa.Array, keys: pa.Array) -> NDArray[np.int8]:
         """0 or 1 by a column, or neither where there is no key, since what is missing equals nothing; shape (rows,)."""
@@ -83,7 +83,7 @@ class Sides:
 
     def partitions_by(self, partitions: MiniPartitions) -> NDArray[np.int32]:
         """The partition of each key, shape (keys,)."""
-        return partitions.of(self.keys)
+        return partitions.partitions_of(self.keys)
 
 
 def _distinct(column: pa.Array) -> pa.Array:

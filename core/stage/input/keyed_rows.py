@@ -80,7 +80,7 @@ class Reading:
     ) -> Chunk:
         sites, since_us, keys = self.partitions.sites, times - first_us, batch.column(KEY)
         whole = Chunk(
-            groups=self.partitions.of(keys) if self.sides is None else self.sides.groups_of(keys),
+            groups=self.partitions.partitions_of(keys) if self.sides is None else self.sides.groups_of(keys),
             producers=_by_stream(batch.column(STREAM), sites) if self.by_stream else spread(before, len(batch), sites),
             due_s=None if self.speedup is None else since_us / (1e6 * self.speedup),
             cost_s=None if self.cost_unit_s is None else _amounts(batch.column(COST)) * self.cost_unit_s,
@@ -95,7 +95,7 @@ def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartit
     sums: NDArray[np.int64] = np.zeros(partitions.sites * partitions.a_site, np.int64)
     for batch in batches:
         sizes = batch.column(BYTES).fill_null(0).to_numpy(zero_copy_only=False)
-        np.add.at(sums, partitions.of(batch.column(KEY)), sizes.astype(np.int64, copy=False))
+        np.add.at(sums, partitions.partitions_of(batch.column(KEY)), sizes.astype(np.int64, copy=False))
     return sums
 
 
@@ -115,7 +115,7 @@ def _spread(first: np.uint64, sites: np.uint64, producers: NDArray[np.int32]) ->
 
 def _by_stream(streams: pa.Array, sites: int) -> NDArray[np.int32]:
     """A producer for each row by the hash of its stream."""
-    return MiniPartitions(sites, 1, HashName.MURMUR3).of(streams)
+    return MiniPartitions(sites, 1, HashName.MURMUR3).partitions_of(streams)
 
 
 def times_of(batch: pa.RecordBatch, before: int) -> NDArray[np.int64]:

@@ -58,7 +58,7 @@ class MiniPartitions:
         """The site of each partition at the start, shape (partitions,)."""
         return even_owners(self.sites, self.a_site)
 
-    def of(self, keys: pa.Array) -> NDArray[np.int32]:
+    def partitions_of(self, keys: pa.Array) -> NDArray[np.int32]:
         """The partition of each key of a column, which may be encoded by a dictionary; null is a key."""
         if isinstance(keys, pa.DictionaryArray):
             return self._of_encoded(keys)
@@ -78,4 +78,4 @@ class MiniPartitions:
         if codes.null_count:
             words = pa.concat_arrays([words, pa.nulls(1, words.type)])
             codes = codes.fill_null(pa.scalar(len(words) - 1, codes.type))
-        return np.asarray(self.of(words)[codes.to_numpy(zero_copy_only=False)])
+        return np.asarray(self.partitions_of(words)[codes.to_numpy(zero_copy_only=False)])

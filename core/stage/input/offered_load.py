@@ -34,7 +34,9 @@ class Demand:
     answers: int | None = None
 
     @classmethod
-    def of(cls, chunks: Iterable[Chunk], settings: StageSettings, faults: FaultSchedule | None = None) -> "Demand":
+    def from_chunks(
+        cls, chunks: Iterable[Chunk], settings: StageSettings, faults: FaultSchedule | None = None
+    ) -> "Demand":
         """Add up a stream for a stage.
 
         Args:
@@ -157,4 +159,4 @@ def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | N
 
 
 def _capacity(settings: StageSettings, faults: FaultSchedule | None) -> Capacity:
-    return Capacity.of(settings.sites, (*settings.disturbances, *(faults.faults if faults else ())))
+    return Capacity.from_disturbances(settings.sites, (*settings.disturbances, *(faults.faults if faults else ())))

@@ -34,7 +34,7 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
         Column("rate 2", Kind.NUMBER, "tuples/s", "of the second, the highest that both servers can take with it"),
     ]
     tables = {
-        reading: Table.of(
+        reading: Table.from_rows(
             f"Figure 9: feasibility boundaries, {reading}",
             columns,
             [(str(reading), costs(pair), *point) for pair in scope.pairs for point in boundary(reading, pair)],
@@ -70,7 +70,7 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
 
 def boundary(reading: Reading, pair: tuple[float, float]) -> list[tuple[float, float]]:
     """Points on it, from the second axis to the first."""
-    loads = loads_of(Program.of(two_servers(reading, *pair)))
+    loads = loads_of(Program.from_network(two_servers(reading, *pair)))
     highest = 1 / loads[0].max()
     firsts = np.linspace(0, highest, _POINTS)
     return [(float(first), float(((1 - first * loads[0]) / loads[1]).min().clip(0))) for first in firsts]
@@ -81,7 +81,7 @@ def _claims(scope: Scope) -> list[Judged]:
         float(load)
         for reading in Reading
         for pair in scope.pairs
-        for load in loads_of(Program.of(two_servers(reading, *pair))).sum(axis=0)
+        for load in loads_of(Program.from_network(two_servers(reading, *pair))).sum(axis=0)
     ]
     imbalances = [heavy - light for heavy, light in scope.pairs]
     claims = [

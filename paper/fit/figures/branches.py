@@ -37,7 +37,7 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
         Column("rate", Kind.NUMBER, "tuples/s", "of the input"),
         Column("score", Kind.NUMBER, "tuples/s", "at both outputs"),
     ]
-    table = Table.of("Figure 7: score by rate", columns, rows)
+    table = Table.from_rows("Figure 7: score by rate", columns, rows)
     chart = charts.lines(
         "Score by rate, for each way of dropping",
         "The root costs 1, the branches 2 and 5. Up to 1/8 nothing needs to be dropped. From there on local plans drop"

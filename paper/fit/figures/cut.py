@@ -48,7 +48,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     measured = {key: found(results, runs) for key, runs in planned(scope).items()}
     inputs = Column("inputs", Kind.COUNT)
     epsilon = Column("epsilon", Kind.SHARE)
-    table = Table.of(
+    table = Table.from_rows(
         "Errors by the grid of C-FIT",
         [READING, inputs, PLANNER, epsilon, PLANS, *averaged([WORST, MEAN_ERROR, WITHOUT])],
         [
@@ -132,7 +132,7 @@ def _points(title: str, points: list[list[float]], epsilon: float) -> Table:
     rows = [
         (x, y, error, _LOST if lacks else _OVER if error > epsilon + 1e-9 else _WITHIN) for x, y, error, lacks in points
     ]
-    return Table.of(title, columns, sorted(rows, key=lambda row: _FATES.index(row[3]), reverse=True))
+    return Table.from_rows(title, columns, sorted(rows, key=lambda row: _FATES.index(row[3]), reverse=True))
 
 
 def _failing(scope: Scope, measured: Mapping[_Key, list[Data]]) -> Table:
@@ -149,7 +149,7 @@ def _failing(scope: Scope, measured: Mapping[_Key, list[Data]]) -> Table:
         for reading in Reading
         for x, y, load, error in _without(reading, measured[reading, scope.cut_inputs[0], C_FIT["paper"]][0])
     ]
-    return Table.of(
+    return Table.from_rows(
         "Failing points of the paper's cut",
         columns,
         rows,
@@ -168,18 +168,18 @@ def _told(points: Table, epsilon: float) -> str:
 
 def near(reading: Reading, run: Data) -> list[list[float]]:
     """The kept points of a run that are not far beyond the boundary."""
-    loads = loads_of(Program.of(chained(reading, _PAIR).network()))
+    loads = loads_of(Program.from_network(chained(reading, _PAIR).network()))
     return [point for point in run["points"] if (loads.T @ point[:2]).max() <= _NEAR]
 
 
 def _without(reading: Reading, run: Data, most: int = 8) -> list[tuple[float, float, float, float]]:
     """Rates, load and error of the first points without a plan."""
-    loads = loads_of(Program.of(chained(reading, _PAIR).network()))
+    loads = loads_of(Program.from_network(chained(reading, _PAIR).network()))
     return [(x, y, float((loads.T @ [x, y]).max()), error) for x, y, error, lacks in run["points"] if lacks][:most]
 
 
 def _claims(measured: Mapping[_Key, list[Data]]) -> list[Judged]:
-    corners = 1 / loads_of(Program.of(figure_1())).max(axis=1)
+    corners = 1 / loads_of(Program.from_network(figure_1())).max(axis=1)
     claims: list[tuple[Claim, Sequence[float]]] = [
         (
             Claim(

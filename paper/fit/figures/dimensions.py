@@ -46,7 +46,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     converged = {key: found(results, runs) for key, runs in _converged(scope).items()}
     planned = {key: found(results, runs) for key, runs in _planned(scope).items()}
     grids = {key: int(results[run]) for key, run in _gridded(scope).items()}
-    error = Table.of(
+    error = Table.from_rows(
         "Figure 14 (a): convergence of Solver-W",
         [Column("network"), *averaged([SECONDS]), PLANS, _EXPECTED],
         [
@@ -55,7 +55,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             for at in _distinct(runs[0])
         ],
     )
-    times = Table.of(
+    times = Table.from_rows(
         "Figure 14 (b): C-FIT by inputs",
         [READING, _INPUTS, Column("network"), PLANNER, _EPSILON, *averaged([SECONDS]), PLANS],
         [
@@ -153,7 +153,9 @@ def _times(runs: list[Data]) -> list[float | None]:
 
 def _only(table: Table, planner: str) -> Table:
     at = [column.name for column in table.columns].index(PLANNER.name)
-    return Table.of(f"{table.title}, {planner}", table.columns, [row for row in table.rows if row[at] == planner])
+    return Table.from_rows(
+        f"{table.title}, {planner}", table.columns, [row for row in table.rows if row[at] == planner]
+    )
 
 
 def _entries(scope: Scope, planned: Mapping[_Key, list[Data]], grids: Mapping[tuple[Reading, int], int]) -> Table:
@@ -188,7 +190,7 @@ def _entries(scope: Scope, planned: Mapping[_Key, list[Data]], grids: Mapping[tu
         )
         for inputs in scope.inputs
     ]
-    return Table.of(f"Table 3: rows of feasible input tables at {percent(epsilon)}", columns, rows)
+    return Table.from_rows(f"Table 3: rows of feasible input tables at {percent(epsilon)}", columns, rows)
 
 
 def row_bytes(inputs: int) -> int:

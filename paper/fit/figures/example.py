@@ -44,7 +44,7 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
         " those of one that is fair in tuples, where every operator is served as many as any other, or all that it has."
         " Equal shares of CPU would give others in plans 0 and 1."
     )
-    table = Table.of("Table 1: five ways to shed load at A", columns, rows)
+    table = Table.from_rows("Table 1: five ways to shed load at A", columns, rows)
     return section("Table 1: an example", [said], [], [table], _claims())
 
 

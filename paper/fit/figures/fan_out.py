@@ -40,7 +40,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Time to plan by branches."""
     measured = {key: found(results, runs) for key, runs in _planned(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         f"Figure 13: plans at {percent(_EPSILON)}",
         [_BRANCHES, PLANNER, *averaged([SECONDS]), PLANS, *averaged([WORST, WITHOUT])],
         [

@@ -52,7 +52,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     """Times, plans and errors by imbalance."""
     measured = {key: found(results, runs) for key, runs in _planned(scope).items()}
     measured |= {key: found(results, runs) for key, runs in _matched(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         f"Figure 10: plans at {percent(EPSILON)}",
         [READING, COSTS, PLANNER, *averaged([SECONDS]), PLANS, *averaged([WORST, MEAN_ERROR, WITHOUT]), _EXPECTED],
         [_row(key, runs) for key, runs in measured.items()],
@@ -61,7 +61,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     charts = []
     for reading in Reading:
         columns = [PLANNER, _IMBALANCE, *averaged([SECONDS]), PLANS]
-        times = Table.of(
+        times = Table.from_rows(
             f"Figure 10: times, {reading}",
             columns,
             [

@@ -43,7 +43,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     fixed = {key: int(results[run]) for key, run in _fixed(scope).items()}
     selected = {key: results[run] for key, run in _selected(scope).items()}
     moved = {key: results[run] for key, run in _moved(scope).items()}
-    rows = Table.of(
+    rows = Table.from_rows(
         "Figure 15 (a): rows by load and epsilon",
         [READING, Column("epsilon"), _LOAD, _ROWS, Column("fixed spacing", Kind.COUNT, about="points, none left out")],
         [
@@ -177,7 +177,7 @@ def _changes(title: str, what: str, changed: _Changed, unit: str = "") -> Table:
         )
         for (change, distance), told in changed.items()
     ]
-    return Table.of(title, columns, rows)
+    return Table.from_rows(title, columns, rows)
 
 
 def share(told: Data) -> float:
@@ -186,7 +186,9 @@ def share(told: Data) -> float:
 
 
 def _of_reading(table: Table, reading: Reading) -> Table:
-    return Table.of(f"{table.title}, {reading}", table.columns, [row for row in table.rows if row[0] == str(reading)])
+    return Table.from_rows(
+        f"{table.title}, {reading}", table.columns, [row for row in table.rows if row[0] == str(reading)]
+    )
 
 
 def _claims(

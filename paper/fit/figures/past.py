@@ -41,7 +41,7 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
         " branches meet again; fairness is left to weights. The program here takes all of them. The expected numbers"
         " were worked by hand."
     )
-    table = Table.of("Figure 1, with other objectives and limits", columns, rows)
+    table = Table.from_rows("Figure 1, with other objectives and limits", columns, rows)
     return section(
         "Past the paper: fairness, links, any network", [said], [], [table], _claims(dict(cases), the_diamond())
     )

@@ -61,7 +61,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     by_cost = {key: found(results, runs) for key, runs in _by_cost(scope).items()}
     by_quotes = {key: found(results, runs) for key, runs in _by_quotes(scope).items()}
     rates = {
-        reading: Table.of(
+        reading: Table.from_rows(
             f"Figure 11 (a): Solver-W by mean rate, {reading}",
             [COSTS, _LAMBDA, _FEASIBLE, *averaged([SECONDS]), PLANS],
             [
@@ -72,7 +72,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         )
         for reading in Reading
     }
-    cheaper = Table.of(
+    cheaper = Table.from_rows(
         "Figure 11 (c): Solver-W by provision level",
         [_RATES, READING, _COST, _FEASIBLE, *averaged([SECONDS]), PLANS],
         [
@@ -152,14 +152,14 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 def quotes_scale() -> float:
     """By which the rates of quotes are multiplied, so that (64, 32) is provisioned as the paper tells."""
-    loads = loads_of(Program.of(two_servers(Reading.PARALLEL, 64.0, 32.0)))
+    loads = loads_of(Program.from_network(two_servers(Reading.PARALLEL, 64.0, 32.0)))
     fullest = (quote_rates() @ loads).max(axis=1)
     return float(1 / np.quantile(fullest, PROVISION_LEVEL))
 
 
 def feasible(reading: Reading, pair: tuple[float, float], rate: float) -> float:
     """The probability that exponential rates of this mean overload nothing."""
-    loads = loads_of(Program.of(two_servers(reading, *pair)))
+    loads = loads_of(Program.from_network(two_servers(reading, *pair)))
     drawn = np.random.default_rng(0).exponential(rate, (_DRAWS, 2))
     return float((drawn @ loads <= 1).all(axis=1).mean())
 
@@ -208,7 +208,7 @@ def _distribution() -> Table:
         "exponential": np.exp(-grid / mean),
         **{name: (rates[:, at, None] > grid).mean(axis=0) for at, name in enumerate(STREAMS)},
     }
-    return Table.of(
+    return Table.from_rows(
         "Figure 11 (b): rates",
         [_RATES, Column("rate", Kind.NUMBER, "tuples/s"), Column("above", Kind.SHARE, about="of the time")],
         [

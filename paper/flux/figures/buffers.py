@@ -31,7 +31,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     """Throughput against the space of a producer."""
     full = [mean_rate(run) for run in ran(results, _undisturbed(scope))]
     rates = {key: [mean_rate(run) for run in ran(results, runs)] for key, runs in _visited(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 3: load that visits every site",
         [POLICY, _SPACE, *averaged([THROUGHPUT, SHARE])],
         [

@@ -32,7 +32,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     crashes = {name: runs[name, True] for name in (_ALONE, _TWINS)}
     seconds = over_time("A site dies: second by second", crashes, {THROUGHPUT: lambda one: one.throughput})
     full = _before(runs[_ALONE, False])
-    table = Table.of(
+    table = Table.from_rows(
         "A site dies",
         [POLICY, *averaged([THROUGHPUT, SHARE, _LOST, _STATE, _TAKEOVER, _FULL, _PROTECTED, _SENT])],
         [

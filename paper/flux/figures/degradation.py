@@ -55,7 +55,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         (_BOUND, count, *cells(estimate([capacity_bound(count, scope.sites)] * 2), None, None))
         for count in scope.counts
     ]
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 7: load on several sites", [POLICY, _LOADED, *averaged([THROUGHPUT, _OF_BOUND, MOVES])], rows
     )
     charts = [

@@ -44,7 +44,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Throughput and latency under each policy."""
     runs = {key: ran(results, of) for key, of in _mixed(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Section 6.3: mixed loads",
         [POLICY, _LOADED, _PRESSED, *averaged([THROUGHPUT, SHARE, LATENCY, ON_DISK, MOVES])],
         [

@@ -32,7 +32,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """What came of our aims."""
     drifted = {key: ran(results, runs) for key, runs in _drifting(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Hot keys that drift",
         [POLICY, _COLLECTION, *averaged([THROUGHPUT, MOVES, _RETURNS])],
         [

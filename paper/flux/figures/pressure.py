@@ -42,7 +42,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     runs = {
         name: {count: ran(results, of) for count, of in by_count.items()} for name, by_count in _pressed(scope).items()
     }
-    table = Table.of(
+    table = Table.from_rows(
         "Second experiment on memory",
         [POLICY, _PRESSED, *averaged([THROUGHPUT, LATENCY, ON_DISK, MOVES])],
         [

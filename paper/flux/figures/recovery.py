@@ -50,7 +50,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     runs = recoveries(scope, results)
     seconds = over_time("Figure 6: second by second", runs, {THROUGHPUT: lambda one: one.throughput})
     metrics = averaged([_FELT, SHARE, _LEFT, MOVES, _RETURNS, _BELOW])
-    summary = Table.of(
+    summary = Table.from_rows(
         "Figure 6: load on one site",
         [POLICY, *metrics],
         [

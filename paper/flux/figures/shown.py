@@ -78,7 +78,7 @@ def over_time(
         for together in zip(*(run.by_second() for run in seeds), strict=True):
             measured = [estimate(metric(one) for one in together) for metric in metrics.values()]
             rows.append((name, together[0].end_s, *cells(*measured)))
-    return Table.of(title, [POLICY, SECOND, *averaged(list(metrics))], rows)
+    return Table.from_rows(title, [POLICY, SECOND, *averaged(list(metrics))], rows)
 
 
 def estimate(values: Iterable[float | None]) -> Estimate | None:

@@ -50,7 +50,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ON_DISK: lambda one: float(one.on_disk),
     }
     seconds = over_time("Figures 9 and 10: second by second", runs, metrics)
-    summary = Table.of(
+    summary = Table.from_rows(
         "Figures 9 and 10: a site loses half of its memory",
         [POLICY, *averaged([_RESUMES, _IN_MEMORY, SHARE, LATENCY, MOVES])],
         [

@@ -46,7 +46,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Throughput against the least collection time."""
     runs = hot(scope, results)
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 8: a few hot partitions",
         [POLICY, _LOADED, _COLLECTION, *averaged([THROUGHPUT, _OF_STATIC, _MOVES, _RETURNS])],
         [
@@ -56,7 +56,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
     )
     read = {key: ran(results, of) for key, of in _read(scope).items()}
-    readings = Table.of(
+    readings = Table.from_rows(
         "Figure 8: what the paper leaves open",
         [Column("reading"), POLICY, _COLLECTION, *averaged([THROUGHPUT, _OF_STATIC, _MOVES, _RETURNS])],
         [
@@ -139,7 +139,7 @@ def _cells(seeds: Sequence[Ran], static: Sequence[Ran]) -> list[float | None]:
 def _only_loaded(table: Table, loaded: int) -> Table:
     at = [column.name for column in table.columns].index(_LOADED.name)
     rows = [row for row in table.rows if row[at] == loaded and row[at + 1]]
-    return Table.of(f"{table.title}, {_with(loaded)}", table.columns, rows)
+    return Table.from_rows(f"{table.title}, {_with(loaded)}", table.columns, rows)
 
 
 def _with(loaded: int) -> str:

@@ -48,7 +48,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Rate over time, against the bound."""
     runs = {name: [results[run] for run in scope.tandems(*kind)] for name, kind in _KINDS.items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Two stages in a row",
         [POLICY, *averaged([_RATE, _OF_BOUND, _MOVES, _LATE])],
         [
@@ -65,7 +65,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
         note="Rates are those of the second half of the run.",
     )
-    seconds = Table.of(
+    seconds = Table.from_rows(
         "Two stages in a row: second by second",
         [POLICY, _SECOND, *averaged([_RATE])],
         [

@@ -44,7 +44,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Speed-up over sigma and over workers."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 9: uneven load",
         [QUEUE, _SIGMA, WORKERS, *averaged([RATE, SPEED_UP])],
         [
@@ -53,10 +53,10 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
     )
     constants = said(_CONTENTION)
-    at_most = Table.of(
+    at_most = Table.from_rows(
         f"Figure 9: {scope.most} workers", table.columns, [row for row in table.rows if row[2] == scope.most]
     )
-    skewed = Table.of(
+    skewed = Table.from_rows(
         f"Figure 9: sigma {scope.sigmas[0]:g}", table.columns, [row for row in table.rows if row[1] == scope.sigmas[0]]
     )
     charts = [

@@ -52,7 +52,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     printed = {key: ran(results, of) for key, of in _printed(scope).items()}
     constants = said(_NONE)
     tables = [
-        Table.of(
+        Table.from_rows(
             f"{_QUERY} by setting, costs x {_HEAVIER:g}, {_WORKERS} workers",
             [_SETTING, HEURISTIC, *averaged([RATE, LATENCY])],
             [
@@ -60,7 +60,7 @@ def shown(scope: Scope, results: Results) -> Shown:
                 for (setting, heuristic), runs in settings.items()
             ],
         ),
-        Table.of(
+        Table.from_rows(
             f"{_QUERY} by arrivals, costs x {_HEAVIER:g}, {_WORKERS} workers",
             [_ARRIVALS, HEURISTIC, *averaged([RATE, LATENCY, _END_TO_END])],
             [
@@ -72,7 +72,7 @@ def shown(scope: Scope, results: Results) -> Shown:
                 for (load, heuristic), runs in arriving.items()
             ],
         ),
-        Table.of(
+        Table.from_rows(
             f"{_QUERY} by CT, corrected and as printed, costs x {_HEAVIER:g}, {scope.most} workers",
             [HEURISTIC, *averaged([RATE, SPEED_UP, LATENCY])],
             [

@@ -42,7 +42,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Throughput of CT over that of the others, and latencies."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 8 beside kappa",
         [QUERY, _KAPPA, *averaged([*_RATIOS, *_LATENCIES])],
         [

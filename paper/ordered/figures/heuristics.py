@@ -55,7 +55,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Speed-up over workers, latency where there are most."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 8: heuristics",
         [QUERY, HEURISTIC, WORKERS, *averaged([RATE, SPEED_UP, LATENCY])],
         [
@@ -94,14 +94,14 @@ def _charts(scope: Scope, table: Table, constants: str) -> list[Chart]:
         lines(
             f"Figure 8a: {name}",
             f"Speed-up over one worker. Model: {constants}. Bands: 95 %.",
-            Table.of(f"Figure 8: {name}", table.columns, [row for row in table.rows if row[0] == name]),
+            Table.from_rows(f"Figure 8: {name}", table.columns, [row for row in table.rows if row[0] == name]),
             WORKERS.name,
             SPEED_UP.name,
             HEURISTIC.name,
         )
         for name in scope.queries
     ]
-    most = Table.of(
+    most = Table.from_rows(
         f"Figure 8b: {scope.most} workers", table.columns, [row for row in table.rows if row[2] == scope.most]
     )
     return [

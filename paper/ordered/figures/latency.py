@@ -46,7 +46,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Latency over cost."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 10: latency by cost",
         [QUEUE, COST, *averaged([LATENCY, _OF_COST, RATE, _FULLEST])],
         [

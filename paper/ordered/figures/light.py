@@ -56,7 +56,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Speed-up and time a tuple."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 12: a light operator",
         [COST, CONSTANTS, SCHEME, WORKERS, *averaged([SPEED_UP, _PER_TUPLE, _RISE])],
         [
@@ -74,7 +74,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             for (cost_us, constants, scheme, workers), seeds in runs.items()
         ],
     )
-    beside = Table.of(
+    beside = Table.from_rows(
         f"Figure 12 beside its constants, {scope.most} workers",
         [COST, CONSTANTS, *averaged([_OVER_LOCK])],
         [
@@ -113,7 +113,7 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
 
 def _charts(table: Table, cost_us: float, constants: Contention) -> list[Chart]:
     rows = [row for row in table.rows if row[0] == cost_us and row[1] == said(constants)]
-    one = Table.of(f"Figure 12: {cost_us:g} us, {said(constants)}", table.columns, rows)
+    one = Table.from_rows(f"Figure 12: {cost_us:g} us, {said(constants)}", table.columns, rows)
     return [
         lines(
             f"Figure 12{part}: {cost_us:g} us, d {constants.send_us:g}, h {constants.hand_over_us:g}",

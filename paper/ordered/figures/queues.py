@@ -49,7 +49,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     """Peak throughput and the latency there."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
     best = peaks(runs)
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 11: peak throughput by queue",
         [_KEYS_ARE, QUERY, QUEUE, _PEAK, *averaged([RATE, LATENCY])],
         [
@@ -57,7 +57,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             for (skew, name, queue), (workers, seeds) in best.items()
         ],
     )
-    everything = Table.of(
+    everything = Table.from_rows(
         "Figure 11: every number of workers",
         [_KEYS_ARE, QUERY, QUEUE, WORKERS, *averaged([RATE, LATENCY])],
         [
@@ -66,7 +66,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
     )
     constants = said(_CONTENTION)
-    judged = Table.of(
+    judged = Table.from_rows(
         f"Figure 11: keys are {_SKEWS[_JUDGED]}",
         table.columns,
         [row for row in table.rows if row[0] == _SKEWS[_JUDGED]],

@@ -50,7 +50,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Peak throughput."""
     best = peaks({key: ran(results, of) for key, of in _runs(scope).items()})
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 14: peak throughput by reordering",
         [CONSTANTS, QUERY, SCHEME, _PEAK, *averaged([RATE, LATENCY])],
         [
@@ -58,7 +58,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             for (constants, name, scheme), (workers, seeds) in best.items()
         ],
     )
-    beside = Table.of(
+    beside = Table.from_rows(
         "Figure 14 beside its constants",
         [CONSTANTS, QUERY, *averaged([_OVER_LOCK, _LATENCIES])],
         [
@@ -71,7 +71,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             for name in scope.queries
         ],
     )
-    judged = Table.of(
+    judged = Table.from_rows(
         f"Figure 14: {said(_JUDGED)}", table.columns, [row for row in table.rows if row[0] == said(_JUDGED)]
     )
     charts = [

@@ -51,7 +51,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 def shown(scope: Scope, results: Results) -> Shown:
     """Speed-up, and time a tuple of the first operator."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 13: many outputs",
         [_SECOND, CONSTANTS, SCHEME, WORKERS, *averaged([SPEED_UP, _PER_TUPLE, _SHARE])],
         [
@@ -69,7 +69,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             for (second_us, constants, scheme, workers), seeds in runs.items()
         ],
     )
-    beside = Table.of(
+    beside = Table.from_rows(
         f"Figure 13 beside its constants, {scope.most} workers",
         [_SECOND, CONSTANTS, *averaged([_OVER_LOCK])],
         [
@@ -82,7 +82,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         lines(
             f"Figure 13{part}: second operator {second_us:g} us",
             f"{what} Model: {said(_CONSTANTS[-1])}. Bands: 95 %.",
-            Table.of(
+            Table.from_rows(
                 f"Figure 13: second operator {second_us:g} us, {said(_CONSTANTS[-1])}",
                 table.columns,
                 [row for row in table.rows if row[0] == second_us and row[1] == said(_CONSTANTS[-1])],

@@ -127,7 +127,7 @@ def _table(title: str, chains: Mapping[str, Chains], counts: Sequence[int]) -> T
             keys = steps[0][n - 1].explicit_keys
             rows.append((name, n, keys, *measured, *(None if limit is None else limit.mean for limit in limits)))
     tracked = Column("tracked", Kind.COUNT, about="keys mapped one by one")
-    return Table.of(title, [Column("scheme"), N, tracked, *averaged(list(metrics)), *floors], rows)
+    return Table.from_rows(title, [Column("scheme"), N, tracked, *averaged(list(metrics)), *floors], rows)
 
 
 def _claims(chains: Mapping[str, Chains]) -> list[Judged]:

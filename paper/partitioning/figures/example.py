@@ -43,7 +43,7 @@ def shown(_scope: Scope, _results: Results) -> Shown:
     """Every balance and cost beside the one printed."""
     rows = list(_rows())
     worst = max(abs(ours - printed) for *_, printed, ours in rows)
-    table = Table.of(
+    table = Table.from_rows(
         "Figure 1, number by number",
         (Column("set-up"), Column("number"), Column("printed", Kind.NUMBER), Column("ours", Kind.NUMBER)),
         rows,
@@ -71,7 +71,7 @@ def _rows() -> list[tuple[str, str, float, float]]:
             _, computation, network = channel_loads(placed[at], stream, resources, len(channels))
             for what, load, ratio in zip(("network", "computation"), (network, computation), printed[at], strict=True):
                 rows.append((name, f"{what} balance, {when}", ratio, max_over_min(load) or 0.0))
-        moved = migration(placed[0], placed[1], resources.functions[0].of(stream.count_low), 3).state
+        moved = migration(placed[0], placed[1], resources.functions[0].costs(stream.count_low), 3).state
         rows.append((name, "cost of migration", float(cost), moved))
     return rows
 

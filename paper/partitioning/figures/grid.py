@@ -57,4 +57,4 @@ def grid(
     for name, at, steps in chains:
         estimates = [estimate(at_channels(steps, channels, number)) for number in metrics.values()]
         rows.append((name, *(at if isinstance(at, tuple) else (at,)), *cells(*estimates)))
-    return Table.of(title, [Column("scheme"), *parameters, *averaged(list(metrics))], rows, note)
+    return Table.from_rows(title, [Column("scheme"), *parameters, *averaged(list(metrics))], rows, note)

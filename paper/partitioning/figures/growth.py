@@ -42,7 +42,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 
 def shown(scope: Scope, results: Results) -> Shown:
     """Bytes and seconds against tracked keys, and seconds against N."""
-    sizes = Table.of(
+    sizes = Table.from_rows(
         "Plan files",
         (
             Column("keys are"),
@@ -54,7 +54,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     by_keys = _timed_table("Time by tracked keys, 10 channels", _by_keys(scope), results)
     by_channels = _timed_table("Time by channels, 1,000 tracked keys (readj: 100)", _by_channels(scope), results)
-    exponents = Table.of(
+    exponents = Table.from_rows(
         "Growth of construction time",
         (
             Column("construction"),
@@ -67,7 +67,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
         note="Steps that start from hashing alone; short ones are dominated by what every call costs.",
     )
-    memory = Table.of(
+    memory = Table.from_rows(
         f"Memory to add up a domain of {_memory(scope).keys:,} keys",
         (
             Column("keys looked at", Kind.COUNT),
@@ -152,7 +152,7 @@ def _timed_table(title: str, experiment: ColdTimed, results: Results) -> Table:
         (step.construction.value, step.tracked, step.channels, found["seconds"])
         for step, found in zip(experiment.steps, results[experiment], strict=True)
     ]
-    return Table.of(title, (Column("construction"), _TRACKED, _CHANNELS, _SECONDS), rows)
+    return Table.from_rows(title, (Column("construction"), _TRACKED, _CHANNELS, _SECONDS), rows)
 
 
 def _plan_rows(scope: Scope, results: Results) -> list[tuple[str, int, int, float]]:

@@ -136,7 +136,7 @@ def _floor_table(chains: Mapping[str, Chains]) -> Table:
         for n in range(5, 33):
             rows.append((label(recipe), n, *cells(estimate(at_channels(steps, n, _over_floor)))))
     columns = [Column("scheme"), Column("channels", Kind.COUNT), *averaged([_OVER])]
-    return Table.of("r over r_floor_pair", columns, rows)
+    return Table.from_rows("r over r_floor_pair", columns, rows)
 
 
 def _peer_table(scope: Scope, results: Results, chains: Mapping[str, Chains]) -> Table:
@@ -169,7 +169,7 @@ def _peer_table(scope: Scope, results: Results, chains: Mapping[str, Chains]) ->
         for name, about in (("r", "linear load"), ("m", "migration from N - 1"))
     ]
     last = Column("channels a key", Kind.RATIO, about="on which a key has state, N = 10")
-    return Table.of("Every scheme, z = 1, linear load", (Column("scheme"), *averaged(columns), last), rows)
+    return Table.from_rows("Every scheme, z = 1, linear load", (Column("scheme"), *averaged(columns), last), rows)
 
 
 def _at(scope: Scope, results: Results, scheme: Scheme, seed: int) -> dict[int, Step]:

@@ -61,7 +61,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         for letters in LETTERS
     ]
     rows = [row for table in tables for row in table.rows]
-    table = Table.of("Figure 3: all combinations", tables[0].columns, rows)
+    table = Table.from_rows("Figure 3: all combinations", tables[0].columns, rows)
     drawn = (*DRAWN, "level, 1,000 keys")
     charts = [
         dots(

@@ -51,7 +51,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             mapped = Estimate.of([_mapped(scope, point)])
             for series, size in (("before a purge", before), ("after a purge", after), ("mapped", mapped)):
                 rows.append((f"{point.letters}, {series}", at, *cells(size)))
-        table = Table.of(f"Figure {figure}: sizes by {what}", (_SERIES, column, *averaged([_ENTRIES])), rows)
+        table = Table.from_rows(f"Figure {figure}: sizes by {what}", (_SERIES, column, *averaged([_ENTRIES])), rows)
         tables.append(table)
         charts.append(
             lines(
@@ -171,7 +171,7 @@ def _lossy_table(scope: Scope, results: Results) -> Table:
         for runs in zip(*found, strict=True)
     ]
     title = "readj from lossy counts of so many tuples"
-    return Table.of(title, (Column("tuples", Kind.COUNT), *averaged(columns)), rows)
+    return Table.from_rows(title, (Column("tuples", Kind.COUNT), *averaged(columns)), rows)
 
 
 def _claims(

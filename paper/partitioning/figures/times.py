@@ -151,7 +151,7 @@ def _table(
             timed = [results[experiment][number][place] for experiment in experiments]
             seconds = Estimate.of([each["seconds"] for each in timed])
             rows.append((label(recipe), at, timed[0]["tracked"], *cells(seconds)))
-    return Table.of(title, (Column("scheme"), across, _TRACKED, *averaged([_SECONDS])), rows)
+    return Table.from_rows(title, (Column("scheme"), across, _TRACKED, *averaged([_SECONDS])), rows)
 
 
 def _against_literal(scope: Scope, results: Results) -> Table:
@@ -179,7 +179,7 @@ def _against_literal(scope: Scope, results: Results) -> Table:
         Column("times faster", Kind.NUMBER),
         Column("mapping identical"),
     )
-    return Table.of("Compiled against literal", columns, rows)
+    return Table.from_rows("Compiled against literal", columns, rows)
 
 
 def _speed(scope: Scope, results: Results) -> Table:
@@ -225,7 +225,7 @@ def _speed(scope: Scope, results: Results) -> Table:
         Column("M keys/s", Kind.NUMBER),
         Column("over a loop of mmh3", Kind.NUMBER, about="times faster than hashing a list key by key"),
     )
-    return Table.of("Speed of larger steps and of routing", columns, rows)
+    return Table.from_rows("Speed of larger steps and of routing", columns, rows)
 
 
 def _seconds(scope: Scope, results: Results, construction: str, sigma: float) -> list[dict[str, float]]:

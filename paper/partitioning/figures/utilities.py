@@ -54,7 +54,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             for letters in _LETTERS
         ]
         columns = [Column("utility"), *parts[0].columns[1:]]
-        table = Table.of(f"Figure 7: {construction}", columns, [row for part in parts for row in part.rows])
+        table = Table.from_rows(f"Figure 7: {construction}", columns, [row for part in parts for row in part.rows])
         tables.append(table)
         for what, column, log_y in (("Balance", "b", True), ("Migration", "m", False)):
             charts.append(

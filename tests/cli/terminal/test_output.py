@@ -47,10 +47,10 @@ columns = st.lists(
 def tables(draw):
     heads = draw(columns)
     rows = draw(st.lists(st.tuples(*(cells for _ in heads)), max_size=5))
-    return Table.of(draw(hostile), heads, rows, draw(hostile))
+    return Table.from_rows(draw(hostile), heads, rows, draw(hostile))
 
 
-COMPARISON = Table.of(
+COMPARISON = Table.from_rows(
     "Comparison",
     [Column("scheme"), Column("construction"), Column("channels", Kind.COUNT)]
     + [Column(name, Kind.RATIO) for name in ("imbalance", "imbalance_floor", "r_s", "r_c", "r_n", "r_floor")]
@@ -125,7 +125,7 @@ def is_number(text):
 
 def test_a_spreadsheet_finds_no_formula():
     keys = ["=cmd|'/c calc'!A1", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "＝1+1", "-5", "+4.5e3", "a=b"]
-    read = csv.reader(io.StringIO(printed(Table.of("T", [Column("key")], [(key,) for key in keys]), Format.CSV)))
+    read = csv.reader(io.StringIO(printed(Table.from_rows("T", [Column("key")], [(key,) for key in keys]), Format.CSV)))
     found = [row[0] for row in read][1:]
     assert found == [*(f"'{key}" for key in keys[:6]), *keys[6:]]
 
@@ -159,18 +159,18 @@ def test_a_document_is_printed_alone_with_null_for_what_is_not_finite():
 
 
 def test_several_tables_in_csv_have_titles_and_a_blank_line_between():
-    one = Table.of("One", [Column("a")], [("x",)])
-    two = Table.of("Two", [Column("b", Kind.COUNT)], [(1,)])
+    one = Table.from_rows("One", [Column("a")], [("x",)])
+    two = Table.from_rows("Two", [Column("b", Kind.COUNT)], [(1,)])
     assert printed([one, two], Format.CSV) == "# One\na\nx\n\n# Two\nb\n1\n"
 
 
 def test_csv_tells_null_from_empty():
-    table = Table.of("T", [Column("a"), Column("b")], [(None, ""), ("# x", " y")])
+    table = Table.from_rows("T", [Column("a"), Column("b")], [(None, ""), ("# x", " y")])
     assert printed(table, Format.CSV) == 'a,b\n,""\n"# x"," y"\n'
 
 
 def test_markdown_is_read_by_people():
-    table = Table.of("Keys", [Column("key"), Column("imbalance_floor", Kind.RATIO)], [("a|b*c", 1.5)])
+    table = Table.from_rows("Keys", [Column("key"), Column("imbalance_floor", Kind.RATIO)], [("a|b*c", 1.5)])
     assert printed(table, Format.MD) == (
         "### Keys\n\n| key | imbalance_floor |\n| --- | ---: |\n| a\\|b\\*c | 1.500 |\n"
     )
@@ -188,7 +188,7 @@ def test_a_wide_table_is_cut_into_blocks_that_repeat_what_tells_rows_apart(monke
 
 def test_room_goes_to_the_cells_that_fold_most():
     columns = [Column("reason"), Column("rows", Kind.COUNT), Column("text")]
-    (block,) = blocks(Table.of("t", columns, [("a b " * 10, 1, "long text " * 30)]), 80)
+    (block,) = blocks(Table.from_rows("t", columns, [("a b " * 10, 1, "long text " * 30)]), 80)
     reason, _, text = block
     assert sum(strip.width for strip in block) + 4 == 80
     assert text.width > 2 * reason.width
@@ -208,7 +208,7 @@ def test_blocks_fit_and_lose_no_column(width):
     assert list(dict.fromkeys(shown)) == [column.name for column in COMPARISON.columns]
 
 
-BARRED = Table.of(
+BARRED = Table.from_rows(
     "Channels",
     [Column("channel", Kind.COUNT), *(Column(name, Kind.RATIO, bar=True) for name in ("before", "after"))],
     [(3, 2.0, 1.0), (11, 1.0, None), (0, 0.0, 0.5)],
@@ -236,7 +236,7 @@ def test_bars_are_left_out_where_there_is_no_room_and_of_other_formats(monkeypat
 def test_bars_and_life_lines_have_plain_forms(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert "2.000 ####" in printed(BARRED, Format.TABLE, encoding="ascii")
-    lines = Table.of("Hot", [Column("key"), Column("life_line")], [("a", " ▁▂▃▄▅▆▇█")])
+    lines = Table.from_rows("Hot", [Column("key"), Column("life_line")], [("a", " ▁▂▃▄▅▆▇█")])
     assert " .:-=+*%#\n" in printed(lines, Format.TABLE, encoding="ascii")
 
 
@@ -255,7 +255,7 @@ def test_what_leads_stands_before_the_tables_for_people_alone(monkeypatch):
 def test_markup_in_keys_is_text(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
-    table = Table.of("[red]T", [Column("key")], [("[red]x[/red]",), (":smile:",)], "[b]")
+    table = Table.from_rows("[red]T", [Column("key")], [("[red]x[/red]",), (":smile:",)], "[b]")
     text = printed(table, Format.TABLE)
     assert "[red]x[/red]" in text
     assert ":smile:" in text
@@ -264,7 +264,7 @@ def test_markup_in_keys_is_text(monkeypatch):
 
 
 def test_a_table_without_rows_says_so():
-    assert "no rows" in printed(Table.of("T", [Column("a")], []), Format.TABLE)
+    assert "no rows" in printed(Table.from_rows("T", [Column("a")], []), Format.TABLE)
 
 
 def test_narration_goes_to_stderr_unless_quiet(capsys):

@@ -14,7 +14,7 @@ streams = st.lists(st.lists(st.none() | st.sampled_from("abcdefgh") | st.just(""
 
 
 def heavy(keys, most):
-    return HeavyKeys.of(pa.array(keys, pa.string()), most)
+    return HeavyKeys.from_column(pa.array(keys, pa.string()), most)
 
 
 @given(streams, st.integers(1, 5), st.integers(1, 5))
@@ -64,14 +64,14 @@ hashes = st.lists(st.integers(0, 2**64 - 1), max_size=60).map(lambda values: np.
 
 @given(hashes, hashes, st.integers(3, 30))
 def test_merging_sketches_is_sketching_both_streams(one, other, limit):
-    merged = DistinctSketch.of(one, limit).merged(DistinctSketch.of(other, limit))
-    assert merged.smallest.tolist() == DistinctSketch.of(np.concatenate((one, other)), limit).smallest.tolist()
+    merged = DistinctSketch.from_hashes(one, limit).merged(DistinctSketch.from_hashes(other, limit))
+    assert merged.smallest.tolist() == DistinctSketch.from_hashes(np.concatenate((one, other)), limit).smallest.tolist()
 
 
 @given(hashes, st.integers(3, 100))
 def test_few_distinct_keys_are_counted_exactly_and_many_never_below_what_was_seen(values, limit):
     distinct = len(np.unique(values))
-    estimate = DistinctSketch.of(values, limit).estimate()
+    estimate = DistinctSketch.from_hashes(values, limit).estimate()
     assert estimate == distinct if distinct < limit else estimate >= limit
 
 
@@ -79,7 +79,7 @@ def test_few_distinct_keys_are_counted_exactly_and_many_never_below_what_was_see
 def test_the_estimate_lies_within_five_standard_errors(true):
     """k = 2048 hashes kept give a relative standard error of 1 / sqrt(2046), 2.2 %."""
     drawn = np.random.default_rng(true).integers(0, 2**64 - 1, true, np.uint64)
-    assert DistinctSketch.of(drawn).estimate() == pytest.approx(true, rel=5 / np.sqrt(2046))
+    assert DistinctSketch.from_hashes(drawn).estimate() == pytest.approx(true, rel=5 / np.sqrt(2046))
 
 
 COLUMNS = {

@@ -55,7 +55,7 @@ def test_a_rank_is_the_one_binary_search_finds(domain, exponent, uniforms):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40), uniforms)
 def test_any_cumulative_distribution_can_be_drawn_from(weights, uniforms):
     cumulative = np.cumsum([*weights, 1.0])
-    table = RankTable.of(cumulative / cumulative[-1])
+    table = RankTable.from_cumulative(cumulative / cumulative[-1])
     uniforms = uniforms.astype(float)
     assert (table.ranks(uniforms) == np.searchsorted(table.cumulative, uniforms, side="right") + 1).all()
 

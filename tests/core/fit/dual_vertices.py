@@ -34,9 +34,9 @@ class DualVertices:
     slope: Floats
 
     @classmethod
-    def of(cls, program: Program) -> "DualVertices | None":
+    def from_program(cls, program: Program) -> "DualVertices | None":
         """All that are lowest for some rates, and few others; None if there are splits or too many crossings."""
-        scaled = Scaled.of(program)
+        scaled = Scaled.from_program(program)
         used = (scaled.rows != 0).any(axis=1)
         rows, limits = scaled.rows[used], scaled.limits[used]
         if (program.input_of < 0).any() or comb(sum(rows.shape), len(rows)) > MOST_CROSSINGS:

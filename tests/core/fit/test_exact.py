@@ -21,7 +21,7 @@ SOAK = bool(os.environ.get("ADAPT_SOAK"))
 def test_500_random_networks_are_planned_as_by_scipy_and_highs(shape: str) -> None:
     for seed in range(100, 1100 if SOAK else 230):
         network = random_network(seed, shape)
-        program = Program.of(network)
+        program = Program.from_network(network)
         rates = random_rates(seed, program.inputs, 12)
         flows, scores = BasisPool(program).plan(rates)
         within = program.limits * (1 + 1e-9) + 1e-9
@@ -37,7 +37,7 @@ def test_500_random_networks_are_planned_as_by_scipy_and_highs(shape: str) -> No
 def test_small_networks_are_planned_as_by_rational_arithmetic(shape: str) -> None:
     for seed in range(300, 700 if SOAK else 310):
         network = random_network(seed, shape, size=4)
-        program = Program.of(network)
+        program = Program.from_network(network)
         rates = random_rates(seed, program.inputs, 3)
         _, scores = BasisPool(program).plan(rates)
         exact = [float(rational_score(network, point)) for point in rates]
@@ -45,7 +45,7 @@ def test_small_networks_are_planned_as_by_rational_arithmetic(shape: str) -> Non
 
 
 def test_a_pool_that_knows_the_bases_solves_no_more_programs() -> None:
-    pool = BasisPool(Program.of(chains([(0.3, 0.7, 0.2), (0.9, 0.1, 0.4), (0.5, 0.5, 0.8)])))
+    pool = BasisPool(Program.from_network(chains([(0.3, 0.7, 0.2), (0.9, 0.1, 0.4), (0.5, 0.5, 0.8)])))
     rates = np.random.default_rng(0).random((3000, 3)) * 4
     first = pool.plan(rates)
     solved = pool.solved
@@ -55,7 +55,7 @@ def test_a_pool_that_knows_the_bases_solves_no_more_programs() -> None:
 
 
 def test_a_pool_that_is_full_still_plans_exactly() -> None:
-    program = Program.of(chains([(0.3, 0.7), (0.9, 0.1), (0.5, 0.5)]))
+    program = Program.from_network(chains([(0.3, 0.7), (0.9, 0.1), (0.5, 0.5)]))
     rates = np.random.default_rng(0).random((50, 3)) * 4
     full = BasisPool(program, most=1)
     assert full.plan(rates)[1] == pytest.approx(BasisPool(program).plan(rates)[1], rel=1e-12)
@@ -63,7 +63,7 @@ def test_a_pool_that_is_full_still_plans_exactly() -> None:
 
 
 def test_inputs_that_are_alike_keep_the_same_share() -> None:
-    pool = BasisPool(Program.of(chains([(16.0, 8.0), (8.0, 16.0)] * 4)))
+    pool = BasisPool(Program.from_network(chains([(16.0, 8.0), (8.0, 16.0)] * 4)))
     rates = np.random.default_rng(1).random((200, 8)) / 10
     flows, _ = pool.plan(rates)
     shares = flows / rates
@@ -72,30 +72,30 @@ def test_inputs_that_are_alike_keep_the_same_share() -> None:
 
 
 def test_figure_1_and_the_diamond() -> None:
-    assert BasisPool(Program.of(FIGURE_1)).plan(np.ones((1, 2)))[1] == pytest.approx([3 / 5], rel=1e-14)
-    assert BasisPool(Program.of(DIAMOND)).plan(np.ones((1, 1)))[1] == pytest.approx([7 / 27], rel=1e-14)
+    assert BasisPool(Program.from_network(FIGURE_1)).plan(np.ones((1, 2)))[1] == pytest.approx([3 / 5], rel=1e-14)
+    assert BasisPool(Program.from_network(DIAMOND)).plan(np.ones((1, 1)))[1] == pytest.approx([7 / 27], rel=1e-14)
 
 
 @pytest.mark.parametrize("shape", ["chains", "merges"])
 def test_the_lowest_of_all_dual_vertices_is_the_best_score(shape: str) -> None:
     for seed in range(20):
-        program = Program.of(random_network(seed, shape))
+        program = Program.from_network(random_network(seed, shape))
         rates = random_rates(seed, program.inputs, 50)
-        vertices = DualVertices.of(program)
+        vertices = DualVertices.from_program(program)
         assert vertices is not None
         assert vertices.scores(rates) == pytest.approx(BasisPool(program).plan(rates)[1], rel=1e-9, abs=1e-12), seed
 
 
 def test_figure_1_has_four_dual_vertices() -> None:
     # Prices (of A, of B) at which an input is worth nothing or costs nothing: (1, 0), (0, 1), (1/5, 2/5), and (0, 0).
-    vertices = DualVertices.of(Program.of(FIGURE_1))
+    vertices = DualVertices.from_program(Program.from_network(FIGURE_1))
     assert vertices is not None
     found = {(round(base, 9), *np.round(slope, 9)) for base, slope in zip(vertices.base, vertices.slope, strict=True)}
     assert {(0.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.6, 0.0, 0.0)} & found == {(0.0, 1.0, 1.0), (0.6, 0.0, 0.0)}
 
 
 def test_splits_have_no_vertices_of_resources_alone() -> None:
-    assert DualVertices.of(Program.of(DIAMOND)) is None
+    assert DualVertices.from_program(Program.from_network(DIAMOND)) is None
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
@@ -105,6 +105,6 @@ def test_units_of_rates_and_costs_change_nothing(factor: float) -> None:
         network, operators=tuple(replace(operator, cost=operator.cost * factor) for operator in network.operators)
     )
     rates = random_rates(5, 3, 100)
-    _, scores = BasisPool(Program.of(network)).plan(rates)
-    _, scaled = BasisPool(Program.of(other)).plan(rates / factor)
+    _, scores = BasisPool(Program.from_network(network)).plan(rates)
+    _, scaled = BasisPool(Program.from_network(other)).plan(rates / factor)
     assert scaled * factor == pytest.approx(scores, rel=1e-11)

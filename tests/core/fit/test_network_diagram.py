@@ -12,7 +12,7 @@ from tests.core.fit.networks import SHAPES, chains, random_network
 
 
 def drawn(network):
-    (chart,) = network_charts(network, NetworkLoad.of(network).nodes())
+    (chart,) = network_charts(network, NetworkLoad.from_network(network).nodes())
     return chart
 
 
@@ -31,14 +31,14 @@ def test_every_element_has_its_own_place_and_every_arc_a_line(shape: str) -> Non
             apart = one["x2"] <= other["x"] or other["x2"] <= one["x"] or one["y2"] <= other["y"]
             assert apart or other["y2"] <= one["y"]
         arrows = parts(chart, "arrow")
-        assert len(arrows) == len(Wiring.of(network).arcs)
+        assert len(arrows) == len(Wiring.from_network(network).arcs)
         assert all(arrow["x"] < arrow["x2"] for arrow in arrows)
 
 
 def test_bars_are_as_long_as_loads_and_beyond_what_a_node_can_do_in_another_colour() -> None:
     network = chains([(0.5, 0.25), (1.0, 0.25)])
     chart = drawn(network)
-    loads = NetworkLoad.of(network).nodes().values("load")
+    loads = NetworkLoad.from_network(network).nodes().values("load")
     for band, bar, load in zip(parts(chart, "band"), parts(chart, "load"), loads, strict=True):
         half = (band["x2"] - band["x"]) / 2
         assert bar["x2"] - bar["x"] == pytest.approx(half * min(load, 1.0))
@@ -50,4 +50,4 @@ def test_it_is_drawn_wide_and_narrow_and_not_at_all_if_too_large() -> None:
     for width in (330, 540):
         assert "<svg" in render_svg(chart.spec, width)
     large = chains([(1.0,)] * MOST_DRAWN)
-    assert network_charts(large, NetworkLoad.of(large).nodes()) == ()
+    assert network_charts(large, NetworkLoad.from_network(large).nodes()) == ()

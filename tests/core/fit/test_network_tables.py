@@ -28,7 +28,7 @@ def figure_1(*rates):
 
 
 def test_loads_and_the_best_score_are_those_of_the_paper() -> None:
-    load = NetworkLoad.of(figure_1(1.0, 1.0))
+    load = NetworkLoad.from_network(figure_1(1.0, 1.0))
     assert load.nodes().values("load") == [3.0, 4.0]
     assert load.nodes().values("load_best") == pytest.approx([1.0, 1.0])
     assert load.score == pytest.approx(3 / 5)
@@ -37,8 +37,8 @@ def test_loads_and_the_best_score_are_those_of_the_paper() -> None:
 
 
 def test_what_fits_and_what_is_not_told_are_said() -> None:
-    assert "all fits; A is busiest, at 50.0%" in NetworkLoad.of(figure_1(0.1, 0.2)).sentences()[1]
-    untold = NetworkLoad.of(figure_1(1.0, None))
+    assert "all fits; A is busiest, at 50.0%" in NetworkLoad.from_network(figure_1(0.1, 0.2)).sentences()[1]
+    untold = NetworkLoad.from_network(figure_1(1.0, None))
     assert untold.rates.tolist() == [0.25, 0.25]
     assert untold.nodes().values("load") == [0.75, 1.0]
     assert "where B is full" in untold.sentences()[1]
@@ -55,7 +55,9 @@ def test_an_element_stands_below_what_it_reads_and_goes_on_where_it_was_first_me
         ),
         (Output("out", "left"), Output("off", "right")),
     )
-    drawn = [str(cell).replace("\u00a0", " ") for cell in NetworkLoad.of(network).elements().values("element")]
+    drawn = [
+        str(cell).replace("\u00a0", " ") for cell in NetworkLoad.from_network(network).elements().values("element")
+    ]
     assert drawn == [
         "a",
         "└─ both",
@@ -72,14 +74,16 @@ def test_an_element_stands_below_what_it_reads_and_goes_on_where_it_was_first_me
 def test_elements_of_a_node_load_it_together(shape: str) -> None:
     for seed in range(20):
         network = random_network(seed, shape)
-        load = NetworkLoad.of(network)
+        load = NetworkLoad.from_network(network)
         sums = {node.name: 0.0 for node in network.nodes}
         for row in load.elements().records():
             if row["node"] is not None:
                 sums[str(row["node"])] += float(row["load"] or 0)
         nodes = [row for row in load.nodes().records() if row["operators"] is not None]
         assert [row["load"] for row in nodes] == pytest.approx(list(sums.values()))
-        assert len(load.elements().rows) == len(Wiring.of(network).arcs) + len(network.inputs) - _met_again(network)
+        assert len(load.elements().rows) == len(Wiring.from_network(network).arcs) + len(network.inputs) - _met_again(
+            network
+        )
         assert np.max(load.best_loads) <= 1 + 1e-9
 
 

@@ -44,10 +44,10 @@ def test_rows_are_those_of_a_dictionary_however_the_columns_are_laid_out(case, h
         plain.dictionary_encode(),
         pa.chunked_array([plain[:cut], plain[cut:]]),
     ):
-        assert index.rows_of(HashedKeys.of(column, hash)).tolist() == expected.tolist()
-    assert index.rows_of(HashedKeys.of(plain[cut:], hash)).tolist() == expected[cut:].tolist()
+        assert index.rows_of(HashedKeys.from_column(column, hash)).tolist() == expected.tolist()
+    assert index.rows_of(HashedKeys.from_column(plain[cut:], hash)).tolist() == expected[cut:].tolist()
     again = pickle.loads(pickle.dumps(index))
-    assert again.rows_of(HashedKeys.of(plain, hash)).tolist() == expected.tolist()
+    assert again.rows_of(HashedKeys.from_column(plain, hash)).tolist() == expected.tolist()
 
 
 @given(asked())
@@ -62,27 +62,27 @@ def test_keys_of_one_hash_are_told_apart_by_their_bytes(case):
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(HASHES, HashName.MURMUR3, Collision())
         index = KeyIndex(pa.array(known, ARROW_TYPES[key_type]))
-        found = index.rows_of(HashedKeys.of(pa.array(wanted, ARROW_TYPES[key_type]), HashName.MURMUR3))
+        found = index.rows_of(HashedKeys.from_column(pa.array(wanted, ARROW_TYPES[key_type]), HashName.MURMUR3))
     assert found.tolist() == [rows.get(key, -1) for key in wanted]
 
 
 def test_null_is_not_the_empty_key():
-    hashed = HashedKeys.of(pa.array(["", None]), HashName.MURMUR3)
+    hashed = HashedKeys.from_column(pa.array(["", None]), HashName.MURMUR3)
     assert KeyIndex(pa.array(["", "a"])).rows_of(hashed).tolist() == [0, -1]
     assert KeyIndex(pa.array(["a", None])).rows_of(hashed).tolist() == [-1, 1]
     assert KeyIndex(pa.array([None, ""])).rows_of(hashed).tolist() == [1, 0]
 
 
 def test_of_no_keys_none_is_found():
-    hashed = HashedKeys.of(pa.array(["", None, "a"]), HashName.XXHASH64)
+    hashed = HashedKeys.from_column(pa.array(["", None, "a"]), HashName.XXHASH64)
     assert KeyIndex(pa.array([], pa.string())).rows_of(hashed).tolist() == [-1, -1, -1]
 
 
 def test_the_column_is_hashed_once_for_each_hash(monkeypatch):
     known = pa.array([f"k{number}" for number in range(100)])
     index = KeyIndex(known)
-    wanted = [HashedKeys.of(known[50:], hash) for hash in HashName]
-    hashed, of = [], HashedKeys.of
+    wanted = [HashedKeys.from_column(known[50:], hash) for hash in HashName]
+    hashed, of = [], HashedKeys.from_column
     monkeypatch.setattr(HashedKeys, "of", lambda keys, hash: hashed.append(hash) or of(keys, hash))
     for keys in wanted * 3:
         assert index.rows_of(keys).tolist() == list(range(50, 100))
@@ -92,6 +92,6 @@ def test_the_column_is_hashed_once_for_each_hash(monkeypatch):
 def test_a_very_full_index_finds_all_and_nothing_else():
     known = pa.array(np.arange(0, 200_000, 2))
     for hash in HashName:
-        rows = KeyIndex(known).rows_of(HashedKeys.of(pa.array(np.arange(200_000)), hash))
+        rows = KeyIndex(known).rows_of(HashedKeys.from_column(pa.array(np.arange(200_000)), hash))
         assert (rows[::2] == np.arange(100_000)).all()
         assert (rows[1::2] == -1).all()

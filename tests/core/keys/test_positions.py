@@ -20,16 +20,16 @@ def words(pairs):
 def test_the_first_at_or_after_is_what_bisection_over_whole_numbers_finds(positions, sought):
     numbers = [high * 2**64 + low for high, low in positions]
     expected = [bisect_left(numbers, high * 2**64 + low) % len(numbers) for high, low in sought]
-    assert SortedPositions.of(*words(positions)).first_at_or_after(*words(sought)).tolist() == expected
+    assert SortedPositions.from_sorted(*words(positions)).first_at_or_after(*words(sought)).tolist() == expected
 
 
 @given(st.lists(POSITIONS, min_size=1, max_size=50).map(sorted))
 def test_a_position_is_at_itself_and_of_equal_ones_the_first_counts(positions):
-    found = SortedPositions.of(*words(positions)).first_at_or_after(*words(positions))
+    found = SortedPositions.from_sorted(*words(positions)).first_at_or_after(*words(positions))
     assert found.tolist() == [positions.index(position) for position in positions]
 
 
 def test_evenly_spread_positions_are_one_or_two_buckets_each():
     for count in (1, 2, 3, 1000, 1024):
         high = np.linspace(0, 2**63, count).astype(np.uint64)
-        assert count < len(SortedPositions.of(high, high).starts) <= max(2, 2 * count)
+        assert count < len(SortedPositions.from_sorted(high, high).starts) <= max(2, 2 * count)

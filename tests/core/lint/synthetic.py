@@ -56,7 +56,7 @@ def profile(
         observer = BlockObserver(table.column_names, int(first), rows // 2, grid)
         for batch in table.slice(first, end - first).combine_chunks().to_batches(max_chunksize=3000):
             observer.see(batch)
-        merger.add(json.loads(json.dumps(observer.told())))
+        merger.add(json.loads(json.dumps(observer.as_data())))
     heavy, lint = merger.heavy, merger.evidence()
     number = np.arange(rows) if line is None else line
     hashes = np.unique(np.asarray(trace["key"], object).astype(str), return_inverse=True)[1]

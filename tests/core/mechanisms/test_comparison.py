@@ -94,7 +94,7 @@ def test_the_best_of_each_column_is_marked_unless_most_are():
 
 def test_a_demand_curve_takes_the_fewest_workers_that_sustain_a_load():
     rows = [("a", 2, 50.0, 1.0, 0.0, 0.0, 1), ("a", 4, 120.0, 1.0, 0.0, 0.0, 1), ("b", 2, None, None, 0.0, 0.0, 1)]
-    table = demand_table(Table.of("Sustained", SUSTAINED_COLUMNS, rows), 100.0)
+    table = demand_table(Table.from_rows("Sustained", SUSTAINED_COLUMNS, rows), 100.0)
     needed = {(row["scenario"], row["load"]): row["workers"] for row in table.records()}
     assert [needed["a", load] for load in (0.25, 0.5, 0.75, 1.0, 1.25, 2.0)] == [2, 2, 4, 4, None, None]
     assert all(workers is None for (name, _), workers in needed.items() if name == "b")
@@ -143,7 +143,7 @@ def test_where_nothing_keeps_up_that_is_said_and_why(frame, why):
 
 def test_a_run_tells_what_it_has():
     table = outcomes(static_uniform={}, shed={"shed": 0.1})
-    none = Table.of("Sustained", SUSTAINED_COLUMNS, [])
+    none = Table.from_rows("Sustained", SUSTAINED_COLUMNS, [])
     run = ComparisonRun(
         FRAME,
         table,

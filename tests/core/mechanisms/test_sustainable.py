@@ -67,7 +67,7 @@ def sustainable(name, keys):
 
     wanted = Wanted(CHANNELS, costs=Costs(SERVICE_S, 0.0, PRODUCE_S), state=10)
     placed = MiniPartitions(CHANNELS, 64)
-    terms = wanted.terms(Demand.of(rows(Reading(placed)).chunks(), wanted.uniform))
+    terms = wanted.terms(Demand.from_chunks(rows(Reading(placed)).chunks(), wanted.uniform))
     scenario = next(one for one in SCENARIOS if one.name == name)
     stream = Stream(rows, lambda: pytest.fail("nothing is counted"), lambda _: None)
 

@@ -75,7 +75,7 @@ def test_the_construction_sees_the_plan_in_force_and_the_keys_that_it_tracked():
     recipe = Recipe(Scheme.HYBRID, Construction.SCAN, utility=UtilityName.ATM, track=10)
     built = build_partitioner(TEXTS, recipe, 6, before)
     heaviest = TEXTS.keys[:10]
-    problem = Problem.of(before, ConsistentHash(6), TEXTS, heaviest, Resources(), UtilityName.ATM)
+    problem = Problem.from_counts(before, ConsistentHash(6), TEXTS, heaviest, Resources(), UtilityName.ATM)
     assert dict(built.explicit) == dict(zip(heaviest.to_pylist(), scan(problem).tolist(), strict=True))
 
 

@@ -24,7 +24,7 @@ from adapt.core.table import Column, Kind, Table
 
 def rates(count):
     columns = (Column("time", Kind.TIME), Column("rows", Kind.COUNT), Column("peak", Kind.COUNT))
-    return Table.of("Rate", columns, [(at * 1_000_000, at % 7, 1) for at in range(count)])
+    return Table.from_rows("Rate", columns, [(at * 1_000_000, at % 7, 1) for at in range(count)])
 
 
 def compared(rows):
@@ -36,7 +36,7 @@ def compared(rows):
         Column("imbalance_floor", Kind.RATIO),
         Column("m", Kind.RATIO),
     )
-    return Table.of("Comparison", columns, rows)
+    return Table.from_rows("Comparison", columns, rows)
 
 
 def drawn(chart):
@@ -68,7 +68,7 @@ def test_every_number_of_a_series_is_in_its_table():
 
 
 def test_bars_are_the_heaviest_keys_in_order():
-    table = Table.of("Top", (Column("key"), Column("share", Kind.SHARE)), [(None, 0.1), ("b", 0.3), ("", 0.2)])
+    table = Table.from_rows("Top", (Column("key"), Column("share", Kind.SHARE)), [(None, 0.1), ("b", 0.3), ("", 0.2)])
     assert [point["k"] for point in drawn(top_keys(table))] == ["b", "(empty)", "(null)"]
     assert "1 of the table's 3" in top_keys(table, most=1).sentence
 
@@ -80,7 +80,7 @@ def test_keys_alike_after_cutting_keep_bars_of_their_own():
 
 def test_zero_shares_have_no_place_on_a_logarithmic_scale():
     columns = (Column("rank", Kind.COUNT), Column("share", Kind.SHARE))
-    chart = rank_frequency(Table.of("Ranks", columns, [(1, 0.9), (2, 0.1), (3, 0.0)]))
+    chart = rank_frequency(Table.from_rows("Ranks", columns, [(1, 0.9), (2, 0.1), (3, 0.0)]))
     assert [point["x"] for point in drawn(chart)] == [1, 2]
 
 
@@ -98,7 +98,7 @@ def test_the_trade_is_drawn_at_the_most_channels_with_what_it_takes():
         ("uniform", None, 4, 1.9, 1.0, 0.75, 0),
         ("x", None, 2, 1, 1, 1, 1),
     ]
-    chart = three_way_trade(Table.of("Comparison", columns, rows))
+    chart = three_way_trade(Table.from_rows("Comparison", columns, rows))
     assert [(point["t"], point["x"], point["y"], point["size"]) for point in drawn(chart)] == [
         ("hybrid scan", 1.1, 0.5, 90),
         ("uniform", 1.9, 0.75, 0),
@@ -108,12 +108,12 @@ def test_the_trade_is_drawn_at_the_most_channels_with_what_it_takes():
 
 
 def test_a_law_is_drawn_where_it_holds_and_a_threshold_where_keys_come_to_it():
-    ranks = Table.of(
+    ranks = Table.from_rows(
         "Ranks", (Column("rank", Kind.COUNT), Column("share", Kind.SHARE)), [(at, 0.2 / at) for at in range(1, 200)]
     )
     names = ("zipf_exponent", "zipf_first_rank", "zipf_last_rank", "zipf_share")
     held = sum(0.2 / at for at in range(2, 101))
-    law = Table.of("Zipf law", [Column(name, Kind.NUMBER) for name in names], [(1.0, 2, 100, held)])
+    law = Table.from_rows("Zipf law", [Column(name, Kind.NUMBER) for name in names], [(1.0, 2, 100, held)])
     chart = rank_frequency(ranks, law=law, thresholds={"fair": 0.05, "far away": 1e-9})
     fit = [point for point in drawn(chart) if point["part"] == "fit"]
     assert [point["x"] for point in fit] == [2, 100]
@@ -121,7 +121,7 @@ def test_a_law_is_drawn_where_it_holds_and_a_threshold_where_keys_come_to_it():
     assert [point["t"] for point in drawn(chart) if point["part"] == "rule"] == ["fair"]
     assert "rank^-1.00, the law that holds from rank 2 to 100" in chart.sentence
     assert "The line at 5.00% is fair." in chart.sentence
-    none = Table.of("Zipf law", law.columns, [(None,) * 4])
+    none = Table.from_rows("Zipf law", law.columns, [(None,) * 4])
     assert {point["part"] for point in drawn(rank_frequency(ranks, law=none))} == {"dot", ""}
 
 
@@ -137,7 +137,7 @@ def test_of_many_schemes_the_lowest_are_drawn():
 
 
 def test_the_fullest_channel_is_told_against_the_mean():
-    table = Table.of("Loads", (Column("channel", Kind.COUNT), Column("load")), [(0, 1), (1, 1), (2, 4)])
+    table = Table.from_rows("Loads", (Column("channel", Kind.COUNT), Column("load")), [(0, 1), (1, 1), (2, 4)])
     assert "2.000 times" in channel_loads(table).sentence
 
 
@@ -155,7 +155,7 @@ def test_the_fullest_channel_is_told_against_the_mean():
 )
 def test_tables_without_rows_give_empty_charts(build):
     names = "time rows rank share key start imbalance imbalance_floor migrated_state channel load channels scheme m"
-    chart = build(Table.of("Empty", [Column(name, Kind.NUMBER) for name in names.split()], []))
+    chart = build(Table.from_rows("Empty", [Column(name, Kind.NUMBER) for name in names.split()], []))
     assert chart.is_empty
     json.dumps(chart.spec, allow_nan=False)
 
@@ -170,16 +170,16 @@ def test_names_break_between_words_and_keep_single_letters():
 def test_bars_of_periods_that_start_together_stand_side_by_side():
     columns = (Column("period", Kind.COUNT), Column("start", Kind.TIME), Column("migrated_state", Kind.NUMBER))
     rows = [(1, 0, 5), (2, 1_000_000, 6), (3, 1_000_000, 7), (4, 3_000_000, 8)]
-    bars = migration_per_period(Table.of("Periods", columns, rows)).spec["data"]["values"]
+    bars = migration_per_period(Table.from_rows("Periods", columns, rows)).spec["data"]["values"]
     assert [bar["x"] for bar in bars] == [1, 2, 3, 4]
     assert all(bar["x"] < bar["until"] <= bar["x"] + 1 for bar in bars)
-    unnumbered = Table.of("Periods", columns[1:], [row[1:] for row in rows])
+    unnumbered = Table.from_rows("Periods", columns[1:], [row[1:] for row in rows])
     assert all(bar["until"] > bar["x"] for bar in migration_per_period(unnumbered).spec["data"]["values"])
 
 
 def test_a_life_line_is_one_area():
     columns = (Column("key"), Column("pane", Kind.COUNT), Column("start", Kind.TIME), Column("share", Kind.SHARE))
-    (chart,) = life_lines(Table.of("Life-lines", columns, [("a", pane, pane, 0.05) for pane in range(1, 6)]))
+    (chart,) = life_lines(Table.from_rows("Life-lines", columns, [("a", pane, pane, 0.05) for pane in range(1, 6)]))
     (area,) = re.findall(r'<path d="([^"]*)" fill="#3b7dd8"', render_svg(chart.spec))
     heights = re.findall(r"[MLV](?:-?[0-9.]+,)?(-?[0-9.]+)", area)
     assert len(set(heights)) <= 2

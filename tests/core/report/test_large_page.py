@@ -36,7 +36,7 @@ def keys_section():
 def channels_section():
     loads = np.random.default_rng(2).gamma(9.0, size=CHANNELS)
     columns = [Column("channel", Kind.COUNT), Column("load", Kind.NUMBER)]
-    table = Table.of("Loads", columns, enumerate((loads / loads.mean()).tolist()))
+    table = Table.from_rows("Loads", columns, enumerate((loads / loads.mean()).tolist()))
     return Section("Channels", [], [channel_loads(table)], [table])
 
 
@@ -51,7 +51,7 @@ def periods_section():
         (60_000_000 * at, rows, rows // 2, ratio, 1.0, rows)
         for at, (rows, ratio) in enumerate(zip(*cells, strict=True))
     ]
-    table = Table.of("Periods", columns, rows)
+    table = Table.from_rows("Periods", columns, rows)
     charts = [rate_over_time(table, time="start"), imbalance_per_period(table), migration_per_period(table)]
     return Section("Periods", [], charts, [table])
 

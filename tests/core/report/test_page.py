@@ -51,7 +51,7 @@ def keys_table(keys):
         Column("count", Kind.COUNT),
         Column("share", Kind.SHARE),
     )
-    return Table.of("Heaviest keys", columns, [(key, 1000 - at, 0.1 / (at + 1)) for at, key in enumerate(keys)])
+    return Table.from_rows("Heaviest keys", columns, [(key, 1000 - at, 0.1 / (at + 1)) for at, key in enumerate(keys)])
 
 
 def page_of(keys):
@@ -148,7 +148,7 @@ def test_provenance_is_flattened_and_shown():
 
 def test_an_empty_chart_says_so_instead_of_drawing():
     columns = (Column("time", Kind.TIME), Column("rows", Kind.COUNT))
-    html = render_page(Page("p", [Section("s", charts=[rate_over_time(Table.of("Rate", columns, []))])]))
+    html = render_page(Page("p", [Section("s", charts=[rate_over_time(Table.from_rows("Rate", columns, []))])]))
     assert "There is nothing to draw." in html
     assert "<svg" not in html
 
@@ -192,7 +192,9 @@ def test_a_section_may_fold_its_tables_later():
 
 def test_an_amount_is_not_parted_from_its_unit():
     marked = [("load", "12.3\u202fms *"), ("static", "4\u202fs")]
-    html = render_page(Page("p", [Section("s", (), (), [Table.of("Cases", [Column("case"), Column("p99")], marked)])]))
+    html = render_page(
+        Page("p", [Section("s", (), (), [Table.from_rows("Cases", [Column("case"), Column("p99")], marked)])])
+    )
     assert '<td class="s">12.3\u202fms *</td>' in html
     assert '<th scope="row" class="t">load</th>' in html
     assert '<caption class="unseen">Cases</caption>' in html

@@ -23,7 +23,7 @@ HOSTILE = [
 
 def chart_of(keys):
     columns = (Column("key"), Column("share", Kind.SHARE))
-    return top_keys(Table.of("Top", columns, [(key, 0.1 - at / 1000) for at, key in enumerate(keys)]))
+    return top_keys(Table.from_rows("Top", columns, [(key, 0.1 - at / 1000) for at, key in enumerate(keys)]))
 
 
 def test_the_same_spec_gives_the_same_bytes():

@@ -34,7 +34,7 @@ def stage_tables(cases=("static", "load"), seconds=20, sites=4, queue=0, on_disk
     ]
     moved = [(cases[-1], 0.5 + at / 7) for at in range(moves)]
     return (
-        Table.of("Intervals", columns, rows),
-        Table.of("Sites", of_sites, by_site),
-        Table.of("Moves", [Column("case"), Column("decided", Kind.SECONDS, "s")], moved),
+        Table.from_rows("Intervals", columns, rows),
+        Table.from_rows("Sites", of_sites, by_site),
+        Table.from_rows("Moves", [Column("case"), Column("decided", Kind.SECONDS, "s")], moved),
     )

@@ -87,7 +87,7 @@ def test_a_site_that_is_never_busy_has_its_line_too():
 def test_false_shedding_stands_beside_idle_workers_for_each_policy():
     columns = ("tau1", Kind.NUMBER), ("policy", Kind.TEXT), ("idle_share", Kind.SHARE), ("false_share", Kind.SHARE)
     rows = [(0.2, "fixed", 0.9, 0.0), (0.2, "ds2", 0.7, 0.1), (0.6, "fixed", 0.5, 0.2), (0.6, "ds2", 0.6, 0.1)]
-    told = trade_off_of_tau1(Table.of("Trade-off", [Column(*column) for column in columns], rows))
+    told = trade_off_of_tau1(Table.from_rows("Trade-off", [Column(*column) for column in columns], rows))
     points = {(point["x"], point["series"], point["name"]): point["y"] for point in drawn(told)}
     assert points == {
         (row[0], row[1], name): share
@@ -109,7 +109,7 @@ def test_steps_are_marked_where_they_were_decided():
     columns = (*intervals.columns, Column("workers", Kind.COUNT))
     with_workers = Table(intervals.title, columns, tuple((*row, 3) for row in intervals.rows))
     names = (Column("case"), Column("decided", Kind.SECONDS), Column("why"), Column("before"), Column("after"))
-    steps = Table.of("Steps", names, [("load", 4.5, "up", 3, 5), ("load", 9.0, "rebuild", 5, 5)])
+    steps = Table.from_rows("Steps", names, [("load", 4.5, "up", 3, 5), ("load", 9.0, "rebuild", 5, 5)])
     chart = workers_over_time(with_workers, steps)
     marks = [point for point in drawn(chart) if point.get("why")]
     assert [(point["x"], point["y"], point["d"]) for point in marks] == [

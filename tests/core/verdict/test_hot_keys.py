@@ -17,7 +17,7 @@ def counted(**counts: int) -> Frequencies:
 
 def test_each_key_has_its_share_of_every_pane():
     panes = [CountedPane(5, counted(a=3, b=1)), CountedPane(9, counted(b=4)), CountedPane(11, counted(a=1, c=1))]
-    hot = HotKeys.of(counted(b=5, a=4, c=1), panes)
+    hot = HotKeys.from_counts(counted(b=5, a=4, c=1), panes)
     assert [(key.key, key.life_line) for key in hot.keys] == [
         ("b", (0.25, 1.0, 0.0)),
         ("a", (0.75, 0.0, 0.5)),
@@ -28,18 +28,18 @@ def test_each_key_has_its_share_of_every_pane():
 
 
 def test_without_times_there_are_no_life_lines():
-    table = HotKeys.of(counted(a=2, b=1)).table()
+    table = HotKeys.from_counts(counted(a=2, b=1)).table()
     assert [column.name for column in table.columns] == ["rank", "key", "count_low", "count_high", "share"]
     assert table.note == "Every key is listed."
 
 
 def test_lossy_counts_say_above_what_no_key_is_missing():
     lossy = Frequencies(pa.array(["a"]), np.array([50]), np.array([60]), 100.0, 100, epsilon=0.1, complete_above=10.0)
-    hot = HotKeys.of(lossy)
+    hot = HotKeys.from_counts(lossy)
     assert (hot.keys[0].count_low, hot.keys[0].count_high) == (50, 60)
     assert hot.complete == "Every key above 10 is listed, 1 keys in all."
 
 
 def test_hot_keys_are_data_and_come_back():
-    hot = HotKeys.of(counted(b=5, a=4), [CountedPane(5, counted(a=3)), CountedPane(9, counted(b=4))])
+    hot = HotKeys.from_counts(counted(b=5, a=4), [CountedPane(5, counted(a=3)), CountedPane(9, counted(b=4))])
     assert HotKeys.from_data(json.loads(json.dumps(hot.as_data()))) == hot

@@ -23,7 +23,7 @@ limits = st.sampled_from([1.0, 1.05, 1.2, 1.5, 2.0])
 
 def population(loads: list[int]) -> Population:
     keys = pa.array([f"k{at}" for at in range(len(loads))])
-    return Population.of(frequencies_of(KeyCounts(keys, np.array(loads), sum(loads))))
+    return Population.from_counts(frequencies_of(KeyCounts(keys, np.array(loads), sum(loads))))
 
 
 @cache

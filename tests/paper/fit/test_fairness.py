@@ -12,7 +12,7 @@ ONES = np.ones(2)
 
 
 def test_max_min_fairness_keeps_a_quarter_of_each() -> None:
-    program = Program.of(FIGURE_1)
+    program = Program.from_network(FIGURE_1)
     flows = fairest(program, ONES)
     assert flows == pytest.approx([1 / 4, 1 / 4], rel=1e-9)
     assert program.weights @ flows == pytest.approx(1 / 2, rel=1e-9)
@@ -20,7 +20,7 @@ def test_max_min_fairness_keeps_a_quarter_of_each() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_no_plan_gives_the_worst_query_more_than_the_fairest(seed: int) -> None:
-    program = Program.of(random_network(seed, "dag"))
+    program = Program.from_network(random_network(seed, "dag"))
     rates = random_rates(seed, program.inputs, 1)[0] + 1 / 16
     outputs = np.flatnonzero(program.wiring.target < 0)
     unshed = program.wiring.unshed(rates[None])[0, outputs]

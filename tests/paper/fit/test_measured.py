@@ -154,7 +154,7 @@ def test_a_tree_has_branches_that_differ(branches):
     costs = [operator.cost for operator in network.operators[1:]]
     assert len(set(costs)) == branches
     assert sum(costs) == pytest.approx(0.088)
-    assert Program.of(network).inputs == 1
+    assert Program.from_network(network).inputs == 1
 
 
 def test_a_chain_changes_in_its_last_operator_alone():

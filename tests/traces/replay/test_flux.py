@@ -66,7 +66,7 @@ def test_progress_tells_the_case_the_time_and_the_rows(trace):
 def test_state_is_that_of_the_rows_or_their_bytes(trace):
     options = {"reading": OPTIONS.reading, "adapting": Adapting((FluxPolicy.LOAD,), 0.02, 1.01), "interval_s": 0.02}
     keys, sizes = (trace.batches([name]) for name in ("key", "bytes"))
-    of = PARTITIONS.of(pa.concat_arrays([batch.column(0) for batch in keys]))
+    of = PARTITIONS.partitions_of(pa.concat_arrays([batch.column(0) for batch in keys]))
     weights = np.concatenate([batch.column(0).to_numpy() for batch in sizes])
     for state, each in ((Weight.COUNT, np.bincount(of) * 80), (Weight.BYTES, -(-np.bincount(of, weights) // 80) * 80)):
         run = replay_flux_trace(trace, None, STAGE, FluxOptions(state=state, **options))

@@ -23,7 +23,9 @@ CELLS = {
     Kind.TIME: WHOLE,
 }
 COLUMNS = tuple(Column(kind.value, kind, "s" if kind is Kind.SECONDS else "", f"about {kind}") for kind in Kind)
-tables = st.lists(st.tuples(*(CELLS[kind] for kind in Kind))).map(lambda rows: Table.of("T", COLUMNS, rows, "a note"))
+tables = st.lists(st.tuples(*(CELLS[kind] for kind in Kind))).map(
+    lambda rows: Table.from_rows("T", COLUMNS, rows, "a note")
+)
 
 
 @given(tables)
@@ -40,28 +42,28 @@ def test_every_kind_of_cell_is_covered():
 
 
 def test_other_readers_see_times_as_times_and_real_numbers_as_such():
-    table = Table.of("T", [Column("at", Kind.TIME), Column("ratio", Kind.RATIO)], [(0, 1)])
+    table = Table.from_rows("T", [Column("at", Kind.TIME), Column("ratio", Kind.RATIO)], [(0, 1)])
     assert arrow_of(table).schema.types == [pa.timestamp("us", "UTC"), pa.float64()]
 
 
 def test_flags_and_fractions_of_bytes_are_kept():
-    table = Table.of("T", [Column("on"), Column("mean", Kind.BYTES)], [(True, 1.5), (None, 2)])
+    table = Table.from_rows("T", [Column("on"), Column("mean", Kind.BYTES)], [(True, 1.5), (None, 2)])
     assert arrow_of(table).to_pylist() == [{"on": True, "mean": 1.5}, {"on": None, "mean": 2.0}]
 
 
 def test_cells_that_do_not_go_together_are_refused_by_column():
     with pytest.raises(ValueError, match="'x' mixes cells of several types: int, str"):
-        arrow_of(Table.of("T", [Column("x")], [("a",), (1,)]))
+        arrow_of(Table.from_rows("T", [Column("x")], [("a",), (1,)]))
 
 
 def test_the_hash_is_over_the_cells_but_not_over_what_a_clock_said():
     columns = [Column("n", Kind.COUNT), Column("build_s", Kind.SECONDS, "s")]
-    slow, fast, other = (Table.of("T", columns, [row]) for row in ((1, 9.0), (1, None), (2, 9.0)))
+    slow, fast, other = (Table.from_rows("T", columns, [row]) for row in ((1, 9.0), (1, None), (2, 9.0)))
     assert table_hash(slow) == table_hash(fast) != table_hash(other)
 
 
 def test_a_damaged_file_is_named(tmp_path):
-    table = Table.of("T", [Column("n", Kind.COUNT)], [(number,) for number in range(1000)])
+    table = Table.from_rows("T", [Column("n", Kind.COUNT)], [(number,) for number in range(1000)])
     path = tmp_path / "t.parquet"
     write_table(table, path)
     whole = path.read_bytes()
@@ -72,7 +74,7 @@ def test_a_damaged_file_is_named(tmp_path):
 
 
 def test_a_file_of_another_table_is_not_taken_for_it(tmp_path):
-    table = Table.of("T", [Column("n", Kind.COUNT)], [(1,)])
+    table = Table.from_rows("T", [Column("n", Kind.COUNT)], [(1,)])
     pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "t.parquet")
     with pytest.raises(BadInput, match="2 rows of n are not what was written"):
         read_table(tmp_path / "t.parquet", table_facts(table))

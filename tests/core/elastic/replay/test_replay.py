@@ -57,7 +57,7 @@ def burst(cost_s=None):
 
 def replayed(elastic=ELASTIC, settings=STAGE, chunk=None, **options):
     chunk = chunk or burst()
-    demand = Demand.of([chunk], settings)
+    demand = Demand.from_chunks([chunk], settings)
     return replay_elastic(Rows(lambda: iter([chunk])), demand, settings, elastic, interval_s=0.1, **options)
 
 
@@ -216,7 +216,7 @@ def test_tau1_trades_idle_workers_for_rows_that_are_shed_falsely():
 
 def test_what_is_shed_while_there_is_room_is_shed_falsely():
     watched = Watched(np.array([2, 2, 3, 4]), np.array([1, 10, 100, 1000]), np.array([150, 170, 310, 330]))
-    assert Waste.of(watched, Overload(ShedFactor(), 100, 1.0), 4) == Waste(111, 1)
+    assert Waste.from_watched(watched, Overload(ShedFactor(), 100, 1.0), 4) == Waste(111, 1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), max_size=8))

@@ -12,7 +12,7 @@ UNION = OperatorKind.UNION
 
 
 def of(network):
-    return clusters(Wiring.of(network))
+    return clusters(Wiring.from_network(network))
 
 
 def test_in_a_tree_every_node_is_alone() -> None:

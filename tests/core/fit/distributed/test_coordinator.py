@@ -33,7 +33,7 @@ def crossed(inputs):
 
 def made(network, epsilon, grid=Grid.SAFE, most=1e3, **options):
     """The tables, their planner, and the program."""
-    program = Program.of(network)
+    program = Program.from_network(network)
     tables = fit(program, np.full(program.inputs, most), epsilon, grid, **options)
     return tables, tables.planner(), program
 
@@ -128,7 +128,7 @@ def test_the_guarantee_holds_on_random_networks(shape: str) -> None:
 def test_rows_fit_and_give_what_they_say(shape: str) -> None:
     for seed in range(100 if SOAK else 8):
         network = random_network(seed, shape)
-        program = Program.of(network)
+        program = Program.from_network(network)
         tables = fit(program, np.full(program.inputs, 2.0), 0.3, most_rows=20_000)
         for table, _ in tables.planner(prune=False).parts:
             flows = table.flows @ program.flow.T

@@ -26,7 +26,7 @@ CROSSED = chains([(0.064, 0.032), (0.032, 0.064)])
 
 
 def made(network, epsilon=0.1, most=1e3, settled=True, grid=Grid.SAFE, most_rows=1_000_000, **options):
-    program = Program.of(network)
+    program = Program.from_network(network)
     spacing = Spacing(epsilon, grid, most_rows=most_rows)
     nodes = DFit(program, np.full(program.inputs, most), spacing, **options)
     if settled:
@@ -64,7 +64,7 @@ def real_scores(nodes, rates):
 def test_nodes_end_with_the_tables_of_a_coordinator_and_plan_as_well(shape: str) -> None:
     for seed in range(100 if SOAK else 10):
         network = random_network(seed, shape)
-        program = Program.of(network)
+        program = Program.from_network(network)
         central = fit(program, np.full(program.inputs, 4.0), 0.3, most_rows=20_000)
         nodes = made(network, 0.3, 4.0, most_rows=20_000, transport=ROUGH, seed=seed)
         assert nodes.epsilon == central.epsilon
@@ -91,7 +91,7 @@ def test_after_a_change_of_selectivity_only_what_changed_is_sent_and_the_tables_
     nodes, channel = made(CROSSED), Channel(1, 0, Topic.TABLE)
     before, first = nodes.table(1), nodes.traffic()[channel].rows
     slower = changed(CROSSED, "B0", selectivity=0.75)
-    nodes.change(Program.of(slower))
+    nodes.change(Program.from_network(slower))
     nodes.settle()
     assert_same_tables(nodes, made(slower))
     # B0 feeds an output: rates are as before, scores of rows that use its chain are not.
@@ -122,7 +122,7 @@ def test_a_change_is_told_to_no_node_that_it_does_not_touch() -> None:
     nodes = made(network)
     before = nodes.traffic()
     messages = {channel: traffic.messages for channel, traffic in before.items()}
-    nodes.change(Program.of(changed(network, "b", cost=0.5)))
+    nodes.change(Program.from_network(changed(network, "b", cost=0.5)))
     nodes.settle()
     told = {channel for channel, traffic in nodes.traffic().items() if traffic.messages > messages[channel]}
     assert told == {Channel(1, 0, Topic.TABLE), Channel(1, 0, Topic.CONDITIONS)}
@@ -131,7 +131,7 @@ def test_a_change_is_told_to_no_node_that_it_does_not_touch() -> None:
 def test_a_cost_that_takes_no_row_away_is_told_as_a_condition_only() -> None:
     nodes = made(CROSSED)
     rows = nodes.traffic()[Channel(1, 0, Topic.TABLE)].rows
-    nodes.change(Program.of(changed(CROSSED, "B0", cost=0.033)))
+    nodes.change(Program.from_network(changed(CROSSED, "B0", cost=0.033)))
     nodes.settle()
     assert nodes.traffic()[Channel(1, 0, Topic.TABLE)].rows == rows
     assert nodes.traffic()[Channel(1, 0, Topic.CONDITIONS)].rows == 2
@@ -147,7 +147,7 @@ def test_after_any_changes_the_tables_are_those_from_scratch(transport: Transpor
             nodes.settle(nodes.now_s + random.exponential(1.0))
             name = network.operators[random.integers(len(network.operators))].name
             network = changed(network, name, cost=random.random(), selectivity=random.choice([0.25, 0.5, 1.0]))
-            nodes.change(Program.of(network))
+            nodes.change(Program.from_network(network))
         nodes.settle()
         assert nodes.settled
         assert_same_tables(nodes, made(network, 0.3, 4.0, most_rows=5_000))
@@ -164,7 +164,7 @@ def test_a_moved_operator_and_a_moved_back_one() -> None:
         nodes = made(longer, transport=transport)
         for name, node in [("A0", "B"), ("B0", "A"), ("A1", "B"), ("A1", "A"), ("B0", "B")]:
             moved = changed(longer, name, node=node) if name != "A0" else changed(longer, "B0", node="A")
-            nodes.change(Program.of(moved))
+            nodes.change(Program.from_network(moved))
             nodes.settle(nodes.now_s + 0.5)
             real_scores(nodes, np.random.default_rng(0).random((50, 2)) * 20)
             nodes.settle()
@@ -175,7 +175,7 @@ def test_a_node_that_runs_nothing_any_more_is_told_nothing() -> None:
     network = three_in_a_row()
     nodes = made(network)
     before = nodes.traffic()
-    nodes.change(Program.of(changed(network, "d", node="A")))
+    nodes.change(Program.from_network(changed(network, "d", node="A")))
     nodes.settle()
     idle = [channel for channel in before if 2 in (channel.sender, channel.receiver)]
     assert idle
@@ -196,7 +196,7 @@ def test_no_node_is_ever_overloaded_however_old_the_tables_of_others_are() -> No
                 nodes.settle(nodes.now_s + random.exponential(0.4))
             name = network.operators[random.integers(len(network.operators))].name
             network = changed(network, name, cost=2 * random.random() + 0.01)
-            nodes.change(Program.of(network))
+            nodes.change(Program.from_network(network))
         stale = real_scores(nodes, rates).sum()
         nodes.settle()
         least = min(least, stale / max(real_scores(nodes, rates).sum(), 1e-9))
@@ -218,7 +218,7 @@ def test_within_a_score_distance_fewer_rows_are_sent_and_plans_lose_no_more(chan
     for distance in (0.0, 0.05, 0.2):
         nodes = made(CROSSED, 0.05, distance=distance)
         first = nodes.traffic()[channel].rows
-        nodes.change(Program.of(change))
+        nodes.change(Program.from_network(change))
         nodes.settle()
         sent.append(nodes.traffic()[channel].rows - first)
         scores.append(real_scores(nodes, rates))
@@ -235,7 +235,7 @@ def test_until_a_message_arrives_the_old_tables_are_planned_by_and_links_are_kep
     nodes.settle(10.0)
     assert nodes.now_s == 10.0
     assert real_scores(nodes, rates)[0] >= 0.45
-    nodes.change(Program.of(changed(network, "B1", selectivity=0.5)))
+    nodes.change(Program.from_network(changed(network, "B1", selectivity=0.5)))
     settled = nodes.table(0).scores.copy()
     nodes.settle(11.9)
     assert np.array_equal(nodes.table(0).scores, settled)
@@ -252,7 +252,7 @@ def test_a_table_that_would_be_too_large_makes_all_coarser() -> None:
     wide = chains([(0.064, 0.032), (0.032, 0.064)] * 2)
     nodes = made(wide, most_rows=500)
     assert nodes.epsilon > 0.1
-    assert nodes.epsilon == fit(Program.of(wide), np.full(4, 1e3), 0.1, most_rows=500).epsilon
+    assert nodes.epsilon == fit(Program.from_network(wide), np.full(4, 1e3), 0.1, most_rows=500).epsilon
 
 
 def test_nodes_that_share_a_child_plan_together() -> None:
@@ -284,7 +284,7 @@ def test_what_d_fit_cannot_plan_is_said() -> None:
     with pytest.raises(UsageError, match="guaranteed grid needs one place"):
         made(FIGURE_1, grid=Grid.GUARANTEED)
     with pytest.raises(UsageError, match="other operators"):
-        made(FIGURE_1).change(Program.of(CROSSED_OF_THREE))
+        made(FIGURE_1).change(Program.from_network(CROSSED_OF_THREE))
     with pytest.raises(UsageError, match="of the score off"):
         made(FIGURE_1, distance=1.0)
 

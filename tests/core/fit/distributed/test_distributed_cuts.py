@@ -31,7 +31,7 @@ ROUGH = Transport(delay_s=0.1, jitter_s=0.4, loss=0.3, resend_s=0.7)
 
 
 def made(network, **options):
-    groups = DFitCuts(Program.of(network), **options)
+    groups = DFitCuts(Program.from_network(network), **options)
     groups.settle()
     return groups
 
@@ -140,7 +140,7 @@ def test_a_leaf_without_splits_tells_one_row_more_than_it_has_inputs_at_most() -
 
 def test_eight_inputs_take_less_than_a_hundredth_of_the_rows_of_tables() -> None:
     network = chains([(0.016, 0.016), (0.008, 0.008)] * 4)
-    tables = DFit(Program.of(network), np.full(8, 1e3), Spacing(0.2))
+    tables = DFit(Program.from_network(network), np.full(8, 1e3), Spacing(0.2))
     tables.settle()
     rows = [sum(traffic.rows for traffic in planner.traffic().values()) for planner in (made(network), tables)]
     assert rows[0] < rows[1] / 100
@@ -164,7 +164,7 @@ def test_after_a_change_of_selectivity_only_what_changed_is_sent_and_the_cuts_ar
     network = chains([(0.1, 0.2), (0.3, 0.4), (0.2, 0.7)])
     groups, channel = made(network), Channel(1, 0, Topic.CUTS)
     before, first = groups.cuts(1), groups.traffic()[channel].rows
-    groups.change(Program.of(changed(network, "B1", selectivity=0.9)))
+    groups.change(Program.from_network(changed(network, "B1", selectivity=0.9)))
     groups.settle()
     after = made(changed(network, "B1", selectivity=0.9)).cuts(1)
     assert np.array_equal(groups.cuts(1), after)
@@ -178,14 +178,14 @@ def test_after_any_changes_plans_are_the_best_again_and_before_that_they_fit(tra
     for seed in range(40 if SOAK else 6):
         random = np.random.default_rng(seed)
         network = random_network(seed, SHAPES[seed % 4], nodes=4, inputs=2, size=7)
-        groups = DFitCuts(Program.of(network), transport, seed)
+        groups = DFitCuts(Program.from_network(network), transport, seed)
         rates = random_rates(seed, 2, 5)
         for _ in range(3):
             scores(groups, rates, groups.plan_unasked)
             groups.settle(groups.now_s + random.exponential(0.5))
             name = network.operators[random.integers(len(network.operators))].name
             network = changed(network, name, cost=random.random(), selectivity=random.choice([0.25, 0.5, 1.0]))
-            groups.change(Program.of(network))
+            groups.change(Program.from_network(network))
         stale = scores(groups, rates, groups.plan_unasked)
         groups.settle()
         best = [scipy_score(network, point) for point in rates]
@@ -198,7 +198,7 @@ def test_a_moved_operator_is_followed() -> None:
     groups, rates = made(network), np.random.default_rng(2).random((10, 3)) * 3
     for name, node in [("1.0", "n0"), ("1.0", "n1"), ("1.1", "n2"), ("2.0", "n1")]:
         network = changed(network, name, node=node)
-        groups.change(Program.of(network))
+        groups.change(Program.from_network(network))
         best = [scipy_score(network, point) for point in rates]
         groups.settle()
         assert scores(groups, rates) == pytest.approx(best, rel=1e-9, abs=1e-12)
@@ -220,7 +220,7 @@ def test_a_group_with_another_parent_tells_it_what_it_has_told_before() -> None:
     groups, rates = made(network), np.random.default_rng(0).random((10, 2)) * 5
     for node in ("B", "A"):
         network = changed(network, "b", node=node)
-        groups.change(Program.of(network))
+        groups.change(Program.from_network(network))
         groups.settle()
         best = [scipy_score(network, point) for point in rates]
         assert scores(groups, rates) == pytest.approx(best, rel=1e-9)
@@ -228,4 +228,4 @@ def test_a_group_with_another_parent_tells_it_what_it_has_told_before() -> None:
 
 def test_other_operators_are_refused() -> None:
     with pytest.raises(UsageError, match="other operators"):
-        made(FIGURE_1).change(Program.of(FIGURE_7))
+        made(FIGURE_1).change(Program.from_network(FIGURE_7))

@@ -41,7 +41,7 @@ def test_the_last_sheet_arrives(seed: int, loss: float, jitter: float) -> None:
         heard = exchange.heard(channel)
         assert heard is not None
         assert heard.same(told)
-        assert exchange.told(channel).same(told)
+        assert exchange.known(channel).same(told)
 
 
 def test_without_losses_nothing_is_sent_again_and_what_is_known_is_not_sent() -> None:

@@ -20,9 +20,9 @@ FREE = np.array([np.inf])
 
 def leaf(network):
     """The only node of a network, and how its arcs close."""
-    wiring = Wiring.of(network)
-    part = Part.of(wiring, 0, 1.0, worth_of_arrival(wiring))
-    return part, DropOrder.of(part.program, roots=False)
+    wiring = Wiring.from_network(network)
+    part = Part.from_wiring(wiring, 0, 1.0, worth_of_arrival(wiring))
+    return part, DropOrder.from_program(part.program, roots=False)
 
 
 def test_figure_7_takes_a_third_once_its_local_plan_is_applied() -> None:
@@ -34,7 +34,7 @@ def test_figure_7_takes_a_third_once_its_local_plan_is_applied() -> None:
 
 def test_figure_7_a_row_at_a_fifth_scores_0_28() -> None:
     part, order = leaf(FIGURE_7)
-    rows = leaf_rows(Program.of(FIGURE_7), part, order, np.array([0.2]), np.array([0.1]), None, 100)
+    rows = leaf_rows(Program.from_network(FIGURE_7), part, order, np.array([0.2]), np.array([0.1]), None, 100)
     assert rows.rates[:, 0] == pytest.approx([0, 0.1, 0.2])
     assert rows.scores == pytest.approx([0, 0.2, 0.28], rel=1e-12)
 

@@ -20,7 +20,7 @@ def test_it_finds_what_a_scan_finds(seed: int, rows: int, inputs: int, prune: bo
     random = np.random.default_rng(seed)
     rates = random.integers(0, 5, (rows, inputs)).astype(float)
     scores = random.integers(0, 8, rows).astype(float)
-    tree = PointTree.of(rates, scores, prune)
+    tree = PointTree.from_table(rates, scores, prune)
     points = random.integers(0, 6, (40, inputs)) - random.choice([0.0, 0.5], (40, inputs))
     found = tree.find(points)
     for point, row in zip(points, found, strict=True):
@@ -36,7 +36,7 @@ def test_it_finds_what_a_scan_finds(seed: int, rows: int, inputs: int, prune: bo
 def test_pruned_rows_are_those_that_another_matches(seed: int) -> None:
     random = np.random.default_rng(seed)
     rates, scores = random.integers(0, 4, (30, 2)).astype(float), random.integers(0, 6, 30).astype(float)
-    kept = set(PointTree.of(rates, scores, prune=True).order.tolist())
+    kept = set(PointTree.from_table(rates, scores, prune=True).order.tolist())
     for row in range(30):
         better = (rates <= rates[row]).all(axis=1) & (scores >= scores[row])
         better[row] = False

@@ -21,7 +21,7 @@ TABLE_1 = (
 
 @pytest.mark.parametrize(("reduced", "load_a", "out_a", "load_b", "out_b"), TABLE_1)
 def test_table_1(reduced, load_a, out_a, load_b, out_b) -> None:
-    wiring = Wiring.of(FIGURE_1)
+    wiring = Wiring.from_network(FIGURE_1)
     keeps = np.ones((1, 6))
     keeps[0, :2] = reduced
     given = service(wiring, np.ones((1, 2)), keeps)
@@ -33,7 +33,7 @@ def test_table_1(reduced, load_a, out_a, load_b, out_b) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_nodes_serve_within_their_limits_and_leave_nothing_idle_that_is_wanted(shape: str) -> None:
     for seed in range(6):
-        wiring = Wiring.of(random_network(seed, shape))
+        wiring = Wiring.from_network(random_network(seed, shape))
         rates = random_rates(seed, wiring.inputs, 5)
         given = service(wiring, rates, np.ones((5, len(wiring.arcs))))
         uses = wiring.uses(given.served)

@@ -24,7 +24,7 @@ def planned(name, network, rates, **options):
     """Plans, and the score that their shares really give."""
     options = PlannerOptions(**{"most_rates": np.full(len(network.inputs), 4.0), **options})
     plans = planner_of(name, network, options).plan(np.asarray(rates, float))
-    wiring = Program.of(network).wiring
+    wiring = Program.from_network(network).wiring
     return plans, wiring.scores(wiring.flows(np.asarray(rates, float), plans.keeps))
 
 
@@ -63,7 +63,7 @@ def test_plans_fit_and_score_what_they_promise(name: DropPlanner, shape: str) ->
         rates = random_rates(seed, len(network.inputs), 12)
         plans, score = planned(name, network, rates)
         assert ((plans.keeps >= 0) & (plans.keeps <= 1)).all()
-        wiring = Program.of(network).wiring
+        wiring = Program.from_network(network).wiring
         assert (wiring.uses(wiring.flows(rates, plans.keeps)) <= 1 + 1e-9).all(), seed
         assert plans.scores == pytest.approx(score, rel=1e-9, abs=1e-12), seed
         _, best = planned(LP, network, rates)
@@ -75,7 +75,7 @@ def test_plans_fit_and_score_what_they_promise(name: DropPlanner, shape: str) ->
 def test_headroom_leaves_that_part_of_every_node_free() -> None:
     rates = np.ones((1, 2))
     plans, _ = planned(EXACT, FIGURE_1, rates, headroom=0.1)
-    wiring = Program.of(FIGURE_1).wiring
+    wiring = Program.from_network(FIGURE_1).wiring
     assert wiring.uses(wiring.flows(rates, plans.keeps)) == pytest.approx(np.full((1, 2), 0.9), rel=1e-12)
 
 
@@ -99,7 +99,7 @@ def test_fragments_planned_apart_score_as_the_whole(shape: str) -> None:
     for seed in range(20):
         network = random_network(seed, shape)
         rates = random_rates(seed, len(network.inputs), 5)
-        together = LinearProgram(Program.of(network)).plan(rates).scores
+        together = LinearProgram(Program.from_network(network)).plan(rates).scores
         assert planned(EXACT, network, rates)[0].scores == pytest.approx(together, rel=1e-9, abs=1e-12), seed
 
 

@@ -19,7 +19,7 @@ POINTS = 100_000 if SOAK else 10_000
 
 def divided(network, most, epsilon, workload=None, **options):
     """Regions, their planner, and the program."""
-    program = Program.of(network)
+    program = Program.from_network(network)
     regions = Regions(program, np.array(most, float), workload)
     regions.divide(epsilon, **options)
     return regions, regions.planner(), program
@@ -91,7 +91,7 @@ def test_two_equal_chains_take_307_points_and_81_plans() -> None:
 
 def test_stopped_early_it_tells_its_error_so_far_which_holds() -> None:
     network, most = chains([(0.3, 0.7), (0.9, 0.1)]), np.array([4.0, 4.0])
-    program, errors = Program.of(network), []
+    program, errors = Program.from_network(network), []
     regions = Regions(program, most)
     for budget in (4, 40, 400):
         regions.divide(0.0, most_plans=budget)
@@ -140,7 +140,7 @@ def test_the_table_shows_ids_conditions_and_scores() -> None:
 
 def test_a_box_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="2 finite numbers"):
-        Regions(Program.of(FIGURE_1), np.array([1.0, -1.0]))
+        Regions(Program.from_network(FIGURE_1), np.array([1.0, -1.0]))
     with pytest.raises(BadInput, match="above 0"):
         Exponential(np.array([1.0, 0.0]))
     with pytest.raises(BadInput, match="there are none"):

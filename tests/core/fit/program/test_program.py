@@ -16,7 +16,7 @@ ONES = np.ones(2)
 
 def best(network, rates):
     """The best flows, score, and shares kept by name of the arc."""
-    program = Program.of(network)
+    program = Program.from_network(network)
     rates = np.array(rates, float)
     flows = WarmProgram(program).flows(rates)
     keeps = program.keeps(rates[None], flows[None])[0]
@@ -41,7 +41,7 @@ def test_figure_7_drops_three_fifths_of_the_bottom_branch() -> None:
 
 
 def test_figure_7_shed_at_the_input_alone_drops_37_5_percent_and_gives_a_quarter() -> None:
-    program = Program.of(FIGURE_7)
+    program = Program.from_network(FIGURE_7)
     load = program.wiring.uses(program.wiring.unshed(np.array([[0.2]])))[0, 0]
     assert 1 - 1 / load == pytest.approx(0.375, rel=1e-12)
     keeps = np.ones((1, 5))
@@ -50,7 +50,7 @@ def test_figure_7_shed_at_the_input_alone_drops_37_5_percent_and_gives_a_quarter
 
 
 def test_figure_7_takes_an_eighth_without_dropping() -> None:
-    program = Program.of(FIGURE_7)
+    program = Program.from_network(FIGURE_7)
     assert program.feasible(np.array([[1 / 8], [1 / 8 + 1e-9]])).tolist() == [True, False]
 
 
@@ -79,7 +79,7 @@ def test_a_weight_of_three_starves_the_other_query() -> None:
 def test_the_program_agrees_with_itself_written_out_over_all_arcs(shape: str) -> None:
     for seed in range(25):
         network = random_network(seed, shape)
-        program = Program.of(network)
+        program = Program.from_network(network)
         warm = WarmProgram(program)
         for rates in random_rates(seed, program.inputs, 3):
             flows = warm.flows(rates)
@@ -91,7 +91,7 @@ def test_the_program_agrees_with_itself_written_out_over_all_arcs(shape: str) ->
 def test_the_program_agrees_with_rational_arithmetic(shape: str) -> None:
     for seed in range(12):
         network = random_network(seed, shape, size=4)
-        program = Program.of(network)
+        program = Program.from_network(network)
         rates = random_rates(seed, program.inputs, 1)[0]
         flows = WarmProgram(program).flows(rates)
         assert program.weights @ flows == pytest.approx(float(rational_score(network, rates)), rel=1e-11, abs=1e-14), (
@@ -102,7 +102,7 @@ def test_the_program_agrees_with_rational_arithmetic(shape: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shares_give_the_flows_that_the_program_chose(shape: str) -> None:
     for seed in range(20):
-        program = Program.of(random_network(seed, shape))
+        program = Program.from_network(random_network(seed, shape))
         rates = random_rates(seed, program.inputs, 4)
         warm = WarmProgram(program)
         flows = np.array([warm.flows(point) for point in rates])

@@ -74,7 +74,7 @@ def test_by_buckets_of_keys_which_part_the_rows() -> None:
 
 def test_counts_by_tick_and_says_what_matches_nothing() -> None:
     of = network(ColumnEquals("topic", "x"), ColumnEquals("topic", "z"))
-    counts = Counts.of(Binding(of, 10), ROWS())
+    counts = Counts.from_batches(Binding(of, 10), ROWS())
     assert counts.by_tick.tolist() == [[2, 0], [0, 0], [0, 0], [0, 0]]
     assert (counts.rows, counts.unbound) == (5, 3)
     assert counts.unmatched(of) == ["input 'in1' (topic = 'z') matches none of the 5 rows"]
@@ -91,7 +91,7 @@ def test_counts_by_tick_and_says_what_matches_nothing() -> None:
 def test_ticks_hold_what_counts_say_however_batches_cut_the_rows(rows, tick_us, cut, speedup) -> None:
     batches = trace(sorted(rows), cut)
     binding = Binding(network(ColumnEquals("topic", "x"), KeyRange("b", None)), tick_us, speedup)
-    counts = Counts.of(binding, batches())
+    counts = Counts.from_batches(binding, batches())
     ticks = list(binding.ticks(batches(), len(counts.by_tick)))
     assert [np.bincount(tick.inputs, minlength=2).tolist() for tick in ticks] == counts.by_tick.tolist()
     for tick in ticks:
@@ -112,8 +112,8 @@ def test_bindings_that_cannot_be_are_refused_by_name() -> None:
     with pytest.raises(UsageError, match="speed-up"):
         Binding(network(KeyBucket(0, 1)), 10, 0.0)
     with pytest.raises(UsageError, match="longer tick"):
-        Counts.of(Binding(network(KeyBucket(0, 1)), 1), trace([(0, "a", "x", 1), (10**12, "a", "x", 1)])())
+        Counts.from_batches(Binding(network(KeyBucket(0, 1)), 1), trace([(0, "a", "x", 1), (10**12, "a", "x", 1)])())
     with pytest.raises(BadInput, match="row 4 is before the one above it"):
         bound(Binding(network(KeyBucket(0, 1)), 9), trace([(at, "a", "x", 1) for at in (1, 2, 4, 3)]))
     with pytest.raises(BadInput, match="no rows"):
-        Counts.of(Binding(network(KeyBucket(0, 1)), 1), iter(()))
+        Counts.from_batches(Binding(network(KeyBucket(0, 1)), 1), iter(()))

@@ -69,7 +69,7 @@ def values(run, arc):
 
 
 def test_every_window_that_is_given_has_its_unshed_value_and_random_drop_fails_that() -> None:
-    wiring = Wiring.of(network())
+    wiring = Wiring.from_network(network())
     names = [arc.name for arc in wiring.arcs]
     arc = names.index("parse -> pages")
     whole = values(replayed(DropPlanner.NONE, Drops.RANDOM), arc)
@@ -88,7 +88,7 @@ def test_every_window_that_is_given_has_its_unshed_value_and_random_drop_fails_t
 
 def test_an_aggregate_gives_for_windows_that_live_and_for_no_others() -> None:
     shed = replayed(DropPlanner.EXACT, Drops.WINDOW)
-    wiring = Wiring.of(network())
+    wiring = Wiring.from_network(network())
     names = [arc.name for arc in wiring.arcs]
     windows = LivingWindows(wiring, SEED, 2)
     expected = 0.0
@@ -138,7 +138,7 @@ def replayed_nested(inner, planner, drops):
     settings = SheddingSettings(lag_ticks=1, headroom=0.0, min_rate_change=0.0, drops=drops, batch=2)
     options = FitOptions((planner,), settings, seed=SEED, cost_scale=1e-6)
     run = replay_fit(hundreds(), Binding(nested(inner), SECOND), options, clock=lambda: 0.0)
-    names = [arc.name for arc in Wiring.of(nested(inner)).arcs]
+    names = [arc.name for arc in Wiring.from_network(nested(inner)).arcs]
     served = {name: np.array([tick.served[at] for tick in run.outcomes[0].ticks]) for at, name in enumerate(names)}
     return served, {name: [each.keeps[at] for each in run.outcomes[0].decisions] for at, name in enumerate(names)}
 
@@ -174,11 +174,11 @@ def test_so_has_every_window_of_an_aggregate_of_an_aggregate(size: int) -> None:
 @pytest.mark.parametrize(("batch", "keep"), [(1, 0.5), (3, 0.6), (20, 0.3)])
 def test_what_is_kept_and_given_before_an_aggregate_of_an_aggregate_is_as_planned(batch: int, keep: float) -> None:
     network = nested(Window(3_000, 1_000, timed=True), Window(40_000, 20_000, timed=True))
-    wiring = Wiring.of(network)
+    wiring = Wiring.from_network(network)
     tuples = Tuples(wiring, 1, 1e-9, windows=LivingWindows(wiring, 1, batch))
     keeps = np.ones((1, len(wiring.arcs)))
     keeps[0, 0] = keep
-    aware = WindowAware.of(Proportional(Program.of(network)), network, batch)
+    aware = WindowAware.for_network(Proportional(Program.from_network(network)), network, batch)
     planned = aware.flows(np.array([[2000.0]]), keeps)[0][0]
     served = np.zeros(len(wiring.arcs))
     seconds = 200
@@ -193,7 +193,7 @@ def test_what_is_kept_and_given_before_an_aggregate_of_an_aggregate_is_as_planne
 @pytest.mark.parametrize("batch", [1, 7])
 def test_the_share_of_tuples_that_is_kept_is_that_of_the_curve(batch: int) -> None:
     window = Window(10_000, 2_000, timed=True)
-    wiring = Wiring.of(network(window))
+    wiring = Wiring.from_network(network(window))
     tuples = Tuples(wiring, 1, 1e-9, windows=LivingWindows(wiring, 1, batch))
     keeps = np.array([0.4, 1.0, 1.0, 1.0, 1.0])
     kept = offered = 0.0
@@ -210,12 +210,12 @@ def test_what_cannot_be_dropped_by_windows_is_refused_by_name() -> None:
         (None, "'pages' is an aggregate without a window"),
     ):
         with pytest.raises(UsageError, match=sentence):
-            windows_of_arcs(Wiring.of(network(window)))
+            windows_of_arcs(Wiring.from_network(network(window)))
     parse, pages, alarm = network().operators
     both = replace(parse, kind=UNION, inputs=("in", "on"))
     merged = replace(network(), inputs=(Input("in"), Input("on")), operators=(both, pages, alarm))
     with pytest.raises(UsageError, match="'parse' merges streams before an aggregate"):
-        windows_of_arcs(Wiring.of(merged))
+        windows_of_arcs(Wiring.from_network(merged))
     settings = SheddingSettings(drops=Drops.WINDOW)
     for wrong in ({"flow": Flow.FLUID}, {"overload": Overload(ShedFactor(), 5, 1.0)}):
         with pytest.raises(UsageError, match="or drop at random"):

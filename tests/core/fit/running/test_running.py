@@ -57,7 +57,7 @@ def test_fluid_with_lag_0_scores_what_the_program_does_at_every_tick(shape: str)
         best = planner_of(DropPlanner.LP, network)
         for name in PLANNED:
             control = Control(network, name, NOW, PlannerOptions(), still)
-            running = Fluid(Wiring.of(network))
+            running = Fluid(Wiring.from_network(network))
             for at in range(12):
                 counts = chance.integers(0, 120, len(network.inputs))
                 decided = control.decide(counts.astype(float))
@@ -88,7 +88,7 @@ def balanced(ticks):
 )
 def test_what_comes_in_goes_out_is_dropped_or_waits(seed, shape, cost_scale, overload, fluid) -> None:
     network = scaled(random_network(seed, shape), 64)
-    wiring = Wiring.of(network)
+    wiring = Wiring.from_network(network)
     running = Fluid(wiring, cost_scale) if fluid else Tuples(wiring, seed, cost_scale, overload)
     chance = np.random.default_rng(seed)
     ticks, given_so_far, rows = [], np.zeros(len(network.sources)), np.zeros(len(network.inputs))
@@ -129,13 +129,13 @@ def test_the_kept_share_lies_within_4_sigma_at_inputs_and_splits(keep: float) ->
         (Output("upper", "top"), Output("lower", "bottom")),
     )
     for seed in range(10):
-        tick = Tuples(Wiring.of(network), seed).run(rows_of([20_000], 0), np.full(5, keep))
+        tick = Tuples(Wiring.from_network(network), seed).run(rows_of([20_000], 0), np.full(5, keep))
         kept = tick.offered - tick.dropped
         assert (np.abs(kept - keep * tick.offered) < 4 * np.sqrt(tick.offered * keep * (1 - keep))).all()
 
 
 def test_which_rows_are_kept_depends_on_their_draws_alone_however_ticks_cut_them() -> None:
-    wiring = Wiring.of(chains([(1e-9,)]))
+    wiring = Wiring.from_network(chains([(1e-9,)]))
     kept = random_drop(5, 0, np.arange(3000), 0.4)
     for cuts in ([0, 3000], [0, 1, 700, 2999, 3000]):
         running = Tuples(wiring, 5)
@@ -157,7 +157,7 @@ def literal_queue(arrivals, service_s):
 @pytest.mark.parametrize("service_s", [0.001, 0.02])
 def test_latency_and_backlog_are_those_of_a_queue_at_each_node(service_s: float) -> None:
     rows = rows_of([100], 0)
-    tick = Tuples(Wiring.of(chains([(service_s, service_s / 2)]))).run(rows, np.ones(3))
+    tick = Tuples(Wiring.from_network(chains([(service_s, service_s / 2)]))).run(rows, np.ones(3))
     arrivals = rows.at_us / 1e6
     done = literal_queue(literal_queue(arrivals, service_s), service_s / 2)
     in_time = done < 1
@@ -180,7 +180,7 @@ def test_a_link_lets_through_no_more_than_its_bytes() -> None:
         (Output("out", "b"),),
         (Link("A", "B", 300.0),),
     )
-    running = Tuples(Wiring.of(network))
+    running = Tuples(Wiring.from_network(network))
     ticks = [running.run(rows_of([100], at), np.ones(3)) for at in range(3)]
     assert [tick.served[1] for tick in ticks[1:]] == pytest.approx([30, 30], abs=1)
     assert ticks[1].busy_s[2] == pytest.approx(1.0)
@@ -194,7 +194,7 @@ def test_a_join_gives_s_w_for_each_tuple_once_its_windows_are_full() -> None:
         (Operator("j", "A", OperatorKind.JOIN, ("left", "right"), 1.0, 0.25, (2, 6)),),
         (Output("out", "j"),),
     )
-    running = Tuples(Wiring.of(network))
+    running = Tuples(Wiring.from_network(network))
     first, second = (running.run(rows_of([40, 40], at), np.ones(3)) for at in range(2))
     assert second.offered[2] == pytest.approx(40 * 0.25 * 6 + 40 * 0.25 * 2, abs=1)
     assert first.offered[2] < second.offered[2]
@@ -202,18 +202,18 @@ def test_a_join_gives_s_w_for_each_tuple_once_its_windows_are_full() -> None:
 
 def test_a_row_stands_for_as_many_tuples_as_its_input_says() -> None:
     network = Network((Node("A"),), (Input("in", scale=2.5),), (delay("a", "A", "in", 0.0),), (Output("out", "a"),))
-    tick = Tuples(Wiring.of(network)).run(rows_of([10], 0), np.ones(2))
+    tick = Tuples(Wiring.from_network(network)).run(rows_of([10], 0), np.ones(2))
     assert tick.offered[0] == 25
 
 
 def test_more_tuples_for_one_than_can_be_followed_are_refused_by_name() -> None:
     network = Network((Node("A"),), (Input("in", scale=1e9),), (delay("a", "A", "in", 0.0),), (Output("out", "a"),))
     with pytest.raises(BadInput, match="'in' gives 1,000,000,000 tuples for one"):
-        Tuples(Wiring.of(network))
+        Tuples(Wiring.from_network(network))
 
 
 def test_a_node_that_refuses_keeps_its_queue_below_what_it_can_hold() -> None:
-    wiring = Wiring.of(chains([(0.01,)]))
+    wiring = Wiring.from_network(chains([(0.01,)]))
     running = Tuples(wiring, 1, overload=Overload(ShedFactor(0.5), 40, 1.0))
     ticks = [running.run(rows_of([400], at), np.ones(2)) for at in range(5)]
     assert all(tick.queued[0] <= 40 for tick in ticks)
@@ -260,7 +260,7 @@ def test_plans_that_are_foreseen_are_those_of_one_tick_at_a_time() -> None:
 @pytest.mark.parametrize("cost_scale", [0.7, 1.3])
 def test_feedback_finds_what_nodes_can_really_do(cost_scale: float) -> None:
     network = chains([(0.001, 0.003), (0.002, 0.001)])
-    wiring = Wiring.of(network)
+    wiring = Wiring.from_network(network)
 
     def last_ticks(feedback):
         control = Control(

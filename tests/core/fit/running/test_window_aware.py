@@ -28,7 +28,7 @@ def network(window, filtered=1.0):
 
 def aware(window, batch):
     of = network(window)
-    return WindowAware.of(planner_of(DropPlanner.EXACT, of), of, batch)
+    return WindowAware.for_network(planner_of(DropPlanner.EXACT, of), of, batch)
 
 
 @pytest.mark.parametrize("batch", [1, 5, 40])
@@ -67,4 +67,4 @@ def test_without_aggregates_plans_are_left_as_they_are() -> None:
     of = Network((Node("A"),), (Input("in"),), (Operator("a", "A", MAP, ("in",), 0.01),), (Output("out", "a"),))
     planner = planner_of(DropPlanner.EXACT, of)
     rates = np.array([[50.0], [400.0]])
-    assert WindowAware.of(planner, of).plan(rates).keeps.tolist() == planner.plan(rates).keeps.tolist()
+    assert WindowAware.for_network(planner, of).plan(rates).keeps.tolist() == planner.plan(rates).keeps.tolist()

@@ -136,7 +136,7 @@ def aggregate(name, source, window):
 def network(*operators):
     read = {source for operator in operators for source in operator.inputs}
     last = [operator.name for operator in operators if operator.name not in read]
-    return Wiring.of(
+    return Wiring.from_network(
         Network((Node("A"),), (Input("in"),), operators, tuple(Output(f"out {name}", name) for name in last))
     )
 

@@ -36,7 +36,7 @@ def chunk(rows=ROWS, heaviest=0.0, rate=None, seed=0):
 
 
 def replayed(chunk, settings=STAGE, adapting=FAST, conditions=None, duration_s=None):
-    demand = Demand.of([chunk], settings, conditions.faults if conditions else None)
+    demand = Demand.from_chunks([chunk], settings, conditions.faults if conditions else None)
     pace = Pace(None if chunk.due_s is None else 1.0, duration_s, 0.02)
     return replay_flux(Rows(lambda: iter([chunk])), demand, settings, adapting, conditions, pace)
 
@@ -125,7 +125,7 @@ def test_bounds_are_those_of_a_small_case_worked_out_by_hand():
     stage = StageSettings(2, np.array([0, 0, 1], np.int32), np.arange(3, dtype=np.int32), state_tuples=1)
     stage = replace(stage, costs=replace(stage.costs, produce_s=0.0), disturbances=(SlowDown(0, 1.0, np.inf, 0.5),))
     costs = Chunk(np.array([0, 1, 2]), np.array([0, 0, 0]), np.array([0.0, 0.0, 2.0]), np.array([1.0, 2.0, 3.0]))
-    found = bounds_of(Demand.of([costs], stage), stage)
+    found = bounds_of(Demand.from_chunks([costs], stage), stage)
     # 3 CPU seconds are due at 0, of which 2 are done in the first second, and the third at 1 + 1 / 1.5, before the
     # other 3 are due at 2; with 1.5 a second these last until 4
     assert found.even_s == pytest.approx(4.0)
@@ -145,13 +145,13 @@ def test_the_bound_is_when_all_sites_as_one_would_be_done(rows, size, start_s):
     """Against a queue with one server that has the CPU of all sites, row by row."""
     due_s, cost_s = np.cumsum([gap for gap, _ in rows]), np.array([cost for _, cost in rows])
     stage = replace(STAGE, disturbances=(SlowDown(2, start_s, start_s + 3, 0.25),))
-    capacity = Capacity.of(SITES, stage.disturbances)
+    capacity = Capacity.from_disturbances(SITES, stage.disturbances)
     used_s = 0.0
     for due, cost in zip(due_s, cost_s, strict=True):
         used_s = max(used_s, capacity.by(due)) + cost + stage.costs.produce_s
     zeros = np.zeros(len(rows), np.int32)
     parts = [slice(at, at + size) for at in range(0, len(rows), size)]
-    demand = Demand.of([Chunk(zeros[part], zeros[part], due_s[part], cost_s[part]) for part in parts], stage)
+    demand = Demand.from_chunks([Chunk(zeros[part], zeros[part], due_s[part], cost_s[part]) for part in parts], stage)
     assert bounds_of(demand, stage).even_s == pytest.approx(max(due_s[-1], capacity.until(used_s)))
 
 

@@ -181,8 +181,8 @@ def test_latency_is_of_the_timed_rows_between_the_20th_and_the_80th_hundredth() 
     """Of a hundred that take 0, 1, 2, ... seconds, those from 20 to 79."""
     fed = np.arange(100, dtype=np.int64) * 10**9
     marks = Marks(fed, fed + 10**8, fed + np.arange(100) * 10**9)
-    assert Latency.of(marks.end_to_end_s()) == Latency(49.5, 49.0, 76.0, 79.0)
-    assert Latency.of(np.zeros(0)) is None
+    assert Latency.from_seconds(marks.end_to_end_s()) == Latency(49.5, 49.0, 76.0, 79.0)
+    assert Latency.from_seconds(np.zeros(0)) is None
 
 
 def test_the_model_says_whose_skew_it_does_not_know() -> None:

@@ -22,7 +22,9 @@ def balance_of(counts, channels, letters, alphas=1.2):
     keys = pa.array(range(len(counts)))
     counted = frequencies_of(KeyCounts(keys, np.array(counts), sum(counts)))
     ring = ConsistentHash(channels, replicas=5)
-    return Balance.of(Problem.of(ring, ring, counted, counted.keys, Resources.parse(letters, alphas)))
+    return Balance.from_problem(
+        Problem.from_counts(ring, ring, counted, counted.keys, Resources.parse(letters, alphas))
+    )
 
 
 def folded(balance, placed, channels):

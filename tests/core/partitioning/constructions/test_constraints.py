@@ -169,7 +169,7 @@ class TestUtilisation:
             STREAM, Recipe(scheme, construction, resources=resources, track=150, constraints=capacities), 3
         )
         placed = plan.partitioner().channels_of(STREAM.keys)
-        rows = [np.bincount(placed, function.of(STREAM.count_low), 3) for function in resources.functions]
+        rows = [np.bincount(placed, function.costs(STREAM.count_low), 3) for function in resources.functions]
         used = np.array(rows) / self.CAPACITIES
         ratios = [plan.metrics[name] for name in ("r_s", "r_c", "r_n")]
         assert ratios == pytest.approx((used.max(axis=1) / used.min(axis=1)).tolist())

@@ -50,7 +50,7 @@ def random_problem(seed: int, most_keys: int, most_channels: int, most_count: in
         counted = replace(counted, measured=measured)
         sources = [None, *(f"column {at}" for at in range(columns)), "count"]
         resources = replace(resources, measured=tuple(sources[int(random.integers(columns + 2))] for _ in range(3)))
-    return Problem.of(current, ConsistentHash(after, 5), counted, tracked, resources, utility, moves)
+    return Problem.from_counts(current, ConsistentHash(after, 5), counted, tracked, resources, utility, moves)
 
 
 @of_the_paper
@@ -86,7 +86,7 @@ def test_the_mapping_of_measured_loads_is_that_of_the_literal_form(construction,
     distinct = 0
     for seed in range(400 if SOAK else 300):
         problem = random_problem(seed, most_keys=10, most_channels=5, most_count=99, columns=columns)
-        distinct = max(distinct, len(Balance.of(problem).loads))
+        distinct = max(distinct, len(Balance.from_problem(problem).loads))
         assert CONSTRUCTIONS[construction](problem).tolist() == LITERAL[construction](problem), f"seed {seed}"
     assert distinct == 3
 
@@ -102,7 +102,7 @@ def test_a_measured_load_that_is_the_count_has_the_mapping_of_a_linear_one(const
         before, after = ConsistentHash(int(random.integers(1, 6)), 5), ConsistentHash(int(random.integers(2, 6)), 5)
         linear = Resources.parse(letters)
         measured = replace(linear, measured=tuple("tuples" if letter == "L" else None for letter in letters))
-        one, other = (Problem.of(before, after, counted, counted.keys, each) for each in (linear, measured))
+        one, other = (Problem.from_counts(before, after, counted, counted.keys, each) for each in (linear, measured))
         assert other.keys.equals(one.keys)
         assert build(construction, other) == build(construction, one)
 
@@ -115,7 +115,9 @@ def test_the_mapping_is_that_of_the_literal_form_for_every_choice_of_functions(c
     current = HybridPartitioner({"a": 0, "b": 0, "c": 1, "d": 2, "gone": 1}, ConsistentHash(3, 5))
     tracked = counted.keys.filter(pa.array([True] * 3 + [False] + [True] * 3 + [False]))
     for utility in UtilityName:
-        problem = Problem.of(current, ConsistentHash(4, 5), counted, tracked, Resources.parse(letters), utility)
+        problem = Problem.from_counts(
+            current, ConsistentHash(4, 5), counted, tracked, Resources.parse(letters), utility
+        )
         assert CONSTRUCTIONS[construction](problem).tolist() == LITERAL[construction](problem)
 
 
@@ -133,7 +135,7 @@ def step_of(counts, before, channels=None, **options):
     counted = frequencies_of(KeyCounts(pa.array(names), np.array(counts), sum(counts)))
     current = HybridPartitioner(dict(zip(names, before, strict=True)), ConsistentHash(max(before) + 1, 5))
     ring = ConsistentHash(channels or current.channels, 5)
-    return Problem.of(current, ring, counted, counted.keys, Resources(), **options)
+    return Problem.from_counts(current, ring, counted, counted.keys, Resources(), **options)
 
 
 def build(construction, problem):
@@ -190,7 +192,7 @@ def test_no_key_stays_on_a_channel_that_is_gone(construction):
 @of_the_paper
 def test_nothing_tracked_is_nothing_placed(construction):
     problem = random_problem(0, 3, 3, 9)
-    nothing = Problem.of(
+    nothing = Problem.from_counts(
         ConsistentHash(2, 5), ConsistentHash(3, 5), frequencies_of(KeyCounts(problem.keys[:0], np.array([], int), 0)),
         problem.keys[:0], Resources(),
     )  # fmt: skip
@@ -200,7 +202,7 @@ def test_nothing_tracked_is_nothing_placed(construction):
 @of_the_paper
 def test_keys_without_weight_have_a_channel_all_the_same(construction):
     counted = frequencies_of(KeyCounts(pa.array(["a", "b", "c"]), np.array([5, 0, 0]), 5))
-    problem = Problem.of(ConsistentHash(2, 5), ConsistentHash(3, 5), counted, counted.keys, Resources())
+    problem = Problem.from_counts(ConsistentHash(2, 5), ConsistentHash(3, 5), counted, counted.keys, Resources())
     assert all(0 <= channel < 3 for channel in build(construction, problem))
     assert build(construction, problem) == LITERAL[construction](problem)
 
@@ -215,7 +217,9 @@ def test_the_scale_of_counts_does_not_matter(construction, seed):
     mappings = []
     for scaled in (counts, counts / 1024):
         counted = frequencies_of(KeyCounts(keys, scaled, scaled.sum()))
-        problem = Problem.of(ConsistentHash(4, 5), ConsistentHash(6, 5), counted, counted.keys, Resources.parse("LQL"))
+        problem = Problem.from_counts(
+            ConsistentHash(4, 5), ConsistentHash(6, 5), counted, counted.keys, Resources.parse("LQL")
+        )
         mappings.append(build(construction, problem))
     assert mappings[0] == mappings[1]
 
@@ -227,7 +231,7 @@ def test_readj_ends_where_costs_have_fractions_that_no_sum_of_them_is_exact_for(
     for _ in range(100):
         costs = random.integers(1, 9, 30) * 0.1
         counted = frequencies_of(KeyCounts(pa.array(range(30)), costs, costs.sum()))
-        problem = Problem.of(
+        problem = Problem.from_counts(
             ConsistentHash(3, 5), ConsistentHash(4, 5), counted, counted.keys, Resources.parse(letters)
         )
         before, after = (np.bincount(at, costs, 4) for at in (problem.start, CONSTRUCTIONS[construction](problem)))

@@ -26,7 +26,7 @@ def step(counts, home, residual, letters="LLL"):
     channels = len(residual)
     counted = frequencies_of(KeyCounts(keys, np.array(counts, np.int64), int(sum(counts))))
     ring = ConsistentHash(channels, replicas=5)
-    made = Problem.of(ring, ring, counted, counted.keys, Resources.parse(letters))
+    made = Problem.from_counts(ring, ring, counted, counted.keys, Resources.parse(letters))
     rows = np.array([residual if letter == "L" else [0] * channels for letter in letters], np.float64)
     return replace(made, home=np.array(home, np.int32), residual=lambda: rows)
 
@@ -34,7 +34,7 @@ def step(counts, home, residual, letters="LLL"):
 def loads_of(problem, placed, function=ResourceFunction.LINEAR):
     """The whole load of each channel."""
     row = problem.resources.functions.index(function)
-    tracked = np.bincount(placed, function.of(problem.counts), problem.channels)
+    tracked = np.bincount(placed, function.costs(problem.counts), problem.channels)
     return problem.residual()[row] + tracked
 
 
@@ -65,7 +65,7 @@ def steps(draw, letters=st.text("CLQ", min_size=3, max_size=3)):
     current = HybridPartitioner(explicit, ConsistentHash(before, 5))
     tracked = counted.keys[: draw(st.integers(0, len(counts)))]
     resources = Resources.parse(draw(letters), [draw(st.sampled_from([1.0, 1.2, 3.0])) for _ in range(3)])
-    return Problem.of(current, ConsistentHash(after, 5), counted, tracked, resources)
+    return Problem.from_counts(current, ConsistentHash(after, 5), counted, tracked, resources)
 
 
 LINEAR = st.sampled_from(["LLL", "LCL", "CCL"])
@@ -113,7 +113,7 @@ def test_keys_of_a_removed_channel_start_where_the_ring_sends_them():
     keys = pa.array(["a", "b"])
     counted = frequencies_of(KeyCounts(keys, np.array([5, 5]), 10))
     current = HybridPartitioner({"a": 3, "b": 3}, ConsistentHash(4, 5))
-    assert sorted(level(Problem.of(current, ConsistentHash(2, 5), counted, keys, Resources()))) == [0, 1]
+    assert sorted(level(Problem.from_counts(current, ConsistentHash(2, 5), counted, keys, Resources()))) == [0, 1]
 
 
 @pytest.mark.parametrize("letters", ["LLL", "LQL", "CCC"])
@@ -151,11 +151,11 @@ def test_levelling_again_moves_nothing(problem):
 @settings(deadline=None)
 @given(steps(), st.integers(2, 1000))
 def test_the_scale_of_counts_does_not_matter(problem, scale):
-    residual = problem.residual() * [[function.of(float(scale))] for function in problem.resources.functions]
+    residual = problem.residual() * [[function.costs(float(scale))] for function in problem.resources.functions]
     scaled = replace(
         problem,
         counts=problem.counts * scale,
-        loads=np.array([function.of(problem.counts * scale) for function in problem.functions]),
+        loads=np.array([function.costs(problem.counts * scale) for function in problem.functions]),
         residual=lambda: residual,
     )
     assert level(scaled).tolist() == level(problem).tolist()
@@ -188,7 +188,7 @@ def test_levelling_never_makes_the_ratio_worse(problem):
 @given(constrained(steps()), st.lists(st.integers(1, 30), max_size=8))
 def test_a_pinned_key_is_as_good_as_untracked_load_on_its_channel(problem, counts):
     free = problem.pinned < 0
-    rows = [function.of(problem.counts[~free]) for function in problem.resources.functions]
+    rows = [function.costs(problem.counts[~free]) for function in problem.resources.functions]
     held = np.array([np.bincount(problem.pinned[~free], row, problem.channels) for row in rows])
     residual = problem.residual() + held
     left = {name: getattr(problem, name)[free] for name in ("counts", "home", "hashed", "state", "pinned")}
@@ -233,7 +233,7 @@ def measured_step(counts, bytes_, costs, home, residual, letters, sources):
     counted = replace(counted, measured=tuple(columns))
     resources = replace(Resources.parse(letters), measured=tuple(sources))
     ring = ConsistentHash(channels, replicas=5)
-    made = Problem.of(ring, ring, counted, counted.keys, resources)
+    made = Problem.from_counts(ring, ring, counted, counted.keys, resources)
     constant = np.array([load is ResourceFunction.CONSTANT for load in resources.loads])
     rows = np.where(constant[:, None], 0.0, residual)
     return replace(made, home=np.array(home, np.int32)[made.keys.to_numpy()], residual=lambda: rows)

@@ -123,7 +123,7 @@ def random_step(seed):
     before = channels - (seed % 3 == 0)
     explicit = dict(zip(names, random.integers(0, before, keys).tolist(), strict=True))
     current = HybridPartitioner(explicit, ConsistentHash(before, 5))
-    problem = Problem.of(current, ConsistentHash(channels, 5), counted, counted.keys, Resources())
+    problem = Problem.from_counts(current, ConsistentHash(channels, 5), counted, counted.keys, Resources())
     residual = np.tile(random.integers(100, 300, channels).astype(float), (3, 1))
     return replace(problem, owed=0.0, residual=lambda: residual), random.uniform(0.02, 0.5) * counts.sum()
 
@@ -161,7 +161,7 @@ class TestPlans:
                 previous=previous,
             )
 
-        total = resources.state.of(STREAM.count_low).sum()
+        total = resources.state.costs(STREAM.count_low).sum()
         try:
             plan = built(constraints)
         except UsageError as refusal:

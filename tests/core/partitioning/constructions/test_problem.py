@@ -24,7 +24,7 @@ def ring(channels):
 def test_a_step_holds_what_algorithms_2_to_4_begin_with():
     before = HybridPartitioner({"a": 3, "c": 0, "d": 2, None: 1, "gone": 3}, ring(4))
     after = ring(2)
-    problem = Problem.of(before, after, COUNTED, pa.array(["a", "b"]), Resources.parse("QCL"))
+    problem = Problem.from_counts(before, after, COUNTED, pa.array(["a", "b"]), Resources.parse("QCL"))
     assert problem.counts.tolist() == [9, 7]
     assert problem.home.tolist() == [3, before.channel_of("b")]
     assert problem.hashed.tolist() == [after.channel_of("a"), after.channel_of("b")]
@@ -37,7 +37,7 @@ def test_a_step_holds_what_algorithms_2_to_4_begin_with():
 
 
 def test_keys_of_removed_channels_start_where_the_ring_sends_them():
-    problem = Problem.of(
+    problem = Problem.from_counts(
         HybridPartitioner({"a": 3, "b": 1}, ring(4)), ring(2), COUNTED, pa.array(["a", "b"]), Resources()
     )
     assert problem.start.tolist() == [ring(2).channel_of("a"), 1]
@@ -47,7 +47,7 @@ def test_keys_of_removed_channels_start_where_the_ring_sends_them():
 def test_the_residual_is_what_the_untracked_keys_load_onto_the_ring(letters):
     resources = Resources.parse(letters)
     tracked = pa.array(["b", None])
-    problem = Problem.of(ring(2), ring(3), COUNTED, tracked, resources)
+    problem = Problem.from_counts(ring(2), ring(3), COUNTED, tracked, resources)
     others = frequencies_of(KeyCounts(pa.array(["a", "c", "d"]), np.array([9, 5, 3]), 17))
     loads = channel_loads(ring(3).channels_of(others.keys), others, resources, 3)
     assert problem.residual().tolist() == loads.tolist()
@@ -55,8 +55,8 @@ def test_the_residual_is_what_the_untracked_keys_load_onto_the_ring(letters):
 
 def test_the_residual_of_lossy_counts_includes_what_was_not_listed():
     lossy = replace(COUNTED, total=100, epsilon=0.1, complete_above=10, distinct=40)
-    residual = Problem.of(ring(2), ring(3), lossy, lossy.keys, Resources.parse("LLC")).residual()
-    assert residual.sum(axis=1) == pytest.approx([75, 75, Population.of(lossy).unlisted])
+    residual = Problem.from_counts(ring(2), ring(3), lossy, lossy.keys, Resources.parse("LLC")).residual()
+    assert residual.sum(axis=1) == pytest.approx([75, 75, Population.from_counts(lossy).unlisted])
 
 
 def test_only_a_hybrid_partitioner_has_an_explicit_map():

@@ -25,7 +25,7 @@ def scan(current, hash_c, f, tracked, resources, utility):
     """The partitioner that scan builds from counts as a dictionary."""
     counted = frequencies_of(KeyCounts(pa.array(list(f)), np.array(list(f.values())), sum(f.values())))
     keys = pa.array(sorted(tracked, key=lambda key: -f[key]), counted.keys.type)
-    problem = Problem.of(current, hash_c, counted, keys, resources, utility)
+    problem = Problem.from_counts(current, hash_c, counted, keys, resources, utility)
     return HybridPartitioner(ExplicitMap(keys, scan_problem(problem)), hash_c)
 
 

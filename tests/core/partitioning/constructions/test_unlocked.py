@@ -22,7 +22,7 @@ def step(counts, home, channels, letters="LCL"):
     counted = frequencies_of(KeyCounts(keys, np.array(counts, np.int64), int(sum(counts))))
     ring = ConsistentHash(channels, replicas=5)
     return replace(
-        Problem.of(ring, ring, counted, counted.keys, Resources.parse(letters)), home=np.array(home, np.int32)
+        Problem.from_counts(ring, ring, counted, counted.keys, Resources.parse(letters)), home=np.array(home, np.int32)
     )
 
 
@@ -36,7 +36,7 @@ def steps(draw, letters=st.text("CLQ", min_size=3, max_size=3)):
 
 
 def loads_of(problem, placed, function=ResourceFunction.LINEAR):
-    return np.bincount(placed, function.of(problem.counts), problem.channels)
+    return np.bincount(placed, function.costs(problem.counts), problem.channels)
 
 
 def ties(loads):

@@ -22,7 +22,7 @@ def counted(counts):
 
 def fullest(frequencies, channels, weigh=ResourceFunction.LINEAR):
     placed = greedy(frequencies, ConsistentHash(channels, 5), weigh).channels_of(frequencies.keys)
-    return np.bincount(placed, weights=weigh.of(frequencies.count_low), minlength=channels).max()
+    return np.bincount(placed, weights=weigh.costs(frequencies.count_low), minlength=channels).max()
 
 
 def test_the_light_keys_fill_up_beside_the_heavy_one():

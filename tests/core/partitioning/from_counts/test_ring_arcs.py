@@ -23,7 +23,7 @@ def rings(draw):
 
 
 def arcs_of(most, hash):
-    return Arcs.of(KEYS, {LINEAR: COUNTS, QUADRATIC: COUNTS**2}, most, hash)
+    return Arcs.from_keys(KEYS, {LINEAR: COUNTS, QUADRATIC: COUNTS**2}, most, hash)
 
 
 @given(rings(), st.sampled_from(HashName))
@@ -31,7 +31,7 @@ def test_channels_carry_what_a_ring_of_so_many_replicas_sends_them(rings, hash):
     most, counts, _ = rings
     placed = ConsistentHash(len(counts), counts, hash).channels_of(KEYS)
     for function in (LINEAR, QUADRATIC):
-        expected = np.bincount(placed, function.of(COUNTS), len(counts))
+        expected = np.bincount(placed, function.costs(COUNTS), len(counts))
         assert arcs_of(most, hash).loads_on(np.array(counts), function).tolist() == expected.tolist()
 
 

@@ -91,7 +91,7 @@ def test_tracked_keys_lie_as_they_are_levelled_over_the_ring_in_force(stream, be
     mean = max(round(float(current.ring.replica_counts.mean())), 1)
     kept = [*current.ring.replica_counts[:after].tolist(), *[mean] * (after - before)]
     if after > 1 and (isinstance(current.ring.replicas, tuple) or current.ring.replicas == replicas):
-        problem = Problem.of(current, ConsistentHash(after, tuple(kept)), frequencies, tracked, Resources())
+        problem = Problem.from_counts(current, ConsistentHash(after, tuple(kept)), frequencies, tracked, Resources())
         assert built.channels_of(tracked).tolist() == level(problem).tolist()
 
 

@@ -16,7 +16,9 @@ PARTS = st.lists(st.lists(st.tuples(st.integers(0, 3), NUMBERS), max_size=12), m
 
 
 def sums_of(part):
-    return ExactSums.of(np.array([g for g, _ in part], np.int32), np.array([v for _, v in part], np.float64), 4)
+    return ExactSums.from_groups(
+        np.array([g for g, _ in part], np.int32), np.array([v for _, v in part], np.float64), 4
+    )
 
 
 def added(parts):

@@ -124,7 +124,7 @@ def test_no_placement_has_less_than_the_floors(drawn):
 def test_a_step_has_the_loads_of_its_keys_the_heaviest_by_share_first(drawn):
     stream, before, after, resources = drawn
     ring = ConsistentHash(after.channels, 5)
-    problem = Problem.of(before, ring, stream, stream.keys, resources)
+    problem = Problem.from_counts(before, ring, stream, stream.keys, resources)
     plain = plain_loads(stream, resources)
     keys = problem.keys.to_pylist()
     assert problem.state.tolist() == [plain[0][key] for key in keys]
@@ -146,7 +146,7 @@ def test_a_step_has_the_loads_of_its_keys_the_heaviest_by_share_first(drawn):
 def test_the_residual_of_a_measured_load_is_what_untracked_keys_measure():
     resources = Resources.parse("LCL", measure=["network=bytes"])
     ring = ConsistentHash(2, 5)
-    residual = Problem.of(ring, ring, STREAM, pa.array(["b"]), resources).residual()
+    residual = Problem.from_counts(ring, ring, STREAM, pa.array(["b"]), resources).residual()
     assert residual.sum(axis=1).tolist() == [9, 3, 10]
 
 
@@ -188,7 +188,7 @@ def lossy(total_bytes: float, distinct: int = 14) -> Frequencies:
 
 
 def test_stand_ins_share_what_is_measured_on_unlisted_keys():
-    population = Population.of(lossy(120))
+    population = Population.from_counts(lossy(120))
     assert population.loads(BYTES).tolist() == [10, 50, *[5] * 12]
     assert population.heaviest(BYTES, 4).tolist() == [50, 10, 5, 5]
     assert population.loads(LINEAR).sum() == pytest.approx(100)
@@ -196,14 +196,14 @@ def test_stand_ins_share_what_is_measured_on_unlisted_keys():
 
 def test_what_is_measured_adds_up_to_the_stream():
     for total in (60, 61, 1000):
-        assert Population.of(lossy(total)).loads(BYTES).sum() == pytest.approx(total)
+        assert Population.from_counts(lossy(total)).loads(BYTES).sum() == pytest.approx(total)
 
 
 def test_weight_on_no_unlisted_key_may_still_leave_bytes_there():
     """Costs may all be on listed keys while another key has bytes: it has a stand-in."""
     told = replace(lossy(75), total=60.0, complete_above=0.0, distinct=2)
-    assert Population.of(told).loads(BYTES).tolist() == [10, 50, 15]
-    assert Population.of(replace(told, measured=())).unlisted == 0
+    assert Population.from_counts(told).loads(BYTES).tolist() == [10, 50, 15]
+    assert Population.from_counts(replace(told, measured=())).unlisted == 0
 
 
 def test_fewer_keys_keep_their_columns():

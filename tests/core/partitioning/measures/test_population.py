@@ -48,16 +48,16 @@ def lossy_frequencies(draw) -> Frequencies:
 def test_exact_counts_are_their_own_population_to_the_last_bit(counts, function):
     keys = pa.array([f"key{at}" for at in range(len(counts))], pa.string())
     exact = frequencies_of(KeyCounts(keys, np.array(counts, dtype=np.int64), sum(counts)))
-    population = Population.of(exact)
+    population = Population.from_counts(exact)
     assert population.keys is exact.keys
     assert (population.unlisted, population.represented) == (0, None)
-    assert population.loads(function).tobytes() == function.of(exact.count_low).tobytes()
-    assert population.heaviest(function, 3).tobytes() == function.of(exact.count_low)[:3].tobytes()
+    assert population.loads(function).tobytes() == function.costs(exact.count_low).tobytes()
+    assert population.heaviest(function, 3).tobytes() == function.costs(exact.count_low)[:3].tobytes()
 
 
 @given(lossy_frequencies())
 def test_listed_keys_and_stand_ins_add_up_to_the_stream(frequencies):
-    population = Population.of(frequencies)
+    population = Population.from_counts(frequencies)
     loads = population.loads(LINEAR)
     assert loads.min(initial=0) >= 0
     assert loads.sum() == pytest.approx(frequencies.total, rel=2e-9, abs=1e-6)
@@ -68,12 +68,12 @@ def test_listed_keys_and_stand_ins_add_up_to_the_stream(frequencies):
 
 @given(lossy_frequencies())
 def test_no_stand_in_is_heavier_than_an_unlisted_key_can_be(frequencies):
-    assert Population.of(frequencies).unlisted_weight <= frequencies.complete_above * (1 + 1e-12)
+    assert Population.from_counts(frequencies).unlisted_weight <= frequencies.complete_above * (1 + 1e-12)
 
 
 @given(lossy_frequencies(), st.sampled_from(ResourceFunction), st.integers(1, 6))
 def test_the_heaviest_are_those_of_all_keys(frequencies, function, most):
-    population = Population.of(frequencies)  # without lumps, so that loads are those of single keys
+    population = Population.from_counts(frequencies)  # without lumps, so that loads are those of single keys
     assert population.heaviest(function, most).tolist() == sorted(population.loads(function), reverse=True)[:most]
 
 
@@ -81,15 +81,15 @@ def test_the_heaviest_are_those_of_all_keys(frequencies, function, most):
 def test_all_keys_are_distinct_of_one_type_and_the_same_each_time(kind):
     listed = pa.array([None, *range(1, 500)], pa.int64()).cast(pa.string()).cast(kind)
     frequencies = lossy([3] * 500, 10_000, 5000, 10, listed)
-    keys = Population.of(frequencies).keys
+    keys = Population.from_counts(frequencies).keys
     assert (keys.type, len(keys)) == (kind, 5000)
     assert keys[:500] == listed
     assert pc.count_distinct(keys, mode="all").as_py() == 5000
-    assert Population.of(frequencies).keys == keys
+    assert Population.from_counts(frequencies).keys == keys
 
 
 def test_as_many_equal_keys_share_what_is_left():
-    population = Population.of(lossy([40], 100, 7, 10))
+    population = Population.from_counts(lossy([40], 100, 7, 10))
     assert population.loads(CONSTANT).tolist() == [1] * 7
     assert population.loads(LINEAR).tolist() == [40, *[10] * 6]
     assert population.loads(QUADRATIC).tolist() == [1600, *[100] * 6]
@@ -97,31 +97,31 @@ def test_as_many_equal_keys_share_what_is_left():
 
 
 def test_weight_that_no_key_is_left_for_goes_to_the_fewest_that_can_carry_it():
-    assert Population.of(lossy([60], 100, 1, 15)).loads(LINEAR).tolist() == [60, *[40 / 3] * 3]
-    assert Population.of(lossy([60], 100, 1, 0)).loads(LINEAR).tolist() == [60, 40]
+    assert Population.from_counts(lossy([60], 100, 1, 15)).loads(LINEAR).tolist() == [60, *[40 / 3] * 3]
+    assert Population.from_counts(lossy([60], 100, 1, 0)).loads(LINEAR).tolist() == [60, 40]
 
 
 def test_counted_rows_are_not_shared_by_more_keys_than_there_are_rows():
-    assert Population.of(lossy([95], 100, 1000, 2)).loads(LINEAR).tolist() == [95, 1, 1, 1, 1, 1]
-    assert Population.of(lossy([100], 100, 1000, 2)).unlisted == 0
+    assert Population.from_counts(lossy([95], 100, 1000, 2)).loads(LINEAR).tolist() == [95, 1, 1, 1, 1, 1]
+    assert Population.from_counts(lossy([100], 100, 1000, 2)).unlisted == 0
 
 
 def test_costs_that_add_up_but_for_the_last_digit_leave_nothing():
     # The estimate errs: a key that weighs anything is listed, so that there is no other.
     costs = [0.3, 0.2, 0.1]
-    assert Population.of(lossy(costs, 0.6 + 1e-12, 5, 0, weight=Weight.COST)).unlisted == 0
-    assert sum(Population.of(lossy(costs, 0.6 + 1e-12, 5, 0.01, weight=Weight.COST)).loads(LINEAR)[3:]) == 0
+    assert Population.from_counts(lossy(costs, 0.6 + 1e-12, 5, 0, weight=Weight.COST)).unlisted == 0
+    assert sum(Population.from_counts(lossy(costs, 0.6 + 1e-12, 5, 0.01, weight=Weight.COST)).loads(LINEAR)[3:]) == 0
 
 
 def test_a_stream_of_light_keys_alone_has_a_population():
-    population = Population.of(lossy([], 100, 50, 10))
+    population = Population.from_counts(lossy([], 100, 50, 10))
     assert (population.listed, len(population.keys)) == (0, 50)
     assert population.heaviest(LINEAR, 3).tolist() == [2, 2, 2]
 
 
 def test_of_too_many_keys_each_stand_in_is_several(monkeypatch):
     monkeypatch.setattr(module, "MOST_STAND_INS", 4)
-    population = Population.of(lossy([40], 100, 11, 30))
+    population = Population.from_counts(lossy([40], 100, 11, 30))
     assert population.represented.tolist() == [1, *[2.5] * 4]
     assert population.loads(CONSTANT).tolist() == [1, *[2.5] * 4]
     assert population.loads(LINEAR).tolist() == [40, *[15] * 4]
@@ -130,5 +130,5 @@ def test_of_too_many_keys_each_stand_in_is_several(monkeypatch):
 
 
 def test_a_population_is_its_own():
-    population = Population.of(lossy([40], 100, 7, 10))
-    assert Population.of(population) is population
+    population = Population.from_counts(lossy([40], 100, 7, 10))
+    assert Population.from_counts(population) is population

@@ -9,13 +9,13 @@ from adapt.core.partitioning.measures.resources import Measured, ResourceFunctio
 
 def test_functions_of_a_count():
     counts = np.array([0, 1, 3])
-    assert ResourceFunction.CONSTANT.of(counts).tolist() == [1, 1, 1]
-    assert ResourceFunction.LINEAR.of(counts).tolist() == [0, 1, 3]
-    assert ResourceFunction.QUADRATIC.of(counts).tolist() == [0, 1, 9]
+    assert ResourceFunction.CONSTANT.costs(counts).tolist() == [1, 1, 1]
+    assert ResourceFunction.LINEAR.costs(counts).tolist() == [0, 1, 3]
+    assert ResourceFunction.QUADRATIC.costs(counts).tolist() == [0, 1, 9]
 
 
 def test_large_counts_do_not_wrap_when_squared():
-    assert ResourceFunction.QUADRATIC.of(np.array([2**40])).tolist() == [2.0**80]
+    assert ResourceFunction.QUADRATIC.costs(np.array([2**40])).tolist() == [2.0**80]
 
 
 def test_three_letters_in_the_order_state_computation_network():

@@ -34,7 +34,7 @@ def problem_of(counts, channels, residual=None, home=None, letters="LLL", owed=0
         current = HybridPartitioner(
             dict(zip(names, home, strict=True)), ConsistentHash(max(*home, channels - 1) + 1, 5)
         )
-    problem = Problem.of(current, ring, counted, counted.keys, Resources.parse(letters))
+    problem = Problem.from_counts(current, ring, counted, counted.keys, Resources.parse(letters))
     return replace(problem, owed=owed, residual=lambda: np.tile(np.array(residual or [0.0] * channels, float), (3, 1)))
 
 
@@ -78,7 +78,7 @@ def least_of_all(problem, objective, most_moved=None):
     placements = np.array(list(product(range(channels), repeat=keys)))
     placements = placements[((problem.pinned < 0) | (placements == problem.pinned)).all(axis=1)]
     loads = np.stack(
-        [(placements == c) @ problem.resources.network.of(problem.counts) for c in range(channels)], axis=1
+        [(placements == c) @ problem.resources.network.costs(problem.counts) for c in range(channels)], axis=1
     )
     if objective is not Objective.SPREAD:
         loads = loads + problem.residual()[2]
@@ -289,7 +289,7 @@ def test_renumbering_like_channels_keeps_their_loads_and_fits_what_they_may_hold
     loads, rest = np.array(counts, float), np.array(residual, float)
     channels = st.integers(0, len(rest) - 1)
     placement = np.array(data.draw(st.lists(channels, min_size=len(loads), max_size=len(loads))), np.int32)
-    alike = Alike.of([loads], rest, np.array(data.draw(st.lists(channels, max_size=2)), np.int32))
+    alike = Alike.from_descriptions([loads], rest, np.array(data.draw(st.lists(channels, max_size=2)), np.int32))
     counted = alike.counted(placement)
     assert (counted <= alike.most).all()
     assert counted.sum(axis=1).tolist() == alike.sizes.tolist()

@@ -21,7 +21,7 @@ PLAN = Plan(
     key_type=KeyType.STRING,
     construction=Construction.SCAN,
     replicas=10,
-    explicit=ExplicitMap.of({"b": 7, "a": 1, None: 3}),
+    explicit=ExplicitMap.from_mapping({"b": 7, "a": 1, None: 3}),
     trace="f00d",
     parent="beef",
     predicted_loads={"network": [0.5, 0.25]},
@@ -50,7 +50,7 @@ def plans(draw):
         key_type=key_type,
         hash=draw(st.sampled_from(HashName)),
         replicas=draw(replicas_of(channels)) if scheme in RING_SCHEMES else 1000,
-        explicit=ExplicitMap.of(draw(entries) if scheme in MAPPED_SCHEMES else {}, key_type),
+        explicit=ExplicitMap.from_mapping(draw(entries) if scheme in MAPPED_SCHEMES else {}, key_type),
         max_parallelism=draw(st.none() | st.integers(channels, 2**15)),
     )
 
@@ -114,11 +114,11 @@ def test_predictions_and_origins_do_not_count_in_the_content_hash():
     "change",
     [
         {"channels": 9},
-        {"key_type": KeyType.BINARY, "explicit": ExplicitMap.of({b"a": 1, b"b": 7, None: 3})},
+        {"key_type": KeyType.BINARY, "explicit": ExplicitMap.from_mapping({b"a": 1, b"b": 7, None: 3})},
         {"hash": HashName.XXHASH64},
         {"replicas": 11},
-        {"explicit": ExplicitMap.of({"a": 2, "b": 7, None: 3})},
-        {"explicit": ExplicitMap.of({"a": 1, "b": 7})},
+        {"explicit": ExplicitMap.from_mapping({"a": 2, "b": 7, None: 3})},
+        {"explicit": ExplicitMap.from_mapping({"a": 1, "b": 7})},
         {"construction": None},
         {"parameters": {"sigma": 0.2, "resources": "LLL"}},
     ],
@@ -151,7 +151,7 @@ def test_equal_replicas_of_each_channel_are_the_plan_with_one_number():
 def test_the_order_of_parameters_and_entries_does_not_count():
     turned = replace(
         PLAN,
-        explicit=ExplicitMap.of({None: 3, "a": 1, "b": 7}),
+        explicit=ExplicitMap.from_mapping({None: 3, "a": 1, "b": 7}),
         parameters={"resources": "LLL", "sigma": 0.1},
     )
     assert turned.content_hash() == PLAN.content_hash()

@@ -21,7 +21,7 @@ MAPS = st.one_of(st.dictionaries(st.none() | keys, st.integers(0, 10**6)) for ke
 def test_it_is_what_json_makes_of_the_texts_of_the_keys(mapping):
     texts = {key_to_text(key): channel for key, channel in mapping.items() if key is not None}
     wanted = json.dumps(texts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    made = ExplicitMap.of(mapping)
+    made = ExplicitMap.from_mapping(mapping)
     assert explicit_json(made).decode() == wanted
     assert explicit_data(made) == texts
     assert list(explicit_data(made)) == [key_to_text(key) for key in made if key is not None]

@@ -25,7 +25,7 @@ def test_capacity_is_the_speed_of_all_sites_added_up_in_small_steps(drawn, until
     speeds = np.full(2000, 4.0)
     for one in disturbances:
         speeds -= np.where((one.start_s <= middles) & (middles < one.end_s), 1 - one.speed, 0)
-    whole = Capacity.of(4, disturbances)
+    whole = Capacity.from_disturbances(4, disturbances)
     assert whole.by(until) == pytest.approx(speeds.sum() * until / 2000, abs=4 * until / 2000 * 12 + 1e-9)
     each = sum(Capacity.of_site(site, disturbances).by(until) for site in range(4))
     assert whole.by(until) == pytest.approx(each)
@@ -34,8 +34,8 @@ def test_capacity_is_the_speed_of_all_sites_added_up_in_small_steps(drawn, until
 
 
 def test_a_loaded_site_keeps_what_it_keeps_and_a_dead_one_nothing():
-    assert Capacity.of(2, [ExternalLoad(1, 0.0, np.inf)]).by(7) == pytest.approx(10)
-    dead = Capacity.of(1, [Crash(0, 2.0)])
+    assert Capacity.from_disturbances(2, [ExternalLoad(1, 0.0, np.inf)]).by(7) == pytest.approx(10)
+    dead = Capacity.from_disturbances(1, [Crash(0, 2.0)])
     assert dead.by(9) == 2.0
     assert dead.until(2.1) == np.inf
-    assert Capacity.of(1, [Crash(0, 2.0, 5.0)]).until(2.5) == pytest.approx(5.5)
+    assert Capacity.from_disturbances(1, [Crash(0, 2.0, 5.0)]).until(2.5) == pytest.approx(5.5)

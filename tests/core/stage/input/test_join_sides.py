@@ -27,7 +27,7 @@ SIDES = ["west", "east", "east", "west", "east", "west", "west"]
 @pytest.mark.parametrize("encoded", [False, True])
 def test_keys_have_numbers_and_rows_sides_but_for_those_without_a_key(encoded):
     rows = batch(KEYS, SIDES, encoded)
-    sides = Sides.of("venue", "key", [rows.slice(0, 3), rows.slice(3)])
+    sides = Sides.from_batches("venue", "key", [rows.slice(0, 3), rows.slice(3)])
     assert sides.values.to_pylist() == ["east", "west"]
     assert len(sides.keys) == 5
     groups = sides.groups_of(rows["key"])
@@ -38,13 +38,15 @@ def test_keys_have_numbers_and_rows_sides_but_for_those_without_a_key(encoded):
 def test_the_partition_of_a_key_is_that_of_its_rows():
     partitions = MiniPartitions(3, 4, HashName.MURMUR3)
     rows = batch(KEYS, SIDES)
-    sides = Sides.of("venue", "key", [rows])
-    assert np.array_equal(sides.partitions_by(partitions)[sides.groups_of(rows["key"])], partitions.of(rows["key"]))
+    sides = Sides.from_batches("venue", "key", [rows])
+    assert np.array_equal(
+        sides.partitions_by(partitions)[sides.groups_of(rows["key"])], partitions.partitions_of(rows["key"])
+    )
 
 
 def test_rows_are_read_with_side_and_time():
     rows = batch(KEYS, SIDES)
-    sides = Sides.of("venue", "key", [rows])
+    sides = Sides.from_batches("venue", "key", [rows])
     reading = Reading(MiniPartitions(3, 4), speedup=0.5, until_s=8e-6, sides=sides)
     assert reading.columns == ["ts", "key", "venue"]
     (chunk,) = reading.rows(lambda: [rows]).chunks()
@@ -65,9 +67,9 @@ def test_rows_are_read_with_side_and_time():
 )
 def test_what_has_not_two_sides_is_refused(values, said):
     with pytest.raises(BadInput, match=said):
-        Sides.of("venue", "key", [batch(["k"] * len(values), values)])
+        Sides.from_batches("venue", "key", [batch(["k"] * len(values), values)])
 
 
 def test_a_side_may_be_of_any_type():
-    sides = Sides.of("venue", "key", [batch(["k", "k", "l"], [False, True, False])])
+    sides = Sides.from_batches("venue", "key", [batch(["k", "k", "l"], [False, True, False])])
     assert sides.sides_of(pa.array([True, False]), pa.array(["k", "k"])).tolist() == [1, 0]

@@ -34,7 +34,7 @@ def test_rows_arrive_by_their_times_at_a_speed_up_however_they_are_cut(size):
     parts = chunks(size, speedup=2.0, cost_unit_s=1e-3, by_stream=True)
     assert joined(parts, "due_s") == [0.0, 0.0, 1.0, 1.5, 4.0]
     assert joined(parts, "cost_s") == [1e-3, 0.0, 3e-3, 4e-3, 5e-3]
-    assert joined(parts, "groups") == PARTITIONS.of(ROWS["key"].combine_chunks()).tolist()
+    assert joined(parts, "groups") == PARTITIONS.partitions_of(ROWS["key"].combine_chunks()).tolist()
     producers = joined(parts, "producers")
     assert producers[0] == producers[2] == producers[3]
     assert joined(chunks(size), "producers") == spread(0, 5, 4).tolist()
@@ -64,7 +64,7 @@ def test_a_row_without_time_is_refused():
 
 def test_sizes_are_added_up_by_partition():
     sums = bytes_by_partition(ROWS.to_batches(2), PARTITIONS)
-    of = PARTITIONS.of(ROWS["key"].combine_chunks())
+    of = PARTITIONS.partitions_of(ROWS["key"].combine_chunks())
     expected = np.zeros(16, np.int64)
     for partition, size in zip(of, [10, 20, 0, 40, 50], strict=True):
         expected[partition] += size
@@ -72,13 +72,13 @@ def test_sizes_are_added_up_by_partition():
 
 
 def test_the_demand_is_the_same_however_rows_are_cut():
-    whole, cut = (Demand.of(chunks(size, cost_unit_s=0.1), STAGE) for size in (10, 1))
+    whole, cut = (Demand.from_chunks(chunks(size, cost_unit_s=0.1), STAGE) for size in (10, 1))
     assert whole.rows.tolist() == cut.rows.tolist()
     assert whole.cost_s.tolist() == cut.cost_s.tolist()
     assert whole.unused_s == cut.unused_s
     assert (whole.all_rows, whole.last_s) == (5, 8.0)
     assert whole.cost_s.sum() == pytest.approx(1.3)
-    assert Demand.of(chunks(10, speedup=None), STAGE).cost_s is None
+    assert Demand.from_chunks(chunks(10, speedup=None), STAGE).cost_s is None
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_the_demand_is_the_same_however_rows_are_cut():
 @pytest.mark.parametrize("size", [1, 10])
 def test_streams_that_cannot_be_are_refused(rows, told, size):
     with pytest.raises(BadInput, match=told):
-        Demand.of(chunks(size, rows, cost_unit_s=1.0), STAGE)
+        Demand.from_chunks(chunks(size, rows, cost_unit_s=1.0), STAGE)
