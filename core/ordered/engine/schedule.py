@@ -6,7 +6,7 @@ Source: ordered streams, section 6.
 import numpy as np
 
 from adapt.core.atomics import load_atomic, replace
-from adapt.core.compiled import inlined, record_after
+from adapt.core.compiled import flattened, inlined, record_after
 from adapt.core.ordered.engine.claiming import claimable_before
 from adapt.core.ordered.engine.codes import CT, ET, LP, PARTITIONED, QST
 from adapt.core.ordered.engine.estimates import cost_ns, selectivity
@@ -42,7 +42,7 @@ def _sum_of_shares(header: Header) -> float:
     return shares
 
 
-@inlined
+@flattened
 def _score(header: Header, operator: Operator, upstream: float, through: float, shares: float) -> float:
     """What the heuristic minimizes; `upstream` and `through` are a tuple's inputs and outputs of the operator."""
     heuristic, number = header.heuristic, operator.number

@@ -1,7 +1,7 @@
 """Event loop of the model: the same memory as on threads, with workers that are events."""
 
 from adapt.core.atomics import load, store
-from adapt.core.compiled import compiled, inlined, record_after, record_at
+from adapt.core.compiled import compiled, flattened, inlined, record_after, record_at
 from adapt.core.ordered.engine.batch import count_ahead
 from adapt.core.ordered.engine.codes import FINISHED, HYBRID, LOCK, STALLED
 from adapt.core.ordered.engine.estimates import outputs_made, quota_of, renew_window, tuples_done
@@ -37,7 +37,7 @@ from adapt.core.ordered.model.sending import begin_send, drain_before, release_s
 from adapt.core.ordered.model.slices import begin_next, leave_operator
 
 
-@inlined
+@flattened
 def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
     """Go on after a batch that is in the ring; whether with another of the slice."""
     tuples = me.tuples
@@ -84,7 +84,7 @@ def _ask(header: Header, me: ModelWorker, worker: int) -> None:
     header.idlers += 1
 
 
-@inlined
+@flattened
 def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator, worker: int) -> int:
     """Put a processed batch into the ring; the state in which the worker goes on, `LOCKED_OUT` if it must wait."""
     count_ahead(tally, operator, me.serial + me.tuples)
@@ -102,7 +102,7 @@ def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator
     return LOCKED_OUT
 
 
-@inlined
+@flattened
 def _send_on(header: Header, tally: Tally, me: ModelWorker, operator: Operator, state: int) -> bool:
     """Send batches until one takes time, and then it is due; whether there is none left to send."""
     while True:
