@@ -18,10 +18,10 @@ from references import from_tests
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.zipf import zipf_shares
 from adapt.core.partitioning.build import Recipe, build_partitioner
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
-from adapt.core.partitioning.constructions.tracking import tracked_keys
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.problem import Problem
+from adapt.core.partitioning.problem.tracking import tracked_keys
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 

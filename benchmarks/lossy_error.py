@@ -20,8 +20,8 @@ from rich.table import Table
 
 from adapt.core.counting.lossy import LossyCounter, LossySummary
 from adapt.core.counting.zipf import zipf_table
-from adapt.core.partitioning.constructions.tracking import epsilon_for
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.tracking import epsilon_for
 from adapt.core.stream import KeyType
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 2_000_000))

@@ -16,8 +16,8 @@ from memory import java_of, watched_workers
 from references import from_tests
 
 from adapt.core.counting.lossy import FLUSH_ROWS, LossyCounter
-from adapt.core.partitioning.constructions.tracking import epsilon_for
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.tracking import epsilon_for
 from adapt.traces.counting.lossy import count_lossy
 from adapt.traces.spark.session import SparkOptions, spark_session
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, open_trace, read_pieces

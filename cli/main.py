@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from adapt.cli.commands import advise, check, demo, ingest, lint, partition, replay, report
+from adapt.cli.commands import advise, check, demo, ingest, lint, report
+from adapt.cli.commands.partition import group as partition
+from adapt.cli.commands.replay import group as replay
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.command_line import typed

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from adapt.traces.store.whole import replace_whole
+from adapt.traces.store.atomic import replace_whole
 
 Data: TypeAlias = Any
 """JSON data."""

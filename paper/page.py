@@ -11,7 +11,7 @@ from typing import Any
 from adapt.core.report.page import Page, Section, render_page
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import plain
-from adapt.traces.store.whole import replace_whole
+from adapt.traces.store.atomic import replace_whole
 from paper.claims import Judged, Verdict, rule
 from paper.report import Paper, Shown, claim_table, counted, marked, overview
 

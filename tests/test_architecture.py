@@ -28,7 +28,7 @@ def test_no_two_files_import_each_other() -> None:
 
 
 def test_no_folder_holds_many_files() -> None:
-    assert [(count, folder) for count, folder in HOUSE.folders() if count > MOST_FILES + 8] == []
+    assert [(count, folder) for count, folder in HOUSE.folders() if count > MOST_FILES] == []
 
 
 def test_no_parameter_list_is_long() -> None:

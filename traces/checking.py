@@ -330,9 +330,9 @@ def _by_scheme(frequencies: "Frequencies", scheme: AnyScheme, channels: int) -> 
 
 
 def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[str, Any]:
-    from adapt.core.partitioning.constructions.constraints import recorded_capacities, unequal_capacities
     from adapt.core.partitioning.measures.metrics import evaluate
     from adapt.core.partitioning.plans.evaluation import resources_of
+    from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 
     if frequencies.key_type is not plan.key_type:
         raise BadInput(f"{path} has {frequencies.key_type} keys, but the plan is for {plan.key_type} keys")

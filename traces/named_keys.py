@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 from adapt.core.errors import BadInput
-from adapt.core.partitioning.constructions.named_keys import NamedKey, Pin, is_channel
+from adapt.core.partitioning.problem.named_keys import NamedKey, Pin, is_channel
 from adapt.traces.read_errors import readable
 
 _BOM = "\ufeff"

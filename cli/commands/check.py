@@ -174,7 +174,7 @@ def check(
 
     asked, allowed = held.asked()
     if out is not None:
-        from adapt.traces.store.whole import check_free
+        from adapt.traces.store.atomic import check_free
 
         check_free(out, force=force)
     paths = [*dict.fromkeys(artefacts), *([] if held.baseline is None else [held.baseline])]
@@ -183,7 +183,7 @@ def check(
     verdict = judge(asked, facts, before, allowed)
     document = as_document(verdict, facts, before)
     if out is not None:
-        from adapt.traces.store.whole import write_whole
+        from adapt.traces.store.atomic import write_whole
 
         write_whole(out, _text(verdict, document, format).encode("utf-8", "backslashreplace"), force=force)
         narrate_written(out)

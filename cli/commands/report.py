@@ -51,7 +51,7 @@ def report(
     compared = differences(artefacts, read) if len(read) > 1 else []
     if html is not None:
         from adapt.core.report.page import render_page
-        from adapt.traces.store.whole import write_whole
+        from adapt.traces.store.atomic import write_whole
 
         page = render_page(as_page(title or ", ".join(artefact.name for artefact in read), read, compared))
         write_whole(html, page.encode(), force=output.force)

@@ -67,7 +67,7 @@ class KeyCounting:
 
 def narrate_counts(frequencies: "Frequencies", resources: "Resources", channels: int, *, always: bool = False) -> None:
     """Say on stderr what the counts know: of exact counts only if `always`, and of each measured column."""
-    from adapt.core.partitioning.constructions.tracking import counted_sentence, measured_sentences
+    from adapt.core.partitioning.problem.tracking import counted_sentence, measured_sentences
 
     if always or not frequencies.exact:
         narrate(counted_sentence(frequencies, resources, channels))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from adapt.core.counting.frequencies import Frequencies
-    from adapt.core.partitioning.constructions.constraints import Constraints
-    from adapt.core.partitioning.constructions.named_keys import NamedKey, Pin
+    from adapt.core.partitioning.problem.constraints import Constraints
+    from adapt.core.partitioning.problem.named_keys import NamedKey, Pin
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class LimitOptions:
             UsageError: an option cannot be read, or does not fit the channels or another option.
             BadInput: a file cannot be read.
         """
-        from adapt.core.partitioning.constructions.constraints import Constraints, MigrationLimit
-        from adapt.core.partitioning.constructions.named_keys import Pin, one_pin_each
+        from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
+        from adapt.core.partitioning.problem.named_keys import Pin, one_pin_each
         from adapt.traces.named_keys import read_key_list, read_pins
 
         if track is not None and self.track_keys is not None:
@@ -94,7 +94,7 @@ class Limits:
         """
         from dataclasses import replace
 
-        from adapt.core.partitioning.constructions.named_keys import pinned_keys, unlisted
+        from adapt.core.partitioning.problem.named_keys import pinned_keys, unlisted
 
         if not self.pins:
             return self.without_keys
@@ -112,7 +112,7 @@ class Limits:
         Raises:
             BadInput: one is no key of that type, or was not counted.
         """
-        from adapt.core.partitioning.constructions.named_keys import typed_keys, unlisted
+        from adapt.core.partitioning.problem.named_keys import typed_keys, unlisted
 
         if self.track is None:
             return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapt.core.labels import headed
-from adapt.core.report.upright import upright
+from adapt.core.report.transposed import upright
 from adapt.core.table import Cell, Table
 from adapt.core.values import MISSING, is_numeric, plain, shown, visible
 

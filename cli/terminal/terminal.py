@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
 from adapt.core.labels import breakable, headed
-from adapt.core.report.upright import upright
+from adapt.core.report.transposed import upright
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import is_numeric, shown, visible
 

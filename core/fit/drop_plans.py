@@ -8,7 +8,6 @@ import numpy as np
 from adapt.core.errors import BadInput
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.kept_tables import kept_nodes, shown_nodes, stored_nodes
-from adapt.core.fit.distributed.point_tree import PointTree
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.fragments import Apart, Fragment
@@ -17,6 +16,7 @@ from adapt.core.fit.planners.planner import MadeAhead, Planner
 from adapt.core.fit.planners.region_tree import RegionTree
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import PlannerOptions, d_fit, planner_of
+from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.table import Column, Kind, Table
 

@@ -10,9 +10,7 @@ from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
-from adapt.core.fit.distributed.local import GreedyLocal
 from adapt.core.fit.distributed.node_table import KeptTables
-from adapt.core.fit.distributed.spacing import Spacing
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Proportional
@@ -22,6 +20,8 @@ from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.planners.solver import MOST_PLANS, Regions
 from adapt.core.fit.planners.workload import Workload
 from adapt.core.fit.program.program import Program
+from adapt.core.fit.tables.local_plans import GreedyLocal
+from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.partitioning.measures.resources import Floats
 
 

@@ -11,10 +11,7 @@ from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.constructions.constraints import Constraints, limits_nothing, refuse_unhonoured
-from adapt.core.partitioning.constructions.problem import Problem, explicit_map
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS, LEAST_TRACKED
-from adapt.core.partitioning.constructions.tracking import tracked_keys
 from adapt.core.partitioning.from_counts.weighted import weighted
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
@@ -22,6 +19,9 @@ from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow, max_parallelism_of
+from adapt.core.partitioning.problem.constraints import Constraints, limits_nothing, refuse_unhonoured
+from adapt.core.partitioning.problem.problem import Problem, explicit_map
+from adapt.core.partitioning.problem.tracking import tracked_keys
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

@@ -10,10 +10,10 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe
-from adapt.core.partitioning.constructions.constraints import Constraints, honours, limits_nothing, refuse_unhonoured
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.constraints import Constraints, honours, limits_nothing, refuse_unhonoured
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_CONSTRUCTIONS,
     DEFAULT_SCHEMES,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from adapt.core.charts.chart import Chart
 from adapt.core.labels import breakable, count, headed
-from adapt.core.report.live import Live, live
+from adapt.core.report.interactive import Live, live
 from adapt.core.report.svg import NARROW, WIDE, render_svg
-from adapt.core.report.upright import upright
+from adapt.core.report.transposed import upright
 from adapt.core.table import Table
 from adapt.core.values import elided, is_numeric, shown, visible
 

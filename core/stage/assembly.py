@@ -12,7 +12,7 @@ from adapt.core.stage.control.elasticity import Elasticity
 from adapt.core.stage.control.recovery import Recovery
 from adapt.core.stage.control.rounds import Rounds
 from adapt.core.stage.control.workers import Scaling
-from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Memory, Spilling

@@ -11,9 +11,7 @@ import numpy as np
 from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.exchange import Channel
-from adapt.core.fit.distributed.leaf import feasible_grid
 from adapt.core.fit.distributed.messages import Topic
-from adapt.core.fit.distributed.spacing import Spacing
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.plan_table import TablePlanner
@@ -22,6 +20,8 @@ from adapt.core.fit.planners.solver import Regions
 from adapt.core.fit.planners.workload import Exponential, Observed
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import Program
+from adapt.core.fit.tables.leaf import feasible_grid
+from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.partitioning.measures.resources import Floats
 from paper.experiments import Data
 from paper.fit.networks import NETWORKS, figure_1

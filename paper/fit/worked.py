@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapt.core.fit.distributed.coordinator import fit
-from adapt.core.fit.distributed.local import GreedyLocal
 from adapt.core.fit.network.network import Link, Network
 from adapt.core.fit.planners.direct_planners import LinearProgram, Proportional
 from adapt.core.fit.planners.max_min import service
 from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.program.program import Program
+from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.partitioning.measures.resources import Floats
 from paper.fit.fairness import fairest
 from paper.fit.measured import loads_of

@@ -14,9 +14,9 @@ from adapt.core.counting.zipf import zipf_table
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe as BuildRecipe
 from adapt.core.partitioning.build import build_partitioner
-from adapt.core.partitioning.constructions.tracking import epsilon_for, tracked_keys
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.tracking import epsilon_for, tracked_keys
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 from paper.experiments import Data
 from paper.partitioning.domain import Domain

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.keys.columns import ARROW_TYPES
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

@@ -12,8 +12,8 @@ from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.lossy import LossyCounter, LossySummary, window_of
 from adapt.core.counting.zipf import zipf_table
-from adapt.core.partitioning.constructions.tracking import epsilon_for, tracked_keys
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.tracking import epsilon_for, tracked_keys
 from adapt.core.stream import KeyType
 from tests.core.counting.per_item import PerItemLossyCounter
 

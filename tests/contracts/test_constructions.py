@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.constructions.constraints import Constraints
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.constraints import Constraints
+from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import Construction, UtilityName

@@ -3,7 +3,7 @@
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.core.partitioning.constructions.named_keys import NamedKey, Pin
+from adapt.core.partitioning.problem.named_keys import NamedKey, Pin
 from adapt.traces.named_keys import read_key_list, read_pins
 
 

@@ -8,8 +8,8 @@ from adapt.core.counting.lossy import check_epsilon
 from adapt.core.counting.names import CountMethod
 from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.constructions.tracking import SERVED, epsilon_for
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.tracking import SERVED, epsilon_for
 from adapt.core.stream import Weight
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.lossy import count_lossy

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.constructions.constraints import recorded_capacities, unequal_capacities
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.resources import Floats, Load, Measured, Resources
 from adapt.core.partitioning.measures.tally import Tally, tallies
 from adapt.core.partitioning.plans.evaluation import EvaluatedPlan, Evaluation, foreseen_metrics, resources_of
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.count_cache import counted
@@ -30,9 +30,9 @@ from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import Progress, silent, watched
 from adapt.traces.spark.session import SparkOptions, carry_failures, literal_path, spark_failures, spark_session
+from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.trace import Trace, open_trace
-from adapt.traces.store.whole import MANIFEST
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

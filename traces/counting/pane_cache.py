@@ -21,9 +21,9 @@ from adapt.traces.counting.lossy import count_panes
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import hash_of, program_versions
 from adapt.traces.store.trace import Trace
-from adapt.traces.store.whole import replace_whole
 
 CACHE = ".adapt-counts"
 """The folder beside a trace in which its counts are kept, by content hash; it may be removed at any time."""

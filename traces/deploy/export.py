@@ -14,9 +14,9 @@ from adapt.core.engines.registry import definition_of, exporter_of
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.store import disk
+from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, write_manifest
 from adapt.traces.store.plans import write_plan
-from adapt.traces.store.whole import whole_folder
 
 KIND = "deployment"
 SCHEMA = "adapt.deployment/1"

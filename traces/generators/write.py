@@ -16,10 +16,10 @@ from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import attempt_id, in_tasks, shared_out
 from adapt.traces.store import disk
+from adapt.traces.store.atomic import check_folder_free, whole_folder
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
-from adapt.traces.store.whole import check_folder_free, whole_folder
 
 MOST_ROWS = 100_000 * BLOCK_ROWS
 """A part holds one block, and part names have five digits."""

@@ -25,11 +25,11 @@ from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SparkOptions, session_in_zone, spark_session
 from adapt.traces.store import disk
+from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import Trace, open_trace
 from adapt.traces.store.trace_tables import trace_tables
-from adapt.traces.store.whole import whole_folder
 
 ROWS_A_PART = 1 << 20
 """A part holds about this many rows, unless --conf spark.sql.shuffle.partitions says how many parts there are."""

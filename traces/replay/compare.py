@@ -46,11 +46,11 @@ from adapt.traces.replay.flux import check_columns, encoded, rows_of
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks
+from adapt.traces.store.atomic import MANIFEST, check_folder_free
 from adapt.traces.store.disk import disk_failures
 from adapt.traces.store.manifest import Provenance, as_json, program_versions
 from adapt.traces.store.runs import StoredRun, read_run, write_run
 from adapt.traces.store.trace import Trace, open_trace
-from adapt.traces.store.whole import MANIFEST, check_folder_free
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

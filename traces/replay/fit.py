@@ -13,11 +13,11 @@ from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.drop_plans import read_drop_plans, write_drop_plans
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.runs import write_run
 from adapt.traces.store.trace import Trace
-from adapt.traces.store.whole import check_folder_free
 
 
 @dataclass(frozen=True, slots=True)

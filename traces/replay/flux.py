@@ -18,10 +18,10 @@ from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.runs import write_run
 from adapt.traces.store.trace import Trace
-from adapt.traces.store.whole import check_folder_free
 
 
 @dataclass(frozen=True, slots=True)

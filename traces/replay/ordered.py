@@ -15,11 +15,11 @@ from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, r
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.traces.replay.chains import NamedChain
 from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.plans import read_plan
 from adapt.traces.store.runs import write_run
 from adapt.traces.store.trace import Trace
-from adapt.traces.store.whole import check_folder_free
 
 MOST_TUPLE_BYTES = 8 << 30
 """Of all tuples of a trace, bound to a chain; 8 for each field and row."""

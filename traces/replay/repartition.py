@@ -13,10 +13,10 @@ from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
 from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.runs import write_run
 from adapt.traces.store.trace import Trace
-from adapt.traces.store.whole import check_folder_free
 
 
 @dataclass(frozen=True, slots=True)

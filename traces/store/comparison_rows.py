@@ -4,9 +4,9 @@ from pathlib import Path
 
 from adapt.core.errors import BadInput
 from adapt.core.table import Table
+from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import Manifest
 from adapt.traces.store.tables import read_table
-from adapt.traces.store.whole import MANIFEST
 
 FILE = "rows.parquet"
 

@@ -14,6 +14,7 @@ from adapt.core.partitioning.splitting.measure import WHOLE
 from adapt.core.table import Table
 from adapt.core.verdict.answer import Answer
 from adapt.traces.store.answers import kept
+from adapt.traces.store.atomic import MANIFEST, whole_folder
 from adapt.traces.store.comparison_rows import FILE, read_rows
 from adapt.traces.store.manifest import (
     Manifest,
@@ -26,7 +27,6 @@ from adapt.traces.store.manifest import (
 )
 from adapt.traces.store.plans import read_plan, write_plan
 from adapt.traces.store.tables import table_facts, table_hash, write_table
-from adapt.traces.store.whole import MANIFEST, whole_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from adapt.core.fit.drop_plans import DropPlans, from_tables
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network_file import read_network
 from adapt.core.fit.registry import PlannerOptions
+from adapt.traces.store.atomic import MANIFEST, whole_folder
 from adapt.traces.store.manifest import (
     Manifest,
     Provenance,
@@ -21,7 +22,6 @@ from adapt.traces.store.manifest import (
     write_manifest,
 )
 from adapt.traces.store.tables import read_table, table_facts, table_hash, write_table
-from adapt.traces.store.whole import MANIFEST, whole_folder
 
 KIND = "drop-plan table"
 SCHEMA = "adapt.drop-plans/1"

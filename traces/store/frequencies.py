@@ -22,6 +22,7 @@ from adapt.core.keys.key_text import key_to_text, keys_from_texts
 from adapt.core.stream import KeyType, Weight
 from adapt.core.verdict.answer import Answer
 from adapt.traces.store.answers import kept
+from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.column_hash import columns_hash
 from adapt.traces.store.manifest import (
     Manifest,
@@ -32,7 +33,6 @@ from adapt.traces.store.manifest import (
     write_manifest,
 )
 from adapt.traces.store.trace import blocks_of, part_entry, read_pieces
-from adapt.traces.store.whole import whole_folder
 
 FILE = "frequencies.parquet"
 COLUMNS = ("key", "count_low", "count_high")

@@ -12,7 +12,7 @@ from typing import Any
 from adapt.core.errors import BadInput
 from adapt.traces.read_errors import readable
 from adapt.traces.store import disk
-from adapt.traces.store.whole import MANIFEST
+from adapt.traces.store.atomic import MANIFEST
 
 SCHEMA = "adapt.manifest/1"
 FORMAT_VERSION = 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.traces.read_errors import readable
-from adapt.traces.store.whole import MANIFEST
+from adapt.traces.store.atomic import MANIFEST
 
 REMEDY = "make one with `adapt partition build TRACE -o PLAN`"
 

@@ -15,9 +15,9 @@ from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.plan import Plan, explicit_table, plan_from_data, plan_to_data
 from adapt.core.verdict.answer import Answer
 from adapt.traces.store.answers import found_in, kept
+from adapt.traces.store.atomic import check_free, replace_whole, write_whole
 from adapt.traces.store.manifest import Provenance, as_json
 from adapt.traces.store.plan_json import read_plan_json
-from adapt.traces.store.whole import check_free, replace_whole, write_whole
 
 MOST_KEYS_IN_JSON = 10_000
 """An explicit map of more keys stands in a file of its own."""

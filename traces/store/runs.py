@@ -9,6 +9,7 @@ from typing import Any
 from adapt.core.errors import BadInput
 from adapt.core.run import SCHEMA, Run, run_as_data
 from adapt.core.table import Table
+from adapt.traces.store.atomic import MANIFEST, whole_folder
 from adapt.traces.store.manifest import (
     Manifest,
     Provenance,
@@ -19,7 +20,6 @@ from adapt.traces.store.manifest import (
     write_manifest,
 )
 from adapt.traces.store.tables import columns_of, read_table, table_facts, table_hash, write_table
-from adapt.traces.store.whole import MANIFEST, whole_folder
 
 
 @dataclass(frozen=True, slots=True)

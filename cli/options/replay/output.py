@@ -28,7 +28,7 @@ class RunOutput:
         Raises:
             EnvironmentFailure: it is.
         """
-        from adapt.traces.store.whole import check_folder_free
+        from adapt.traces.store.atomic import check_folder_free
 
         if self.out is not None:
             check_folder_free(self.out, force=self.force)

@@ -1,1 +1,1 @@
-"""C-FIT and D-FIT: feasible input tables made, sent and merged between nodes."""
+"""C-FIT and D-FIT: who makes which table, and what nodes tell each other."""

@@ -2,8 +2,8 @@
 
 from graphlib import CycleError, TopologicalSorter
 
-from adapt.core.fit.distributed.local import nodes_ahead
 from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.tables.local_plans import nodes_ahead
 
 
 def clusters(wiring: Wiring) -> tuple[tuple[int, ...], ...]:

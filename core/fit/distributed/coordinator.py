@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.bounds import Bounds, bounds_of_inputs
-from adapt.core.fit.distributed.local import busy_nodes, circle_of_nodes, worth_of_arrival
-from adapt.core.fit.distributed.point_tree import PointTree
-from adapt.core.fit.distributed.rows import FitRows, TooManyRows
-from adapt.core.fit.distributed.site import Site
-from adapt.core.fit.distributed.spacing import Spacing
-from adapt.core.fit.distributed.topology import Topology
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.planners.plan_table import PlanTable, TablePlanner
 from adapt.core.fit.program.program import Program
+from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
+from adapt.core.fit.tables.local_plans import busy_nodes, circle_of_nodes, worth_of_arrival
+from adapt.core.fit.tables.point_tree import PointTree
+from adapt.core.fit.tables.rows import FitRows, TooManyRows
+from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.spacing import Spacing
+from adapt.core.fit.tables.topology import Topology
 from adapt.core.partitioning.measures.resources import Floats
 
 COARSER = 1.25

@@ -6,20 +6,20 @@ from dataclasses import replace
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.bounds import Bounds, bounds_of_inputs
 from adapt.core.fit.distributed.coordinator import COARSER, check_nodes
 from adapt.core.fit.distributed.exchange import Channel, Exchange, Traffic, Transport
-from adapt.core.fit.distributed.local import busy_nodes
 from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough
 from adapt.core.fit.distributed.node_table import KeptTables, NodeTable, planned, shed
-from adapt.core.fit.distributed.rows import FitRows, TooManyRows
-from adapt.core.fit.distributed.site import Site
-from adapt.core.fit.distributed.spacing import Spacing
-from adapt.core.fit.distributed.topology import Topology
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.planner import Plans
 from adapt.core.fit.program.program import Program
+from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
+from adapt.core.fit.tables.local_plans import busy_nodes
+from adapt.core.fit.tables.rows import FitRows, TooManyRows
+from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.spacing import Spacing
+from adapt.core.fit.tables.topology import Topology
 from adapt.core.partitioning.measures.resources import Floats
 
 

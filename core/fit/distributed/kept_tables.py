@@ -7,14 +7,14 @@ import numpy as np
 
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.exchange import Channel, Traffic
-from adapt.core.fit.distributed.local import busy_nodes
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.distributed.node_table import KeptTables
-from adapt.core.fit.distributed.rows import FitRows
-from adapt.core.fit.distributed.site import Site
-from adapt.core.fit.distributed.topology import Topology
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.program import Program
+from adapt.core.fit.tables.local_plans import busy_nodes
+from adapt.core.fit.tables.rows import FitRows
+from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.topology import Topology
 from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.table import Column, Kind, Table
 

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from adapt.core.fit.distributed.point_tree import PointTree
 from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.partitioning.measures.resources import Floats
 
 

@@ -2,10 +2,10 @@
 
 from adapt.core.atomics import load, store
 from adapt.core.compiled import compiled, flattened, inlined, record_after, record_at
-from adapt.core.ordered.engine.batch import count_ahead
-from adapt.core.ordered.engine.codes import FINISHED, HYBRID, LOCK, STALLED
-from adapt.core.ordered.engine.estimates import outputs_made, quota_of, renew_window, tuples_done
-from adapt.core.ordered.engine.layout import (
+from adapt.core.ordered.kernel.batch import count_ahead
+from adapt.core.ordered.kernel.codes import FINISHED, HYBRID, LOCK, STALLED
+from adapt.core.ordered.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
+from adapt.core.ordered.kernel.layout import (
     HEADER,
     Header,
     Operator,
@@ -14,8 +14,8 @@ from adapt.core.ordered.engine.layout import (
     partition_at,
     tally_at,
 )
-from adapt.core.ordered.engine.progress import is_finished
-from adapt.core.ordered.engine.schedule import choose_operator
+from adapt.core.ordered.kernel.progress import is_finished
+from adapt.core.ordered.kernel.schedule import choose_operator
 from adapt.core.ordered.model.draws import put_outputs
 from adapt.core.ordered.model.events import (
     ASKS,

@@ -15,8 +15,15 @@ from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
-from adapt.core.ordered.model.fitted import Costs, fitted_costs, given_costs, interpreted_costs, is_given, is_python
 from adapt.core.ordered.model.model import run_model
+from adapt.core.ordered.model.operator_costs import (
+    Costs,
+    fitted_costs,
+    given_costs,
+    interpreted_costs,
+    is_given,
+    is_python,
+)
 from adapt.core.ordered.replay.outcome import WorkersOutcome
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,

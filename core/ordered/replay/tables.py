@@ -10,7 +10,7 @@ from adapt.core.ordered.chain.names import CostSource, Engine, OperatorKind
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.serial import Egress
-from adapt.core.ordered.model.fitted import Costs
+from adapt.core.ordered.model.operator_costs import Costs
 from adapt.core.ordered.replay.outcome import Bound, Latency, WorkersOutcome, bound_of, fullest_share, imbalance_of
 from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table

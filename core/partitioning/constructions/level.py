@@ -5,11 +5,11 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.constructions.balance_penalty import same_rows
 from adapt.core.partitioning.constructions.fill_to_level import fill_to_level
 from adapt.core.partitioning.constructions.level_with_budget import BudgetedStep, within_budget
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.measures.resources import Floats, Load, ResourceFunction
+from adapt.core.partitioning.problem.balance_penalty import same_rows
+from adapt.core.partitioning.problem.problem import Problem
 
 _WORTH = 0.005
 """The part by which b must fall for anything to move: levelling again what is level moves nothing."""

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.constructions.balance_penalty import Balance
-from adapt.core.partitioning.constructions.problem import Problem
-from adapt.core.partitioning.constructions.utility import UTILITIES, weighed
 from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.partitioning.problem.balance_penalty import Balance
+from adapt.core.partitioning.problem.problem import Problem
+from adapt.core.partitioning.problem.utility import UTILITIES, weighed
 
 _TIE = 1e-12
 """Scores within this relative distance of the least tie; far above rounding."""

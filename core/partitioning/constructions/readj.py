@@ -6,8 +6,6 @@ import numpy as np
 
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.constructions.balance_penalty import Balance
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.constructions.readj_gain import (
     TIE,
     balance_penalty,
@@ -27,6 +25,8 @@ from adapt.core.partitioning.constructions.readj_mapping import (
     swap_partners,
 )
 from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.partitioning.problem.balance_penalty import Balance
+from adapt.core.partitioning.problem.problem import Problem
 
 
 def readj(problem: Problem) -> Channels:

@@ -6,7 +6,7 @@ import numpy as np
 
 from adapt.core.compiled import inlined
 from adapt.core.partitioning.constructions.readj_mapping import Mapping, Step
-from adapt.core.partitioning.constructions.utility import Weighing
+from adapt.core.partitioning.problem.utility import Weighing
 
 TIE = 1e-12
 """Scores within this relative distance of the best tie; far above rounding."""

@@ -1,8 +1,8 @@
 """The readj construction with its pseudo-code taken at its word about `u`."""
 
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.constructions.readj import readjust
+from adapt.core.partitioning.problem.problem import Problem
 
 
 def readj_printed(problem: Problem) -> Channels:

@@ -17,9 +17,9 @@ from adapt.core.partitioning.constructions.placement import (
     place,
     place_pinned,
 )
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.constructions.unbeaten import unbeaten
-from adapt.core.partitioning.constructions.utility import utility
+from adapt.core.partitioning.problem.problem import Problem
+from adapt.core.partitioning.problem.utility import utility
 
 
 def redist(problem: Problem) -> Channels:

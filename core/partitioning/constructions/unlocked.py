@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.constructions.balance_penalty import Balance
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.constructions.readj import readjust
 from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.partitioning.problem.balance_penalty import Balance
+from adapt.core.partitioning.problem.problem import Problem
 
 _TIE = 1e-12
 """Loads within this part of the distance from the emptiest to the fullest channel tie; far above rounding."""

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled, inlined
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.constructions.constraints import Constraints
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Floats, Load, ResourceFunction
+from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

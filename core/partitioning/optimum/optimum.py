@@ -10,12 +10,12 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.build import Recipe, problem_of
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor_pair
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
 from adapt.core.partitioning.optimum.even_spread import evenly
 from adapt.core.partitioning.optimum.integer_program import Effort, EndedBy, Program
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Cell, Column, Kind, Table
 

@@ -11,7 +11,6 @@ from adapt.core.counting.tables import MOST_KEYS, NULL_KEY
 from adapt.core.errors import BadInput
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.constructions.constraints import recorded_capacities, unequal_capacities
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
 from adapt.core.partitioning.measures.migration import Migration, migration
@@ -20,6 +19,7 @@ from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.measures.relative_loads import relative
 from adapt.core.partitioning.measures.resources import Floats, Resources
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 from adapt.core.table import Column, Kind, Table
 
 SCHEMA = "adapt.difference/1"

@@ -3,9 +3,9 @@
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.engines.names import Engine
 from adapt.core.keys.key_text import key_to_text
-from adapt.core.partitioning.constructions.constraints import recorded_capacities
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.constraints import recorded_capacities
 from adapt.core.table import Cell, Column, Kind, Table
 
 

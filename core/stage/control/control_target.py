@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.event_queue import Action
-from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.engine.tandem import Tandem
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.protocol import Movement

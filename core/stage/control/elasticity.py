@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from adapt.core.stage.control.shed_log import Sheddings, Watched
 from adapt.core.stage.control.shed_window import HeldTuples
 from adapt.core.stage.control.workers import Decision, Scaling, Seen, Waiting
-from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.input.row_tap import Intake
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.course import Moved

@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.records.tables import REFUSAL
 
 PARTS = 8

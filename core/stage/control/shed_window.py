@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.records.arrays import Records
 

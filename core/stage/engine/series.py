@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.histogram import percentile
-from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.table import Column, Kind, Table
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.tuples import ROW
 

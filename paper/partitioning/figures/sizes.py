@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.partitioning.constructions.tracking import threshold, tracked_keys
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.tracking import threshold, tracked_keys
 from adapt.core.partitioning.schemes.names import Construction
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, between, judged

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adapt.core.partitioning.constructions.constraints import MigrationLimit
+from adapt.core.partitioning.problem.constraints import MigrationLimit
 
 
 @pytest.fixture

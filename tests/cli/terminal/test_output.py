@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adapt.cli.terminal.output import Format, Verbosity, narrate, progress, set_verbosity, show
 from adapt.cli.terminal.terminal import blocks
-from adapt.core.report.upright import upright
+from adapt.core.report.transposed import upright
 from adapt.core.table import Column, Kind, Table
 
 hostile = st.text(st.characters()) | st.sampled_from(

@@ -9,12 +9,12 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.constructions.scan import scan
-from adapt.core.partitioning.constructions.tracking import SERVED, tracked_keys
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import plan_from_data, plan_to_data
+from adapt.core.partitioning.problem.problem import Problem
+from adapt.core.partitioning.problem.tracking import SERVED, tracked_keys
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.names import Construction, Scheme, UtilityName
 

@@ -16,7 +16,7 @@ from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.movement.spilling import Memory
 from adapt.core.stage.simulate import simulate
-from tests.core.stage.engine.test_stage import BY_CONTENT, in_order, serial_answers
+from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import drawn, memories, stages, stream
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.lossy import window_of
-from adapt.core.partitioning.constructions.tracking import epsilon_for
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.tracking import epsilon_for
 from adapt.core.stream import KeyType
 from paper.partitioning.counters import CounterSizes, entries_at_purges, purged_entries
 from tests.core.counting.per_item import PerItemLossyCounter

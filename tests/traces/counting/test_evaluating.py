@@ -11,10 +11,10 @@ import pytest
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.build import Recipe, build_plan
-from adapt.core.partitioning.constructions.constraints import Constraints
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting import evaluating

@@ -10,13 +10,13 @@ from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.exchange import Channel, Transport
-from adapt.core.fit.distributed.local import busy_nodes
 from adapt.core.fit.distributed.messages import Topic
-from adapt.core.fit.distributed.site import Spacing
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import Program
+from adapt.core.fit.tables.local_plans import busy_nodes
+from adapt.core.fit.tables.site import Spacing
 from tests.core.fit.networks import DIAMOND, FIGURE_1, SHAPES, chains, delay, random_network
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))

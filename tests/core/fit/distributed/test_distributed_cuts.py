@@ -11,9 +11,9 @@ from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Channel, Transport
 from adapt.core.fit.distributed.messages import Topic
-from adapt.core.fit.distributed.site import Spacing
 from adapt.core.fit.network.network import Input, Link, Network, Node, Output
 from adapt.core.fit.program.program import Program
+from adapt.core.fit.tables.site import Spacing
 from tests.core.fit.networks import (
     DIAMOND,
     FIGURE_1,

@@ -13,12 +13,12 @@ from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe, build_plan
-from adapt.core.partitioning.constructions.constraints import Constraints, MigrationLimit
 from adapt.core.partitioning.constructions.level import level
 from adapt.core.partitioning.constructions.level_with_budget import BudgetedStep, within_budget
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.optimum.optimum import Objective, optimum
+from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
+from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import Construction, Scheme

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.constructions.constraints import Constraints
 from adapt.core.partitioning.from_counts.bounded import TIGHT, USUAL, bounded
 from adapt.core.partitioning.measures.resources import ResourceFunction
+from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 weights = st.lists(st.integers(0, 50), min_size=1, max_size=60)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.constructions.constraints import Constraints
 from adapt.core.partitioning.from_counts.greedy import greedy
 from adapt.core.partitioning.measures.resources import ResourceFunction
+from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 weights = st.lists(st.integers(0, 50), min_size=1, max_size=40)

@@ -11,13 +11,13 @@ from adapt.core.counting.frequencies import Frequencies, MeasuredColumn
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan
-from adapt.core.partitioning.constructions.constraints import Constraints
 from adapt.core.partitioning.constructions.level import level
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.from_counts.weighted import weighted
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import plan_from_data, plan_to_data
+from adapt.core.partitioning.problem.constraints import Constraints
+from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import Scheme

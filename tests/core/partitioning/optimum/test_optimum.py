@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.constructions.problem import Problem
 from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor, r_floor_pair
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.optimum.integer_program import Effort, EndedBy, Program
 from adapt.core.partitioning.optimum.optimum import MOST_PAIRS, Objective, optimum, optimum_table
 from adapt.core.partitioning.optimum.symmetry import Alike
+from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 

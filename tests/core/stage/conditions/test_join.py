@@ -21,11 +21,11 @@ from adapt.core.stage.conditions.names import Migrating, Router
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.stage.control.workers import Migration, Scaling
-from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.engine.tandem import TandemSettings
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.control.test_elasticity import AnyPlacement, AnyScaler
-from tests.core.stage.engine.test_stage import BY_CONTENT
+from tests.core.stage.engine.test_running_stage import BY_CONTENT
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import stages
 

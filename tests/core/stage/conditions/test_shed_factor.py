@@ -14,7 +14,7 @@ from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.names import SheddingForm
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds, through
-from adapt.core.stage.engine.stage import Stage
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.stages import stages
 

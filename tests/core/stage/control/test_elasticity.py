@@ -25,7 +25,7 @@ from adapt.core.stage.conditions.settings import StageSettings, even_groups, eve
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
 from adapt.core.stage.control.workers import Decision, Migration, Placed, Scaling, Waiting
 from adapt.core.stage.simulate import simulate
-from tests.core.stage.engine.test_stage import BY_CONTENT, in_order, serial_answers
+from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers
 from tests.core.stage.stages import stages
 
 SPAN_S = 0.03

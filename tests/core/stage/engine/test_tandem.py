@@ -15,7 +15,7 @@ from adapt.core.stage.engine.tandem import Tandem, TandemSettings
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.simulate import simulate
 from adapt.core.stage.simulate_tandem import simulate_tandem
-from tests.core.stage.engine.test_stage import BY_CONTENT, in_order, serial_answers, small
+from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers, small
 from tests.core.stage.literal_tandem import Item, LiteralTandem, made_of
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import drawn, stages, stream

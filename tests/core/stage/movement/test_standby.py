@@ -16,7 +16,7 @@ from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Network, StageSettings
 from adapt.core.stage.movement.spilling import Memory
 from adapt.core.stage.simulate import simulate
-from tests.core.stage.engine.test_stage import in_order, serial_answers, small
+from tests.core.stage.engine.test_running_stage import in_order, serial_answers, small
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import stream
 

@@ -1,0 +1,1 @@
+"""`adapt partition`: one file a command."""

@@ -1,0 +1,90 @@
+"""`adapt partition build`: a plan from counted keys."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adapt.cli.options.artefacts import CountedPath
+from adapt.cli.options.channels import check_channels
+from adapt.cli.options.counting import KeyCounting, narrate_counts
+from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.placement import EngineOption, Placement
+from adapt.cli.options.result import Output
+from adapt.cli.options.schemes import SchemeChoice
+from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.output import for_people, is_for_programs, narrate_written, show, verdict_of
+from adapt.cli.terminal.stages import stages
+from adapt.core.engines.names import Engine
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
+
+
+def build(
+    source: CountedPath,
+    channels: Annotated[int, option("Parallel channels to route to.", "N")],
+    out: Annotated[Path | None, option("Where the plan goes.", "PLAN", "--out", "-o")] = None,
+    scheme: Annotated[SchemeChoice, option("How keys are placed.")] = Scheme.HYBRID,
+    construction: Annotated[Construction, option("How heavy keys are placed.")] = DEFAULT_CONSTRUCTION,
+    previous: Annotated[Path | None, option("The plan in force, which the new one follows.", "PLAN", "--from")] = None,
+    engine: EngineOption = Engine.SPARK,
+    *,
+    placement: Placement,
+    counting: KeyCounting,
+    optimum: Annotated[
+        float | None,
+        typer.Option(
+            "--optimum",
+            metavar="SECONDS",
+            min=0.0,
+            rich_help_panel=EXPERT,
+            help="Search so long for the exact optimum, to compare with; for 5,000 pairs of a key and a channel or"
+            " fewer (see --track).",
+        ),
+    ] = None,
+    output: Output,
+) -> None:
+    """Build one plan from counted keys.
+
+    Example: adapt partition build web.trace --channels 8 -o web.plan
+    """
+    from adapt.core.partitioning.build import build_plan
+    from adapt.core.partitioning.model_error import model_error
+    from adapt.core.partitioning.plans.plan import plan_to_data
+    from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
+    from adapt.core.verdict.answering import answer_on
+    from adapt.traces.store.atomic import check_free
+    from adapt.traces.store.manifest import Provenance
+    from adapt.traces.store.plans import read_plan, write_plan
+
+    check_channels(channels)
+    weighed, limits = placement.weighed(), placement.limits.judged([channels], placement.loads.track)
+    if out is not None:
+        check_free(out, force=output.force)
+    before = None if previous is None else read_plan(previous)
+    with stages() as progress:
+        keys = counting.counted(source, channels, weighed, placement.loads.track, progress)
+        panes = counting.panes_of(source, keys, progress)
+    narrate_counts(keys.frequencies, weighed, channels)
+    recipe = placement.recipe(limits, keys.frequencies, scheme, construction)
+    plan = build_plan(keys.frequencies, recipe, channels, previous=before, trace=keys.fingerprint)
+    found = answer_on(keys.frequencies, engine, channels, recipe, panes=panes, plan=plan, before=before)
+    wrong = model_error(keys.frequencies, [recipe], channels, None if before is None else before.partitioner())
+    against = []
+    if optimum is not None:
+        from adapt.core.partitioning.optimum.optimum import plan_against_optimum
+
+        against = [plan_against_optimum(plan, keys.frequencies, recipe, before, optimum)]
+    if out is not None:
+        inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
+        made = Provenance(command_line(), dict(plan.parameters), inputs)
+        write_plan(plan, out, made, answer=found, force=output.force)
+        narrate_written(out)
+    long = [for_people(table, output.format) for table in (load_table(plan), explicit_keys_table(plan))]
+    if is_for_programs(output.format):
+        tables = [plan_table(plan), *wrong.tables(), *against, *long]
+    else:
+        first = [for_people(table, output.format) for table in (*found.channels_tables(), plan_first_table(plan))]
+        tables = [*first, *wrong.tables(), *against]
+        tables += [plan_table(plan), *long, *found.more_tables()] if output.all else []
+    document = plan_to_data(plan) | ({"optimum": against[0].records()} if against else {}) | wrong.as_data()
+    show(tables, output.format, document | found.as_data(), lead=[verdict_of(found.lead)])

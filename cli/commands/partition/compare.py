@@ -1,0 +1,140 @@
+"""`adapt partition compare`: every scheme over a chain of channel counts."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from adapt.cli.options import completion
+from adapt.cli.options.artefacts import CountedPath
+from adapt.cli.options.channels import channel_counts
+from adapt.cli.options.counting import KeyCounting, narrate_counts
+from adapt.cli.options.groups import option
+from adapt.cli.options.placement import EngineOption, Placement
+from adapt.cli.options.result import Output
+from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.output import for_people, is_for_programs, narrate, narrate_written, show, verdict_of
+from adapt.cli.terminal.stages import stages
+from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
+from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction
+from adapt.core.partitioning.splitting.names import Splitting
+
+if TYPE_CHECKING:
+    from adapt.core.partitioning.build import Recipe
+
+
+def compare(
+    source: CountedPath,
+    channels: Annotated[str, option("Channel counts in turn; A:B counts from A to B, both included.", "N|A:B|N,N")],
+    out: Annotated[
+        Path | None, option("Keeps the table, and a plan a scheme for the last count.", "DIR", "--out", "-o")
+    ] = None,
+    schemes: Annotated[
+        list[str] | None,
+        option(
+            "Only this scheme: one of those of build, or pkg, d-choices, w-choices, which split keys; repeatable."
+            " If left out, uniform, consistent, hybrid, and pkg and w-choices where whole keys cannot be even.",
+            "SCHEME",
+            "--scheme",
+            completion=completion.schemes,
+        ),
+    ] = None,
+    constructions: Annotated[
+        list[Construction] | None,
+        option("Only this construction of the hybrid scheme; repeatable.", None, "--construction"),
+    ] = None,
+    engine: EngineOption = Engine.SPARK,
+    *,
+    placement: Placement,
+    counting: KeyCounting,
+    output: Output,
+) -> None:
+    """Compare every scheme over a chain of channel counts.
+
+    Each step is built from the one before it and charged for what it moves; every ratio stands beside its floor.
+
+    Example: adapt partition compare web.trace --channels 1:10 -o web.plans
+    """
+    from dataclasses import replace
+    from time import perf_counter
+
+    from adapt.core.partitioning.compare import compare_schemes
+    from adapt.core.partitioning.model_error import model_error
+    from adapt.core.verdict.answering import answer_on
+    from adapt.core.verdict.compared import at_channels, best_plan, told_of
+    from adapt.traces.store.atomic import check_folder_free
+    from adapt.traces.store.comparisons import write_comparison
+    from adapt.traces.store.manifest import Provenance
+
+    counts = channel_counts(channels)
+    most, weighed = max(counts), placement.weighed()
+    limits = placement.limits.judged(counts, placement.loads.track)
+    if out is not None:
+        check_folder_free(out, force=output.force)
+    with stages() as progress:
+        keys = counting.counted(source, most, weighed, placement.loads.track, progress)
+        panes = counting.panes_of(source, keys, progress)
+        recipe = placement.recipe(limits, keys.frequencies)
+        progress("comparing", 0, 0)
+        comparison = compare_schemes(
+            keys.frequencies,
+            counts,
+            recipe,
+            schemes=[named_scheme(name) for name in dict.fromkeys(schemes)] if schemes else None,
+            constructions=tuple(dict.fromkeys(constructions)) if constructions else None,
+            trace=keys.fingerprint,
+            clock=perf_counter,
+        )
+        recipes = [
+            replace(
+                recipe,
+                scheme=plan.scheme,
+                construction=plan.construction or DEFAULT_CONSTRUCTION,
+                max_parallelism=plan.max_parallelism,
+            )
+            for plan in comparison.plans
+        ]
+        wrong = model_error(keys.frequencies, recipes, counts[-1])
+    table, best = comparison.table(), best_plan(comparison.plans, most, weighed.tolerance[2])
+    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, plan=best)
+    narrate_counts(keys.frequencies, weighed, most, always=True)
+    if recipe.constraints.given and not schemes:
+        narrate(f"compared is what can honour {' and '.join(recipe.constraints.given)}")
+    if out is not None:
+        parameters = {"channels": counts, **keys.frequencies.as_counted(), **_parameters(recipe)}
+        made = Provenance(command_line(), parameters, [keys.source])
+        write_comparison(comparison, keys.frequencies, out, made, answer=found, force=output.force)
+        narrate_written(out)
+    document = {**comparison.as_data(), **found.as_data(), **keys.frequencies.as_counted()} | wrong.as_data()
+    if is_for_programs(output.format):
+        tables = [table, *wrong.tables()]
+    else:
+        first = [for_people(each, output.format) for each in found.channels_tables()]
+        tables = [at_channels(table, most), *first, *wrong.tables()]
+        tables += [table, *found.more_tables()] if output.all else []
+    show(tables, output.format, document, lead=[verdict_of([*found.lead, *told_of(table, found.verdict)])])
+
+
+def named_scheme(name: str) -> AnyScheme | Splitting:
+    """The scheme or the way of splitting keys of a name that was typed.
+
+    Raises:
+        UsageError: the name is unknown.
+    """
+    known: dict[str, AnyScheme | Splitting] = {**{each.value: each for each in Splitting}, **SCHEMES_BY_NAME}
+    if name not in known:
+        raise UsageError(f"there is no scheme {name!r}{did_you_mean(name, known)}")
+    return known[name]
+
+
+def _parameters(recipe: "Recipe") -> dict[str, Any]:
+    """What the manifest records of the options that all chains share."""
+    return {
+        **recipe.resources.as_data(),
+        "sigma": recipe.resources.sigma,
+        "utility": recipe.utility.value,
+        "track": recipe.track,
+        "hash": recipe.hash.value,
+        **({} if recipe.max_parallelism is None else {"max_parallelism": recipe.max_parallelism}),
+        **({} if recipe.track_keys is None else {"track_keys": len(recipe.track_keys)}),
+        **recipe.constraints.parameters,
+    }

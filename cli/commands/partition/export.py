@@ -1,0 +1,42 @@
+"""`adapt partition export`: a plan as an engine takes it."""
+
+from pathlib import Path
+from typing import Annotated
+
+from adapt.cli.options.artefacts import PlanPath
+from adapt.cli.options.groups import option
+from adapt.cli.options.placement import MaxParallelismOption
+from adapt.cli.options.result import ForceOption
+from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show
+from adapt.core.engines.names import Target
+
+
+def export(
+    plan: PlanPath,
+    to: Annotated[Target, option("What is to place keys by it.")],
+    out: Annotated[Path, option("The folder to make.", "DIR", "--out", "-o")],
+    max_parallelism: MaxParallelismOption = None,
+    format: FormatOption = Format.TABLE,
+    force: ForceOption = False,
+) -> None:
+    """Write a plan as an engine takes it, unpatched.
+
+    A small folder: the plan, what the engine needs to place keys so, and a README that says how to use it.
+
+    Example: adapt partition export web.plan --to kafka -o web.kafka
+    """
+    from adapt.traces.deploy.export import README, export_plan
+    from adapt.traces.store.atomic import check_folder_free
+    from adapt.traces.store.manifest import Provenance
+    from adapt.traces.store.plans import read_plan
+
+    check_folder_free(out, force=force)
+    read = read_plan(plan)
+    groups = {} if max_parallelism is None else {"max_parallelism": max_parallelism}
+    inputs = [{"name": plan.name, "content_hash": read.content_hash()}]
+    made = Provenance(command_line(), {"to": to.value, **groups}, inputs)
+    exported = export_plan(read, to, out, made, max_parallelism=max_parallelism, force=force)
+    narrate_written(out)
+    narrate(f"how to use it is in {out / README}")
+    show(exported.table(), format, exported.as_data())

@@ -1,0 +1,1 @@
+"""`adapt replay`: one file a command."""

@@ -1,0 +1,69 @@
+"""`adapt replay`: a trace driven through mechanisms, and what happens over time."""
+
+import typer
+
+from adapt.cli.commands.replay.compare import compare
+from adapt.cli.commands.replay.elastic import elastic
+from adapt.cli.commands.replay.fit import fit
+from adapt.cli.commands.replay.flux import flux
+from adapt.cli.commands.replay.ordered import ordered
+from adapt.cli.options.artefacts import TracePath
+from adapt.cli.options.counting import WeightOption
+from adapt.cli.options.groups import grouped
+from adapt.cli.options.replay.output import RunOutput
+from adapt.cli.options.replay.repartition import PeriodOptions, RecipeOptions
+from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.help import Command, Group
+from adapt.cli.terminal.output import for_people
+from adapt.cli.terminal.stages import stages
+
+app = typer.Typer(
+    cls=Group, help="Drive a trace through a mechanism and see what happens over time.", no_args_is_help=True
+)
+
+
+@app.callback()
+def replay() -> None:
+    """Drive a trace through a mechanism and see what happens over time."""
+
+
+@app.command(cls=Command)
+@grouped
+def repartition(
+    trace: TracePath, output: RunOutput, periods: PeriodOptions, plans: RecipeOptions, weight: WeightOption = None
+) -> None:
+    """Replay a trace period by period, with a new plan for each.
+
+    Each period is routed by the plan in force and measured; the next plan is built from its keys, and what moves is
+    charged. The first period runs on hashing alone.
+
+    Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
+    """
+    from time import perf_counter
+
+    from adapt.core.units.row_or_time_span import Length
+    from adapt.traces.replay.repartition import RepartitionOptions, replay_trace
+    from adapt.traces.store.trace import open_trace
+
+    schedule, length = periods.channel_schedule(), Length.parse(periods.period)
+    options = RepartitionOptions(length, schedule, plans.recipe(), weight)
+    output.check()
+    opened = open_trace(trace)
+    with stages() as progress:
+        run = replay_trace(
+            opened,
+            output.out,
+            options,
+            clock=perf_counter,
+            force=output.force,
+            command=command_line(),
+            progress=progress,
+        )
+    output.show([run.summary(), for_people(run.tables()["periods"], output.format)], run.as_data())
+
+
+app.command(cls=Command)(flux)
+app.command(cls=Command)(elastic)
+app.command(cls=Command)(fit)
+app.command(cls=Command)(ordered)
+app.command(cls=Command)(compare)

@@ -1,0 +1,1 @@
+"""Feasible input tables: made at leaves, mapped back and merged towards the inputs."""

@@ -1,0 +1,149 @@
+"""The table of a leaf: rates on a grid, each with the local plan that makes it feasible there."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.compiled import compiled
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.program.program import Program
+from adapt.core.fit.tables.drop_order import DropOrder
+from adapt.core.fit.tables.local_plans import Part
+from adapt.core.fit.tables.rows import FitRows, TooManyRows
+from adapt.core.partitioning.measures.resources import Floats
+
+_ROUNDING = 1e-9
+"""Grid lines that are nearer than this part of a step are one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Triangle:
+    """Rates below its edge need no plan anywhere (FIT, section 6.2).
+
+    Attributes:
+        corners: The highest rate of each arc alone at which nothing needs to be dropped, shape (dimensions,).
+        margin: Whether what lies within a cell of the edge is kept; without it some points have no plan.
+    """
+
+    corners: Floats
+    margin: bool
+
+
+def highest_rates(order: DropOrder, reach: Floats) -> Floats:
+    """The most that a leaf takes of each arc alone once its local plans are fully applied, and that can arrive.
+
+    Args:
+        order: How the arcs of the leaf close, roots left out.
+        reach: What upstream can let through at most, shape (dimensions,).
+    """
+    with np.errstate(divide="ignore"):
+        alone = np.where(order.loads[-1] > 0, order.limit / order.loads[-1], np.inf)
+    return np.minimum(alone, reach)
+
+
+def leaf_rows(
+    program: Program,
+    part: Part,
+    order: DropOrder,
+    most: Floats,
+    steps: Floats,
+    triangle: Triangle | None,
+    most_rows: int,
+) -> FitRows:
+    """The table of a leaf.
+
+    Args:
+        program: Of the whole network.
+        part: The leaf.
+        order: How its arcs close, roots left out.
+        most: The highest rate of each arc, shape (dimensions,).
+        steps: Between rates of an arc, counted down from the highest; shape (dimensions,). 0: only rate 0.
+        triangle: Which rates are left out; None, none.
+        most_rows: That there may be.
+
+    Returns:
+        Rates in rising order.
+
+    Raises:
+        TooManyRows: there are more than may be.
+
+    Source: FIT, section 6.2.
+    """
+    rates = feasible_grid(most, steps, order.loads[-1], order.limit, triangle, most_rows)
+    variables, _ = order.plan(rates)
+    flows = np.zeros((len(rates), len(program.drop_arcs)))
+    splits = np.flatnonzero(part.program.input_of < 0)
+    whole = part.arcs[part.program.drop_arcs[splits]]
+    flows[:, np.searchsorted(program.drop_arcs, whole)] = variables[:, splits]
+    return FitRows(part.entering, rates, variables @ part.program.weights, flows)
+
+
+def feasible_grid(
+    most: Floats, steps: Floats, loads: Floats, limit: float, triangle: Triangle | None, most_rows: int
+) -> Floats:
+    """The points of a grid that load at most `limit`, less those of the triangle; shape (points, dimensions).
+
+    Raises:
+        TooManyRows: there are more than `most_rows`.
+    """
+    counts = np.ones(len(most), np.int64)
+    stepping = (steps > 0) & (most > 0)
+    counts[stepping] += np.ceil(most[stepping] / steps[stepping] - _ROUNDING).astype(np.int64)
+    if counts.sum() > most_rows:
+        raise TooManyRows
+    lines = np.zeros((len(most), counts.max(initial=1)))
+    for axis in np.flatnonzero(stepping):
+        down = most[axis] - steps[axis] * np.arange(counts[axis] - 1)
+        lines[axis, 1 : counts[axis]] = down[::-1]
+    edge, margin = np.zeros(len(most)), 0.0
+    if triangle is not None:
+        edge = 1 / triangle.corners
+        margin = float(steps @ edge) if triangle.margin else 0.0
+    below = -1.0
+    if triangle is not None:  # what a cell above fits needs no row; without a margin, the edge itself has rows
+        below = 1 + 1e-12 - margin if triangle.margin else 1 - 1e-12
+    allowed = limit * (1 + 1e-12)
+    number = _walk(lines, counts, loads, allowed, edge, below, most_rows, np.empty((0, len(most))))
+    if number > most_rows:
+        raise TooManyRows
+    points = np.empty((number, len(most)))
+    _walk(lines, counts, loads, allowed, edge, below, most_rows, points)
+    return points
+
+
+@compiled
+def _walk(
+    lines: Floats, counts: Indices, loads: Floats, limit: float, edge: Floats, below: float, most: int, out: Floats
+) -> int:
+    """Count points that fit and do not lie below the triangle's edge, up to `most` + 1; write them if there is room."""
+    axes = len(counts)
+    if axes == 0:
+        return 0
+    at = np.zeros(axes, np.int64)
+    load, height = np.zeros(axes + 1), np.zeros(axes + 1)
+    found, axis = 0, 0
+    while axis >= 0:
+        fits = at[axis] < counts[axis]
+        if fits:
+            rate = lines[axis, at[axis]]
+            load[axis + 1] = load[axis] + loads[axis] * rate
+            height[axis + 1] = height[axis] + edge[axis] * rate
+            fits = load[axis + 1] <= limit
+        if not fits:
+            axis -= 1
+            if axis >= 0:
+                at[axis] += 1
+            continue
+        if axis < axes - 1:
+            axis += 1
+            at[axis] = 0
+            continue
+        if height[axes] > below:
+            if len(out) > 0:
+                for other in range(axes):
+                    out[found, other] = lines[other, at[other]]
+            found += 1
+            if found > most:
+                return found
+        at[axis] += 1
+    return found

@@ -1,0 +1,1 @@
+"""The compiled worker of the ordered engine, one concept a file."""

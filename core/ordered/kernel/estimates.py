@@ -1,0 +1,66 @@
+"""Estimates of cost and selectivity from recent windows.
+
+Source: ordered streams, section 6.
+"""
+
+from adapt.core.atomics import exchange, fetch_add, load_atomic, replace
+from adapt.core.compiled import inlined
+from adapt.core.ordered.kernel.layout import Header, Operator, Tally, operator_at
+
+_REMEMBERED = 64
+"""Least inputs that an estimate is made from: with fewer, nothing is forgotten."""
+
+
+@inlined
+def tuples_done(tally: Tally) -> int:
+    """Tuples that a worker has processed, without those that carry no data and take no time."""
+    return tally.done - tally.bare_done
+
+
+@inlined
+def outputs_made(tally: Tally) -> int:
+    """Their outputs."""
+    return tally.made - tally.bare_made
+
+
+@inlined
+def cost_ns(operator: Operator) -> float:
+    """Cost of a tuple: measured, or guessed while there is no measurement."""
+    inputs = load_atomic(operator, "inputs")
+    if inputs > 0:
+        return max(load_atomic(operator, "time_ns") / inputs, 1.0)
+    return float(operator.guessed_ns)
+
+
+@inlined
+def selectivity(operator: Operator) -> float:
+    """Outputs a tuple: measured, or guessed likewise."""
+    inputs = load_atomic(operator, "inputs")
+    if inputs > 0:
+        return load_atomic(operator, "outputs") / inputs
+    return operator.guessed_outputs / 1048576.0
+
+
+@inlined
+def quota_of(header: Header, operator: Operator) -> int:
+    """Tuples of a slice; one batch before the first measurement, since a tuple could take any time."""
+    if not load_atomic(operator, "inputs"):
+        return header.batch
+    return max(int(header.slice_ns / cost_ns(operator)), header.batch)
+
+
+@inlined
+def renew_window(header: Header, now: int) -> None:
+    """At the end of a window, forget its worker time, and half of what estimates are made from.
+
+    Costs rise with the workers on an operator, and streams change: estimates are of the last windows.
+    """
+    start = load_atomic(header, "window_start")
+    if now - start > header.window_ns and replace(header, "window_start", start, now):
+        for number in range(header.operators):
+            operator = operator_at(header, number)
+            exchange(operator, "window_time_ns", 0)
+            if load_atomic(operator, "inputs") >= 2 * _REMEMBERED:
+                fetch_add(operator, "time_ns", -(load_atomic(operator, "time_ns") // 2))
+                fetch_add(operator, "outputs", -(load_atomic(operator, "outputs") // 2))
+                fetch_add(operator, "inputs", -(load_atomic(operator, "inputs") // 2))

@@ -1,0 +1,74 @@
+"""Feeding: rows of the input enter the first work queue."""
+
+from adapt.core.atomics import apart, clock_ns, exchange, fixed, load, load_atomic, publish, short_loops
+from adapt.core.compiled import flattened, inlined, record_at
+from adapt.core.ordered.kernel.layout import TIMED, Header, Operator, operator_at
+from adapt.core.ordered.kernel.punctuation import enqueue_copies
+from adapt.core.ordered.kernel.work_queue import enqueue, room_in
+
+MOST_FED = 1024
+"""Rows that enter at once."""
+
+
+@inlined
+def current_ns(header: Header) -> int:
+    """The time by the machine's clock, or by the model's."""
+    return header.now_ns if fixed(header, "model_workers_at") else clock_ns()
+
+
+@flattened
+def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
+    """Enqueue a row, for which there is room; how many tuples it becomes."""
+    fields = fixed(header, "ingress_at") + 8 * row * (fixed(operator, "in_words") - 1)
+    every, mark = fixed(header, "mark_every"), 0
+    if every and row % every == 0:
+        mark = row // every + 1
+        gap_ns = header.gap_ns
+        fed_ns = row * gap_ns if gap_ns else current_ns(header)
+        record_at(fixed(header, "marks_at"), TIMED, mark - 1).fed = fed_ns
+    if row < header.punctuation_row:
+        enqueue(operator, serial, mark, fields)
+        return 1
+    copies = enqueue_copies(operator, serial, mark, fields)
+    if operator.copied == 0:
+        rows = header.punctuation_rows_at
+        header.punctuation_row = load(rows, 0)
+        header.punctuation_rows_at = rows + 8
+    return copies
+
+
+@inlined
+def feed(header: Header, least: int) -> bool:
+    """Enqueue rows if there is room for at least so many and no other worker does; whether any entered."""
+    rows = fixed(header, "rows")
+    first = operator_at(header, 0)
+    if load_atomic(header, "fed") >= rows or exchange(header, "feeding", 1):
+        return False
+    fed = header.fed
+    room = room_in(first, max(least, MOST_FED))
+    fits = room >= min(least, rows - fed)
+    taken = 0
+    if fits and room > 0:
+        taken = feed_rows(header, first, min(rows - fed, MOST_FED), min(room, MOST_FED))
+    exchange(header, "feeding", 0)
+    return taken > 0
+
+
+@inlined
+def feed_rows(header: Header, first: Operator, rows: int, room: int) -> int:
+    """Enqueue at most so many rows, as long as there is room; how many tuples they became.
+
+    Rows are timed from their arrival in a model with gaps between them, else from here.
+    """
+    apart()
+    short_loops()
+    tail, row = first.tail, header.fed
+    serial, end = tail, row + rows
+    while row < end and serial < tail + room:
+        serial += _take_in(header, first, row, serial)
+        if first.copied:
+            break
+        row += 1
+    publish(first, "tail", serial)
+    publish(header, "fed", row)
+    return serial - tail

@@ -1,0 +1,56 @@
+"""Progress of a run: idle workers, stalls and the end."""
+
+from adapt.core.atomics import fetch_add, give_way, load_atomic, replace, rest_us
+from adapt.core.compiled import inlined
+from adapt.core.ordered.kernel.codes import GOES_ON, STALLED
+from adapt.core.ordered.kernel.layout import Header, operator_at
+
+_REST_AFTER, _REST_US = 50, 50
+"""Rounds without progress after which a worker sleeps, and for how long."""
+
+
+@inlined
+def _progress(header: Header) -> int:
+    """A number that grows whenever a tuple moves."""
+    moved = load_atomic(header, "fed")
+    for number in range(header.operators):
+        operator = operator_at(header, number)
+        moved += load_atomic(operator, "head") + load_atomic(operator, "tail") + load_atomic(operator, "next")
+    return moved
+
+
+@inlined
+def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
+    """Yield to other threads; end the run as stalled if all workers rest and no tuple moves for long.
+
+    A worker counts as resting only here, where it holds nothing, and not while the machine does not run it.
+
+    Returns:
+        The progress now, and the rounds since it last changed; to be given at the next call.
+    """
+    idle = fetch_add(header, "idle", 1) + 1
+    now = _progress(header)
+    if now != moved:
+        moved, rounds = now, 0
+    elif idle == header.workers:
+        rounds += 1
+        if rounds > header.patience:
+            replace(header, "stop", GOES_ON, STALLED)
+    if rounds < _REST_AFTER:
+        give_way()
+    else:
+        rest_us(_REST_US)
+    fetch_add(header, "idle", -1)
+    return moved, rounds
+
+
+@inlined
+def is_finished(header: Header) -> bool:
+    """Whether every tuple left: all rows entered, and each operator, in order, has sent all that came."""
+    if load_atomic(header, "fed") < header.rows:
+        return False
+    for number in range(header.operators):
+        operator = operator_at(header, number)
+        if load_atomic(operator, "next") != load_atomic(operator, "tail"):
+            return False
+    return True

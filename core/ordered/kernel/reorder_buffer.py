@@ -1,0 +1,104 @@
+"""Reorder buffer: a ring of batches, which one worker at a time sends on in serial order.
+
+A batch has the serial number of its first tuple, and `next` moves on by as many tuples as it holds. The places of its
+tuples in the work queue and in the ring are used again only after their outputs were sent. Outputs without room in the
+ring are in a block of memory of their own until then.
+
+Source: ordered streams, section 3 (Figure 4).
+"""
+
+from adapt.core.atomics import apart, exchange, fixed, load, load_atomic, publish, release, short_loops
+from adapt.core.compiled import flattened, inlined, record_after
+from adapt.core.ordered.kernel.egress import leave
+from adapt.core.ordered.kernel.layout import Header, Operator, Tally, slot_at
+from adapt.core.ordered.kernel.punctuation import enqueue_copies
+from adapt.core.ordered.kernel.tuples import BARE, MARK, PUNCTUATION, outputs_at
+from adapt.core.ordered.kernel.work_queue import enqueue, room_in
+
+
+@inlined
+def _pass_on(operator: Operator, outputs: int, count: int) -> int:
+    """Enqueue outputs at the next operator, as many as have room; how many those are."""
+    apart()
+    short_loops()
+    down = record_after(operator, 1)
+    size = 8 * fixed(operator, "out_words")
+    room = room_in(down, count)
+    sent, tail = 0, down.tail
+    serial, end = tail, tail + room
+    while sent < count and serial < end:
+        output = outputs + sent * size
+        mark = load(output, MARK)
+        if mark < PUNCTUATION or mark >= BARE:
+            enqueue(down, serial, mark, output + 8)
+            serial += 1
+        else:
+            serial += enqueue_copies(down, serial, mark, output + 8)
+            if down.copied:
+                break
+        sent += 1
+    if serial > tail:
+        publish(down, "tail", serial)
+    return sent
+
+
+@flattened
+def send_down(header: Header, operator: Operator, outputs: int, count: int) -> int:
+    """Send outputs to the next operator or out of the chain; how many had room."""
+    number = fixed(operator, "number")
+    if number == fixed(header, "operators") - 1:
+        leave(header, operator, outputs, count)
+        return count
+    return _pass_on(operator, outputs, count)
+
+
+@flattened
+def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
+    """Send batches while the next one is there; whether the next operator is full. Only with the flag `sending`."""
+    while True:
+        serial = operator.next
+        slot = slot_at(operator, serial)
+        if load_atomic(slot, "ticket") != serial + 1:
+            return False
+        held, sent, block = slot.outputs, operator.sent, slot.block
+        outputs = (block if block else outputs_at(operator, serial)) + 8 * sent * fixed(operator, "out_words")
+        sent += send_down(header, operator, outputs, held - sent)
+        if sent < held:
+            operator.sent = sent
+            tally.blocked += 1
+            return True
+        if operator.sent:
+            operator.sent = 0
+        if block:
+            slot.block = 0
+            release(block)
+        covered = slot.tuples
+        slot.ticket = 0
+        publish(operator, "next", serial + covered)
+
+
+@flattened
+def drain(header: Header, tally: Tally, operator: Operator) -> None:
+    """Send what is ready, unless another worker does, which then sends it too."""
+    while not exchange(operator, "sending", 1):
+        full = send_ready(header, tally, operator)
+        # An exchange, so that it is ordered with that of a worker that put a batch in and found the flag set.
+        exchange(operator, "sending", 0)
+        serial = load_atomic(operator, "next")
+        if full or load_atomic(slot_at(operator, serial), "ticket") != serial + 1:
+            return
+
+
+@inlined
+def drain_apart(header: Header, tally: Tally, operator: Operator) -> None:
+    """`drain` as a call, where speed allows."""
+    apart()
+    drain(header, tally, operator)
+
+
+@inlined
+def drain_if_ready(header: Header, tally: Tally, operator: Operator) -> None:
+    """Send what is ready, if anything is."""
+    serial = load_atomic(operator, "next")
+    if load_atomic(slot_at(operator, serial), "ticket") == serial + 1:
+        drain_apart(header, tally, operator)

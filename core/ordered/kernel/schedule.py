@@ -1,0 +1,92 @@
+"""Scheduling heuristics: which operator a worker takes next.
+
+Source: ordered streams, section 6.
+"""
+
+import numpy as np
+
+from adapt.core.atomics import load_atomic, replace
+from adapt.core.compiled import flattened, inlined, record_after
+from adapt.core.ordered.kernel.claiming import claimable_before
+from adapt.core.ordered.kernel.codes import CT, ET, LP, PARTITIONED, QST
+from adapt.core.ordered.kernel.estimates import cost_ns, selectivity
+from adapt.core.ordered.kernel.layout import Header, Operator, operator_at
+
+_LEAST = 1e-9
+"""Where no tuple goes on, so many are assumed."""
+
+
+@inlined
+def waiting_tuples(operator: Operator) -> int:
+    """Tuples that came and were not claimed."""
+    return load_atomic(operator, "tail") - load_atomic(operator, "head")
+
+
+@inlined
+def _schedulable(header: Header, operator: Operator) -> bool:
+    """Whether one more worker could do something here."""
+    if load_atomic(operator, "working") >= operator.most_workers:
+        return False
+    if operator.worklist == PARTITIONED:
+        return waiting_tuples(operator) > 0
+    return load_atomic(operator, "head") < claimable_before(header, operator)
+
+
+@inlined
+def _sum_of_shares(header: Header) -> float:
+    """Of `QST`: the sum over operators of the outputs that a tuple of the input comes to."""
+    shares, through = 0.0, 1.0
+    for number in range(header.operators):
+        through *= selectivity(operator_at(header, number))
+        shares += through
+    return shares
+
+
+@flattened
+def _score(header: Header, operator: Operator, upstream: float, through: float, shares: float) -> float:
+    """What the heuristic minimizes; `upstream` and `through` are a tuple's inputs and outputs of the operator."""
+    heuristic, number = header.heuristic, operator.number
+    if heuristic == LP:
+        return -float(number)
+    if heuristic == QST:
+        if number < header.operators - 1 and shares > 0:
+            size = header.qst_size * through / shares
+            if waiting_tuples(record_after(operator, 1)) > size:
+                return float(np.inf)
+        return float(number)
+    working = load_atomic(operator, "working")
+    if heuristic == ET:
+        return -waiting_tuples(operator) * cost_ns(operator) / (working + 1.0)
+    spent = load_atomic(operator, "window_time_ns") + working * float(header.slice_ns)
+    of = upstream if heuristic == CT else through
+    return spent / (cost_ns(operator) * max(of, _LEAST))
+
+
+@inlined
+def choose_operator(header: Header, passed: int) -> int:
+    """The schedulable operator with the lowest score, the earliest of equals; -1 if there is none.
+
+    `passed` has a bit for each operator that is passed over.
+    """
+    shares = _sum_of_shares(header) if header.heuristic == QST else 0.0
+    chosen, best, upstream = -1, np.inf, 1.0
+    for number in range(header.operators):
+        operator = operator_at(header, number)
+        through = upstream * selectivity(operator)
+        if not (passed >> number) & 1 and _schedulable(header, operator):
+            score = _score(header, operator, upstream, through, shares)
+            if score < best:
+                chosen, best = number, score
+        upstream = through
+    return chosen
+
+
+@inlined
+def enter(operator: Operator) -> bool:
+    """Become one of an operator's workers, if it may have one more."""
+    while True:
+        working = load_atomic(operator, "working")
+        if working >= operator.most_workers:
+            return False
+        if replace(operator, "working", working, working + 1):
+            return True

@@ -1,0 +1,51 @@
+"""Sending: outputs of a batch go into the reorder buffer and on."""
+
+from adapt.core.atomics import apart, exchange, fixed, give_way, load_atomic, publish, release
+from adapt.core.compiled import inlined
+from adapt.core.ordered.kernel.codes import LOCK, RETRY
+from adapt.core.ordered.kernel.layout import Header, Operator, Tally, slot_at
+from adapt.core.ordered.kernel.progress import rest
+from adapt.core.ordered.kernel.reorder_buffer import drain_apart, send_ready
+from adapt.core.ordered.kernel.tuples import copy_words, outputs_at
+
+
+@inlined
+def _await_room(header: Header, tally: Tally, operator: Operator, end: int) -> None:
+    """Wait until the ring has room for the serial numbers before `end`: the paper's blocked worker."""
+    apart()
+    moved, rounds = -1, 0
+    while end > load_atomic(operator, "next") + header.ring and not load_atomic(header, "stop"):
+        tally.retries += 1
+        drain_apart(header, tally, operator)
+        moved, rounds = rest(header, moved, rounds)
+
+
+@inlined
+def send(
+    header: Header, tally: Tally, operator: Operator, serial: int, tuples: int, outputs: int, held: int, block: int
+) -> None:
+    """Put a batch into the ring, or the address of the block with its outputs, and send what is ready."""
+    reorder = fixed(header, "reorder")
+    if reorder == RETRY:
+        _await_room(header, tally, operator, serial + tuples)
+        if load_atomic(header, "stop"):
+            release(block)
+            return
+        if not block:
+            copy_words(outputs, outputs_at(operator, serial), held * fixed(operator, "out_words"))
+    if reorder == LOCK:
+        while exchange(operator, "sending", 1):
+            if load_atomic(header, "stop"):
+                release(block)
+                return
+            give_way()
+    slot = slot_at(operator, serial)
+    slot.tuples = tuples
+    slot.outputs = held
+    slot.block = block
+    publish(slot, "ticket", serial + 1)
+    if reorder == LOCK:
+        send_ready(header, tally, operator)
+        exchange(operator, "sending", 0)
+    else:
+        drain_apart(header, tally, operator)

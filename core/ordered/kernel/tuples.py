@@ -1,0 +1,47 @@
+"""Tuples in memory: a mark and the fields.
+
+A mark is 0, or the number of a timed tuple plus 1. A timed tuple that a filter drops goes on without fields (`BARE`),
+so that selective chains are timed too. A punctuation is a tuple whose first field says until when all have come.
+"""
+
+from adapt.core.atomics import fixed, load, put
+from adapt.core.compiled import flattened, inlined
+from adapt.core.ordered.kernel.layout import Operator
+
+MARK, BARE, PUNCTUATION, COPY = 0, 1 << 62, 1 << 61, 1 << 40
+"""The word of a tuple that holds its mark; flag of a tuple without fields; flag of a punctuation; unit in which a
+punctuation's mark counts the partition that its copy is for. Numbers of timed tuples are below that unit."""
+
+
+@inlined
+def copy_of(mark: int) -> int:
+    """The partition that a copy of a punctuation is for."""
+    return (mark & (PUNCTUATION - 1)) // COPY
+
+
+@flattened
+def copy_words(source: int, place: int, words: int) -> None:
+    """Copy words, one by one."""
+    for at in range(words):
+        put(place, at, load(source, at))
+
+
+@flattened
+def clear_marks(operator: Operator, outputs: int, count: int) -> None:
+    """Make outputs ordinary tuples."""
+    size = fixed(operator, "out_words")
+    for output in range(count):
+        put(outputs, output * size, 0)
+
+
+@inlined
+def tuple_at(operator: Operator, serial: int) -> int:
+    """The address of a tuple in the work queue."""
+    return fixed(operator, "queue_at") + 8 * (serial & fixed(operator, "queue_mask")) * fixed(operator, "in_words")
+
+
+@inlined
+def outputs_at(operator: Operator, serial: int) -> int:
+    """The address of the outputs of a serial number in the ring buffer."""
+    slot = serial & fixed(operator, "ring_mask")
+    return fixed(operator, "outputs_at") + 8 * slot * fixed(operator, "slot_output_words")

@@ -1,0 +1,99 @@
+"""Worker of the real engine: choose an operator, spend a slice of time on it, again.
+
+Workers share the records of `layout` and the tuples that these point to.
+
+Source: ordered streams, sections 3, 4 and 6.
+"""
+
+from adapt.core.atomics import clock_ns, fetch_add, load, load_atomic, release, replace, store
+from adapt.core.compiled import compiled, inlined, record_after, record_at
+from adapt.core.ordered.kernel.claiming import take_shared
+from adapt.core.ordered.kernel.codes import FINISHED, GOES_ON, HYBRID, LOCKED_TOO_LATE, PARTITIONED
+from adapt.core.ordered.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
+from adapt.core.ordered.kernel.feeding import feed
+from adapt.core.ordered.kernel.layout import HEADER, Header, Operator, Tally, operator_at, tally_at
+from adapt.core.ordered.kernel.partitions import take_delegating, take_partitions, take_too_late
+from adapt.core.ordered.kernel.progress import is_finished, rest
+from adapt.core.ordered.kernel.reorder_buffer import drain_if_ready
+from adapt.core.ordered.kernel.schedule import choose_operator, enter
+
+
+@inlined
+def _take(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
+    """Process tuples of an operator, about as many as the quota; how many those were."""
+    worklist = operator.worklist
+    if worklist == HYBRID:
+        return take_delegating(header, tally, scratch, operator, quota)
+    if worklist == PARTITIONED:
+        return take_partitions(header, tally, scratch, operator, quota)
+    if worklist == LOCKED_TOO_LATE:
+        return take_too_late(header, tally, scratch, operator, quota)
+    return take_shared(header, tally, scratch, operator, quota)
+
+
+@inlined
+def _spend(header: Header, tally: Tally, scratch: int, operator: Operator) -> bool:
+    """Spend a slice on an operator that this worker has entered; whether any tuple was processed."""
+    start = clock_ns()
+    renew_window(header, start)
+    quota = quota_of(header, operator)
+    worked, gave = tuples_done(tally), outputs_made(tally)
+    done = _take(header, tally, scratch, operator, quota)
+    took = clock_ns() - start
+    tally.busy_ns += took
+    if done:
+        fetch_add(operator, "time_ns", took)
+        fetch_add(operator, "window_time_ns", took)
+        fetch_add(operator, "outputs", outputs_made(tally) - gave)
+        fetch_add(operator, "inputs", tuples_done(tally) - worked)
+    return done > 0
+
+
+@compiled
+def work(address: int, worker: int) -> None:
+    """Run a worker until the run is over."""
+    header = record_at(address, HEADER, 0)
+    chain = header.operators
+    scratch = header.scratch_at + 8 * header.scratch_words * worker
+    half = (header.queue + 1) // 2
+    passed, moved, rounds = 0, -1, 0
+    while not load_atomic(header, "stop"):
+        feed(header, half)
+        number = choose_operator(header, passed)
+        if number >= 0:
+            operator, tally = operator_at(header, number), tally_at(header, worker, number)
+            if not enter(operator):
+                passed |= 1 << number
+                continue
+            done = _spend(header, tally, scratch, operator)
+            fetch_add(operator, "working", -1)
+            if number > 0:
+                drain_if_ready(header, record_after(tally, -1), record_after(operator, -1))
+            if done:
+                passed, rounds = 0, 0
+            else:
+                passed |= 1 << number
+            continue
+        passed = 0
+        feed(header, 1)
+        for before in range(chain):
+            last = chain - 1 - before
+            drain_if_ready(header, tally_at(header, worker, last), operator_at(header, last))
+        if is_finished(header):
+            replace(header, "stop", GOES_ON, FINISHED)
+        else:
+            moved, rounds = rest(header, moved, rounds)
+
+
+@compiled
+def release_all(record: int, step: int, records: int) -> None:
+    """Free the blocks whose addresses are one field of some records; `step` is their size in words."""
+    for number in range(records):
+        release(load(record, step * number))
+        store(record, step * number, 0)
+
+
+@compiled
+def now_ns() -> int:
+    """The clock that times runs."""
+    return clock_ns()

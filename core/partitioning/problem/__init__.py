@@ -1,0 +1,1 @@
+"""What a construction is given: keys to pin, constraints, penalties."""

@@ -1,0 +1,50 @@
+"""The balance penalty rho of Eqs. 19 and 20, folded so that it costs little to evaluate."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.partitioning.problem.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """rho = scale * (product over resources of ((max - min) / sum)^power)^(1 / root), 0 without any resource.
+
+    This is Eq. 20 with the resources of equal loads taken together, since only their theta may differ: LLL has one such
+    resource, LQL two. With constant resources left out, the exponent of Eq. 20 is one
+    over the number of those that are left (section 4.4).
+
+    Attributes:
+        loads: Each distinct load of each key, shape (distinct, keys); at most three.
+        powers: How many resources have that load, shape (distinct,); 1 if there is no other.
+        units: What a unit of each distinct load weighs, shape (distinct,), as in the problem.
+        root: How many resources there are; 1 if they all have one load, 0 if there are none.
+        scale: Product of (channels / theta)^(1 / resources).
+
+    Source: partitioning functions, section 4.2.1.
+    """
+
+    loads: Floats
+    powers: NDArray[np.int64]
+    units: Floats
+    root: int
+    scale: float
+
+    @classmethod
+    def from_problem(cls, problem: Problem) -> "Balance":
+        """The penalty of a problem's resources."""
+        same = same_rows(problem.loads)
+        distinct = sorted(set(same))
+        powers = [same.count(row) for row in distinct] if len(distinct) > 1 else [1] * len(distinct)
+        scale = prod((problem.channels / problem.theta).tolist()) ** (1 / max(len(same), 1))
+        loads, units = np.ascontiguousarray(problem.loads[distinct]), problem.units[distinct]
+        return cls(loads, np.array(powers, np.int64), units, sum(powers), scale)
+
+
+def same_rows(rows: Floats) -> list[int]:
+    """For each row the first one that is equal to it."""
+    return [next(j for j in range(k + 1) if np.array_equal(rows[j], rows[k])) for k in range(len(rows))]

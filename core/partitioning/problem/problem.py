@@ -1,0 +1,245 @@
+"""One construction step as arrays: every construction is given one, and answers with a channel for each key."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.errors import UsageError
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.measures.key_loads import largest_shares, loads_at, share_of_unit
+from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.resources import Floats, Load, Measured, ResourceFunction, Resources
+from adapt.core.partitioning.problem.constraints import Constraint, Constraints, MigrationLimit
+from adapt.core.partitioning.problem.tracking import theta
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from adapt.core.partitioning.schemes.names import UtilityName
+
+_LEAST_THETA = 1e-6
+"""An alpha of 1 tolerates nothing: theta is 0 and rho infinite. A millionth keeps channels comparable instead, with
+balance far above migration."""
+
+_ROUNDING = 1e-12
+"""Sums of the same states in another order differ by less than this part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Which channel each tracked key is to have in the next partitioner, in view of the one in force.
+
+    Counts stand as they were counted, not as shares: all penalties are free of their scale, and sums of whole numbers
+    are exact. Resources with a constant function are left out of the balance, since the untracked keys balance them
+    for free (section 4.4); so is one that was measured to be nothing on all of these keys.
+
+    Attributes:
+        keys: D_p(t+1), by falling weight, then falling count, then key bytes; shape (keys,).
+        counts: f of each, shape (keys,).
+        weights: What each weighs, f where the literature has f to order keys or to divide by; shape (keys,). Its count,
+            or, where a resource was measured, its largest share of a load.
+        units: What a unit of each load weighs, shape (functions,): its share of the whole load, where a resource was
+            measured; otherwise nothing, since counts are what is weighed.
+        home: Where the current partitioner sends each, p(t); N and more where it had more channels. Shape (keys,).
+        hashed: Where the next ring sends each, H_c(t+1); shape (keys,).
+        functions: The loads that are balanced, functions of counts or measured, at most three.
+        loads: Each of these loads of each key, shape (functions, keys).
+        theta: theta of each of these loads (Eq. 15), shape (functions,).
+        state: beta_s of each key, shape (keys,).
+        network: beta_n of each key, shape (keys,).
+        owed: State that moves whatever is chosen: of keys that lose their explicit entry and that the next ring sends
+            elsewhere (Eq. 18, first sum).
+        ideal: State of all keys tracked before or after, over N (Eq. 18, denominator).
+        channels: N(t+1).
+        utility: How balance and migration are combined.
+        resources: All three loads and their tolerances.
+        moves: How often a construction that moves keys about may move each (section 4.2.4); None, as often as it likes.
+        pinned: The channel that each key must have, -1 for a free key; shape (keys,).
+        capacities: Of each channel, over that of the average one; shape (channels,).
+        budget: Makes the state that may migrate by choice, beside what must; None, any. Routes the whole population,
+            and raises UsageError where more must migrate than may.
+        residual: Makes the load that the untracked keys put on each channel, under the next ring, by resource: shape
+            (3, channels). Routes the whole population, so it is called only by a construction that looks at it.
+
+    Source: partitioning functions, section 4.2.
+    """
+
+    keys: pa.Array
+    counts: Floats
+    weights: Floats
+    units: Floats
+    home: Channels
+    hashed: Channels
+    functions: tuple[Load, ...]
+    loads: Floats
+    theta: Floats
+    state: Floats
+    network: Floats
+    owed: float
+    ideal: float
+    channels: int
+    utility: UtilityName
+    resources: Resources
+    moves: int | None
+    pinned: Channels
+    capacities: Floats
+    budget: Callable[[], float] | None
+    residual: Callable[[], Floats]
+
+    @property
+    def start(self) -> Channels:
+        """Where a key is before anything is moved: where it is pinned, at home, or where the ring sends it.
+
+        The last is for keys whose home is gone. Shape (keys,). Source: section 4.2.4 and decision 14.
+        """
+        free = np.where(self.home < self.channels, self.home, self.hashed)
+        return np.where(self.pinned >= 0, self.pinned, free).astype(np.int32)
+
+    @classmethod
+    def from_counts(
+        cls,
+        current: Partitioner,
+        ring: Partitioner,
+        counted: Counted,
+        tracked: pa.Array,
+        resources: Resources,
+        utility: UtilityName = UtilityName.APM,
+        moves: int | None = None,
+        constraints: Constraints | None = None,
+    ) -> "Problem":
+        """The step from one partitioner to the next.
+
+        Args:
+            current: The partitioner in force, p(t), of any scheme and channel count.
+            ring: The consistent hash of the next one, H_c(t+1).
+            counted: The counted keys; a key that is not listed weighs nothing.
+            tracked: Keys to map explicitly, by falling count, then key bytes.
+            resources: Loads and tolerances.
+            utility: How balance and migration are combined.
+            moves: How often a key may be moved about, if that is limited.
+            constraints: What the placement must keep to.
+
+        Raises:
+            UsageError: a load was not measured.
+        """
+        frequencies = counted.frequencies if isinstance(counted, Population) else counted
+        limits = constraints or Constraints()
+        rows = frequencies.rows_of(tracked)
+        counts = loads_at(frequencies, rows, ResourceFunction.LINEAR)
+        weights = counts
+        if resources.sources:
+            weights = largest_shares(frequencies, resources, rows)
+            order = np.argsort(-weights, kind="stable")
+            tracked, rows, counts, weights = tracked.take(pa.array(order)), rows[order], counts[order], weights[order]
+        departed = _departed(current, tracked)
+        lost = loads_at(frequencies, frequencies.rows_of(departed.column), resources.state)
+        loads = [loads_at(frequencies, rows, load) for load in resources.loads]
+        state, home, pinned = loads[0], current.channels_of(tracked), limits.pins_of(tracked)
+        fixed = float(state[(home >= ring.channels) | ((pinned >= 0) & (pinned != home))].sum())
+        step = counted, tracked, resources, current, ring
+        balanced = [k for k, load in enumerate(resources.loads) if _can_be_balanced(load, loads[k])]
+        functions = tuple(resources.loads[k] for k in balanced)
+        units = [share_of_unit(frequencies, load) if resources.sources else 0.0 for load in functions]
+        thetas = [max(theta(resources.tolerance[k], ring.channels), _LEAST_THETA) for k in balanced]
+        return cls(
+            keys=tracked,
+            counts=counts,
+            weights=weights,
+            units=np.array(units, np.float64),
+            home=home,
+            hashed=ring.channels_of(tracked),
+            functions=functions,
+            loads=np.array([loads[k] for k in balanced]).reshape(len(balanced), len(counts)),
+            theta=np.array(thetas, np.float64),
+            state=state,
+            network=loads[2],
+            owed=float(lost[departed.channels != ring.channels_of(departed.column)].sum()),
+            ideal=float(state.sum() + lost.sum()) / ring.channels,
+            channels=ring.channels,
+            utility=utility,
+            resources=resources,
+            moves=moves,
+            pinned=pinned,
+            capacities=limits.relative(ring.channels),
+            budget=None if limits.max_migration is None else partial(_budget, limits.max_migration, *step, fixed),
+            residual=partial(_residual, counted, tracked, resources, ring),
+        )
+
+
+def explicit_map(partitioner: Partitioner) -> ExplicitMap:
+    """H_p: the keys that a partitioner maps one by one; empty for one that hashes all."""
+    return partitioner.explicit if isinstance(partitioner, HybridPartitioner) else ExplicitMap.from_mapping({})
+
+
+def _departed(current: Partitioner, tracked: pa.Array) -> ExplicitMap:
+    """D_o: the keys that `current` maps explicitly and the next partitioner will not, with their channels."""
+    explicit = explicit_map(current)
+    column = explicit.column.cast(tracked.type)
+    gone = ~_among(column, tracked)
+    return ExplicitMap(column.filter(pa.array(gone)), explicit.channels[gone])
+
+
+def _can_be_balanced(load: Load, of_keys: Floats) -> bool:
+    """Whether placing some keys makes a difference to a load."""
+    return bool(of_keys.any()) if isinstance(load, Measured) else load is not ResourceFunction.CONSTANT
+
+
+def _among(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:
+    """Which of some keys are among others; shape (keys,)."""
+    return np.asarray(pc.is_in(keys, value_set=others).to_numpy(zero_copy_only=False))
+
+
+def _untracked(population: Population, tracked: pa.Array) -> NDArray[np.bool_]:
+    """Which keys of a population are not tracked, shape (keys,)."""
+    untracked = np.ones(len(population.keys), np.bool_)
+    untracked[: population.listed] = ~_among(population.frequencies.keys, tracked)
+    return untracked
+
+
+def _budget(
+    limit: MigrationLimit,
+    counted: Counted,
+    tracked: pa.Array,
+    resources: Resources,
+    current: Partitioner,
+    ring: Partitioner,
+    fixed: float,
+) -> float:
+    """What a limit leaves when all has migrated that must.
+
+    Args:
+        limit: The limit, to what the whole population migrates.
+        counted, tracked, resources, current, ring: As in `Problem.from_counts`.
+        fixed: State of the tracked keys that cannot stay where they are.
+
+    Raises:
+        UsageError: more must migrate than may.
+    """
+    population = Population.from_counts(counted)
+    state = population.loads(resources.state)
+    moves = current.channels_of(population.keys) != ring.channels_of(population.keys)
+    must = float(state[moves & _untracked(population, tracked)].sum()) + fixed
+    most = limit.state(float(state.sum()), ring.channels)
+    if must > most * (1 + _ROUNDING):
+        enough = limit.at_least(must, float(state.sum()), ring.channels)
+        raise UsageError(
+            f"{Constraint.MAX_MIGRATION} {limit} allows a state of {most:g} to migrate, but {must:g} must, whatever is"
+            " chosen: keys of removed channels, pinned keys that are elsewhere, and untracked keys that the next ring"
+            f" places elsewhere; allow {enough} or more, or track more keys"
+        )
+    return max(most - must, 0.0)
+
+
+def _residual(counted: Counted, tracked: pa.Array, resources: Resources, ring: Partitioner) -> Floats:
+    """What all keys but the tracked ones load onto each channel; shape (3, channels)."""
+    population = Population.from_counts(counted)
+    placed = ring.channels_of(population.keys)
+    untracked = _untracked(population, tracked)
+    of = {
+        load: np.bincount(placed, np.where(untracked, population.loads(load), 0.0), minlength=ring.channels)
+        for load in set(resources.loads)
+    }
+    return np.stack([of[load] for load in resources.loads])

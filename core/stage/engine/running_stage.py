@@ -1,0 +1,346 @@
+"""A stage that runs: the compiled part, and what is done to it at set times or when it asks."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.stage.conditions.arrivals import Feed, Made, Rows, Source
+from adapt.core.stage.conditions.join import JoinedRows
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.engine.census import Census
+from adapt.core.stage.engine.event_queue import Action, Agenda
+from adapt.core.stage.engine.initial_arrays import prepare
+from adapt.core.stage.engine.spilled_lists import enlarge_spill
+from adapt.core.stage.kernel.advance import advance
+from adapt.core.stage.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
+from adapt.core.stage.records.arrays import Arrays
+from adapt.core.stage.records.codes import (
+    BACKLOG_DONE,
+    BLOCKED,
+    DEAD,
+    FREE,
+    IDLE,
+    IN_JOB,
+    JOB_DONE,
+    NONE,
+    QUIESCED,
+    REACHED,
+    ROWS_WANTED,
+    SERVING,
+    SPILL_FULL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work of a consumer beside its tuples: seconds on its disk, then seconds of CPU, and what follows."""
+
+    io_s: float
+    cpu_s: float
+    done: Action
+
+
+class Stage:
+    """Time, tuples, and jobs of consumers; whoever adapts the stage does it through this."""
+
+    def __init__(
+        self,
+        settings: StageSettings,
+        source: Source | Made,
+        journal: int = 0,
+        standby: bool = False,
+        agenda: Agenda | None = None,
+    ) -> None:
+        """A stage at time 0.
+
+        Args:
+            settings: What it is made of.
+            source: Where tuples come from.
+            journal: How many of the first tuples that are processed to write down.
+            standby: Whether partitions can have twins.
+            agenda: What is to be done at which time, where others do it too; one of its own if not given.
+
+        Raises:
+            BadInput: a disturbance, the shares of groups or the first rows cannot be.
+        """
+        self.settings = settings
+        self.agenda = Agenda() if agenda is None else agenda
+        self.arrays: Arrays = prepare(settings, source, journal, standby)
+        self.standby = standby
+        self.dead: set[int] = set()
+        self.interrupted: set[int] = set()
+        """Dead sites with a tuple at hand that its producer still keeps."""
+        self.lost = 0
+        """Tuples that died with a site."""
+        self._lives = [0] * settings.sites
+        self.joined = None if settings.join is None else JoinedRows(settings.join, self.arrays)
+        """The rows that may still match, where tuples are joined."""
+        self.feed = Feed(source, settings.sites, len(settings.partition_of)) if isinstance(source, Rows) else None
+        self._jobs: list[deque[Job]] = [deque() for _ in range(settings.sites)]
+        self._unread: list[deque[Action]] = [deque() for _ in range(settings.sites)]
+        self._quiesced: dict[int, Action] = {}
+        self._pausing: dict[int, list[Action]] = {}
+        self.on_backlog_done: Callable[[int], None] = _no_backlog
+        """Told the site when the spilled input of a partition is processed."""
+        self.on_rows_wanted: Action = _nothing
+        """Told before more rows are read, which takes the place of those that were pulled."""
+        self._answers: dict[int, Callable[[int], None]] = {
+            ROWS_WANTED: self._read_rows,
+            QUIESCED: self._all_acknowledged,
+            JOB_DONE: self._job_done,
+            BACKLOG_DONE: lambda site: self.on_backlog_done(site),
+            SPILL_FULL: lambda _: enlarge_spill(self.arrays),
+        }
+        start(self.arrays.worlds)
+
+    @property
+    def now_s(self) -> float:
+        """The time."""
+        return float(self.arrays.world["now"])
+
+    def after(self, delay_s: float, action: Action) -> None:
+        """Do something when a delay has passed."""
+        self.agenda.at(self.now_s + delay_s, action)
+
+    def run(self, until_s: float) -> None:
+        """Let everything happen until a time; what is on the agenda for that time is done."""
+        while True:
+            until = min(self.agenda.next_s, until_s)
+            why, which = advance(self.arrays.worlds, until)
+            if why != REACHED:
+                self.answer(why, which)
+            elif self.agenda.next_s <= until_s:
+                self.agenda.take()()
+            else:
+                return
+
+    def answer(self, why: int, site: int) -> None:
+        """Do what the compiled part returned for, other than that its time is reached."""
+        self._answers[why](site)
+
+    def do(self, site: int, job: Job) -> None:
+        """Give a consumer a job, behind those that it has, before any more tuples."""
+        self._jobs[site].append(job)
+        if len(self._jobs[site]) == 1:
+            self._post(site)
+
+    def when_read(self, site: int, action: Action) -> None:
+        """Do something when a consumer reads its messages: now, or when it is through with the job that it does.
+
+        What is left of a tuple is not waited for. A dead consumer reads nothing.
+        """
+        if site in self.dead:
+            return
+        if self._jobs[site]:
+            self._unread[site].append(action)
+        else:
+            action()
+
+    def pause(self, site: int, partitions: list[int], quiesced: Action) -> None:
+        """Hold back the tuples of a site's partitions at all producers, which acknowledge behind what they have sent.
+
+        Args:
+            site: Their owner. Its last pause must have been acknowledged.
+            partitions: What to pause.
+            quiesced: Done when the site has read all acknowledgements, and processed what was ahead of them.
+        """
+        for partition in partitions:
+            pause(self.arrays.worlds, partition)
+        n = self.settings.sites
+        connections = self.arrays["connection"][site * n : (site + 1) * n]
+        connections["ack"] = connections["count"]
+        missing = int(np.count_nonzero(connections["count"]))
+        if self.standby:
+            line = self.arrays["line"][site]
+            line["ack"] = line["count"]
+            missing += int(line["count"] > 0)
+        self.arrays["site"]["acks"][site] = missing
+        earliest = self.now_s + self.settings.network.latency_s
+        self._pausing.setdefault(site, [])
+        life = self._lives[site]
+
+        def settle() -> None:
+            if life != self._lives[site]:
+                return
+            waiting = self._pausing.pop(site)
+            quiesced()
+            for action in waiting:
+                action()
+
+        if missing == 0:
+            self.agenda.at(earliest, settle)
+        else:
+            self._quiesced[site] = lambda: self.agenda.at(max(earliest, self.now_s), settle)
+
+    def announce_pause(self, site: int) -> None:
+        """A site is about to ask for a pause."""
+        self._pausing[site] = []
+
+    def settled(self, site: int) -> bool:
+        """Whether a site neither waits for acknowledgements nor is about to ask for them."""
+        return site not in self._pausing
+
+    def when_settled(self, site: int, action: Action) -> None:
+        """Do something after a site, which is not settled, has its acknowledgements."""
+        self._pausing[site].append(action)
+
+    def process_backlog(self, site: int, partition: int) -> None:
+        """Let a consumer process the spilled input of a partition, which is in memory, before any other input."""
+        self.arrays["site"]["backlog"][site] = partition
+        wake(self.arrays.worlds, site)
+
+    def groups_on_their_way(self, site: int) -> list[int]:
+        """The group of each tuple in the connections to a site."""
+        n, credits = self.settings.sites, self.settings.network.connection_tuples
+        connections = self.arrays["connection"][site * n : (site + 1) * n]
+        places = self.arrays["queued"][site * n * credits : (site + 1) * n * credits].reshape(n, credits)
+        passed = (np.arange(credits) - connections["first"][:, None]) % credits
+        found: list[int] = places["group"][passed < connections["count"][:, None]].tolist()
+        return found
+
+    def clear_connections(self, site: int) -> None:
+        """Nothing is on its way to a site, or waits to be sent there."""
+        n = self.settings.sites
+        connections = self.arrays["connection"][site * n : (site + 1) * n]
+        connections["first"] = connections["count"] = connections["ack"] = 0
+        connections["turn"] = NONE
+
+    def restart(self, partition: int, owner: int) -> None:
+        """Let all producers send a paused partition's tuples to its owner."""
+        restart(self.arrays.worlds, partition, owner)
+
+    def crash(self, site: int) -> None:
+        """A site dies. What it was to do is forgotten; inputs that it read are read nowhere.
+
+        The tuple at hand is lost, unless its producer keeps it.
+        """
+        record = self.arrays["site"][site]
+        lasted = self.now_s - record["since"]
+        doing = int(record["doing"])
+        if doing == IDLE:
+            record["idle"] += lasted
+        elif doing in (SERVING, IN_JOB):
+            record["busy"] += lasted
+        if doing == SERVING and not record["mirrored"]:
+            if self.standby:
+                self.interrupted.add(site)
+            else:
+                self.lost += 1
+        record["doing"], record["since"], record["backlog"], record["debt"] = DEAD, self.now_s, NONE, 0.0
+        record["job"] = record["acks"] = record["quiesced"] = record["mirrored"] = record["refused"] = 0
+        record["held"] = record["held_first"] = 0
+        schedule(self.arrays.worlds, site, np.inf)
+        self.dead.add(site)
+        self._lives[site] += 1
+        for kept in (self._jobs[site], self._unread[site]):
+            kept.clear()
+        self._quiesced.pop(site, None)
+        self._pausing.pop(site, None)
+        for producer in self.hosted(site):
+            halt(self.arrays.worlds, producer)
+
+    def revive(self, site: int) -> None:
+        """A dead site looks for input again."""
+        record = self.arrays["site"][site]
+        record["idle"] += self.now_s - record["since"]
+        record["doing"] = FREE
+        self.dead.discard(site)
+        schedule(self.arrays.worlds, site, self.now_s)
+
+    def hosted(self, site: int) -> list[int]:
+        """The producers whose input a site reads; for `NONE`, those whose input is read nowhere."""
+        found: list[int] = np.flatnonzero(self.arrays["producer"]["host"] == site).tolist()
+        return found
+
+    def read_at(self, producer: int, site: int) -> None:
+        """Let a site read the input of a producer, whoever reads it now."""
+        record = self.arrays["producer"][producer]
+        if record["host"] == NONE:
+            resume(self.arrays.worlds, producer, site)
+        else:
+            record["host"] = site
+
+    def idle_s(self) -> NDArray[np.float64]:
+        """How long each consumer has waited, for input or for room for what it made, or was dead; shape (sites,)."""
+        sites = self.arrays["site"]
+        waiting = np.isin(sites["doing"], (IDLE, BLOCKED, DEAD))
+        return np.asarray(sites["idle"] + np.where(waiting, self.now_s - sites["since"], 0.0))
+
+    def arrived(self) -> int:
+        """Rows that are due by now, of a stream."""
+        assert self.feed is not None
+        return self.feed.arrived(self.now_s, self.arrays["row"], self.arrays["producer"])
+
+    @property
+    def shed(self) -> int:
+        """Tuples that sites would not take."""
+        return int(self.arrays["site"]["shed"].sum())
+
+    @property
+    def answers(self) -> int | None:
+        """Matches of the tuples that were processed; None where nothing is joined."""
+        return None if self.joined is None else int(self.arrays.world["answers"])
+
+    @property
+    def drained(self) -> bool:
+        """Whether a stream has ended and all its rows are processed, lost or shed."""
+        if self.feed is None or not self.feed.ended:
+            return False
+        producers = self.arrays["producer"]
+        pulled = bool((producers["row"] == producers["rows_end"]).all())
+        done = int(self.arrays.world["processed"]) + self.lost + self.shed
+        return pulled and int(producers["generated"].sum()) == done
+
+    def census(self) -> Census:
+        """Where all tuples are."""
+        sites = self.arrays["site"]
+        return Census(
+            generated=int(self.arrays["producer"]["generated"].sum()),
+            processed=int(self.arrays.world["processed"]),
+            at_consumers=int(np.count_nonzero((sites["doing"] == SERVING) & (sites["mirrored"] == 0)))
+            + len(self.interrupted),
+            in_connections=int(self.arrays["connection"]["count"].sum()),
+            in_pools=int(self.arrays["producer"]["held"].sum()),
+            spilled=int(self.arrays["partition"]["spilled"].sum()),
+            at_twins=int(self.arrays["line"]["count"].sum()),
+            lost=self.lost,
+            shed=self.shed,
+        )
+
+    def _post(self, site: int) -> None:
+        """Put a consumer's next job before it."""
+        record = self.arrays["site"][site]
+        job = self._jobs[site][0]
+        record["job"], record["job_io"], record["job_cpu"] = 1, job.io_s, job.cpu_s
+        wake(self.arrays.worlds, site)
+
+    def _job_done(self, site: int) -> None:
+        job = self._jobs[site].popleft()
+        while self._unread[site]:
+            self._unread[site].popleft()()
+        job.done()
+        if self._jobs[site] and self.arrays["site"]["job"][site] == 0:
+            self._post(site)
+
+    def _all_acknowledged(self, site: int) -> None:
+        self._quiesced.pop(site)()
+
+    def _read_rows(self, _: int) -> None:
+        assert self.feed is not None
+        self.on_rows_wanted()
+        self.arrays.put("row", self.feed.more(self.arrays["row"], self.arrays["producer"]))
+        if self.joined is not None and self.feed.last_read is not None:
+            self.joined.read(self.feed.last_read)
+        self.arrays.world["horizon"] = self.feed.horizon
+        refill(self.arrays.worlds)
+
+
+def _no_backlog(site: int) -> None:
+    raise AssertionError(f"site {site} has processed spilled input, but spills nothing")
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,1 @@
+"""The compiled part of the stage: tuples from producers to workers."""

@@ -1,0 +1,67 @@
+"""A tuple that is processed: counted, written down, and acknowledged to its producer."""
+
+from typing import Any
+
+import numpy as np
+
+from adapt.core.compiled import inlined
+from adapt.core.histogram import BINS, bin_of
+from adapt.core.stage.kernel.producers import fill_pool
+from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.finding import bin_at, entry_at, kept_at, latency_at, pooled_at, producer_at, site_at
+from adapt.core.stage.records.world import World
+
+
+@inlined
+def commit(world: World, holder: int, site_number: int, answer: int, now: float) -> None:
+    """A site answers for the tuple that is at hand at the holder; its producer need keep it no longer."""
+    held = site_at(world, holder)
+    site_at(world, site_number).processed += 1
+    world.processed += 1
+    world.last = now
+    _record(world, 0, now - held.taken)
+    _record(world, 1, now - held.stamp)
+    if world.entries > 0:
+        _write_entry(world, holder, site_number, answer, now)
+    if world.standby != 0:
+        producer: Any = np.int64(held.producer)
+        _acknowledge(world, producer, held.partition, now)
+
+
+@inlined
+def _record(world: World, kind: int, latency: float) -> None:
+    """Count a latency."""
+    sums = latency_at(world, kind)
+    sums.count += 1
+    sums.sum += latency
+    sums.max = max(sums.max, latency)
+    bin_at(world, kind * BINS + bin_of(latency)).count += 1
+
+
+@inlined
+def _write_entry(world: World, holder: int, site_number: int, answer: int, now: float) -> None:
+    if world.journalled < world.entries:
+        site = site_at(world, holder)
+        entry = entry_at(world, world.journalled)
+        entry.at = now
+        entry.site = site_number
+        entry.producer = site.producer
+        entry.partition = site.partition
+        entry.group = site.group
+        entry.number = site.number
+        entry.answer = answer
+        world.journalled += 1
+
+
+@inlined
+def _acknowledge(world: World, producer_number: int, partition: int, now: float) -> None:
+    """A producer forgets the first tuple of a partition that it has kept, and may use its place."""
+    producer = producer_at(world, producer_number)
+    kept = kept_at(world, producer_number * world.partitions + partition)
+    place = kept.head
+    held = pooled_at(world, producer_number * world.places + place)
+    kept.head = held.link
+    held.link = producer.free
+    producer.free = place
+    if producer.host != NONE:
+        fill_pool(world, producer_number, now)

@@ -1,0 +1,135 @@
+"""Connections with credits, and the flows of a pool that wait for room in them."""
+
+from typing import Any
+
+import numpy as np
+
+from adapt.core.compiled import inlined
+from adapt.core.stage.kernel.next_event import set_due
+from adapt.core.stage.kernel.tuples import write_tuple
+from adapt.core.stage.records.codes import IDLE, NONE
+from adapt.core.stage.records.finding import (
+    connection_at,
+    due_at,
+    flow_at,
+    group_at,
+    kept_at,
+    partition_at,
+    pooled_at,
+    producer_at,
+    queued_at,
+    site_at,
+)
+from adapt.core.stage.records.world import World
+
+
+@inlined
+def place_in_connection(world: World, producer: int, site: int, partition: int, now: float) -> Any:
+    """The place in a connection for the tuple that is sent now; a waiting consumer may have it when it arrives."""
+    number = site * world.sites + producer
+    connection = connection_at(world, number)
+    at = connection.first + connection.count
+    if at >= world.credits:
+        at -= world.credits
+    connection.count += 1
+    partition_at(world, partition).in_flight += 1
+    arrival = now + world.latency
+    if site_at(world, site).doing == IDLE and arrival < due_at(world, site).at:
+        set_due(world, site, arrival)
+    place = queued_at(world, number * world.credits + at)
+    place.partition = partition
+    place.at = arrival
+    return place
+
+
+@inlined
+def wait_for_room(world: World, producer: int, partition: int, site: int) -> None:
+    """A partition waits for a connection, behind all that wait already."""
+    flows = producer * world.partitions
+    connection = connection_at(world, site * world.sites + producer)
+    flow_at(world, flows + partition).after = NONE
+    if connection.turn == NONE:
+        connection.turn = partition
+    else:
+        flow_at(world, flows + connection.last).after = partition
+    connection.last = partition
+
+
+@inlined
+def stop_waiting(world: World, producer: int, partition: int, site: int) -> None:
+    """A partition waits for a connection no longer, wherever it stands among those that do."""
+    flows = producer * world.partitions
+    connection = connection_at(world, site * world.sites + producer)
+    following = flow_at(world, flows + partition).after
+    before: Any = np.int32(NONE)
+    at = connection.turn
+    while at != partition:
+        before = at
+        at = flow_at(world, flows + at).after
+    if before == NONE:
+        connection.turn = following
+    else:
+        flow_at(world, flows + before).after = following
+    if connection.last == partition:
+        connection.last = before
+
+
+@inlined
+def send_waiting(world: World, producer: int, site: int, now: float) -> None:
+    """Send what waits for a connection as long as it has room."""
+    connection = connection_at(world, site * world.sites + producer)
+    while connection.turn != NONE and connection.count < world.credits:
+        forward(world, producer, site, now)
+
+
+@inlined
+def forward(world: World, producer_number: int, site: int, now: float) -> None:
+    """Send the tuple whose turn it is from the pool through a connection with room."""
+    connection = connection_at(world, site * world.sites + producer_number)
+    partition = connection.turn
+    flow = flow_at(world, producer_number * world.partitions + partition)
+    place = flow.head
+    held = pooled_at(world, producer_number * world.places + place)
+    flow.head = held.link
+    connection.turn = flow.after
+    if held.link != NONE:
+        wait_for_room(world, producer_number, partition, site)
+    _send(world, producer_number, site, partition, place, now)
+
+
+@inlined
+def forward_anywhere(world: World, producer_number: int, site: int, now: float) -> None:
+    """Send the oldest tuple of the pool through a connection with room."""
+    flow = flow_at(world, producer_number * world.partitions)
+    place = flow.head
+    held = pooled_at(world, producer_number * world.places + place)
+    flow.head = held.link
+    _send(world, producer_number, site, group_at(world, held.group).partition, place, now)
+
+
+@inlined
+def _send(world: World, producer_number: int, site: int, partition: int, place: int, now: float) -> None:
+    """The tuple at a place of the pool goes, and its place is free."""
+    producer = producer_at(world, producer_number)
+    held = pooled_at(world, producer_number * world.places + place)
+    sent = place_in_connection(world, producer_number, site, partition, now)
+    write_tuple(sent, held.group, held.number, held.stamp, held.cost)
+    producer.held -= 1
+    if world.standby != 0:
+        keep_sent(world, producer_number, partition, place)
+    else:
+        held.link = producer.free
+        producer.free = place
+
+
+@inlined
+def keep_sent(world: World, producer_number: int, partition: int, place: int) -> None:
+    """A producer keeps a tuple that it has sent, until it is acknowledged."""
+    kept = kept_at(world, producer_number * world.partitions + partition)
+    places = producer_number * world.places
+    pooled_at(world, places + place).link = NONE
+    if kept.head == NONE:
+        kept.head = place
+    else:
+        pooled_at(world, places + kept.tail).link = place
+    kept.tail = place

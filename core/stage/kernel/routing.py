@@ -1,0 +1,101 @@
+"""Where a tuple goes: its group, its partition and the connection to its owner."""
+
+from typing import Any
+
+import numpy as np
+
+from adapt.core.compiled import inlined
+from adapt.core.random_bits import GOLDEN, mixed
+from adapt.core.stage.kernel.connections import keep_sent, place_in_connection, wait_for_room
+from adapt.core.stage.kernel.tuples import write_tuple
+from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.finding import connection_at, flow_at, group_at, partition_at, pooled_at, producer_at
+from adapt.core.stage.records.world import World
+
+DRAWN = -1.0
+"""The cost of a tuple whose service time is drawn."""
+
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+@inlined
+def route_tuple(
+    world: World,
+    producer_number: int,
+    group: int,
+    number: int,
+    stamp: float,
+    cost: float,
+    now: float,
+) -> None:
+    """A new tuple goes through its connection if that has room, else into the pool."""
+    partition_number = group_at(world, group).partition
+    partition = partition_at(world, partition_number)
+    owner: Any = np.int64(partition.owner)
+    if world.anywhere:
+        owner = _emptiest(world, producer_number)
+        free = owner != NONE
+    else:
+        free = (
+            partition.stalled == 0 and connection_at(world, owner * world.sites + producer_number).count < world.credits
+        )
+    if free:
+        sent = place_in_connection(world, producer_number, owner, partition_number, now)
+        write_tuple(sent, group, number, stamp, cost)
+        if world.standby == 0:
+            return
+    producer = producer_at(world, producer_number)
+    place = producer.free
+    held = pooled_at(world, producer_number * world.places + place)
+    producer.free = held.link
+    if free:
+        write_tuple(held, group, number, stamp, cost)
+        keep_sent(world, producer_number, partition_number, place)
+        return
+    producer.held += 1
+    write_tuple(held, group, number, stamp, cost)
+    held.link = NONE
+    listed = 0 if world.anywhere else partition_number
+    flow = flow_at(world, producer_number * world.partitions + listed)
+    if flow.head == NONE:
+        flow.head = place
+        if partition.stalled == 0 and not world.anywhere:
+            wait_for_room(world, producer_number, partition_number, owner)
+    else:
+        pooled_at(world, producer_number * world.places + flow.tail).link = place
+    flow.tail = place
+
+
+@inlined
+def _emptiest(world: World, producer_number: int) -> Any:
+    """A site drawn by the room in the connection to it, or none."""
+    room = 0
+    for site in range(world.sites):
+        room += world.credits - connection_at(world, site * world.sites + producer_number).count
+    if room == 0:
+        return np.int64(NONE)
+    left: Any = np.int64((random_bits(world, producer_number) >> np.uint64(32)) * np.uint64(room) >> np.uint64(32))
+    drawn: Any = np.int64(0)
+    while True:
+        left -= world.credits - connection_at(world, drawn * world.sites + producer_number).count
+        if left < 0:
+            return drawn
+        drawn += 1
+
+
+@inlined
+def group_of(world: World, bits: Any) -> Any:
+    """The group that random bits choose, by the alias table."""
+    at: Any = np.int64(((bits >> np.uint64(32)) * np.uint64(world.groups)) >> np.uint64(32))
+    group = group_at(world, at)
+    if np.int64(bits & _LOW) >= group.threshold:
+        return np.int64(group.alias)
+    return at
+
+
+@inlined
+def random_bits(world: World, producer_number: int) -> Any:
+    """The next random bits of a producer: splitmix64."""
+    producer = producer_at(world, producer_number)
+    producer.random += GOLDEN
+    return mixed(producer.random)

@@ -1,0 +1,41 @@
+"""Tuples of partitions on disk: appended to the spill, and taken from it."""
+
+from typing import Any
+
+from adapt.core.compiled import inlined
+from adapt.core.stage.kernel.tuples import take_in_hand, write_tuple
+from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.finding import partition_at, spilled_at
+from adapt.core.stage.records.world import World
+
+
+@inlined
+def spill_tuple(world: World, site: Any, partition: Any) -> None:
+    """Append the tuple at hand to what is spilled of its partition."""
+    place = world.spill_free
+    written = spilled_at(world, place)
+    world.spill_free = written.link
+    write_tuple(written, site.group, site.number, site.stamp, site.cost)
+    written.producer = site.producer
+    written.taken = site.taken
+    written.link = NONE
+    if partition.spill_head == NONE:
+        partition.spill_head = place
+    else:
+        spilled_at(world, partition.spill_tail).link = place
+    partition.spill_tail = place
+    partition.spilled += 1
+
+
+@inlined
+def take_spilled(world: World, site: Any) -> None:
+    """A consumer takes the next spilled tuple of the partition whose backlog it processes."""
+    partition = partition_at(world, site.backlog)
+    place = partition.spill_head
+    taken = spilled_at(world, place)
+    partition.spill_head = taken.link
+    partition.spilled -= 1
+    partition.in_flight += 1
+    taken.link = world.spill_free
+    world.spill_free = place
+    take_in_hand(site, taken, site.backlog, taken.producer, taken.taken)

@@ -1,0 +1,143 @@
+"""Standby: the twin of a partition processes each tuple after its owner."""
+
+from typing import Any
+
+import numpy as np
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.stage.kernel.answers import window_sum
+from adapt.core.stage.kernel.commit import commit
+from adapt.core.stage.kernel.next_event import set_due
+from adapt.core.stage.kernel.tuples import pass_acknowledgement, take_in_hand, write_tuple
+from adapt.core.stage.records.arrays import Records
+from adapt.core.stage.records.codes import IDLE, NONE
+from adapt.core.stage.records.finding import (
+    due_at,
+    flow_at,
+    kept_at,
+    line_at,
+    mirrored_at,
+    pair_at,
+    partition_at,
+    pooled_at,
+    producer_at,
+    site_at,
+)
+from adapt.core.stage.records.world import World
+
+
+@inlined
+def send_to_twin(world: World, site_number: int, twin: int, answer: int, now: float) -> None:
+    """The owner of a partition sends the tuple that it has processed to the twin, at the cost of making one."""
+    site = site_at(world, site_number)
+    place = world.mirror_free
+    entry = mirrored_at(world, place)
+    world.mirror_free = entry.link
+    write_tuple(entry, site.group, site.number, site.stamp, site.cost)
+    entry.partition = site.partition
+    entry.producer = site.producer
+    entry.answer = answer
+    entry.taken = site.taken
+    entry.at = now + world.latency
+    entry.link = NONE
+    line = line_at(world, twin)
+    if line.head == NONE:
+        line.head = place
+    else:
+        mirrored_at(world, line.tail).link = place
+    line.tail = place
+    line.count += 1
+    site.debt += world.produce
+    world.mirrored += 1
+    kept_at(world, site.producer * world.partitions + site.partition).pending += 1
+    if site_at(world, twin).doing == IDLE and entry.at < due_at(world, twin).at:
+        set_due(world, twin, entry.at)
+
+
+@inlined
+def take_mirrored(site: Any, entry: Any) -> None:
+    """A tuple for a twin is the one at hand."""
+    take_in_hand(site, entry, entry.partition, entry.producer, entry.taken)
+
+
+@inlined
+def finish_mirrored(world: World, site_number: int, now: float) -> None:
+    """A twin has processed the tuple at hand, or the owner that was the twin until its pair died."""
+    site = site_at(world, site_number)
+    line = line_at(world, site_number)
+    place = line.head
+    entry = mirrored_at(world, place)
+    site.mirrored = 0
+    line.head = entry.link
+    line.count -= 1
+    entry.link = world.mirror_free
+    world.mirror_free = place
+    partition = partition_at(world, site.partition)
+    promoted = partition.owner == site_number
+    if promoted:
+        partition.in_flight -= 1
+    if world.window > 0:
+        answer = window_sum(world, site.group if promoted else world.groups + site.group, site.number)
+        if answer != entry.answer:
+            world.disagreed += 1
+    kept_at(world, site.producer * world.partitions + site.partition).pending -= 1
+    commit(world, site_number, site_number, entry.answer, now)
+    pass_acknowledgement(site, line)
+
+
+@compiled
+def put_back(worlds: Records, partition: int) -> int:
+    """What was sent of a partition, and neither acknowledged nor received by its twin, is to be sent again, in order.
+
+    The partition waits for no connection.
+
+    Returns:
+        How many tuples.
+    """
+    world = worlds[0]
+    sent = 0
+    for producer_number in range(world.sites):
+        kept = kept_at(world, producer_number * world.partitions + partition)
+        flow = flow_at(world, producer_number * world.partitions + partition)
+        places = producer_number * world.places
+        last: Any = np.int32(NONE)
+        first = kept.head
+        for _ in range(kept.pending):
+            last = first
+            first = pooled_at(world, places + first).link
+        if first == NONE:
+            continue
+        at = first
+        while at != NONE:
+            sent += 1
+            producer_at(world, producer_number).held += 1
+            at = pooled_at(world, places + at).link
+        pooled_at(world, places + kept.tail).link = flow.head
+        if flow.head == NONE:
+            flow.tail = kept.tail
+        flow.head = first
+        kept.tail = last
+        if last == NONE:
+            kept.head = NONE
+        else:
+            pooled_at(world, places + last).link = NONE
+    return sent
+
+
+@compiled
+def answer_for(worlds: Records, dead: int) -> None:
+    """Take all out of the line of a dead site; owners that are to answer for it commit what they have processed."""
+    world = worlds[0]
+    line = line_at(world, dead)
+    while line.head != NONE:
+        place = line.head
+        entry = mirrored_at(world, place)
+        if pair_at(world, entry.partition).answer_for != 0:
+            kept_at(world, entry.producer * world.partitions + entry.partition).pending -= 1
+            take_mirrored(site_at(world, dead), entry)
+            commit(world, dead, partition_at(world, entry.partition).owner, entry.answer, world.now)
+        line.head = entry.link
+        entry.link = world.mirror_free
+        world.mirror_free = place
+    line.count = 0
+    line.ack = 0

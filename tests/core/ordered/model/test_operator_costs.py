@@ -1,0 +1,62 @@
+"""Costs for the model: as the chain says, else from what was measured."""
+
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+
+from adapt.core.ordered.chain.chain import PythonFunction
+from adapt.core.ordered.chain.names import CostSource
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.outcome import OperatorTally
+from adapt.core.ordered.model.operator_costs import fitted_costs, given_costs, interpreted_costs, is_given, is_python
+from tests.core.ordered.chains import bound, counting, stateful, stateless
+
+
+def tally(name: str, inputs: int, outputs: int, busy_us: float, batches: int) -> OperatorTally:
+    in_use = np.zeros(32, np.int64)
+    in_use[1], in_use[2] = batches // 2, batches - batches // 2
+    none = np.zeros(1, np.int64)
+    return OperatorTally(name, inputs, outputs, round(busy_us * 1000), 0, 0, 0, 0, 0, 2, in_use, none)
+
+
+def test_what_is_measured_is_without_the_time_that_the_model_adds() -> None:
+    chain = bound([stateless("a"), stateless("b", cost=3.0), counting("c"), replace(stateful("d"), cost="cost")], 10)
+    tallies = [
+        tally("a", 100, 50, 200.0, 100),
+        tally("b", 50, 50, 900.0, 50),
+        tally("c", 50, 50, 30.0, 10),
+        tally("d", 50, 0, 100.0, 50),
+    ]
+    costs = fitted_costs(chain, tallies, Contention(send_us=0.5, output_us=0.2))
+    assert costs.us == (pytest.approx((200 - 50 - 10) / 100), 3.0, pytest.approx((30 - 5 - 10) / 50), None)
+    assert costs.selectivities == (0.5, 1.0, 1.0, 0.0)
+    assert costs.sources == (CostSource.THREADS, CostSource.CHAIN, CostSource.THREADS, CostSource.CHAIN)
+
+
+def test_no_cost_is_below_0_and_an_operator_without_input_has_none() -> None:
+    chain = bound([stateless("a"), stateful("b")], 10)
+    costs = fitted_costs(chain, [tally("a", 10, 0, 1.0, 10), tally("b", 0, 0, 5.0, 0)], Contention(send_us=1.0))
+    assert costs.us == (0.0, 0.0)
+
+
+def test_a_chain_that_says_all_needs_no_measuring() -> None:
+    said = bound([stateless("a", 0.5, cost=1.0), replace(stateful("b"), cost="cost")], 10)
+    assert is_given(said)
+    assert given_costs(said).us == (1.0, None)
+    assert given_costs(said).selectivities == (0.5, 1.0)
+    assert not is_given(bound([stateless("a", cost=1.0), counting("c")], 10))
+
+
+def test_plain_forms_are_timed_operator_by_operator() -> None:
+    """Each look at this clock takes a millisecond, so each operator does."""
+    own = replace(stateless("own"), function=PythonFunction("mine:own", lambda value, _: [value, value]))
+    chain = bound([stateless("a", cost=2.0), own, counting("c")], 100)
+    assert is_python(chain)
+    assert not is_python(bound([counting("c")], 10))
+    ticks = count()
+    costs = interpreted_costs(chain, lambda: next(ticks) / 1000)
+    assert costs.us == (2.0, pytest.approx(10.0), pytest.approx(5.0))
+    assert costs.selectivities == (1.0, 2.0, 1.0)
+    assert costs.sources == (CostSource.CHAIN, CostSource.PYTHON, CostSource.PYTHON)

@@ -1,0 +1,363 @@
+"""Artefacts are whole or absent, whatever fails, whoever else writes, and wherever a run was killed."""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from adapt.core.errors import EnvironmentFailure
+from adapt.traces.store import disk
+from adapt.traces.store.atomic import MANIFEST, check_free, replace_whole, whole_folder, write_whole
+
+STEPS = ("make_folder", "make_file", "write_bytes", "sync", "rename", "exchange", "remove_tree")
+
+
+def make(target: Path, text: str, *, force: bool = False) -> None:
+    """A small artefact of a few files."""
+    with whole_folder(target, force=force) as folder:
+        disk.make_folder(folder / "inner")
+        disk.write_bytes(folder / "inner" / "data", text.encode())
+        disk.write_bytes(folder / MANIFEST, text.encode())
+
+
+def content(folder: Path) -> dict[str, bytes] | None:
+    """Every file of an artefact by name, or None where there is none."""
+    if not folder.exists():
+        return None
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def of(text: str) -> dict[str, bytes]:
+    return {"inner/data": text.encode(), MANIFEST: text.encode()}
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, at: int, error: OSError) -> SimpleNamespace:
+    """Make the n-th touch of the disk fail, once."""
+    seen = SimpleNamespace(calls=0, failed="")
+
+    def failing(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            seen.calls += 1
+            if seen.calls == at:
+                seen.failed = name
+                raise error
+            return real(*args)
+
+        return call
+
+    for name in STEPS:
+        monkeypatch.setattr(disk, name, failing(name, getattr(disk, name)))
+    return seen
+
+
+def test_a_folder_appears_whole(tmp_path):
+    make(tmp_path / "new", "1")
+    assert content(tmp_path / "new") == of("1")
+    assert os.listdir(tmp_path) == ["new"]
+
+
+def test_a_body_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(ValueError, match="bug"), whole_folder(tmp_path / "new") as folder:
+        int((folder / MANIFEST).write_bytes(b"half") and "bug")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupt_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), whole_folder(tmp_path / "new"):
+        raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == []
+
+
+def test_nothing_bears_the_name_before_the_end(tmp_path):
+    with whole_folder(tmp_path / "new") as folder:
+        (folder / "data").write_text("1")
+        assert not (tmp_path / "new").exists()
+    assert (tmp_path / "new" / "data").read_text() == "1"
+
+
+def test_what_stands_there_is_not_replaced_unless_forced(tmp_path):
+    make(tmp_path / "old", "1")
+    with pytest.raises(EnvironmentFailure, match="old exists; add --force") as refused:
+        make(tmp_path / "old", "2")
+    assert refused.value.exit_code == 4
+    assert content(tmp_path / "old") == of("1")
+    make(tmp_path / "old", "2", force=True)
+    assert content(tmp_path / "old") == of("2")
+    assert os.listdir(tmp_path) == ["old"]
+
+
+def test_what_appears_during_the_run_is_not_replaced(tmp_path):
+    with pytest.raises(EnvironmentFailure, match="appeared while this run was working"), whole_folder(tmp_path / "new"):
+        (tmp_path / "new").mkdir()
+    assert os.listdir(tmp_path) == ["new"]
+
+
+def test_the_old_artefact_stays_until_the_new_one_is_there(tmp_path):
+    make(tmp_path / "old", "1")
+    with whole_folder(tmp_path / "old", force=True) as folder:
+        disk.write_bytes(folder / MANIFEST, b"2")
+        assert content(tmp_path / "old") == of("1")
+    assert content(tmp_path / "old") == {MANIFEST: b"2"}
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_folder_of_others_is_never_replaced(tmp_path, force):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(EnvironmentFailure):
+        make(tmp_path / "mine", "1", force=force)
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_is_never_replaced_by_a_folder(tmp_path, force):
+    (tmp_path / "raw.csv").write_text("a,b")
+    with pytest.raises(EnvironmentFailure):
+        make(tmp_path / "raw.csv", "1", force=force)
+    assert (tmp_path / "raw.csv").read_text() == "a,b"
+
+
+def test_an_empty_folder_is_replaced_when_forced(tmp_path):
+    (tmp_path / "empty").mkdir()
+    make(tmp_path / "empty", "1", force=True)
+    assert content(tmp_path / "empty") == of("1")
+
+
+def test_a_link_is_replaced_and_not_what_it_names(tmp_path):
+    make(tmp_path / "real", "1")
+    (tmp_path / "link").symlink_to("real")
+    make(tmp_path / "link", "2", force=True)
+    assert content(tmp_path / "real") == of("1")
+    assert content(tmp_path / "link") == of("2")
+    assert not (tmp_path / "link").is_symlink()
+
+
+def test_a_missing_parent_is_named(tmp_path):
+    with pytest.raises(EnvironmentFailure, match=r"the folder .*/absent does not exist; make it"):
+        make(tmp_path / "absent" / "new", "1")
+
+
+def test_an_unwritable_parent_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(EnvironmentFailure, match="may not be written; choose another -o"):
+        check_free(tmp_path / "new", force=False)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_folder_that_turns_out_unwritable_is_named(tmp_path, monkeypatch, number):
+    fail_at(monkeypatch, 1, OSError(number, os.strerror(number), str(tmp_path / ".new.partial")))
+    with pytest.raises(EnvironmentFailure, match="may not be written; choose another -o"):
+        make(tmp_path / "new", "1")
+
+
+def test_what_a_killed_run_left_is_cleared(tmp_path):
+    left = tmp_path / ".new.partial"
+    (left / "deep").mkdir(parents=True)
+    (left / "deep" / "half").write_text("half")
+    (left / "_owner").write_text("1")
+    make(tmp_path / "new", "1")
+    assert content(tmp_path / "new") == of("1")
+    assert os.listdir(tmp_path) == ["new"]
+
+
+def test_what_a_killed_run_left_of_another_kind_is_cleared(tmp_path):
+    (tmp_path / ".new.partial").write_text("half a file")
+    make(tmp_path / "new", "1")
+    (tmp_path / ".plan.partial").mkdir()
+    write_whole(tmp_path / "plan", b"1")
+    assert content(tmp_path / "new") == of("1")
+    assert (tmp_path / "plan").read_bytes() == b"1"
+    assert sorted(os.listdir(tmp_path)) == ["new", "plan"]
+
+
+def test_an_artefact_set_aside_by_a_killed_run_comes_back(tmp_path):
+    make(tmp_path / "old", "1")
+    (tmp_path / "old").rename(tmp_path / ".old.replaced")
+    with pytest.raises(EnvironmentFailure, match="old exists"):
+        make(tmp_path / "old", "2")
+    assert content(tmp_path / "old") == of("1")
+    assert os.listdir(tmp_path) == ["old"]
+
+
+def test_an_artefact_that_was_replaced_by_a_killed_run_is_cleared(tmp_path):
+    make(tmp_path / "old", "1")
+    make(tmp_path / ".old.replaced", "0")
+    make(tmp_path / "old", "2", force=True)
+    assert content(tmp_path / "old") == of("2")
+    assert os.listdir(tmp_path) == ["old"]
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from adapt.traces.store.atomic import whole_folder
+with whole_folder(Path(sys.argv[1])) as folder:
+    (folder / "data").write_text("theirs")
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_run_is_refused_and_told_whom_it_waits_for(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "new")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(EnvironmentFailure, match=rf"written by another run \(process {holder.pid}\)") as refused:
+            make(tmp_path / "new", "ours")
+        assert refused.value.exit_code == 4
+        holder.stdin.close()
+        assert holder.wait(timeout=60) == 0
+    assert content(tmp_path / "new") == {"data": b"theirs"}
+
+
+def test_a_killed_run_holds_no_claim(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "new")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        holder.kill()
+    assert os.listdir(tmp_path) == [".new.partial"]
+    make(tmp_path / "new", "ours")
+    assert content(tmp_path / "new") == of("ours")
+
+
+def test_two_runs_within_a_process_are_two_runs(tmp_path):
+    with (
+        whole_folder(tmp_path / "new"),
+        pytest.raises(EnvironmentFailure, match=rf"another run \(process {os.getpid()}\)"),
+    ):
+        make(tmp_path / "new", "2")
+    assert content(tmp_path / "new") == {}
+
+
+def test_a_run_that_fails_late_leaves_the_next_run_alone(tmp_path, monkeypatch):
+    """Once the folder has its name, the partial name may belong to somebody else."""
+    make(tmp_path / "new", "0")
+    entered = []
+    real_sync = disk.sync
+
+    def sync(path: Path) -> None:
+        if path == tmp_path and not entered:
+            entered.append(whole_folder(tmp_path / "new", force=True))
+            disk.write_bytes(entered[0].__enter__() / MANIFEST, b"next")
+            raise OSError(errno.EIO, "bad disk")
+        real_sync(path)
+
+    monkeypatch.setattr(disk, "sync", sync)
+    with pytest.raises(EnvironmentFailure, match="bad disk"):
+        make(tmp_path / "new", "1", force=True)
+    entered[0].__exit__(None, None, None)
+    assert content(tmp_path / "new") == {MANIFEST: b"next"}
+    assert os.listdir(tmp_path) == ["new"]
+
+
+@pytest.mark.parametrize("swaps", [True, False], ids=["names can be swapped", "names cannot be swapped"])
+@pytest.mark.parametrize("old", [None, "old"])
+@pytest.mark.parametrize("litter", [False, True])
+def test_every_touch_of_the_disk_may_fail(tmp_path, monkeypatch, swaps, old, litter):
+    """Fail the first, the second, ... touch: the old state or the new one stands, and the next run succeeds."""
+    if not swaps:
+        monkeypatch.setattr(disk, "exchange", lambda *_: False)
+    before = None if old is None else of(old)
+    for at in range(1, 200):
+        target = tmp_path / str(at) / "thing"
+        target.parent.mkdir()
+        if old is not None:
+            make(target, old)
+        if litter:
+            (target.parent / ".thing.partial" / "deep").mkdir(parents=True)
+        number = (errno.EIO, errno.ENOSPC)[at % 2]
+        with monkeypatch.context() as patched:
+            seen = fail_at(patched, at, OSError(number, os.strerror(number)))
+            try:
+                make(target, "new", force=True)
+            except EnvironmentFailure:
+                if not seen.failed:
+                    raise
+            else:
+                if seen.calls < at:
+                    break
+        assert content(target) in (before, of("new")), f"failing call {at}, {seen.failed}"
+        make(target, "newer", force=True)
+        assert content(target) == of("newer")
+        assert os.listdir(target.parent) == ["thing"]
+    assert 10 < at < 100
+
+
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_every_touch_of_the_disk_may_fail_for_one_file(tmp_path, monkeypatch, old):
+    for at in range(1, 50):
+        target = tmp_path / str(at) / "plan"
+        target.parent.mkdir()
+        if old is not None:
+            write_whole(target, old)
+        with monkeypatch.context() as patched:
+            seen = fail_at(patched, at, OSError(errno.EIO, "bad disk"))
+            try:
+                write_whole(target, b"new", force=True)
+            except EnvironmentFailure:
+                assert seen.failed
+            else:
+                break
+        assert (target.read_bytes() if target.exists() else None) in (old, b"new")
+        write_whole(target, b"newer", force=True)
+        assert target.read_bytes() == b"newer"
+        assert os.listdir(target.parent) == ["plan"]
+    assert at > 4
+
+
+def test_a_full_disk_is_told_with_the_room_there_is(tmp_path, monkeypatch):
+    fail_at(monkeypatch, 3, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: SimpleNamespace(free=12345))
+    with pytest.raises(EnvironmentFailure, match=r"the disk is full \(12,345 bytes free\)") as full:
+        make(tmp_path / "new", "1")
+    assert full.value.exit_code == 4
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_at_fault_elsewhere_is_named(tmp_path):
+    with pytest.raises(EnvironmentFailure, match=r"/no/such/source"), whole_folder(tmp_path / "new"):
+        Path("/no/such/source").read_bytes()
+
+
+def test_one_file_appears_whole(tmp_path):
+    write_whole(tmp_path / "plan", b"1")
+    with pytest.raises(EnvironmentFailure, match="plan exists; add --force"):
+        write_whole(tmp_path / "plan", b"2")
+    assert (tmp_path / "plan").read_bytes() == b"1"
+    write_whole(tmp_path / "plan", b"2", force=True)
+    assert (tmp_path / "plan").read_bytes() == b"2"
+    assert os.listdir(tmp_path) == ["plan"]
+
+
+def test_a_folder_is_never_replaced_by_a_file(tmp_path):
+    with pytest.raises(EnvironmentFailure, match="is a folder; choose a file name"):
+        write_whole(tmp_path, b"1", force=True)
+
+
+def test_what_a_killed_run_left_of_a_file_is_cleared(tmp_path):
+    (tmp_path / ".plan.partial").write_text("half")
+    replace_whole(tmp_path / "plan", b"1")
+    assert os.listdir(tmp_path) == ["plan"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open handles are counted in /proc")
+def test_no_handle_is_left_open(tmp_path):
+    make(tmp_path / "new", "1")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        make(tmp_path / "new", "1", force=True)
+        with pytest.raises(EnvironmentFailure):
+            make(tmp_path / "new", "1")
+        write_whole(tmp_path / "plan", b"1", force=True)
+    assert len(os.listdir("/proc/self/fd")) == before
