@@ -1,8 +1,6 @@
 """A stage that runs: the compiled part, and what is done to it at set times or when it asks."""
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +11,7 @@ from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.census import Census
 from adapt.core.stage.engine.event_queue import Action, Agenda
 from adapt.core.stage.engine.initial_arrays import prepare
+from adapt.core.stage.engine.jobs import Job, Jobs
 from adapt.core.stage.engine.spilled_lists import enlarge_spill
 from adapt.core.stage.kernel.advance import advance
 from adapt.core.stage.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
@@ -32,15 +31,6 @@ from adapt.core.stage.records.codes import (
     SERVING,
     SPILL_FULL,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """Work of a consumer beside its tuples: seconds on its disk, then seconds of CPU, and what follows."""
-
-    io_s: float
-    cpu_s: float
-    done: Action
 
 
 class Stage:
@@ -79,8 +69,7 @@ class Stage:
         self.joined = None if settings.join is None else JoinedRows(settings.join, self.arrays)
         """The rows that may still match, where tuples are joined."""
         self.feed = Feed(source, settings.sites, len(settings.partition_of)) if isinstance(source, Rows) else None
-        self._jobs: list[deque[Job]] = [deque() for _ in range(settings.sites)]
-        self._unread: list[deque[Action]] = [deque() for _ in range(settings.sites)]
+        self._jobs = Jobs(self.arrays, settings.sites)
         self._quiesced: dict[int, Action] = {}
         self._pausing: dict[int, list[Action]] = {}
         self.on_backlog_done: Callable[[int], None] = _no_backlog
@@ -90,7 +79,7 @@ class Stage:
         self._answers: dict[int, Callable[[int], None]] = {
             ROWS_WANTED: self._read_rows,
             QUIESCED: self._all_acknowledged,
-            JOB_DONE: self._job_done,
+            JOB_DONE: self._jobs.finish,
             BACKLOG_DONE: lambda site: self.on_backlog_done(site),
             SPILL_FULL: lambda _: enlarge_spill(self.arrays),
         }
@@ -123,21 +112,15 @@ class Stage:
 
     def do(self, site: int, job: Job) -> None:
         """Give a consumer a job, behind those that it has, before any more tuples."""
-        self._jobs[site].append(job)
-        if len(self._jobs[site]) == 1:
-            self._post(site)
+        self._jobs.add(site, job)
 
     def when_read(self, site: int, action: Action) -> None:
         """Do something when a consumer reads its messages: now, or when it is through with the job that it does.
 
         What is left of a tuple is not waited for. A dead consumer reads nothing.
         """
-        if site in self.dead:
-            return
-        if self._jobs[site]:
-            self._unread[site].append(action)
-        else:
-            action()
+        if site not in self.dead:
+            self._jobs.when_read(site, action)
 
     def pause(self, site: int, partitions: list[int], quiesced: Action) -> None:
         """Hold back the tuples of a site's partitions at all producers, which acknowledge behind what they have sent.
@@ -235,8 +218,7 @@ class Stage:
         schedule(self.arrays.worlds, site, np.inf)
         self.dead.add(site)
         self._lives[site] += 1
-        for kept in (self._jobs[site], self._unread[site]):
-            kept.clear()
+        self._jobs.forget(site)
         self._quiesced.pop(site, None)
         self._pausing.pop(site, None)
         for producer in self.hosted(site):
@@ -309,21 +291,6 @@ class Stage:
             lost=self.lost,
             shed=self.shed,
         )
-
-    def _post(self, site: int) -> None:
-        """Put a consumer's next job before it."""
-        record = self.arrays["site"][site]
-        job = self._jobs[site][0]
-        record["job"], record["job_io"], record["job_cpu"] = 1, job.io_s, job.cpu_s
-        wake(self.arrays.worlds, site)
-
-    def _job_done(self, site: int) -> None:
-        job = self._jobs[site].popleft()
-        while self._unread[site]:
-            self._unread[site].popleft()()
-        job.done()
-        if self._jobs[site] and self.arrays["site"]["job"][site] == 0:
-            self._post(site)
 
     def _all_acknowledged(self, site: int) -> None:
         self._quiesced.pop(site)()

@@ -8,7 +8,8 @@ from functools import partial
 
 from adapt.core.errors import BadInput
 from adapt.core.stage.engine.event_queue import Action
-from adapt.core.stage.engine.running_stage import Job, Stage
+from adapt.core.stage.engine.jobs import Job
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.course import Course, Moved
 from adapt.core.stage.movement.partition_state import PartitionState, States

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.event_queue import Action
-from adapt.core.stage.engine.running_stage import Job, Stage
+from adapt.core.stage.engine.jobs import Job
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.engine.spilled_lists import forget_spilled
 
 QUANTUM_S = 0.2
