@@ -67,7 +67,7 @@ def test_a_plan_that_was_changed_is_refused_and_one_without_a_hash_is_read(tmp_p
     with pytest.raises(BadInput, match="not as it was written"):
         facts_of(path, [])
     path.write_text(text.replace('"content_hash"', '"was"').replace('"channels": 3', '"channels": 4'))
-    assert facts_of(path, []).of(parse_limit("channels==4").metric)[0][1].low == 4
+    assert facts_of(path, []).rows_with(parse_limit("channels==4").metric)[0][1].low == 4
     path.write_text(text.replace("1.25", '"low"'))
     with pytest.raises(BadInput, match="imbalance is 'low' instead of a number"):
         facts_of(path, [])

@@ -83,7 +83,7 @@ def test_the_column_is_hashed_once_for_each_hash(monkeypatch):
     index = KeyIndex(known)
     wanted = [HashedKeys.from_column(known[50:], hash) for hash in HashName]
     hashed, of = [], HashedKeys.from_column
-    monkeypatch.setattr(HashedKeys, "of", lambda keys, hash: hashed.append(hash) or of(keys, hash))
+    monkeypatch.setattr(HashedKeys, "from_column", lambda keys, hash: hashed.append(hash) or of(keys, hash))
     for keys in wanted * 3:
         assert index.rows_of(keys).tolist() == list(range(50, 100))
     assert hashed == list(HashName)

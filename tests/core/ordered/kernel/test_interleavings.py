@@ -19,7 +19,7 @@ from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.kernel import worker as kernel
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
-from tests.core.ordered.engine.plain_kernel import plain_worker
+from tests.core.ordered.kernel.plain_kernel import plain_worker
 
 SCHEMES = [
     (Reorder.CLAIM, Worklist.HYBRID),

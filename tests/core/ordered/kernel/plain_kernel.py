@@ -16,7 +16,7 @@ import numpy as np
 
 from adapt.core import random_bits
 from adapt.core.ordered.chain.names import FunctionName
-from adapt.core.ordered.engine import (
+from adapt.core.ordered.kernel import (
     batch,
     claiming,
     egress,
