@@ -16,6 +16,8 @@ import numpy as np
 
 from adapt.core import random_bits
 from adapt.core.ordered.chain.names import FunctionName
+from adapt.core.ordered.functions import baskets, count, stateless, top, work
+from adapt.core.ordered.functions.registry import FUNCTIONS
 from adapt.core.ordered.kernel import (
     batch,
     claiming,
@@ -33,8 +35,6 @@ from adapt.core.ordered.kernel import (
     work_queue,
     worker,
 )
-from adapt.core.ordered.functions import baskets, count, stateless, top, work
-from adapt.core.ordered.functions.registry import FUNCTIONS
 from adapt.core.ordered.model import draws, events, simulate, slices
 from adapt.core.ordered.model import sending as model_sending
 
@@ -165,6 +165,7 @@ def plain(*modules: ModuleType, **more: object) -> SimpleNamespace:
             source = source.replace(decorator, "")
         names = {"__name__": module.__name__ + "_plain"}
         exec(compile(source, f"{module.__name__} in plain Python", "exec"), names)
+        names |= {name: of.py_func for name, of in names.items() if hasattr(of, "py_func")}  # compiled by a call
         own = {name: of for name, of in names.items() if getattr(of, "__module__", "") == names["__name__"]}
         names |= known
         names["np"] = SimpleNamespace(uint64=_uint64, int64=_int64, inf=np.inf, log=np.log, zeros=np.zeros)
