@@ -11,18 +11,7 @@ from adapt.core.run import run_as_data
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, human, number
 
-LOWER = (
-    "p50",
-    "p95",
-    "p99",
-    "shed",
-    "worker_time",
-    "idle_workers",
-    "imbalance_max",
-    "moved",
-    "paused",
-    "restarts",
-)
+LOWER = ("p50", "p95", "p99", "shed", "worker_time", "idle_workers", "imbalance_max", "moved", "paused", "restarts")
 """Columns in which less is better; of throughput, more is."""
 
 MARKED = ("throughput", *LOWER)

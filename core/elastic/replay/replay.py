@@ -199,11 +199,7 @@ def replay_elastic(
             elastic.alignment,
         )
         scaling = Scaling(
-            scaler,
-            elastic.placement(settings.partitions, costed),
-            elastic.period_s,
-            elastic.migration,
-            elastic.start_s,
+            scaler, elastic.placement(settings.partitions, costed), elastic.period_s, elastic.migration, elastic.start_s
         )
         done = simulate(settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, told=tell)
         began = Start(name, start.chosen.thresholds.tau1, start.least)

@@ -62,11 +62,7 @@ class FaultSchedule:
 
     def document(self) -> dict[str, Any]:
         """The schedule as plain data, with every field that has a value."""
-        return {
-            "schema": SCHEMA,
-            "detection_s": self.detection_s,
-            "faults": [_entry(one) for one in self.faults],
-        }
+        return {"schema": SCHEMA, "detection_s": self.detection_s, "faults": [_entry(one) for one in self.faults]}
 
     def canonical(self) -> str:
         """The one text of this schedule: sorted fields, no spaces, all defaults written out."""
