@@ -84,19 +84,11 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     """
     check_scenario(scenario, terms)
     placed, split = _placed(scenario, terms, stream)
-    reading = Reading(
-        placed,
-        terms.speedup,
-        terms.cost_unit_s,
-        terms.by_stream,
-        np.inf if terms.duration_s is None else terms.duration_s,
-    )
+    until_s = np.inf if terms.duration_s is None else terms.duration_s
+    reading = Reading(placed, terms.speedup, terms.cost_unit_s, terms.by_stream, until_s)
     sites, partitions = placed.sites, placed.sites * placed.a_site
-    overload = None
-    if scenario.sheds:
-        thresholds = scenario.thresholds or terms.thresholds
-        factor = replace(terms.overload.factor, tau2=thresholds.tau2)
-        overload = replace(terms.overload, factor=factor)
+    tau2 = (scenario.thresholds or terms.thresholds).tau2
+    overload = replace(terms.overload, factor=replace(terms.overload.factor, tau2=tau2)) if scenario.sheds else None
     settings = StageSettings(
         sites=sites,
         owners=placed.owners,
@@ -215,33 +207,16 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     processed = max(0, outcome.processed - merges)
     in_all = processed + outcome.shed + outcome.left
     rounds = sum(bool(each.moves) for each in outcome.simulated.rounds)
-    return [
-        one.case,
-        processed / outcome.finished_s if outcome.finished_s else 0.0,
-        outcome.total.share_below_s(0.5),
-        outcome.total.share_below_s(0.95),
-        outcome.total.share_below_s(0.99),
-        outcome.shed / in_all if in_all else 0.0,
-        one.worker_s,
-        one.idle_s / one.ended_s,
-        _worst_imbalance(one, stage.demand.last_s),
-        outcome.moved_bytes,
-        one.paused_s,
-        one.restarts + rounds,
-        one.imbalance,
-        one.mean_workers,
-        one.most_workers,
-        one.catch_up_s,
-        outcome.lag_s,
-        outcome.late_s,
-        outcome.finished_s,
-        processed,
-        outcome.left,
-        len(outcome.simulated.moves),
-        max(each.spilled for each in outcome.simulated.intervals),
-        merges,
-        bounds.static_load,
-    ]
+    throughput = processed / outcome.finished_s if outcome.finished_s else 0.0
+    latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
+    shed = outcome.shed / in_all if in_all else 0.0
+    cost = one.worker_s, one.idle_s / one.ended_s, _worst_imbalance(one, stage.demand.last_s)
+    moved = outcome.moved_bytes, one.paused_s, one.restarts + rounds
+    workers = one.imbalance, one.mean_workers, one.most_workers, one.catch_up_s
+    rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
+    spilled = max(each.spilled for each in outcome.simulated.intervals)
+    counts = len(outcome.simulated.moves), spilled, merges
+    return [one.case, throughput, *latencies, shed, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
 
 
 def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:

@@ -60,9 +60,7 @@ class Ahead:
         """
         starts = np.arange(from_s, to_s, HORIZON_S)
         ends = np.minimum(starts + HORIZON_S, to_s)
-        rates = [
-            1 / bound_s(self.demand(start, end)) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+        rates = [1 / bound_s(self.demand(*times)) for times in zip(starts.tolist(), ends.tolist(), strict=True)]
         return float(np.average(rates, weights=ends - starts))
 
     def _speed(self, site: int, from_s: float, to_s: float) -> float:
@@ -163,7 +161,5 @@ class OptimumController:
         if fits and present <= (1 + WORTHWHILE) * found.slowest_s:
             return ()
         self.found.append(found)
-        leaving = np.flatnonzero(found.owners != observed.owners)
-        return tuple(
-            Move(int(partition), int(observed.owners[partition]), int(found.owners[partition])) for partition in leaving
-        )
+        leaving = np.flatnonzero(found.owners != observed.owners).tolist()
+        return tuple(Move(one, int(observed.owners[one]), int(found.owners[one])) for one in leaving)
