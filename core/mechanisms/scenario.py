@@ -121,14 +121,8 @@ def simulated(
     told: Callable[[Interval], None] | None = None,
 ) -> Simulated:
     """A scenario simulated until all is done, or until a time."""
-    done = simulate(
-        stage.settings,
-        stage.rows,
-        duration_s,
-        Actors(_controller(scenario, terms), stage.memory, scaling=_scaling(scenario, terms, stage)),
-        interval_s=terms.interval_s,
-        told=told,
-    )
+    actors = Actors(_controller(scenario, terms), stage.memory, scaling=_scaling(scenario, terms, stage))
+    done = simulate(stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, told=told)
     return done if scenario.is_scaled else replace(done, workers=[(0.0, stage.settings.sites)])
 
 
@@ -167,6 +161,7 @@ class ScenarioRun:
 
 
 _PARTS = 20
+_UNEVEN = "rows of the busiest worker over the mean"
 
 OUTCOME_COLUMNS = (
     Column("scenario"),
@@ -177,9 +172,7 @@ OUTCOME_COLUMNS = (
     Column("shed", Kind.SHARE, "", "of the rows, dropped as channels filled up"),
     Column("worker_time", Kind.SECONDS, "s", "that workers were there, all together, until all rows were done"),
     Column("idle_workers", Kind.NUMBER, "", "without work, on average"),
-    Column(
-        "imbalance_max", Kind.RATIO, "", "rows of the busiest worker over the mean, in the worst twentieth of the time"
-    ),
+    Column("imbalance_max", Kind.RATIO, "", f"{_UNEVEN}, in the worst twentieth of the time"),
     Column("moved", Kind.BYTES, "bytes", "state that went to another worker"),
     Column("paused", Kind.SECONDS, "s", "time in which some partition was paused"),
     Column("restarts", Kind.COUNT, "", "changes of the placement or the workers, for which other engines restart"),
@@ -303,15 +296,10 @@ def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
 def _scaling(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:
     if not scenario.is_scaled:
         return None
-    controller = ElasticController(
-        policy_of(scenario.elastic or ScalingPolicy.FIXED, _chosen(scenario, terms)),
-        terms.least_of(scenario),
-        terms.sites_of(scenario),
-        _patience(scenario, terms),
-        _rebuild(scenario, terms),
-        stage.settings.partitions,
-        scenario.alignment,
-    )
+    policy = policy_of(scenario.elastic or ScalingPolicy.FIXED, _chosen(scenario, terms))
+    least, pool = terms.least_of(scenario), terms.sites_of(scenario)
+    patience, rebuild, partitions = _patience(scenario, terms), _rebuild(scenario, terms), stage.settings.partitions
+    controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
     placement = _placement(terms, stage.settings, stage.demand)
     return Scaling(controller, placement, terms.period_s, Migration(scenario.migrating))
 

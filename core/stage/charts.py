@@ -37,15 +37,11 @@ def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, .
     """All charts of a run: rate, latency, what waits where, what is on disk if anything, and the sites of each case."""
     charts = [throughput_over_time(intervals, moves), latency_over_time(intervals), held_over_time(intervals)]
     if _any(intervals, "source_queue"):
-        charts.append(
-            lines_of_cases(
-                intervals, "Rows that wait to be taken", ["source_queue"], "Rows that were due and not yet taken"
-            )
-        )
+        waiting = "Rows that were due and not yet taken"
+        charts.append(lines_of_cases(intervals, "Rows that wait to be taken", ["source_queue"], waiting))
     if _any(intervals, "on_disk"):
-        charts.append(
-            lines_of_cases(intervals, "Partitions on disk", ["on_disk"], "Partitions that did not fit in memory")
-        )
+        spilled = "Partitions that did not fit in memory"
+        charts.append(lines_of_cases(intervals, "Partitions on disk", ["on_disk"], spilled))
     return (*charts, *(utilization_of_sites(sites, case) for case in _cases(sites)))
 
 
@@ -76,10 +72,8 @@ def workers_over_time(intervals: Table, steps: Table | None = None) -> Chart:
     layer = {
         "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1, "aria": False},
         **_where("datum.why"),
-        "encoding": {
-            **_coloured(intervals)["encoding"],
-            "shape": {"field": "why", "type": "nominal", "scale": shape, "legend": None},
-        },
+        "encoding": _coloured(intervals)["encoding"]
+        | {"shape": {"field": "why", "type": "nominal", "scale": shape, "legend": None}},
     }
     spec = dict(lines.spec)
     spec["layer"] = [*spec["layer"], layer]
@@ -191,21 +185,13 @@ def utilization_of_sites(sites: Table, case: str) -> Chart:
     if spans > 1:
         sentence += f"; each stretch is the mean of {count(spans)} neighbouring intervals"
     last = max(float(end) for end in sites.values("end") if is_real(end))
+    axis = {"axis": {"title": "site", "labelOverlap": True}, "scale": {"domain": [*range(0, len(numbers), together)]}}
+    shade = {"legend": None, "scale": {"domain": [0, 1], "range": [0.04, 1]}}
     encoding = {
         "x": {**across(sites, "end"), "scale": {"domain": [0, last], "nice": False}},
         "x2": {"field": "until"},
-        "y": {
-            "field": "k",
-            "type": "ordinal",
-            "axis": {"title": "site", "labelOverlap": True},
-            "scale": {"domain": list(range(0, len(numbers), together))},
-        },
-        "opacity": {
-            "field": "y",
-            "type": "quantitative",
-            "legend": None,
-            "scale": {"domain": [0, 1], "range": [0.04, 1]},
-        },
+        "y": {"field": "k", "type": "ordinal", **axis},
+        "opacity": {"field": "y", "type": "quantitative", **shade},
     }
     mark = {"type": "rect", "color": PALETTE[0], "aria": False}
     height = min(260, max(120, 14 * -(-len(numbers) // together)))

@@ -121,10 +121,9 @@ def _winners(due: NDArray[np.float64]) -> NDArray[np.int32]:
 
 def _groups(settings: StageSettings, source: Source | Made) -> Records:
     shares = None if isinstance(source, Rows) else source.shares
-    thresholds, aliases = alias_table(shares, len(settings.partition_of))
-    return _filled(
-        len(settings.partition_of), GROUP, partition=settings.partition_of, threshold=thresholds, alias=aliases
-    )
+    partition_of = settings.partition_of
+    thresholds, aliases = alias_table(shares, len(partition_of))
+    return _filled(len(partition_of), GROUP, partition=partition_of, threshold=thresholds, alias=aliases)
 
 
 def _service_times(settings: StageSettings) -> NDArray[np.float64]:

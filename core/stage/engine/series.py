@@ -230,11 +230,10 @@ def site_table(intervals: list[Interval]) -> Table:
         Column("partitions", Kind.COUNT, "", "at the end of the interval"),
     ]
     rows = [
-        (one.end_s, site, *map(int, counts), float(1 - idle), *map(int, rest))
+        (one.end_s, site, int(processed), float(1 - idle), *map(int, held))
         for one in intervals
-        for site, (*counts, idle, pool, connections, partitions) in enumerate(
+        for site, (processed, idle, *held) in enumerate(
             zip(one.by_site, one.idle, one.pools, one.connections, one.partitions, strict=True)
         )
-        for rest in [(pool, connections, partitions)]
     ]
     return Table.from_rows("Sites", columns, rows)

@@ -52,7 +52,7 @@ def test_tracked_keys_stay_with_the_channel_of_the_plan():
 
 
 def test_without_a_plan_the_hash_decides():
-    counts = np.bincount(MiniPartitions(8, 16).of(KEYS), minlength=128)
+    counts = np.bincount(MiniPartitions(8, 16).partitions_of(KEYS), minlength=128)
     assert 90 < counts.min() <= counts.max() < 240
 
 
