@@ -49,7 +49,6 @@ def elastic_charts(intervals: Table, sites: Table, moves: Table, steps: Table | 
     """The charts of a run whose workers come and go: how many there are, what they shed, and those of any stage.
 
     Args:
-        intervals, sites, moves: The series of the run.
         steps: When it scaled, and why; marked on the line of workers.
     """
     charts = [workers_over_time(intervals, steps)]
@@ -108,14 +107,7 @@ def trade_off_of_tau1(trade_off: Table) -> Chart:
             points.append({"x": row["tau1"], "y": row[name], "series": row["policy"], "name": name, "d": said})
     names = list(dict.fromkeys(str(policy) for policy in trade_off.values("policy")))
     colour = {"field": "series", "type": "nominal", "scale": {"domain": names, "range": [_STATIC, *_POLICIES]}}
-    layers = [
-        {
-            "mark": {"type": "line", "point": True, **({"strokeDash": [4, 3], "strokeWidth": 1.3} if at else {})},
-            **_where(f"datum.name == '{name}'"),
-            "encoding": {"color": colour},
-        }
-        for at, name in enumerate(("false_share", "idle_share"))
-    ]
+    layers = _lines(("false_share", "idle_share"), {"encoding": {"color": colour}}, point=True)
     horizontal, upwards = across(trade_off, "tau1"), up(trade_off, "false_share", zero=True)
     horizontal["axis"] |= {"values": sorted({point["x"] for point in points})}
     upwards["axis"] |= {"title": "false_share, idle_share"}
@@ -225,16 +217,9 @@ def lines_of_cases(intervals: Table, title: str, names: Sequence[str], sentence:
         axis = ticks(intervals, names[0]) | powers(heights)
         upwards = {**up(intervals, names[0]), "scale": {"type": "log"}, "axis": axis}
         sentence += ", on a logarithmic scale"
-    layers = [
-        {
-            "mark": {"type": "line", **({"strokeDash": [4, 3], "strokeWidth": 1.3} if at else {})},
-            **_where(f"datum.name == '{name}'"),
-            **_coloured(intervals),
-        }
-        for at, name in enumerate(names)
-    ]
     encoding = {"x": across(intervals, "end"), "y": upwards}
-    return chart(title, {"encoding": encoding, "layer": layers}, points, f"{sentence}.{said}", intervals)
+    body = {"encoding": encoding, "layer": _lines(names, _coloured(intervals))}
+    return chart(title, body, points, f"{sentence}.{said}", intervals)
 
 
 def _points(intervals: Table, names: Sequence[str], cases: Sequence[str] | None = None) -> tuple[Records, str]:
@@ -282,6 +267,14 @@ def _coloured(intervals: Table) -> dict[str, Any]:
     legend = {} if len(cases) > 1 else {"legend": None}
     colour = {"field": "series", "type": "nominal", "scale": {"domain": cases, "range": given[: len(cases)]}, **legend}
     return {"encoding": {"color": colour}}
+
+
+def _lines(names: Sequence[str], encoding: Mapping[str, Any], **mark: bool) -> list[dict[str, Any]]:
+    """A line for each of some names, the second dashed."""
+    dashed = {"strokeDash": [4, 3], "strokeWidth": 1.3}
+    marks = [{"type": "line", **mark, **(dashed if at else {})} for at in range(len(names))]
+    shown = zip(marks, names, strict=True)
+    return [{"mark": each, **_where(f"datum.name == '{name}'"), **encoding} for each, name in shown]
 
 
 def _cases(table: Table) -> list[str]:

@@ -158,14 +158,11 @@ def replay_elastic(
 
     Args:
         rows: The tuples, as often as they are asked for; each is due at a time.
-        demand: Their sums.
         settings: The stage; its sites are the pool. Where workers hold what they take, and shed, its overload policy
             says so; where two streams are joined, its join does.
-        elastic: What scales it.
         duration_s: Until then at most; if not given, until all rows are processed.
         interval_s: How often to take down what the stage does; if not given, some hundred times.
         parameters: What is recorded as decisive.
-        told: Progress.
 
     Raises:
         UsageError: an argument is out of its range, or the pool is smaller than M or than what a tau1 asks for.

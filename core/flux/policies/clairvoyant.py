@@ -85,7 +85,6 @@ def ahead_of(settings: StageSettings, source: Source, memory: Memory | None = No
     """All that a run will be made of, from what makes it.
 
     Args:
-        settings: The stage.
         source: Its tuples. Those of a stream are read once and counted.
         memory: Limits the state, if given.
         period_s: How finely the shares of partitions in a stream are known. Rows that are not due at a time are thought
@@ -131,7 +130,6 @@ class OptimumController:
         """A controller of one run.
 
         Args:
-            ahead: What is known.
             collection_s: Time between moves and the next look.
             horizon_s: How far it looks ahead at a time.
 

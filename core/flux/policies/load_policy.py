@@ -39,7 +39,6 @@ class LoadBalancing:
         """This round's moves: each site gives or takes at most one partition.
 
         Args:
-            observed: The statistics.
             may_take: Which sites may receive, shape (sites,); all if not given.
         """
         moves = (self._first_that_evens(observed, *pair) for pair in self.worth_evening(observed, may_take))

@@ -76,7 +76,6 @@ class SeveralMemoryController:
         Args:
             memory: Decides while anything is on disk, and always if nothing else does.
             load: Decides otherwise, if given; it should keep to memory.
-            min_collection_s: The least time to collect.
 
         Raises:
             UsageError: the least time to collect is not above 0.

@@ -86,7 +86,6 @@ def alias_table(shares: NDArray[np.float64] | None, groups: int) -> tuple[NDArra
 
     Args:
         shares: What each group weighs; None, all alike.
-        groups: How many there are.
 
     Returns:
         Thresholds and aliases, each of shape (groups,).
