@@ -67,7 +67,7 @@ class Stage:
         self._quiesced: dict[int, Action] = {}
         self._pausing: dict[int, list[Action]] = {}
         self.on_backlog_done: Callable[[int], None]
-        """Told the site when the spilled input of a partition is processed."""
+        """Set by `Spilling`; told the site when the spilled input of a partition is processed."""
         self.on_rows_wanted: Action = lambda: None
         """Told before more rows are read, which takes the place of those that were pulled."""
         self._answers: dict[int, Callable[[int], None]] = {
