@@ -45,20 +45,7 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
     names = [kind for kind in _KINDS if any(point["series"] == kind for point in points)]
     at = {_KINDS[0]: PALETTE[0], _KINDS[1]: PALETTE[-1], _KINDS[2]: PALETTE[1]}
     colour = {**colours(names), "scale": {"domain": names, "range": [at[name] for name in names]}}
-    encoding: dict[str, Any] = {
-        "x": {
-            "field": "x",
-            "type": "quantitative",
-            "scale": _scale(points, "x"),
-            "axis": _axis(scenarios, cost, points, "x"),
-        },
-        "y": {
-            "field": "y",
-            "type": "quantitative",
-            "scale": _scale(points, "y"),
-            "axis": _axis(scenarios, latency, points, "y"),
-        },
-    }
+    encoding = {"x": _axis(scenarios, cost, points, "x"), "y": _axis(scenarios, latency, points, "y")}
     dots = {"type": "point", "filled": True, "size": 80, "opacity": 1}
     text = {"type": "text", "align": "left", "dx": 8, "color": INK, "aria": False}
     layers = [
@@ -70,9 +57,8 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
         " best. Named are the first scenario, and those that no other beats in all of cost, latency and loss; triangles"
         " drop more than 1% of the rows."
     )
-    return chart(
-        "Cost against latency", {"height": 340, "encoding": encoding, "layer": layers}, points, sentence, scenarios
-    )
+    body = {"height": 340, "encoding": encoding, "layer": layers}
+    return chart("Cost against latency", body, points, sentence, scenarios)
 
 
 def sustained_by_scenario(sustained: Table) -> Chart:
@@ -105,14 +91,10 @@ def demand_curves(demand: Table) -> Chart:
         if is_real(record["workers"])
     ]
     names = list(dict.fromkeys(point["series"] for point in points))
+    workers = ticks(demand, "workers", whole=True)
     encoding = {
         "x": {"field": "x", "type": "quantitative", "scale": {"zero": False}, "axis": ticks(demand, "rate")},
-        "y": {
-            "field": "y",
-            "type": "quantitative",
-            "scale": {"zero": True},
-            "axis": ticks(demand, "workers", whole=True),
-        },
+        "y": {"field": "y", "type": "quantitative", "scale": {"zero": True}, "axis": workers},
     }
     layers = [
         {"mark": {"type": "line", "interpolate": "step-before"}, "encoding": {"color": colours(names)}},
@@ -125,12 +107,10 @@ def demand_curves(demand: Table) -> Chart:
     return chart("Demand", {"height": 300, "encoding": encoding, "layer": layers}, points, sentence, demand)
 
 
-def _scale(points: Records, axis: str) -> dict[str, Any]:
-    if spans_magnitudes([point[axis] for point in points]):
-        return {"type": "log", "padding": 12}
-    return {"zero": False, "padding": 12}
-
-
-def _axis(table: Table, name: str, points: Records, axis: str) -> dict[str, Any]:
-    values = [point[axis] for point in points]
-    return ticks(table, name) | (powers(values) if spans_magnitudes(values) else {})
+def _axis(table: Table, name: str, points: Records, field: str) -> dict[str, Any]:
+    """A quantitative axis, logarithmic where its values span magnitudes."""
+    values = [point[field] for point in points]
+    spans = spans_magnitudes(values)
+    scale = {"type": "log", "padding": 12} if spans else {"zero": False, "padding": 12}
+    axis = ticks(table, name) | (powers(values) if spans else {})
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}

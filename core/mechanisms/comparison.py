@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar
 
 from adapt.core.mechanisms.recommendation import Frame, advice_of, point_of, real
@@ -11,18 +12,7 @@ from adapt.core.run import run_as_data
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, human, number
 
-LOWER = (
-    "p50",
-    "p95",
-    "p99",
-    "shed",
-    "worker_time",
-    "idle_workers",
-    "imbalance_max",
-    "moved",
-    "paused",
-    "restarts",
-)
+LOWER = ("p50", "p95", "p99", "shed", "worker_time", "idle_workers", "imbalance_max", "moved", "paused", "restarts")
 """Columns in which less is better; of throughput, more is."""
 
 MARKED = ("throughput", *LOWER)
@@ -90,19 +80,9 @@ class ComparisonRun:
         """The comparison in one row, with what to do."""
         frame = self.frame
         found = advice_of(self.outcomes.records(), {one.name: one for one in self.scenarios}, frame)
-        row = (
-            found.sentence,
-            found.scenario,
-            frame.rows,
-            frame.channels,
-            frame.pool,
-            frame.speedup,
-            frame.offered,
-            frame.work,
-            frame.last_s,
-            frame.rows / frame.last_s if frame.last_s else None,
-            frame.heaviest,
-        )
+        rate = frame.rows / frame.last_s if frame.last_s else None
+        load = frame.rows, frame.channels, frame.pool, frame.speedup, frame.offered, frame.work, frame.last_s
+        row = (found.sentence, found.scenario, *load, rate, frame.heaviest)
         return Table.from_rows("The comparison", SUMMARY_COLUMNS, [row])
 
     def tables(self) -> dict[str, Table]:
@@ -115,15 +95,10 @@ class ComparisonRun:
 
     def _sustainable(self) -> dict[str, Cell]:
         """What each sustains with the workers that it has here; nothing where that was not asked."""
-        here = {
-            one.name: self.frame.channels if one.elastic is None else one.pool or self.frame.pool
-            for one in self.scenarios
-        }
-        return {
-            str(row["scenario"]): row["sustainable"]
-            for row in self.sustained.records()
-            if row["channels"] == here[str(row["scenario"])]
-        }
+        frame, rows = self.frame, self.sustained.records()
+        here = {one.name: frame.channels if one.elastic is None else one.pool or frame.pool for one in self.scenarios}
+        own = (row for row in rows if row["channels"] == here[str(row["scenario"])])
+        return {str(row["scenario"]): row["sustainable"] for row in own}
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -161,12 +136,8 @@ def _offered(summary: Table) -> str:
 
 def _beside(sustained: Table) -> Table:
     """Of the channels that were asked for, what is sustained and its bounds."""
-    return Table(
-        "Sustainable throughput",
-        sustained.columns,
-        sustained.rows,
-        "The largest rate at which rows wait no longer in the second half of the input than in the first.",
-    )
+    note = "The largest rate at which rows wait no longer in the second half of the input than in the first."
+    return Table("Sustainable throughput", sustained.columns, sustained.rows, note)
 
 
 def _across(demand: Table) -> Table:
@@ -185,25 +156,18 @@ def _across(demand: Table) -> Table:
 
 def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) -> Table:
     """The outcomes with what each sustains, whether none beats it, and the columns in which it is best."""
-    best = best_of(outcomes)
-    front = pareto(outcomes)
+    best, front = best_of(outcomes), pareto(outcomes)
+    bounded = "the largest rate at which lag stays bounded; if it was asked for"
     columns = (
         *outcomes.columns,
-        Column(
-            "sustainable", Kind.NUMBER, "rows/s", "the largest rate at which lag stays bounded; if it was asked for"
-        ),
+        Column("sustainable", Kind.NUMBER, "rows/s", bounded),
         Column("pareto", about="whether no other is as good in worker time, p99 and loss, and better in one of them"),
         Column("best", about="columns in which none is better"),
     )
-    rows = [
-        (
-            *row,
-            (sustainable or {}).get(str(row[0])),
-            "yes" if at in front else "no",
-            ", ".join(name for name in MARKED if at in best[name]),
-        )
-        for at, row in enumerate(outcomes.rows)
-    ]
+    rows = []
+    for at, row in enumerate(outcomes.rows):
+        best_in = ", ".join(name for name in MARKED if at in best[name])
+        rows.append((*row, (sustainable or {}).get(str(row[0])), "yes" if at in front else "no", best_in))
     return Table.from_rows("Scenarios", columns, rows)
 
 
@@ -238,25 +202,18 @@ def picked(table: Table, names: Sequence[str], title: str) -> Table:
     columns = {column.name: column for column in table.columns}
     rows = []
     for at, record in enumerate(table.records()):
-        rows.append(
-            tuple(
-                f"{human(record[name], columns[name])}{' *' if at in best.get(name, set()) else ''}"
-                if name in best
-                else record[name]
-                for name in names
-            )
-        )
-    heads = tuple(
-        Column(name, Kind.TEXT, about=columns[name].about) if name in best else columns[name] for name in names
-    )
-    return Table(title, heads, tuple(rows))
+        starred = {
+            name: human(record[name], columns[name]) + " *" * (at in best[name]) for name in names if name in best
+        }
+        rows.append(tuple(starred.get(name, record[name]) for name in names))
+    columns |= {name: Column(name, Kind.TEXT, about=columns[name].about) for name in best if name in columns}
+    return Table(title, tuple(columns[name] for name in names), tuple(rows))
 
 
 def marked(table: Table) -> Table:
     """All that is told of scenarios, the best cells marked by a star."""
-    return picked(
-        table, [column.name for column in table.columns if column.name not in ("best", "pareto")], table.title
-    )
+    names = [column.name for column in table.columns if column.name not in ("best", "pareto")]
+    return picked(table, names, table.title)
 
 
 def demand_table(sustained: Table, rate: float) -> Table:
@@ -267,16 +224,10 @@ def demand_table(sustained: Table, rate: float) -> Table:
     reached: dict[str, list[tuple[int, float]]] = {}
     for row in sustained.records():
         reached.setdefault(str(row["scenario"]), []).append((int(row["channels"] or 0), real(row["sustainable"])))
-    rows = [
-        (
-            name,
-            load * rate,
-            load,
-            min((channels for channels, sustains in each if sustains >= load * rate), default=None),
-        )
-        for name, each in reached.items()
-        for load in LOADS
-    ]
+    rows: list[tuple[str | int | float | None, ...]] = []
+    for name, load in product(reached, LOADS):
+        enough = (channels for channels, sustains in reached[name] if sustains >= load * rate)
+        rows.append((name, load * rate, load, min(enough, default=None)))
     return Table.from_rows("Demand", DEMAND_COLUMNS, rows)
 
 

@@ -130,35 +130,19 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is said of all scenarios; the rest follows from the stream.
+    """What is said of all scenarios; the rest follows from the stream. Other fields are those of `Terms`.
 
     Attributes:
-        channels: N.
         pool: All workers there are; None, twice as many.
         least: M; None, half as many, or as few as are not enough: three quarters of those that all rows keep busy.
-        a_site: Partitions of a channel.
         speedup: Trace seconds in a second of the stage; None, what `offered` asks for.
         offered: Work of the busiest channel of static uniform over what it can do.
         period_s: How often policies look; None, a hundredth of the stream. Other times follow from it.
-        hold_up_s: How long more workers must be wanted.
-        hold_down_s: The same of fewer.
-        window_s: Plans are built from the rows of so long.
-        rebuild_s: How often they are.
         interval_s: How often to take down what the stage does; None, every period.
-        thresholds: tau0 to tau3.
         overload: How channels shed; None, they hold what they can do in five periods.
         least_shed: B, if that is not given.
         form: How shedding rises, likewise.
         lag_rows: Rows that may wait for a worker; None, those that it does in a period.
-        costs: CPU and the size of a tuple.
-        network: Between channels.
-        state: Tuples of state of a partition, or what of the trace decides.
-        buffer_tuples: Rows that a producer holds back.
-        cost_unit_s: CPU for 1 of a row's cost; None, service times are drawn.
-        by_stream: Whether the rows of a stream have one producer.
-        duration_s: Until then at most.
-        hash: Of keys.
-        seed: Of all that is drawn.
     """
 
     channels: int
@@ -202,13 +186,8 @@ class Wanted:
     def uniform(self) -> StageSettings:
         """Its stage."""
         partitions = self.channels * self.a_site
-        return StageSettings(
-            self.channels,
-            self.placed.owners,
-            even_groups(partitions, partitions),
-            costs=self.costs,
-            network=self.network,
-        )
+        groups = even_groups(partitions, partitions)
+        return StageSettings(self.channels, self.placed.owners, groups, costs=self.costs, network=self.network)
 
     def terms(self, demand: Demand) -> Terms:
         """All of it for a stream.
@@ -231,12 +210,12 @@ class Wanted:
         period_s = _told(lasts_s / PERIODS) if self.period_s is None else self.period_s
         window_s = HELD * period_s
         holds = max(_LEAST_HELD, round(window_s / bounds.row_s))
+        busy = bounds.rows * bounds.row_s / demand.last_s * speedup
+        usual_overload = Overload(ShedFactor(self.thresholds.tau2, self.least_shed, self.form), holds, window_s)
         return Terms(
             channels=self.channels,
             pool=2 * self.channels if self.pool is None else self.pool,
-            least=self._fewest(bounds.rows * bounds.row_s / demand.last_s * speedup)
-            if self.least is None
-            else self.least,
+            least=self._fewest(busy) if self.least is None else self.least,
             a_site=self.a_site,
             speedup=speedup,
             period_s=period_s,
@@ -246,8 +225,7 @@ class Wanted:
             rebuild_s=_or(self.rebuild_s, REBUILD * period_s),
             interval_s=_or(self.interval_s, period_s),
             thresholds=self.thresholds,
-            overload=self.overload
-            or Overload(ShedFactor(self.thresholds.tau2, self.least_shed, self.form), holds, window_s),
+            overload=self.overload or usual_overload,
             lag_rows=_or(self.lag_rows, float(max(1, round(period_s / bounds.row_s)))),
             costs=self.costs,
             network=self.network,
@@ -261,9 +239,7 @@ class Wanted:
         )
 
     def _fewest(self, busy: float) -> int:
-        """M; if not given, too few for the stream on average, so that there is something to scale, N/2 at most."""
-        if self.least is not None:
-            return self.least
+        """Too few workers for the stream on average, so that there is something to scale, N/2 at most."""
         return max(1, min(self.channels // 2, int(SHORT * busy)))
 
 

@@ -65,8 +65,6 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
 
     Args:
         records: Outcomes, that of `BASELINE` first.
-        scenarios: By name.
-        frame: What they are compared on.
     """
     uniform = records[0]
     keep_up = [record for record in records if _keeps_up(record, frame)]
@@ -127,10 +125,8 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
             )
     else:
         sentence += f"; and nothing is faster than static-uniform, {_p99(uniform)}"
-    lossy = [
-        record for record in records if record not in lossless and real(record["p99"]) * CALM < real(closest["p99"])
-    ]
-    if lossy:
+    lossy = [record for record in records if record not in lossless]
+    if lossy := [record for record in lossy if real(record["p99"]) * CALM < real(closest["p99"])]:
         least = min(lossy, key=lambda record: (round(real(record["shed"]), 3), real(record["p99"])))
         sentence += (
             f"; where rows may be lost, {least['scenario']} drops {real(least['shed']):.1%} of them and {_p99(least)}"
@@ -139,14 +135,9 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
 
 
 def _keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
-    late, p99, limit = record["late"], record["p99"], LATE * frame.last_s
-    return (
-        late is not None
-        and p99 is not None
-        and real(late) <= limit
-        and real(p99) <= limit
-        and real(record["shed"]) <= SHED
-    )
+    times = record["late"], record["p99"]
+    in_time = all(time is not None and real(time) <= LATE * frame.last_s for time in times)
+    return in_time and real(record["shed"]) <= SHED
 
 
 def _best(

@@ -84,19 +84,11 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     """
     check_scenario(scenario, terms)
     placed, split = _placed(scenario, terms, stream)
-    reading = Reading(
-        placed,
-        terms.speedup,
-        terms.cost_unit_s,
-        terms.by_stream,
-        np.inf if terms.duration_s is None else terms.duration_s,
-    )
+    until_s = np.inf if terms.duration_s is None else terms.duration_s
+    reading = Reading(placed, terms.speedup, terms.cost_unit_s, terms.by_stream, until_s)
     sites, partitions = placed.sites, placed.sites * placed.a_site
-    overload = None
-    if scenario.sheds:
-        thresholds = scenario.thresholds or terms.thresholds
-        factor = replace(terms.overload.factor, tau2=thresholds.tau2)
-        overload = replace(terms.overload, factor=factor)
+    tau2 = (scenario.thresholds or terms.thresholds).tau2
+    overload = replace(terms.overload, factor=replace(terms.overload.factor, tau2=tau2)) if scenario.sheds else None
     settings = StageSettings(
         sites=sites,
         owners=placed.owners,
@@ -129,14 +121,8 @@ def simulated(
     told: Callable[[Interval], None] | None = None,
 ) -> Simulated:
     """A scenario simulated until all is done, or until a time."""
-    done = simulate(
-        stage.settings,
-        stage.rows,
-        duration_s,
-        Actors(_controller(scenario, terms), stage.memory, scaling=_scaling(scenario, terms, stage)),
-        interval_s=terms.interval_s,
-        told=told,
-    )
+    actors = Actors(_controller(scenario, terms), stage.memory, scaling=_scaling(scenario, terms, stage))
+    done = simulate(stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, told=told)
     return done if scenario.is_scaled else replace(done, workers=[(0.0, stage.settings.sites)])
 
 
@@ -175,6 +161,7 @@ class ScenarioRun:
 
 
 _PARTS = 20
+_UNEVEN = "rows of the busiest worker over the mean"
 
 OUTCOME_COLUMNS = (
     Column("scenario"),
@@ -185,9 +172,7 @@ OUTCOME_COLUMNS = (
     Column("shed", Kind.SHARE, "", "of the rows, dropped as channels filled up"),
     Column("worker_time", Kind.SECONDS, "s", "that workers were there, all together, until all rows were done"),
     Column("idle_workers", Kind.NUMBER, "", "without work, on average"),
-    Column(
-        "imbalance_max", Kind.RATIO, "", "rows of the busiest worker over the mean, in the worst twentieth of the time"
-    ),
+    Column("imbalance_max", Kind.RATIO, "", f"{_UNEVEN}, in the worst twentieth of the time"),
     Column("moved", Kind.BYTES, "bytes", "state that went to another worker"),
     Column("paused", Kind.SECONDS, "s", "time in which some partition was paused"),
     Column("restarts", Kind.COUNT, "", "changes of the placement or the workers, for which other engines restart"),
@@ -215,33 +200,16 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     processed = max(0, outcome.processed - merges)
     in_all = processed + outcome.shed + outcome.left
     rounds = sum(bool(each.moves) for each in outcome.simulated.rounds)
-    return [
-        one.case,
-        processed / outcome.finished_s if outcome.finished_s else 0.0,
-        outcome.total.share_below_s(0.5),
-        outcome.total.share_below_s(0.95),
-        outcome.total.share_below_s(0.99),
-        outcome.shed / in_all if in_all else 0.0,
-        one.worker_s,
-        one.idle_s / one.ended_s,
-        _worst_imbalance(one, stage.demand.last_s),
-        outcome.moved_bytes,
-        one.paused_s,
-        one.restarts + rounds,
-        one.imbalance,
-        one.mean_workers,
-        one.most_workers,
-        one.catch_up_s,
-        outcome.lag_s,
-        outcome.late_s,
-        outcome.finished_s,
-        processed,
-        outcome.left,
-        len(outcome.simulated.moves),
-        max(each.spilled for each in outcome.simulated.intervals),
-        merges,
-        bounds.static_load,
-    ]
+    throughput = processed / outcome.finished_s if outcome.finished_s else 0.0
+    latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
+    shed = outcome.shed / in_all if in_all else 0.0
+    cost = one.worker_s, one.idle_s / one.ended_s, _worst_imbalance(one, stage.demand.last_s)
+    moved = outcome.moved_bytes, one.paused_s, one.restarts + rounds
+    workers = one.imbalance, one.mean_workers, one.most_workers, one.catch_up_s
+    rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
+    spilled = max(each.spilled for each in outcome.simulated.intervals)
+    counts = len(outcome.simulated.moves), spilled, merges
+    return [one.case, throughput, *latencies, shed, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
 
 
 def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
@@ -328,15 +296,10 @@ def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
 def _scaling(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:
     if not scenario.is_scaled:
         return None
-    controller = ElasticController(
-        policy_of(scenario.elastic or ScalingPolicy.FIXED, _chosen(scenario, terms)),
-        terms.least_of(scenario),
-        terms.sites_of(scenario),
-        _patience(scenario, terms),
-        _rebuild(scenario, terms),
-        stage.settings.partitions,
-        scenario.alignment,
-    )
+    policy = policy_of(scenario.elastic or ScalingPolicy.FIXED, _chosen(scenario, terms))
+    least, pool = terms.least_of(scenario), terms.sites_of(scenario)
+    patience, rebuild, partitions = _patience(scenario, terms), _rebuild(scenario, terms), stage.settings.partitions
+    controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
     placement = _placement(terms, stage.settings, stage.demand)
     return Scaling(controller, placement, terms.period_s, Migration(scenario.migrating))
 

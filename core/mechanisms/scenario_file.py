@@ -19,25 +19,8 @@ from adapt.core.units.amounts import seconds_of
 KIND = "scenario"
 
 FIELDS = (
-    "name",
-    "plan",
-    "split",
-    "flux",
-    "memory",
-    "rebuild",
-    "rebuild_limit",
-    "elastic",
-    "workers",
-    "pool",
-    "tau",
-    "signal",
-    "hold_up",
-    "hold_down",
-    "alignment",
-    "utilization",
-    "lag",
-    "migrate",
-    "shed",
+    *("name", "plan", "split", "flux", "memory", "rebuild", "rebuild_limit", "elastic", "workers", "pool", "tau"),
+    *("signal", "hold_up", "hold_down", "alignment", "utilization", "lag", "migrate", "shed"),
 )
 """What a scenario may say."""
 

@@ -62,7 +62,6 @@ def largest_sustained(sustains: Callable[[float], bool], start: float) -> Sustai
     """The largest speed that is sustained, to 1%; what is sustained at one speed is taken to be so at lower ones.
 
     Args:
-        sustains: Whether a speed is.
         start: Where it is looked for first, above 0.
     """
     probes = 1

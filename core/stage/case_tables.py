@@ -12,11 +12,10 @@ CASE = Column("case", about="static, where nothing moves, or the policy that mov
 
 def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Table]:
     """`intervals` with what the sites could have done in each, `sites`, `moves` and `crashes`, each of all cases."""
-    tables = {outcome.case: outcome.simulated.tables() for outcome in outcomes}
-    joined = {
-        name: _joined([(case, each[name]) for case, each in tables.items()]) for name in ("sites", "moves", "crashes")
-    }
-    intervals = _joined([(case, each["intervals"]) for case, each in tables.items()])
+    tables = [(outcome.case, outcome.simulated.tables()) for outcome in outcomes]
+    names = ("intervals", "sites", "moves", "crashes")
+    joined = {name: _joined([(case, each[name]) for case, each in tables]) for name in names}
+    intervals = joined["intervals"]
     possible = [
         (bounds.capacity.by(one.end_s) - bounds.capacity.by(one.start_s)) / bounds.row_s / (one.end_s - one.start_s)
         for outcome in outcomes
@@ -24,7 +23,7 @@ def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Tabl
     ]
     column = Column("capacity", Kind.NUMBER, "rows/s", "of all sites, for rows of the mean cost")
     rows = [(*row, rate) for row, rate in zip(intervals.rows, possible, strict=True)]
-    return {"intervals": replace(intervals, columns=(*intervals.columns, column), rows=tuple(rows)), **joined}
+    return joined | {"intervals": replace(intervals, columns=(*intervals.columns, column), rows=tuple(rows))}
 
 
 def _joined(tables: Sequence[tuple[str, Table]]) -> Table:

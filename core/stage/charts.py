@@ -37,15 +37,11 @@ def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, .
     """All charts of a run: rate, latency, what waits where, what is on disk if anything, and the sites of each case."""
     charts = [throughput_over_time(intervals, moves), latency_over_time(intervals), held_over_time(intervals)]
     if _any(intervals, "source_queue"):
-        charts.append(
-            lines_of_cases(
-                intervals, "Rows that wait to be taken", ["source_queue"], "Rows that were due and not yet taken"
-            )
-        )
+        waiting = "Rows that were due and not yet taken"
+        charts.append(lines_of_cases(intervals, "Rows that wait to be taken", ["source_queue"], waiting))
     if _any(intervals, "on_disk"):
-        charts.append(
-            lines_of_cases(intervals, "Partitions on disk", ["on_disk"], "Partitions that did not fit in memory")
-        )
+        spilled = "Partitions that did not fit in memory"
+        charts.append(lines_of_cases(intervals, "Partitions on disk", ["on_disk"], spilled))
     return (*charts, *(utilization_of_sites(sites, case) for case in _cases(sites)))
 
 
@@ -53,7 +49,6 @@ def elastic_charts(intervals: Table, sites: Table, moves: Table, steps: Table | 
     """The charts of a run whose workers come and go: how many there are, what they shed, and those of any stage.
 
     Args:
-        intervals, sites, moves: The series of the run.
         steps: When it scaled, and why; marked on the line of workers.
     """
     charts = [workers_over_time(intervals, steps)]
@@ -76,10 +71,8 @@ def workers_over_time(intervals: Table, steps: Table | None = None) -> Chart:
     layer = {
         "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1, "aria": False},
         **_where("datum.why"),
-        "encoding": {
-            **_coloured(intervals)["encoding"],
-            "shape": {"field": "why", "type": "nominal", "scale": shape, "legend": None},
-        },
+        "encoding": _coloured(intervals)["encoding"]
+        | {"shape": {"field": "why", "type": "nominal", "scale": shape, "legend": None}},
     }
     spec = dict(lines.spec)
     spec["layer"] = [*spec["layer"], layer]
@@ -114,14 +107,7 @@ def trade_off_of_tau1(trade_off: Table) -> Chart:
             points.append({"x": row["tau1"], "y": row[name], "series": row["policy"], "name": name, "d": said})
     names = list(dict.fromkeys(str(policy) for policy in trade_off.values("policy")))
     colour = {"field": "series", "type": "nominal", "scale": {"domain": names, "range": [_STATIC, *_POLICIES]}}
-    layers = [
-        {
-            "mark": {"type": "line", "point": True, **({"strokeDash": [4, 3], "strokeWidth": 1.3} if at else {})},
-            **_where(f"datum.name == '{name}'"),
-            "encoding": {"color": colour},
-        }
-        for at, name in enumerate(("false_share", "idle_share"))
-    ]
+    layers = _lines(("false_share", "idle_share"), {"encoding": {"color": colour}}, point=True)
     horizontal, upwards = across(trade_off, "tau1"), up(trade_off, "false_share", zero=True)
     horizontal["axis"] |= {"values": sorted({point["x"] for point in points})}
     upwards["axis"] |= {"title": "false_share, idle_share"}
@@ -191,21 +177,13 @@ def utilization_of_sites(sites: Table, case: str) -> Chart:
     if spans > 1:
         sentence += f"; each stretch is the mean of {count(spans)} neighbouring intervals"
     last = max(float(end) for end in sites.values("end") if is_real(end))
+    axis = {"axis": {"title": "site", "labelOverlap": True}, "scale": {"domain": [*range(0, len(numbers), together)]}}
+    shade = {"legend": None, "scale": {"domain": [0, 1], "range": [0.04, 1]}}
     encoding = {
         "x": {**across(sites, "end"), "scale": {"domain": [0, last], "nice": False}},
         "x2": {"field": "until"},
-        "y": {
-            "field": "k",
-            "type": "ordinal",
-            "axis": {"title": "site", "labelOverlap": True},
-            "scale": {"domain": list(range(0, len(numbers), together))},
-        },
-        "opacity": {
-            "field": "y",
-            "type": "quantitative",
-            "legend": None,
-            "scale": {"domain": [0, 1], "range": [0.04, 1]},
-        },
+        "y": {"field": "k", "type": "ordinal", **axis},
+        "opacity": {"field": "y", "type": "quantitative", **shade},
     }
     mark = {"type": "rect", "color": PALETTE[0], "aria": False}
     height = min(260, max(120, 14 * -(-len(numbers) // together)))
@@ -239,16 +217,9 @@ def lines_of_cases(intervals: Table, title: str, names: Sequence[str], sentence:
         axis = ticks(intervals, names[0]) | powers(heights)
         upwards = {**up(intervals, names[0]), "scale": {"type": "log"}, "axis": axis}
         sentence += ", on a logarithmic scale"
-    layers = [
-        {
-            "mark": {"type": "line", **({"strokeDash": [4, 3], "strokeWidth": 1.3} if at else {})},
-            **_where(f"datum.name == '{name}'"),
-            **_coloured(intervals),
-        }
-        for at, name in enumerate(names)
-    ]
     encoding = {"x": across(intervals, "end"), "y": upwards}
-    return chart(title, {"encoding": encoding, "layer": layers}, points, f"{sentence}.{said}", intervals)
+    body = {"encoding": encoding, "layer": _lines(names, _coloured(intervals))}
+    return chart(title, body, points, f"{sentence}.{said}", intervals)
 
 
 def _points(intervals: Table, names: Sequence[str], cases: Sequence[str] | None = None) -> tuple[Records, str]:
@@ -296,6 +267,14 @@ def _coloured(intervals: Table) -> dict[str, Any]:
     legend = {} if len(cases) > 1 else {"legend": None}
     colour = {"field": "series", "type": "nominal", "scale": {"domain": cases, "range": given[: len(cases)]}, **legend}
     return {"encoding": {"color": colour}}
+
+
+def _lines(names: Sequence[str], encoding: Mapping[str, Any], **mark: bool) -> list[dict[str, Any]]:
+    """A line for each of some names, the second dashed."""
+    dashed = {"strokeDash": [4, 3], "strokeWidth": 1.3}
+    marks = [{"type": "line", **mark, **(dashed if at else {})} for at in range(len(names))]
+    shown = zip(marks, names, strict=True)
+    return [{"mark": each, **_where(f"datum.name == '{name}'"), **encoding} for each, name in shown]
 
 
 def _cases(table: Table) -> list[str]:

@@ -1,7 +1,7 @@
 """A stage simulated from start to end."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.assembly import Actors, assemble
@@ -187,16 +187,6 @@ def _move_table(moves: Sequence[Moved]) -> Table:
         Column("state", Kind.BYTES, "bytes"),
         *(Column(step, Kind.SECONDS, "s") for step in STEPS),
     ]
-    rows = [
-        (
-            one.move.partition,
-            one.move.donor,
-            one.move.receiver,
-            one.state_bytes,
-            *(one.times_s.get(step) for step in STEPS),
-        )
-        for one in moves
-    ]
-    return Table.from_rows(
-        "Moves", columns, rows, note="A time that is missing was still to come, or never came since a site died."
-    )
+    rows = [(*astuple(one.move), one.state_bytes, *(one.times_s.get(step) for step in STEPS)) for one in moves]
+    note = "A time that is missing was still to come, or never came since a site died."
+    return Table.from_rows("Moves", columns, rows, note=note)

@@ -71,19 +71,9 @@ class SimulatedTandem:
         ]
         end_s = self.second.intervals[-1].end_s
         rate, bound = self.rate(since_s), self.settings.bound(end_s)
-        row = (
-            end_s,
-            self.first.census.generated,
-            self.first.census.processed,
-            self.second.census.processed,
-            rate,
-            bound,
-            rate / bound,
-            *self._latency_s(since_s),
-            len(self.first.moves),
-            len(self.second.moves),
-            self.moves_a_minute(since_s),
-        )
+        rows = self.first.census.generated, self.first.census.processed, self.second.census.processed
+        moves = len(self.first.moves), len(self.second.moves), self.moves_a_minute(since_s)
+        row = (end_s, *rows, rate, bound, rate / bound, *self._latency_s(since_s), *moves)
         note = f"Rates and latencies from {since_s:g} s on." if since_s else ""
         return Table.from_rows("Two stages", columns, [row], note=note)
 

@@ -51,9 +51,7 @@ class PlannedPlacement:
         """Nothing was counted.
 
         Args:
-            recipe: How plans are built.
             partitions: How many are to be placed.
-            counting: How they are counted.
             costed: Whether tuples say what they cost, and are counted by that.
         """
         self._recipe = recipe

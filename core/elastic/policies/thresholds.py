@@ -46,7 +46,6 @@ def starts_at(thresholds: Thresholds, factor: ShedFactor | None, signal: Signal)
     fall below tau3 before a long hold is over.
 
     Args:
-        thresholds: When to scale.
         factor: What they shed; None, nothing.
         signal: What is compared with the thresholds.
     """

@@ -56,10 +56,8 @@ class Waste:
         Source: ESJ, initial deployment.
         """
         room = overload.capacity_tuples * overload.factor.tau2
-        return cls(
-            int(watched.shed[watched.offered < room * pool].sum()),
-            int(watched.shed[watched.offered < room * watched.workers].sum()),
-        )
+        falsely, unevenly = watched.offered < room * pool, watched.offered < room * watched.workers
+        return cls(int(watched.shed[falsely].sum()), int(watched.shed[unevenly].sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +154,8 @@ class ElasticOutcome:
     @property
     def imbalance(self) -> float | None:
         """Of the intervals, weighed by their rows."""
-        known = [(one, span) for one, span in self._with_spans() if span.imbalance is not None]
+        spans = zip(self.outcome.simulated.intervals, self.spans, strict=True)
+        known = [(one, span) for one, span in spans if span.imbalance is not None]
         rows = sum(one.processed for one, _ in known)
         return sum(one.processed * (span.imbalance or 0.0) for one, span in known) / rows if rows else None
 
@@ -175,9 +174,6 @@ class ElasticOutcome:
         known = [one for one in took if one is not None]
         return None if len(known) < len(took) else max(known, default=0.0)
 
-    def _with_spans(self) -> list[tuple[Interval, Span]]:
-        return list(zip(self.outcome.simulated.intervals, self.spans, strict=True))
-
 
 def elastic_outcome_of(
     outcome: Outcome,
@@ -186,33 +182,14 @@ def elastic_outcome_of(
     start: Start | None = None,
     expected: int | None = None,
 ) -> ElasticOutcome:
-    """The outcome of a case whose workers are scaled.
-
-    Args:
-        outcome: As of any stage.
-        overload: How workers shed, if they do.
-        pool: All workers there are.
-        start: What the workers at the start were chosen by.
-        expected: Answers of a serial run of all rows, where they are joined.
-    """
+    """The outcome of a case whose workers are scaled and, with an overload policy, shed; the pool is all of them."""
     simulated = outcome.simulated
-    spans = tuple(_span(one, simulated.workers) for one in simulated.intervals)
-    worker_s = sum(
-        span.workers * (one.end_s - one.start_s) for one, span in zip(simulated.intervals, spans, strict=True)
-    )
-    pauses = _pauses(simulated)
-    return ElasticOutcome(
-        outcome,
-        spans,
-        worker_s,
-        covered_s(pauses),
-        float(sum(end_s - start_s for start_s, end_s in pauses)),
-        None
-        if overload is None or simulated.watched is None
-        else Waste.from_watched(simulated.watched, overload, pool),
-        start,
-        expected,
-    )
+    intervals, watched, pauses = simulated.intervals, simulated.watched, _pauses(simulated)
+    spans = tuple(_span(one, simulated.workers) for one in intervals)
+    worker_s = sum(span.workers * (one.end_s - one.start_s) for one, span in zip(intervals, spans, strict=True))
+    pauses_s = float(sum(end_s - start_s for start_s, end_s in pauses))
+    waste = None if overload is None or watched is None else Waste.from_watched(watched, overload, pool)
+    return ElasticOutcome(outcome, spans, worker_s, covered_s(pauses), pauses_s, waste, start, expected)
 
 
 def _span(one: Interval, sizes: Sequence[tuple[float, int]]) -> Span:

@@ -75,13 +75,11 @@ class Elastic:
         """
         if len(set(self.sweep)) < len(self.sweep):
             raise UsageError(f"a tau1 of {', '.join(f'{tau1:g}' for tau1 in self.sweep)} stands twice; give each once")
-        found = [("", self)]
-        if self.sweep:
-            found = []
-            for tau1 in self.sweep:
-                chosen = replace(self.chosen, thresholds=replace(self.chosen.thresholds, tau1=tau1))
-                found.append((f", tau1 {tau1:g}", replace(self, chosen=chosen, sweep=())))
-        return found
+        if not self.sweep:
+            return [("", self)]
+        thresholds = [replace(self.chosen.thresholds, tau1=tau1) for tau1 in self.sweep]
+        chosen = [replace(self.chosen, thresholds=each) for each in thresholds]
+        return [(f", tau1 {each.thresholds.tau1:g}", replace(self, chosen=each, sweep=())) for each in chosen]
 
     def cases(self) -> dict[str, tuple[ScalingPolicy, Rebuild]]:
         """What each case does, by its name: fixed workers first, and every policy once."""
@@ -123,9 +121,8 @@ class ElasticRun:
 
     def summary(self) -> Table:
         """The run in one row, with its verdict."""
-        return elastic_summary(
-            self.outcomes, self.bounds, self.least, self.settings.sites, self.settings.partitions, self.starts
-        )
+        pool, partitions = self.settings.sites, self.settings.partitions
+        return elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts)
 
     def tables(self) -> dict[str, Table]:
         """`cases`, one row each; `trade_off`, where tau1 was swept; `intervals`, `sites`, `moves` and `steps`."""
@@ -161,14 +158,11 @@ def replay_elastic(
 
     Args:
         rows: The tuples, as often as they are asked for; each is due at a time.
-        demand: Their sums.
         settings: The stage; its sites are the pool. Where workers hold what they take, and shed, its overload policy
             says so; where two streams are joined, its join does.
-        elastic: What scales it.
         duration_s: Until then at most; if not given, until all rows are processed.
         interval_s: How often to take down what the stage does; if not given, some hundred times.
         parameters: What is recorded as decisive.
-        told: Progress.
 
     Raises:
         UsageError: an argument is out of its range, or the pool is smaller than M or than what a tau1 asks for.
@@ -189,22 +183,10 @@ def replay_elastic(
             if told is not None:
                 told(case, interval.end_s, taken)
 
-        scaler = ElasticController(
-            policy_of(policy, start.chosen),
-            start.least,
-            elastic.pool,
-            elastic.patience,
-            rebuild,
-            settings.partitions,
-            elastic.alignment,
-        )
-        scaling = Scaling(
-            scaler,
-            elastic.placement(settings.partitions, costed),
-            elastic.period_s,
-            elastic.migration,
-            elastic.start_s,
-        )
+        bounded = policy_of(policy, start.chosen), start.least, elastic.pool
+        scaler = ElasticController(*bounded, elastic.patience, rebuild, settings.partitions, elastic.alignment)
+        placement = elastic.placement(settings.partitions, costed)
+        scaling = Scaling(scaler, placement, elastic.period_s, elastic.migration, elastic.start_s)
         done = simulate(settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, told=tell)
         began = Start(name, start.chosen.thresholds.tau1, start.least)
         outcome = outcome_of(case, done, bounds)
@@ -254,7 +236,11 @@ def elastic_parameters(
     settings: StageSettings, reading: Reading, elastic: Elastic, duration_s: float | None
 ) -> dict[str, Any]:
     """All that decides a replay, beside the stream and where state comes from; JSON data."""
-    chosen, recipe = elastic.chosen, elastic.recipe
+    chosen, recipe, join, sides = elastic.chosen, elastic.recipe, settings.join, reading.sides
+    joined = None
+    if join is not None and sides is not None:
+        joined = {"column": sides.column, "sides": sides.values.to_pylist()}
+        joined |= {"window_s": join.window / 1e6, "match_s": join.match_s}
     return {
         **stage_parameters(settings, reading, duration_s),
         "pool": elastic.pool,
@@ -272,14 +258,7 @@ def elastic_parameters(
         "period_s": elastic.period_s,
         "migration": {"how": elastic.migration.how.value, "batch": elastic.migration.batch},
         "start_s": elastic.start_s,
-        "join": None
-        if settings.join is None or reading.sides is None
-        else {
-            "column": reading.sides.column,
-            "sides": reading.sides.values.to_pylist(),
-            "window_s": settings.join.window / 1e6,
-            "match_s": settings.join.match_s,
-        },
+        "join": joined,
     }
 
 
@@ -301,9 +280,5 @@ def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
         policy_of(policy, elastic.chosen)
     elastic.swept()
     placement = elastic.placement(settings.partitions, costed=False)
-    Scaling(
-        ElasticController(policy_of(ScalingPolicy.FIXED), 1, elastic.pool),
-        placement,
-        elastic.period_s,
-        start_s=elastic.start_s,
-    )
+    controller = ElasticController(policy_of(ScalingPolicy.FIXED), 1, elastic.pool)
+    Scaling(controller, placement, elastic.period_s, start_s=elastic.start_s)

@@ -93,55 +93,27 @@ def elastic_cases(outcomes: Sequence[ElasticOutcome]) -> Table:
 
 def trade_off(outcomes: Sequence[ElasticOutcome]) -> Table:
     """One row for each tau1 and policy: false shedding against idle workers and state that moves."""
-    rows = [
-        (
-            one.start.tau1,
-            one.start.policy,
-            one.start.workers,
-            one.mean_workers,
-            one.idle_share,
-            one.shed_share,
-            one.shed_share * one.waste.shed_falsely / one.outcome.shed if one.waste and one.outcome.shed else 0.0,
-            one.shed_share * one.waste.shed_unevenly / one.outcome.shed if one.waste and one.outcome.shed else 0.0,
-            one.recall,
-            one.restarts,
-            one.outcome.moved_bytes,
-            one.outcome.total.share_below_s(0.99),
-        )
-        for one in outcomes
-        if one.start is not None
-    ]
+    rows: list[list[str | int | float | None]] = []
+    for one in outcomes:
+        if one.start is not None:
+            waste, outcome = one.waste, one.outcome
+            wasted = (waste.shed_falsely, waste.shed_unevenly) if waste and outcome.shed else (0, 0)
+            shares = (one.shed_share * shed / outcome.shed if outcome.shed else 0.0 for shed in wasted)
+            begun = one.start.tau1, one.start.policy, one.start.workers, one.mean_workers, one.idle_share
+            took = one.recall, one.restarts, outcome.moved_bytes, outcome.total.share_below_s(0.99)
+            rows.append([*begun, one.shed_share, *shares, *took])
     return Table.from_rows("Trade-off", TRADE_OFF_COLUMNS, rows)
 
 
 def _case(one: ElasticOutcome) -> list[str | int | float | None]:
     outcome, waste = one.outcome, one.waste
-    return [
-        one.case,
-        one.mean_workers,
-        one.most_workers,
-        one.restarts,
-        outcome.shed,
-        0 if waste is None else waste.shed_falsely,
-        0 if waste is None else waste.shed_unevenly,
-        outcome.total.share_below_s(0.5),
-        outcome.total.share_below_s(0.95),
-        outcome.total.share_below_s(0.99),
-        one.worker_s,
-        one.idle_s,
-        one.paused_s,
-        one.pauses_s,
-        one.catch_up_s,
-        len(outcome.simulated.moves),
-        outcome.moved_bytes,
-        one.imbalance,
-        one.worst_imbalance,
-        outcome.throughput,
-        outcome.lag_s,
-        outcome.late_s,
-        outcome.processed,
-        outcome.left,
-    ]
+    workers = one.case, one.mean_workers, one.most_workers, one.restarts
+    wasted = (0, 0) if waste is None else (waste.shed_falsely, waste.shed_unevenly)
+    latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
+    times = one.worker_s, one.idle_s, one.paused_s, one.pauses_s, one.catch_up_s
+    moved = len(outcome.simulated.moves), outcome.moved_bytes, one.imbalance, one.worst_imbalance
+    rows = outcome.throughput, outcome.lag_s, outcome.late_s, outcome.processed, outcome.left
+    return [*workers, outcome.shed, *wasted, *latencies, *times, *moved, *rows]
 
 
 def elastic_series(outcomes: Sequence[ElasticOutcome], bounds: Bounds) -> dict[str, Table]:
@@ -175,18 +147,9 @@ def elastic_series(outcomes: Sequence[ElasticOutcome], bounds: Bounds) -> dict[s
 
 def _step(case: str, step: Step) -> list[str | int | float | None]:
     why = "rebuild" if step.before == step.after else "up" if step.after > step.before else "down"
-    return [
-        case,
-        step.decided_s,
-        why,
-        step.before,
-        step.after,
-        step.waited,
-        len(step.moves),
-        sum(moved.state_bytes for moved in step.moves if STEPS[-1] in moved.times_s),
-        step.done_s,
-        step.caught_up_s,
-    ]
+    moved = sum(moved.state_bytes for moved in step.moves if STEPS[-1] in moved.times_s)
+    changed = case, step.decided_s, why, step.before, step.after, step.waited
+    return [*changed, len(step.moves), moved, step.done_s, step.caught_up_s]
 
 
 def _of_cases(table: Table) -> Table:
@@ -196,16 +159,7 @@ def _of_cases(table: Table) -> Table:
 def elastic_summary(
     outcomes: Sequence[ElasticOutcome], bounds: Bounds, least: int, pool: int, partitions: int, starts: float | None
 ) -> Table:
-    """The whole in one row, with its verdict.
-
-    Args:
-        outcomes: The cases, that of fixed workers first.
-        bounds: Of the demand.
-        least: M.
-        pool: All workers there are.
-        partitions: That move between them.
-        starts: The load from which thresholds ask for more workers, over what these hold; None without them.
-    """
+    """The whole in one row, with its verdict; the arguments are as in `ElasticRun`."""
     columns = (
         Column("verdict"),
         Column("rows", Kind.COUNT, about="of the trace, or of its part that was replayed"),
@@ -217,17 +171,9 @@ def elastic_summary(
         Column("starts_at", Kind.NUMBER, about="load over what workers can hold, from which on more are asked for"),
     )
     known = None if starts is None or starts == float("inf") else starts
-    row = (
-        _verdict(outcomes, least, starts),
-        bounds.rows,
-        least,
-        pool,
-        partitions,
-        1 / bounds.row_s if bounds.row_s else None,
-        bounds.heaviest_share,
-        known,
-    )
-    return Table.from_rows("The run", columns, [row])
+    capacity = 1 / bounds.row_s if bounds.row_s else None
+    stage = bounds.rows, least, pool, partitions, capacity, bounds.heaviest_share
+    return Table.from_rows("The run", columns, [(_verdict(outcomes, least, starts), *stage, known)])
 
 
 def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | None) -> str:

@@ -60,9 +60,7 @@ class Ahead:
         """
         starts = np.arange(from_s, to_s, HORIZON_S)
         ends = np.minimum(starts + HORIZON_S, to_s)
-        rates = [
-            1 / bound_s(self.demand(start, end)) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+        rates = [1 / bound_s(self.demand(*times)) for times in zip(starts.tolist(), ends.tolist(), strict=True)]
         return float(np.average(rates, weights=ends - starts))
 
     def _speed(self, site: int, from_s: float, to_s: float) -> float:
@@ -87,7 +85,6 @@ def ahead_of(settings: StageSettings, source: Source, memory: Memory | None = No
     """All that a run will be made of, from what makes it.
 
     Args:
-        settings: The stage.
         source: Its tuples. Those of a stream are read once and counted.
         memory: Limits the state, if given.
         period_s: How finely the shares of partitions in a stream are known. Rows that are not due at a time are thought
@@ -133,7 +130,6 @@ class OptimumController:
         """A controller of one run.
 
         Args:
-            ahead: What is known.
             collection_s: Time between moves and the next look.
             horizon_s: How far it looks ahead at a time.
 
@@ -163,7 +159,5 @@ class OptimumController:
         if fits and present <= (1 + WORTHWHILE) * found.slowest_s:
             return ()
         self.found.append(found)
-        leaving = np.flatnonzero(found.owners != observed.owners)
-        return tuple(
-            Move(int(partition), int(observed.owners[partition]), int(found.owners[partition])) for partition in leaving
-        )
+        leaving = np.flatnonzero(found.owners != observed.owners).tolist()
+        return tuple(Move(one, int(observed.owners[one]), int(found.owners[one])) for one in leaving)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.load_policy import LoadBalancing
+from adapt.core.flux.policies.load_policy import LoadBalancing, heaviest_first
 from adapt.core.stage.movement.controller import Move, Observation
 
 MIN_GAIN = 0.5
@@ -66,7 +66,6 @@ class GuardedLoadBalancing:
 
 def loads_of(observed: Observation, site: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The partitions of a site that had tuples, heaviest first, and the utilization that each of them makes."""
-    owned = np.flatnonzero((observed.owners == site) & (observed.processed > 0))
-    owned = owned[np.argsort(-observed.processed[owned], kind="stable")]
+    owned = heaviest_first(observed, site)
     tuples = observed.processed[owned]
     return owned, np.asarray(observed.utilization[site] * tuples / max(1, int(tuples.sum())))

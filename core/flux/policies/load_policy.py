@@ -39,7 +39,6 @@ class LoadBalancing:
         """This round's moves: each site gives or takes at most one partition.
 
         Args:
-            observed: The statistics.
             may_take: Which sites may receive, shape (sites,); all if not given.
         """
         moves = (self._first_that_evens(observed, *pair) for pair in self.worth_evening(observed, may_take))
@@ -72,8 +71,7 @@ class LoadBalancing:
 
         Equal partitions go by their number.
         """
-        owned = np.flatnonzero((observed.owners == donor) & (observed.processed > 0))
-        owned = owned[np.argsort(-observed.processed[owned], kind="stable")]
+        owned = heaviest_first(observed, donor)
         if len(owned) == 0:
             return None
         tuples, total = observed.processed[owned], observed.processed_by_site
@@ -84,3 +82,9 @@ class LoadBalancing:
         if len(closer) == 0 or takes_after[closer[0]] > self.max_receiver:
             return None
         return Move(int(owned[closer[0]]), donor, receiver)
+
+
+def heaviest_first(observed: Observation, site: int) -> NDArray[np.int64]:
+    """The partitions of a site that had tuples, heaviest first."""
+    owned = np.flatnonzero((observed.owners == site) & (observed.processed > 0))
+    return owned[np.argsort(-observed.processed[owned], kind="stable")]

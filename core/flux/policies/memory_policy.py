@@ -42,8 +42,7 @@ class MemoryBalancing:
             if excess[donor] > mean or self.rests(excess[donor], in_use[donor], in_use[receiver]):
                 break
             gap = excess[receiver] - excess[donor]
-            owned = np.flatnonzero((observed.owners == donor) & (observed.state_bytes > 0))
-            owned = owned[np.lexsort((-owned, -observed.state_bytes[owned], observed.on_disk[owned]))]
+            owned = leaving(observed, donor)
             closer = owned[observed.state_bytes[owned] < gap]
             if len(closer):
                 moves.append(Move(int(closer[0]), donor, receiver))
@@ -52,12 +51,15 @@ class MemoryBalancing:
     def rests(self, excess: float, gives: float, takes: float) -> bool:
         """Whether a donor keeps what it has: all fits, and not much more of its memory is used than elsewhere.
 
-        Args:
-            excess: e_i.
-            gives: The share of its memory that it uses.
-            takes: The share of its memory that the receiver uses.
+        The shares of their memory that donor and receiver use are `gives` and `takes`; the excess is e_i.
         """
         return bool(excess == np.inf or (excess >= 0 and gives < self.min_imbalance * takes))
+
+
+def leaving(observed: Observation, site: int) -> NDArray[np.int64]:
+    """The partitions of a site in the order in which they leave it: those in memory first, the largest, the last."""
+    owned = np.flatnonzero((observed.owners == site) & (observed.state_bytes > 0))
+    return owned[np.lexsort((-owned, -observed.state_bytes[owned], observed.on_disk[owned]))]
 
 
 def excess_bytes(observed: Observation) -> NDArray[np.float64]:

@@ -45,7 +45,8 @@ class SeveralMoves:
         offers = {int(site): list(zip(*loads_of(observed, int(site)), strict=True)) for site in np.flatnonzero(gives)}
         moves = []
         while gives.any() and takes.any():
-            donor, receiver = _highest(predicted, gives), _lowest(predicted, takes)
+            donor = int(np.argmax(np.where(gives, predicted, -np.inf)))
+            receiver = int(np.argmin(np.where(takes, predicted, np.inf)))
             if predicted[donor] < max(self.least_donor, mean, pairs.min_imbalance * predicted[receiver]):
                 break
             ratio = self.guard.cost_ratio(observed, donor, receiver)
@@ -71,11 +72,3 @@ class SeveralMoves:
             if gain >= self.guard.min_gain * load and after <= self.guard.pairs.max_receiver:
                 return at
         return None
-
-
-def _highest(values: NDArray[np.float64], among: NDArray[np.bool_]) -> int:
-    return int(np.argmax(np.where(among, values, -np.inf)))
-
-
-def _lowest(values: NDArray[np.float64], among: NDArray[np.bool_]) -> int:
-    return int(np.argmin(np.where(among, values, np.inf)))

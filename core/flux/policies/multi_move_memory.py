@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.memory_policy import MemoryBalancing, excess_bytes, used_share
+from adapt.core.flux.policies.memory_policy import MemoryBalancing, excess_bytes, leaving, used_share
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedController
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.stage.movement.controller import Move, Observation, Round
@@ -40,7 +40,7 @@ class SeveralMemoryMoves:
         mean = excess.mean()
         gives, takes = excess < mean, excess > mean
         given = np.zeros(observed.sites, np.int64)
-        owned = {int(site): self._ranked(observed, int(site)) for site in np.flatnonzero(gives)}
+        owned = {site: leaving(observed, site).tolist() for site in np.flatnonzero(gives).tolist()}
         moves: list[Move] = []
         while gives.any() and takes.any():
             donor = int(np.argmin(np.where(gives, excess, np.inf)))
@@ -61,13 +61,6 @@ class SeveralMemoryMoves:
             gives[donor] = given[donor] < self.most_a_site
         return tuple(moves)
 
-    @staticmethod
-    def _ranked(observed: Observation, site: int) -> list[int]:
-        """The partitions of a site in the order in which they leave it."""
-        owned = np.flatnonzero((observed.owners == site) & (observed.state_bytes > 0))
-        ranks = np.lexsort((-owned, -observed.state_bytes[owned], observed.on_disk[owned]))
-        return [int(partition) for partition in owned[ranks]]
-
 
 class SeveralMemoryController:
     """Evens out memory while anything is on disk anywhere, else load, and that ever more finely.
@@ -83,7 +76,6 @@ class SeveralMemoryController:
         Args:
             memory: Decides while anything is on disk, and always if nothing else does.
             load: Decides otherwise, if given; it should keep to memory.
-            min_collection_s: The least time to collect.
 
         Raises:
             UsageError: the least time to collect is not above 0.

@@ -92,7 +92,6 @@ def controller_of(
     """The controller of a policy for one run; None, of that which moves nothing.
 
     Args:
-        policy: Its name.
         min_collection_s: delta_min; of the one that finds it by itself, where it begins.
         pairs: The thresholds of the paper; its defaults if not given.
         ahead: What is known of the run, for the optimum.

@@ -47,7 +47,6 @@ class SettlingController:
 
         Args:
             coarse: Decides while sites are far apart.
-            min_collection_s: The least time to collect.
 
         Raises:
             UsageError: the least time to collect is not above 0.

@@ -38,7 +38,6 @@ class TunedController:
         """A controller of one run.
 
         Args:
-            policy: Decides.
             begin_s: Where delta_min begins.
 
         Raises:

@@ -144,13 +144,8 @@ def replay_flux(
 
     Args:
         rows: The tuples, as often as they are asked for.
-        demand: Their sums.
         settings: The stage; its groups are its partitions.
-        adapting: What decides on moves.
-        conditions: What limits or hits the sites; nothing if not given.
-        pace: How fast, how long and how often measured.
         parameters: What is recorded as decisive.
-        told: Progress.
 
     Raises:
         UsageError: an argument is out of its range, or a policy has nothing to move.

@@ -63,47 +63,24 @@ def cases_table(outcomes: Sequence[Outcome]) -> Table:
     return Table.from_rows("Cases", CASE_COLUMNS, [_case(one) for one in outcomes])
 
 
-def _case(outcome: Outcome) -> list[str | int | float | None]:
-    intervals = outcome.simulated.intervals
-    return [
-        outcome.case,
-        outcome.throughput,
-        outcome.of_capacity,
-        outcome.finished_s,
-        outcome.total.share_below_s(0.5),
-        outcome.total.share_below_s(0.99),
-        outcome.operator.share_below_s(0.5),
-        outcome.operator.share_below_s(0.99),
-        len(outcome.simulated.moves),
-        outcome.moved_bytes,
-        outcome.behind_s,
-        outcome.recovered_s,
-        outcome.lag_s,
-        outcome.late_s,
-        outcome.processed,
-        outcome.left,
-        outcome.lost,
-        outcome.shed,
-        max(one.on_disk for one in intervals),
-        max(one.spilled for one in intervals),
-    ]
+def _case(one: Outcome) -> list[str | int | float | None]:
+    speed = one.case, one.throughput, one.of_capacity, one.finished_s
+    latencies = (latency.share_below_s(share) for latency in (one.total, one.operator) for share in (0.5, 0.99))
+    moved = len(one.simulated.moves), one.moved_bytes
+    waited = one.behind_s, one.recovered_s, one.lag_s, one.late_s
+    on_disk = (
+        max(part.on_disk for part in one.simulated.intervals),
+        max(part.spilled for part in one.simulated.intervals),
+    )
+    return [*speed, *latencies, *moved, *waited, one.processed, one.left, one.lost, one.shed, *on_disk]
 
 
 def summary_table(outcomes: Sequence[Outcome], bounds: Bounds, settings: StageSettings, speedup: float | None) -> Table:
     """All cases in one row, with the verdict."""
     found = verdict_of(outcomes, bounds, speedup)
-    row = (
-        found.sentence,
-        found.best,
-        bounds.rows,
-        settings.sites,
-        settings.partitions,
-        settings.sites / bounds.row_s if bounds.row_s else None,
-        bounds.busiest_share,
-        bounds.heaviest_share,
-        found.static_full_at,
-        found.best_full_at,
-    )
+    capacity = settings.sites / bounds.row_s if bounds.row_s else None
+    stage = bounds.rows, settings.sites, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
+    row = (found.sentence, found.best, *stage, found.static_full_at, found.best_full_at)
     return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 
 

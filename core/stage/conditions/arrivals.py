@@ -1,7 +1,7 @@
 """Where tuples come from: drawn by shares without end, or rows of a stream in chunks."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -47,6 +47,12 @@ class Chunk:
     sides: NDArray[np.int8] | None = None
     times: NDArray[np.int64] | None = None
 
+    def part(self, first: int, end: int) -> "Chunk":
+        """Its rows from one to before another."""
+        columns: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        cut: dict[str, Any] = {name: None if column is None else column[first:end] for name, column in columns.items()}
+        return Chunk(**cut)
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -80,7 +86,6 @@ def alias_table(shares: NDArray[np.float64] | None, groups: int) -> tuple[NDArra
 
     Args:
         shares: What each group weighs; None, all alike.
-        groups: How many there are.
 
     Returns:
         Thresholds and aliases, each of shape (groups,).

@@ -64,7 +64,6 @@ def segments_of(sites: int, disturbances: Sequence[ExternalLoad | SlowDown]) -> 
     """How fast each site works and when.
 
     Args:
-        sites: n.
         disturbances: In any order; those of a site must not overlap.
 
     Returns:

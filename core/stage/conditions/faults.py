@@ -13,7 +13,7 @@ and `wait_s`; a load or slow-down without an end, and a crash without a way back
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -62,11 +62,7 @@ class FaultSchedule:
 
     def document(self) -> dict[str, Any]:
         """The schedule as plain data, with every field that has a value."""
-        return {
-            "schema": SCHEMA,
-            "detection_s": self.detection_s,
-            "faults": [_entry(one) for one in self.faults],
-        }
+        return {"schema": SCHEMA, "detection_s": self.detection_s, "faults": [_entry(one) for one in self.faults]}
 
     def canonical(self) -> str:
         """The one text of this schedule: sorted fields, no spaces, all defaults written out."""
@@ -179,23 +175,19 @@ def _fault(entry: object, where: str) -> Fault:
 
 def _entry(fault: Fault) -> dict[str, Any]:
     """A fault as plain data; what lasts for ever has no end."""
+    fields = asdict(fault)
     match fault:
         case Crash():
-            fields = {"kind": "crash", "at_s": fault.at_s, "back_s": fault.back_s}
+            kind = "crash"
         case SlowDown(speed=0):
-            fields = {"kind": "pause", "start_s": fault.start_s, "end_s": fault.end_s}
+            kind = "pause"
+            del fields["speed"]
         case SlowDown():
-            fields = {"kind": "slow", "start_s": fault.start_s, "end_s": fault.end_s, "speed": fault.speed}
+            kind = "slow"
         case _:
-            fields = {
-                "kind": "load",
-                "start_s": fault.start_s,
-                "end_s": fault.end_s,
-                "burst_s": fault.burst_s,
-                "sleep_s": fault.sleep_s,
-                "wait_s": fault.wait_s,
-            }
-    return {"site": fault.site} | {name: value for name, value in fields.items() if value != math.inf}
+            kind = "load"
+    fields = {"site": fault.site, "kind": kind, **fields}
+    return {name: value for name, value in fields.items() if value != math.inf}
 
 
 def _times(fault: Fault) -> tuple[float, float]:

@@ -119,16 +119,8 @@ class JoinedRows:
 
     def held(self, groups: NDArray[np.int64]) -> int:
         """Tuples of some groups that were processed and may still match: the state of the join."""
-        world = self._arrays.world
-        return int(
-            _count_held(
-                self._arrays["newest"].view(np.int64),
-                self._arrays["joined"],
-                np.ascontiguousarray(groups),
-                int(world["joined_first"]),
-                self._earliest(),
-            )
-        )
+        newest, first = self._arrays["newest"].view(np.int64), int(self._arrays.world["joined_first"])
+        return int(_count_held(newest, self._arrays["joined"], np.ascontiguousarray(groups), first, self._earliest()))
 
     def _earliest(self) -> int:
         """The time before which nothing is needed: a window before the oldest row that is not processed."""

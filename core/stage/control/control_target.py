@@ -6,7 +6,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.event_queue import Action
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.engine.tandem import Tandem
@@ -70,27 +69,17 @@ class OneStage:
     def __init__(self, stage: Stage, movement: Movement) -> None:
         """A stage, and what carries out moves on it."""
         self._stage = stage
-        self._movement = movement
         self.sites = stage.settings.sites
         self.message_s = stage.settings.network.latency_s
-        self.state_bytes = _state_bytes(stage.settings)
+        self.state_bytes = np.asarray(stage.settings.state_sizes() * stage.settings.costs.tuple_bytes, np.int64)
+        self.after, self.when_read, self.idle_s = stage.after, stage.when_read, stage.idle_s
+        self.may_start, self.receiver_of = movement.may_start, movement.receiver_of
+        self.start = movement.start
 
     @property
     def now_s(self) -> float:
         """The time."""
         return self._stage.now_s
-
-    def after(self, delay_s: float, action: Action) -> None:
-        """Do something when a delay has passed."""
-        self._stage.after(delay_s, action)
-
-    def when_read(self, site: int, action: Action) -> None:
-        """Do something when a consumer reads its messages."""
-        self._stage.when_read(site, action)
-
-    def idle_s(self) -> NDArray[np.float64]:
-        """How long each consumer has waited, shape (sites,)."""
-        return self._stage.idle_s()
 
     def processed(self) -> NDArray[np.int64]:
         """Tuples of each partition since the start, shape (partitions,)."""
@@ -108,18 +97,6 @@ class OneStage:
         """Which partitions are spilled, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["on_disk"] != 0)
 
-    def may_start(self, move: Move) -> bool:
-        """Whether a move need not wait."""
-        return self._movement.may_start(move)
-
-    def receiver_of(self, partition: int) -> int | None:
-        """Where a partition goes whose dead donor is known to be dead; None for any other."""
-        return self._movement.receiver_of(partition)
-
-    def start(self, moves: Sequence[Move], done: Action) -> None:
-        """Carry out moves, and say when all are done."""
-        self._movement.start(moves, done)
-
 
 class BothStages:
     """Two stages in a row as one controller sees them: the partitions of the first, then those of the second.
@@ -135,6 +112,7 @@ class BothStages:
         self._firsts = len(self._stages[0].owners())
         self.sites = self._stages[0].sites
         self.message_s = self._stages[0].message_s
+        self.after, self.idle_s = self._stages[0].after, tandem.cpu_idle_s
         self.state_bytes = np.concatenate([stage.state_bytes for stage in self._stages])
 
     @property
@@ -142,18 +120,10 @@ class BothStages:
         """The time."""
         return self._stages[0].now_s
 
-    def after(self, delay_s: float, action: Action) -> None:
-        """Do something when a delay has passed."""
-        self._stages[0].after(delay_s, action)
-
     def when_read(self, site: int, action: Action) -> None:
         """Do something when both consumers of a site have read their messages."""
         first, second = self._stages
         first.when_read(site, lambda: second.when_read(site, action))
-
-    def idle_s(self) -> NDArray[np.float64]:
-        """How long each CPU has had no work, shape (sites,)."""
-        return self._tandem.cpu_idle_s()
 
     def processed(self) -> NDArray[np.int64]:
         """Tuples of each partition since the start, shape (partitions,)."""
@@ -203,7 +173,3 @@ class BothStages:
     def _found(self, partition: int) -> tuple[int, int]:
         """The stage of a partition, and its number there."""
         return (0, partition) if partition < self._firsts else (1, partition - self._firsts)
-
-
-def _state_bytes(settings: StageSettings) -> NDArray[np.int64]:
-    return np.asarray(settings.state_sizes() * settings.costs.tuple_bytes)

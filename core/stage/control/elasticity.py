@@ -57,8 +57,6 @@ class Elasticity:
 
         Args:
             stage: To which rows come; its partitions are where the placement has them for `scaler.least` workers.
-            movement: Carries out moves on it.
-            scaling: What decides.
         """
         self._stage = stage
         self._movement = movement

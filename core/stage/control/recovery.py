@@ -248,22 +248,12 @@ def crash_table(reports: list[CrashReport]) -> Table:
         Column("protected", Kind.SECONDS, "s", "from the crash until every partition had a twin again"),
         Column("full_rate", Kind.SECONDS, "s", "from the crash until the full rate was reached again"),
     ]
-    rows = [
-        (
-            one.crash.site,
-            one.crash.at_s,
-            one.crash.back_s if np.isfinite(one.crash.back_s) else None,
-            one.takeover_s,
-            one.partitions,
-            one.promoted,
-            one.lost_tuples,
-            one.lost_state_bytes,
-            one.lost_groups,
-            one.resent,
-            None if one.protected_s is None else one.protected_s - one.crash.at_s,
-            one.full_rate_s,
-        )
-        for one in reports
-    ]
+    rows: list[list[int | float | None]] = []
+    for one in reports:
+        back_s = one.crash.back_s if np.isfinite(one.crash.back_s) else None
+        protected_s = None if one.protected_s is None else one.protected_s - one.crash.at_s
+        owned = one.crash.site, one.crash.at_s, back_s, one.takeover_s, one.partitions, one.promoted
+        lost = one.lost_tuples, one.lost_state_bytes, one.lost_groups
+        rows.append([*owned, *lost, one.resent, protected_s, one.full_rate_s])
     note = "The full rate is 95 % of the mean before the crash, for as many sites as are alive."
     return Table.from_rows("Crashes", columns, rows, note=note)

@@ -32,8 +32,6 @@ class Rounds:
         """The first round begins now.
 
         Args:
-            adapted: What reports, and whose partitions move.
-            controller: Decides.
             idle_clock_s: A consumer without input sleeps in multiples of this and counts them as waiting; 0, it knows
                 exactly how long it has waited.
             spilling: What keeps memory, if it is limited.

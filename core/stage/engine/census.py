@@ -1,6 +1,6 @@
 """Where all tuples of a stage are."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,5 @@ class Census:
     @property
     def whole(self) -> bool:
         """Whether every tuple is in one place."""
-        return self.generated == (
-            self.processed
-            + self.at_consumers
-            + self.in_connections
-            + self.in_pools
-            + self.spilled
-            + self.at_twins
-            + self.lost
-            + self.shed
-        )
+        generated, *places = astuple(self)
+        return bool(generated == sum(places))

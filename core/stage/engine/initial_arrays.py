@@ -23,13 +23,7 @@ LEAST_SERVICE_S = 1e-9
 
 
 def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, standby: bool = False) -> Arrays:
-    """All arrays at time 0, when every consumer is about to look for input.
-
-    Args:
-        settings: The stage.
-        source: Where tuples come from.
-        journal: How many of the first tuples that are processed to write down.
-        standby: Whether there is place for twins.
+    """All arrays at time 0, when every consumer is about to look for input; the arguments are those of `Stage`.
 
     Raises:
         BadInput: a disturbance or the shares of the groups cannot be.
@@ -42,19 +36,14 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     due = _filled(slots, DUE, at=np.inf)
     due["at"][:sites] = 0.0
     segments, firsts = segments_of(sites, settings.disturbances)
+    cursors = np.arange(sites) * (SERVICE_TIMES // sites)
     chance = np.random.default_rng([settings.seed, 1])
     overload = settings.overload
     hold = overload.capacity_tuples if overload else 0
     parts = overload.factor.table(hold) if overload else np.empty(0)
     arrays = Arrays(
         site=_filled(
-            sites,
-            SITE,
-            doing=FREE,
-            segment=firsts[:-1],
-            segments_end=firsts[1:],
-            cursor=np.arange(sites) * (SERVICE_TIMES // sites),
-            backlog=NONE,
+            sites, SITE, doing=FREE, segment=firsts[:-1], segments_end=firsts[1:], cursor=cursors, backlog=NONE
         ),
         cpu=np.zeros(0, CPU),
         producer=_filled(
@@ -132,10 +121,9 @@ def _winners(due: NDArray[np.float64]) -> NDArray[np.int32]:
 
 def _groups(settings: StageSettings, source: Source | Made) -> Records:
     shares = None if isinstance(source, Rows) else source.shares
-    thresholds, aliases = alias_table(shares, len(settings.partition_of))
-    return _filled(
-        len(settings.partition_of), GROUP, partition=settings.partition_of, threshold=thresholds, alias=aliases
-    )
+    partition_of = settings.partition_of
+    thresholds, aliases = alias_table(shares, len(partition_of))
+    return _filled(len(partition_of), GROUP, partition=partition_of, threshold=thresholds, alias=aliases)
 
 
 def _service_times(settings: StageSettings) -> NDArray[np.float64]:

@@ -15,22 +15,8 @@ from adapt.core.stage.engine.jobs import Job, Jobs
 from adapt.core.stage.engine.spilled_lists import enlarge_spill
 from adapt.core.stage.kernel.advance import advance
 from adapt.core.stage.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
+from adapt.core.stage.records import codes
 from adapt.core.stage.records.arrays import Arrays
-from adapt.core.stage.records.codes import (
-    BACKLOG_DONE,
-    BLOCKED,
-    DEAD,
-    FREE,
-    IDLE,
-    IN_JOB,
-    JOB_DONE,
-    NONE,
-    QUIESCED,
-    REACHED,
-    ROWS_WANTED,
-    SERVING,
-    SPILL_FULL,
-)
 
 
 class Stage:
@@ -44,12 +30,9 @@ class Stage:
         standby: bool = False,
         agenda: Agenda | None = None,
     ) -> None:
-        """A stage at time 0.
+        """A stage at time 0; settings, source and journal are those of `simulate`.
 
         Args:
-            settings: What it is made of.
-            source: Where tuples come from.
-            journal: How many of the first tuples that are processed to write down.
             standby: Whether partitions can have twins.
             agenda: What is to be done at which time, where others do it too; one of its own if not given.
 
@@ -72,16 +55,16 @@ class Stage:
         self._jobs = Jobs(self.arrays, settings.sites)
         self._quiesced: dict[int, Action] = {}
         self._pausing: dict[int, list[Action]] = {}
-        self.on_backlog_done: Callable[[int], None] = _no_backlog
-        """Told the site when the spilled input of a partition is processed."""
-        self.on_rows_wanted: Action = _nothing
+        self.on_backlog_done: Callable[[int], None]
+        """Set by `Spilling`; told the site when the spilled input of a partition is processed."""
+        self.on_rows_wanted: Action = lambda: None
         """Told before more rows are read, which takes the place of those that were pulled."""
         self._answers: dict[int, Callable[[int], None]] = {
-            ROWS_WANTED: self._read_rows,
-            QUIESCED: self._all_acknowledged,
-            JOB_DONE: self._jobs.finish,
-            BACKLOG_DONE: lambda site: self.on_backlog_done(site),
-            SPILL_FULL: lambda _: enlarge_spill(self.arrays),
+            codes.ROWS_WANTED: self._read_rows,
+            codes.QUIESCED: lambda site: self._quiesced.pop(site)(),
+            codes.JOB_DONE: self._jobs.finish,
+            codes.BACKLOG_DONE: lambda site: self.on_backlog_done(site),
+            codes.SPILL_FULL: lambda _: enlarge_spill(self.arrays),
         }
         start(self.arrays.worlds)
 
@@ -99,7 +82,7 @@ class Stage:
         while True:
             until = min(self.agenda.next_s, until_s)
             why, which = advance(self.arrays.worlds, until)
-            if why != REACHED:
+            if why != codes.REACHED:
                 self.answer(why, which)
             elif self.agenda.next_s <= until_s:
                 self.agenda.take()()
@@ -189,7 +172,7 @@ class Stage:
         n = self.settings.sites
         connections = self.arrays["connection"][site * n : (site + 1) * n]
         connections["first"] = connections["count"] = connections["ack"] = 0
-        connections["turn"] = NONE
+        connections["turn"] = codes.NONE
 
     def restart(self, partition: int, owner: int) -> None:
         """Let all producers send a paused partition's tuples to its owner."""
@@ -203,16 +186,16 @@ class Stage:
         record = self.arrays["site"][site]
         lasted = self.now_s - record["since"]
         doing = int(record["doing"])
-        if doing == IDLE:
+        if doing == codes.IDLE:
             record["idle"] += lasted
-        elif doing in (SERVING, IN_JOB):
+        elif doing in (codes.SERVING, codes.IN_JOB):
             record["busy"] += lasted
-        if doing == SERVING and not record["mirrored"]:
+        if doing == codes.SERVING and not record["mirrored"]:
             if self.standby:
                 self.interrupted.add(site)
             else:
                 self.lost += 1
-        record["doing"], record["since"], record["backlog"], record["debt"] = DEAD, self.now_s, NONE, 0.0
+        record["doing"], record["since"], record["backlog"], record["debt"] = codes.DEAD, self.now_s, codes.NONE, 0.0
         record["job"] = record["acks"] = record["quiesced"] = record["mirrored"] = record["refused"] = 0
         record["held"] = record["held_first"] = 0
         schedule(self.arrays.worlds, site, np.inf)
@@ -228,7 +211,7 @@ class Stage:
         """A dead site looks for input again."""
         record = self.arrays["site"][site]
         record["idle"] += self.now_s - record["since"]
-        record["doing"] = FREE
+        record["doing"] = codes.FREE
         self.dead.discard(site)
         schedule(self.arrays.worlds, site, self.now_s)
 
@@ -240,7 +223,7 @@ class Stage:
     def read_at(self, producer: int, site: int) -> None:
         """Let a site read the input of a producer, whoever reads it now."""
         record = self.arrays["producer"][producer]
-        if record["host"] == NONE:
+        if record["host"] == codes.NONE:
             resume(self.arrays.worlds, producer, site)
         else:
             record["host"] = site
@@ -248,7 +231,7 @@ class Stage:
     def idle_s(self) -> NDArray[np.float64]:
         """How long each consumer has waited, for input or for room for what it made, or was dead; shape (sites,)."""
         sites = self.arrays["site"]
-        waiting = np.isin(sites["doing"], (IDLE, BLOCKED, DEAD))
+        waiting = np.isin(sites["doing"], (codes.IDLE, codes.BLOCKED, codes.DEAD))
         return np.asarray(sites["idle"] + np.where(waiting, self.now_s - sites["since"], 0.0))
 
     def arrived(self) -> int:
@@ -282,7 +265,7 @@ class Stage:
         return Census(
             generated=int(self.arrays["producer"]["generated"].sum()),
             processed=int(self.arrays.world["processed"]),
-            at_consumers=int(np.count_nonzero((sites["doing"] == SERVING) & (sites["mirrored"] == 0)))
+            at_consumers=int(np.count_nonzero((sites["doing"] == codes.SERVING) & (sites["mirrored"] == 0)))
             + len(self.interrupted),
             in_connections=int(self.arrays["connection"]["count"].sum()),
             in_pools=int(self.arrays["producer"]["held"].sum()),
@@ -292,9 +275,6 @@ class Stage:
             shed=self.shed,
         )
 
-    def _all_acknowledged(self, site: int) -> None:
-        self._quiesced.pop(site)()
-
     def _read_rows(self, _: int) -> None:
         assert self.feed is not None
         self.on_rows_wanted()
@@ -303,11 +283,3 @@ class Stage:
             self.joined.read(self.feed.last_read)
         self.arrays.world["horizon"] = self.feed.horizon
         refill(self.arrays.worlds)
-
-
-def _no_backlog(site: int) -> None:
-    raise AssertionError(f"site {site} has processed spilled input, but spills nothing")
-
-
-def _nothing() -> None:
-    pass

@@ -205,34 +205,16 @@ def interval_table(intervals: list[Interval]) -> Table:
         Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
         Column("behind", Kind.SHARE, "", "of the time in which a row waited to be taken"),
     ]
-    rows = [
-        (
-            one.end_s,
-            one.generated,
-            one.processed,
-            one.throughput,
-            one.operator.mean_s,
-            one.operator.share_below_s(0.99),
-            one.total.mean_s,
-            one.total.share_below_s(0.5),
-            one.total.share_below_s(0.95),
-            one.total.share_below_s(0.99),
-            one.total.max_s if one.processed else None,
-            float(1 - one.idle.min()),
-            float(1 - one.idle.max()),
-            int(one.pools.sum()),
-            int(one.connections.sum()),
-            one.on_disk,
-            one.spilled,
-            one.lost,
-            one.shed,
-            one.living,
-            one.source_queue,
-            one.lag_s,
-            one.behind,
-        )
-        for one in intervals
-    ]
+    rows: list[list[int | float | None]] = []
+    for one in intervals:
+        rate = one.end_s, one.generated, one.processed, one.throughput
+        operator = one.operator.mean_s, one.operator.share_below_s(0.99)
+        total = (one.total.mean_s, *(one.total.share_below_s(share) for share in (0.5, 0.95, 0.99)))
+        longest_s = one.total.max_s if one.processed else None
+        utilization = float(1 - one.idle.min()), float(1 - one.idle.max())
+        waiting = int(one.pools.sum()), int(one.connections.sum()), one.on_disk, one.spilled
+        source = one.lost, one.shed, one.living, one.source_queue, one.lag_s, one.behind
+        rows.append([*rate, *operator, *total, longest_s, *utilization, *waiting, *source])
     return Table.from_rows("Intervals", columns, rows)
 
 
@@ -248,11 +230,10 @@ def site_table(intervals: list[Interval]) -> Table:
         Column("partitions", Kind.COUNT, "", "at the end of the interval"),
     ]
     rows = [
-        (one.end_s, site, *map(int, counts), float(1 - idle), *map(int, rest))
+        (one.end_s, site, int(processed), float(1 - idle), *map(int, held))
         for one in intervals
-        for site, (*counts, idle, pool, connections, partitions) in enumerate(
+        for site, (processed, idle, *held) in enumerate(
             zip(one.by_site, one.idle, one.pools, one.connections, one.partitions, strict=True)
         )
-        for rest in [(pool, connections, partitions)]
     ]
     return Table.from_rows("Sites", columns, rows)

@@ -68,12 +68,7 @@ class Tandem:
     """Two stages that run on one agenda and the same CPUs."""
 
     def __init__(self, settings: TandemSettings, source: Source, journal: int = 0) -> None:
-        """Both stages at time 0.
-
-        Args:
-            settings: What they are made of.
-            source: Where the tuples of the first come from.
-            journal: How many of the first tuples that are processed to write down, in each.
+        """Both stages at time 0; the arguments are those of `simulate_tandem`.
 
         Raises:
             BadInput: a disturbance, the shares of groups or the first rows cannot be.

@@ -14,7 +14,7 @@ from adapt.core.keys.hashes import HashedKeys
 from adapt.core.keys.key_index import KeyIndex
 from adapt.core.keys.names import HashName
 from adapt.core.stage.conditions.join import NEITHER
-from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.mini_partitions import MiniPartitions, words_of
 
 SHOWN = 5
 """Values that a message names."""
@@ -43,7 +43,6 @@ class Sides:
         Args:
             column: Which says the side.
             key: The column of keys.
-            batches: Its rows.
 
         Raises:
             BadInput: a row has no side, or there are not two of them; they are named.
@@ -69,12 +68,12 @@ class Sides:
 
     def groups_of(self, keys: pa.Array) -> NDArray[np.int32]:
         """The number of each key of a column, which may be encoded by a dictionary, shape (rows,)."""
-        words, codes = _words(keys)
+        words, codes = words_of(keys)
         return np.asarray(self.index.rows_of(HashedKeys.from_column(words, HashName.MURMUR3))[codes])
 
     def sides_of(self, sides: pa.Array, keys: pa.Array) -> NDArray[np.int8]:
         """0 or 1 by a column, or neither where there is no key, since what is missing equals nothing; shape (rows,)."""
-        words, codes = _words(sides)
+        words, codes = words_of(sides)
         found = pc.index_in(words, value_set=self.values).fill_null(NEITHER).to_numpy(zero_copy_only=False)
         which = found.astype(np.int8)[codes]
         if keys.null_count:
@@ -90,17 +89,6 @@ def _distinct(column: pa.Array) -> pa.Array:
     """The values of a column, each once."""
     distinct = pc.unique(column)
     return distinct.dictionary_decode() if isinstance(distinct, pa.DictionaryArray) else distinct
-
-
-def _words(column: pa.Array) -> tuple[pa.Array, Any]:
-    """The values of a column, and which of them each row has."""
-    if not isinstance(column, pa.DictionaryArray):
-        return column, slice(None)
-    words, codes = column.dictionary, column.indices
-    if codes.null_count:
-        words = pa.concat_arrays([words, pa.nulls(1, words.type)])
-        codes = codes.fill_null(pa.scalar(len(words) - 1, codes.type))
-    return words, codes.to_numpy(zero_copy_only=False)
 
 
 def _not_two(column: str, values: list[Any]) -> str:

@@ -51,11 +51,7 @@ class Reading:
         return [name for name, is_wanted in wanted.items() if is_wanted]
 
     def rows(self, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Rows:
-        """The tuples of a trace.
-
-        Args:
-            batches: Its rows in time order, from the start at every call.
-        """
+        """The tuples of a trace whose rows come in time order, from the start at every call."""
         return Rows(lambda: self._chunks(batches()))
 
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
@@ -72,7 +68,7 @@ class Reading:
             if chunk.due_s is None or chunk.due_s[-1] <= self.until_s:
                 yield chunk
             else:
-                yield _first_rows(chunk, int(np.searchsorted(chunk.due_s, self.until_s, "right")))
+                yield chunk.part(0, int(np.searchsorted(chunk.due_s, self.until_s, "right")))
                 return
 
     def _chunk(
@@ -131,14 +127,3 @@ def _amounts(column: pa.Array) -> NDArray[np.float64]:
     """Numbers; a missing one is nothing."""
     amounts: NDArray[np.float64] = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     return amounts
-
-
-def _first_rows(chunk: Chunk, rows: int) -> Chunk:
-    return Chunk(
-        chunk.groups[:rows],
-        chunk.producers[:rows],
-        None if chunk.due_s is None else chunk.due_s[:rows],
-        None if chunk.cost_s is None else chunk.cost_s[:rows],
-        sides=None if chunk.sides is None else chunk.sides[:rows],
-        times=None if chunk.times is None else chunk.times[:rows],
-    )

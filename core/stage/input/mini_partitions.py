@@ -61,7 +61,8 @@ class MiniPartitions:
     def partitions_of(self, keys: pa.Array) -> NDArray[np.int32]:
         """The partition of each key of a column, which may be encoded by a dictionary; null is a key."""
         if isinstance(keys, pa.DictionaryArray):
-            return self._of_encoded(keys)
+            words, codes = words_of(keys)
+            return np.asarray(self.partitions_of(words)[codes])
         if self.own:
             rows, first = self.own.rows_of(keys), len(self.own)
             hashed = HASHES[self.hash].modulo(keys, self.sites * self.a_site - first) + np.int32(first)
@@ -71,11 +72,13 @@ class MiniPartitions:
         within = HASHES[OTHER[self.hash]].modulo(keys, self.a_site)
         return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.a_site) + within, np.int32)
 
-    def _of_encoded(self, keys: Any) -> NDArray[np.int32]:
-        """Each key of the dictionary is hashed once."""
-        words = keys.dictionary
-        codes = keys.indices
-        if codes.null_count:
-            words = pa.concat_arrays([words, pa.nulls(1, words.type)])
-            codes = codes.fill_null(pa.scalar(len(words) - 1, codes.type))
-        return np.asarray(self.partitions_of(words)[codes.to_numpy(zero_copy_only=False)])
+
+def words_of(column: pa.Array) -> tuple[pa.Array, Any]:
+    """The values of a column, those of a dictionary once, and which of them each row has."""
+    if not isinstance(column, pa.DictionaryArray):
+        return column, slice(None)
+    words, codes = column.dictionary, column.indices
+    if codes.null_count:
+        words = pa.concat_arrays([words, pa.nulls(1, words.type)])
+        codes = codes.fill_null(pa.scalar(len(words) - 1, codes.type))
+    return words, codes.to_numpy(zero_copy_only=False)

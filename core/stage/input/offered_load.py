@@ -40,7 +40,6 @@ class Demand:
         """Add up a stream for a stage.
 
         Args:
-            chunks: The stream.
             settings: The stage, whose mean costs count where rows have none.
             faults: What else takes CPU from its sites.
 

@@ -114,10 +114,10 @@ class Dealer:
         first = 0
         for start in starts.tolist():
             self._parts.append(np.unique(parts[first:start]))
-            pieces += [_piece(rows, first, start), self._merges(rows.cost_s is not None)]
+            pieces += [rows.part(first, start), self._merges(rows.cost_s is not None)]
             first, self._period = start, int(periods[start])
         self._parts.append(np.unique(parts[first:]))
-        return _joined([*pieces, _piece(rows, first, len(parts))]) if pieces else rows
+        return _joined([*pieces, rows.part(first, len(parts))]) if pieces else rows
 
     def _merges(self, costed: bool) -> Chunk:
         """The tuples that merge the period that is over, due at its end; one costs what rows do on average."""
@@ -134,24 +134,12 @@ class Dealer:
         return Chunk(to[sent], parts["site"][sent].astype(np.int32), due_s, cost_s)
 
 
-def _piece(rows: Chunk, first: int, end: int) -> Chunk:
-    return Chunk(
-        rows.groups[first:end],
-        rows.producers[first:end],
-        None if rows.due_s is None else rows.due_s[first:end],
-        None if rows.cost_s is None else rows.cost_s[first:end],
-    )
-
-
 def _joined(pieces: list[Chunk]) -> Chunk:
-    return Chunk(
-        np.concatenate([one.groups for one in pieces]),
-        np.concatenate([one.producers for one in pieces]),
-        np.concatenate([one.due_s for one in pieces if one.due_s is not None]),
-        np.concatenate([one.cost_s for one in pieces if one.cost_s is not None])
-        if pieces[0].cost_s is not None
-        else None,
-    )
+    groups, producers = [one.groups for one in pieces], [one.producers for one in pieces]
+    due_s = [one.due_s for one in pieces if one.due_s is not None]
+    costs = [one.cost_s for one in pieces if one.cost_s is not None]
+    cost_s = np.concatenate(costs) if costs else None
+    return Chunk(np.concatenate(groups), np.concatenate(producers), np.concatenate(due_s), cost_s)
 
 
 @compiled

@@ -20,13 +20,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 @inlined
 def route_tuple(
-    world: World,
-    producer_number: int,
-    group: int,
-    number: int,
-    stamp: float,
-    cost: float,
-    now: float,
+    world: World, producer_number: int, group: int, number: int, stamp: float, cost: float, now: float
 ) -> None:
     """A new tuple goes through its connection if that has room, else into the pool."""
     partition_number = group_at(world, group).partition

@@ -36,7 +36,6 @@ class Movement:
         """A stage on which nothing moves yet.
 
         Args:
-            stage: Where to move.
             spilling: What keeps its memory, if that is limited.
             network: What states go over, if others use it too.
         """
@@ -56,9 +55,9 @@ class Movement:
         self._courses: dict[int, Course] = {}
         self._moving: set[int] = set()
         self._donating: set[int] = set()
-        self.on_change: Action = _nothing
+        self.on_change: Action = lambda: None
         """Told when a donor may give again, or a move is over."""
-        self.on_moved: Callable[[Move], None] = _not_told
+        self.on_moved: Callable[[Move], None] = lambda _: None
         """Told of a move when producers send to the receiver."""
 
     @property
@@ -70,7 +69,6 @@ class Movement:
         """Carry out moves at the same time; those of one donor one behind the other.
 
         Args:
-            moves: What to move.
             done: What follows when the controller knows that all are done, or given up since a site is dead.
             copies: Whether the receivers get twins, and the donors go on as owners.
 
@@ -321,11 +319,3 @@ class Movement:
 
     def _note(self, course: Course, step: str) -> None:
         course.moved.times_s[step] = self._stage.now_s
-
-
-def _nothing() -> None:
-    pass
-
-
-def _not_told(move: Move) -> None:
-    pass

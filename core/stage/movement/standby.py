@@ -38,7 +38,6 @@ class Standby:
 
         Args:
             stage: Made for standby, at time 0.
-            movement: Carries out copies on it.
             living: The sites that the controller knows to live; all if not given.
         """
         n = stage.settings.sites

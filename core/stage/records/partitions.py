@@ -31,12 +31,7 @@ GROUP = np.dtype(
     ]
 )
 
-WINDOW = np.dtype(
-    [
-        ("place", np.int64),  # of the next value
-        ("sum", np.int64),
-    ]
-)
+WINDOW = np.dtype([("place", np.int64), ("sum", np.int64)])  # the place is that of the next value
 
 PAST = np.dtype([("value", np.int64)])
 
