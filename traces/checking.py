@@ -6,15 +6,7 @@ from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapt.core.check.facts import (
-    Fact,
-    Facts,
-    Interval,
-    fact_of,
-    facts_of_table,
-    of_top_share,
-    with_derived,
-)
+from adapt.core.check.facts import Fact, Facts, Interval, fact_of, facts_of_table, of_top_share, with_derived
 from adapt.core.check.limit import Limit
 from adapt.core.check.limits_file import LimitsFile, read_limits
 from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of

@@ -94,11 +94,7 @@ def counted(
 
 
 def panes_of(
-    source: Path,
-    counted: Counted,
-    *,
-    spark_options: SparkOptions | None = None,
-    progress: Progress = silent,
+    source: Path, counted: Counted, *, spark_options: SparkOptions | None = None, progress: Progress = silent
 ) -> tuple[CountedPane, ...]:
     """The panes of the trace that was counted: of a trace, counted if they are not kept beside it; of an artefact of
     counts, those kept beside it by an earlier run, if they are; of a CSV, none.

@@ -335,10 +335,7 @@ _ROW = pa.schema(
         ("keys", pa.int64()),
         ("moved_keys", pa.int64()),
         *((name, pa.binary()) for name in ("heaviest", "tracked", "tracked_loads")),
-        (
-            "sums",
-            pa.list_(pa.struct([("of", pa.string()), ("lowest", pa.int32()), ("limbs", pa.binary())])),
-        ),
+        ("sums", pa.list_(pa.struct([("of", pa.string()), ("lowest", pa.int32()), ("limbs", pa.binary())]))),
     ]
 )
 

@@ -17,14 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.lossy import (
-    DISTINCT_LIMIT,
-    FLUSH_ROWS,
-    LossyCounter,
-    LossySummary,
-    check_epsilon,
-    summary_of,
-)
+from adapt.core.counting.lossy import DISTINCT_LIMIT, FLUSH_ROWS, LossyCounter, LossySummary, check_epsilon, summary_of
 from adapt.core.counting.panes import Panes
 from adapt.core.counting.sketches import DistinctSketch
 from adapt.core.counting.sliding import SlidingWindow
@@ -328,12 +321,7 @@ def _on_spark(
 
 
 def _block_counter(
-    blocks: Sequence[TraceBlock],
-    kind: pa.DataType,
-    epsilon: float,
-    weight: Weight,
-    grouping: _Grouping,
-    room: int,
+    blocks: Sequence[TraceBlock], kind: pa.DataType, epsilon: float, weight: Weight, grouping: _Grouping, room: int
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
     """What a task does with a block, given by its place among `blocks`; there is room for so many keys of a group."""
     columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]

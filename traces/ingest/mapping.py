@@ -127,9 +127,7 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
             raise UsageError(f"--keep {name!r} is {kind}; a column that is kept is text, a number, a time or binary")
     with spark_failures("the expressions"):
         raw = source.select(
-            *PLACE,
-            *(value.alias(f"_raw_{name}") for name, value in values.items()),
-            *(quoted(name) for name in kept),
+            *PLACE, *(value.alias(f"_raw_{name}") for name, value in values.items()), *(quoted(name) for name in kept)
         )
         # each value is worked out once, here, and only looked at below
         read = raw.withColumn("_time", as_timestamp(F.col("_raw_time"), kinds["time"], form))

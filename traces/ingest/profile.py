@@ -77,11 +77,7 @@ class Profile:
 
 
 def profile_trace(
-    spark: "SparkSession",
-    blocks: Sequence[TraceBlock],
-    schema: pa.Schema,
-    span_us: tuple[int, int],
-    progress: Progress,
+    spark: "SparkSession", blocks: Sequence[TraceBlock], schema: pa.Schema, span_us: tuple[int, int], progress: Progress
 ) -> Profile:
     """Hash and profile a written trace, block by block on Spark; the same result for any cut into files and tasks."""
     profiler = Profiler.over(span_us, sum(block.rows for block in blocks), schema)
@@ -142,12 +138,7 @@ class Profiler:
 
 
 def _block_profile(
-    first_row: int,
-    batches: Iterable[pa.RecordBatch],
-    names: Sequence[str],
-    grid: Grid,
-    clock: ClockGrid,
-    middle: int,
+    first_row: int, batches: Iterable[pa.RecordBatch], names: Sequence[str], grid: Grid, clock: ClockGrid, middle: int
 ) -> dict[str, Any]:
     """The part of the profile that one block gives, as plain data that merges.
 

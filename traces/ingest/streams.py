@@ -113,13 +113,7 @@ class Several:
         rows: How many rows there are, refused ones included; known once `mapped` was called.
     """
 
-    def __init__(
-        self,
-        spark: "SparkSession",
-        groups: Sequence[Group],
-        staging: Path,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, spark: "SparkSession", groups: Sequence[Group], staging: Path, progress: Progress) -> None:
         """Look through the files.
 
         Raises:

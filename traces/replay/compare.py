@@ -26,14 +26,7 @@ from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.mechanisms.comparison import SUSTAINED_COLUMNS, ComparisonRun, outcome_table
 from adapt.core.mechanisms.cost_model import Terms, Wanted
 from adapt.core.mechanisms.recommendation import Frame
-from adapt.core.mechanisms.scenario import (
-    ScenarioRun,
-    Stream,
-    check_scenario,
-    outcome_of_scenario,
-    simulated,
-    staged,
-)
+from adapt.core.mechanisms.scenario import ScenarioRun, Stream, check_scenario, outcome_of_scenario, simulated, staged
 from adapt.core.mechanisms.scenario_file import read_scenarios
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import is_sustained, largest_sustained

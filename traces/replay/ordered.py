@@ -114,11 +114,7 @@ def replay_ordered_trace(
 
 
 def bound_trace(
-    trace: Trace,
-    chain: NamedChain,
-    plan: NamedPlan | None = None,
-    rows: int | None = None,
-    progress: Progress = silent,
+    trace: Trace, chain: NamedChain, plan: NamedPlan | None = None, rows: int | None = None, progress: Progress = silent
 ) -> BoundChain:
     """The chain bound to the first rows of a trace, or all.
 

@@ -70,13 +70,7 @@ def replay_trace(
     column = WEIGHT_COLUMNS.get(chosen)
     batches = _told(trace, ["ts", "key"] + ([column] if column else []), progress)
     run = replay_repartition(
-        batches,
-        options.length,
-        options.schedule,
-        options.recipe,
-        weight=chosen,
-        weight_column=column,
-        clock=clock,
+        batches, options.length, options.schedule, options.recipe, weight=chosen, weight_column=column, clock=clock
     )
     if out is not None:
         inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]

@@ -50,10 +50,7 @@ def attempt_id() -> int:
 
 
 def in_tasks(
-    spark: "SparkSession",
-    tasks: Sequence[Sequence[int]],
-    work: Callable[[int], Iterator[pa.RecordBatch]],
-    schema: Any,
+    spark: "SparkSession", tasks: Sequence[Sequence[int]], work: Callable[[int], Iterator[pa.RecordBatch]], schema: Any
 ) -> "DataFrame":
     """A table of what `work` yields for each number, one Spark task a group; failures of ours arrive as themselves."""
 

@@ -12,15 +12,7 @@ from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network_file import read_network
 from adapt.core.fit.registry import PlannerOptions
 from adapt.traces.store.atomic import MANIFEST, whole_folder
-from adapt.traces.store.manifest import (
-    Manifest,
-    Provenance,
-    file_entry,
-    hash_of,
-    read_manifest,
-    verify,
-    write_manifest,
-)
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import read_table, table_facts, table_hash, write_table
 
 KIND = "drop-plan table"

@@ -24,14 +24,7 @@ from adapt.core.verdict.answer import Answer
 from adapt.traces.store.answers import kept
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.column_hash import columns_hash
-from adapt.traces.store.manifest import (
-    Manifest,
-    Provenance,
-    hash_of,
-    read_manifest,
-    verify,
-    write_manifest,
-)
+from adapt.traces.store.manifest import Manifest, Provenance, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.trace import blocks_of, part_entry, read_pieces
 
 FILE = "frequencies.parquet"

@@ -10,15 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.core.run import SCHEMA, Run, run_as_data
 from adapt.core.table import Table
 from adapt.traces.store.atomic import MANIFEST, whole_folder
-from adapt.traces.store.manifest import (
-    Manifest,
-    Provenance,
-    file_entry,
-    hash_of,
-    read_manifest,
-    verify,
-    write_manifest,
-)
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import columns_of, read_table, table_facts, table_hash, write_table
 
 
