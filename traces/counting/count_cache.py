@@ -57,8 +57,6 @@ def counted(
         key_type: How the keys of a CSV are to be read; text if not given.
         measure: Columns to be known of each key beside its count: of a trace `count`, `cost` and `bytes`, of a CSV the
             headings of further columns, of an artefact those that it holds.
-        spark_options: Where Spark runs.
-        progress: Told the tasks done.
 
     Raises:
         UsageError: an option does not go with the input, or it has no such column.
@@ -158,11 +156,7 @@ def _kept_or_counted(
         frequencies = with_columns(trace, counted, measure, spark_options=spark_options, progress=progress)
     else:
         frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
-    made = Provenance(
-        "adapt.traces.counting.count_cache.counted",
-        how.parameters(frequencies),
-        [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}],
-    )
+    made = Provenance("adapt.traces.counting.count_cache.counted", how.parameters(frequencies), [trace.as_input])
     with suppress(EnvironmentFailure, OSError):  # a place that cannot be written costs the next run a count, no more
         kept.parent.mkdir(exist_ok=True)
         write_frequencies(frequencies, kept, made, force=True)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -28,13 +28,11 @@ from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.exact import no_keys
 from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
+from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.progress import Progress, silent, watched
 from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks, shared_out
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 Integers: TypeAlias = NDArray[np.int64]
 Tasks: TypeAlias = Sequence[Sequence[int]]
@@ -59,13 +57,10 @@ def count_lossy(
     """Count the keys of a trace by lossy counting, reading nothing but the column of keys (and of weights).
 
     Args:
-        trace: The stream.
         epsilon: The most that a count may be too low, as a share of the total.
         weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
         window: Count only what a sliding counter holds after the last row.
         tasks: Which blocks each Spark task counts, by number; the result is the same for any.
-        spark_options: Where Spark runs.
-        progress: Told the tasks done.
 
     Returns:
         At most 2/epsilon keys, by falling count; all keys, exactly, of no more than `FLUSH_ROWS` rows.
@@ -98,7 +93,6 @@ def count_panes(
     """Count the keys of a trace pane by pane: summaries that merge into any window.
 
     Args:
-        trace: The stream.
         panes: Of rows, or of time since the first row; panes without rows are passed over.
         epsilon, weight, tasks, spark_options, progress: As in `count_lossy`; the error is a share of each pane's total.
 
@@ -153,7 +147,7 @@ def count_streams(
 
 
 def count_frame(
-    frame: "DataFrame", epsilon: float, *, key: str = "key", weight: Weight = Weight.COUNT, weigh_by: str | None = None
+    frame: DataFrame, epsilon: float, *, key: str = "key", weight: Weight = Weight.COUNT, weigh_by: str | None = None
 ) -> Frequencies:
     """Count the keys of any DataFrame by lossy counting, wherever its rows come from.
 
@@ -161,7 +155,6 @@ def count_frame(
     on any cluster, but the counts within them depend on how the frame is partitioned.
 
     Args:
-        frame: Rows.
         epsilon: The most that a count may be too low, as a share of the total.
         key: The column of keys; text, binary or whole numbers.
         weight: What a row weighs: how the sums are kept, whole for bytes, floats for cost.
@@ -363,7 +356,7 @@ def _schema(key_type: KeyType, weight: Weight) -> str:
 
 
 def _reduced(
-    partial: "DataFrame", key_type: KeyType, weight: Weight, most: int, blocks: int, *, grouped: bool = False
+    partial: DataFrame, key_type: KeyType, weight: Weight, most: int, blocks: int, *, grouped: bool = False
 ) -> dict[str, _Found]:
     """One summary a group from those of its blocks, added up inside Spark, of which `most` keys leave.
 
@@ -371,9 +364,6 @@ def _reduced(
     more than its count: so the one key more that leaves tells the most that any key left out may weigh. The facts about
     a block ride along as rows of their own, since each is told only once.
     """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     together = partial.repartition(partial.sparkSession.sparkContext.defaultParallelism, _KEY)
     summed = together.groupBy(_GROUP, _TOLD, _KEY).agg(
         added(_COUNT, _BLOCK, weight).alias(_COUNT), added(_SPARED, _BLOCK, weight).alias(_SPARED)
@@ -424,7 +414,7 @@ def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weigh
     return _Found(summary, parts[0]["first_us"], parts[-1]["last_us"])
 
 
-def _frame_columns(frame: "DataFrame", key: str, weight: Weight, weigh_by: str | None) -> tuple["DataFrame", KeyType]:
+def _frame_columns(frame: DataFrame, key: str, weight: Weight, weigh_by: str | None) -> tuple[DataFrame, KeyType]:
     """The columns of keys and weights in the types in which they are counted."""
     keys, key_type = key_column(frame, key)
     columns = [keys.alias(_KEY)]

@@ -72,7 +72,6 @@ def measure_columns(
     by row within a block and then block by block in their order, so that the result is the same on any cluster.
 
     Args:
-        trace: The stream.
         keys: The listed keys, distinct; shape (keys,).
         sources: The columns, by the names of `measurable`.
 

@@ -60,10 +60,6 @@ def export_plan(
     """Write a plan for a target; the folder appears whole or not at all, and is the same for the same plan.
 
     Args:
-        plan: What is to be deployed.
-        target: What is to run it.
-        out: The folder.
-        made: How it was made.
         max_parallelism: The key groups of the job, in Flink; what it takes by default if not given.
         force: Replace a folder that was made so before.
 

@@ -37,12 +37,6 @@ def generate(
 
     The rows depend on the stream alone, not on how many tasks or machines make them.
 
-    Args:
-        stream: What to make.
-        out: Where the trace appears, whole, at the end.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the trace.
-
     Raises:
         EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
     """

@@ -96,11 +96,7 @@ def ingest(
     Args:
         sources: Files, folders and globs, or `-` for standard input; ties in time go by this order, then by position in
             the file.
-        out: Where the trace appears, whole, at the end.
         mapping: Which columns or expressions give key, time, cost, bytes and stream.
-        options: How the source is read and cleaned.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the trace.
 
     Raises:
         UsageError: an option does not fit the source.

@@ -13,7 +13,7 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -34,8 +34,9 @@ from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading, bytes_by_part
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
-from adapt.traces.read_errors import readable
+from adapt.traces.read_errors import parsed
 from adapt.traces.replay.flux import check_columns, encoded, rows_of
+from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks
@@ -44,9 +45,6 @@ from adapt.traces.store.disk import disk_failures
 from adapt.traces.store.manifest import Provenance, as_json, program_versions
 from adapt.traces.store.runs import StoredRun, read_run, write_run
 from adapt.traces.store.trace import Trace, open_trace
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 EPSILON = 1e-4
 """The error of counted keys, as a share of the rows."""
@@ -127,14 +125,10 @@ def compare_on_trace(
 
     Every scenario is a whole run, kept as soon as it is made: in a folder beside `out` until all are there, then in
     it. One that says that it was made from the same trace, with the same parameters and program, is not made again, so
-    that a comparison that was interrupted goes on where it was. Where a scenario runs does not change its result.
+    that a comparison that was interrupted goes on where it was. Where a scenario runs does not change its result; without `out` nothing is kept.
 
     Args:
-        trace: The stream.
-        out: Where the comparison appears, whole, at the end; None keeps nothing.
-        options: What is compared, and where.
         force: Replace an artefact at `out`; what still holds of it is used.
-        command: What the manifest says made the run.
         progress: Told which scenario is done, how many are, and how many there are.
 
     Raises:
@@ -142,8 +136,7 @@ def compare_on_trace(
         EnvironmentFailure: `out` is taken or cannot be written, or a cluster does not write where this process reads.
         BadInput: a part of the trace is damaged, or its rows are not in the order of time.
     """
-    if out is not None:
-        check_folder_free(out, force=force)
+    check_folder_free(out, force=force)
     wanted = options.wanted
     check_columns(trace, _reading(wanted), wanted.state if isinstance(wanted.state, Weight) else None)
     progress("reading", 0, len(options.scenarios))
@@ -196,9 +189,8 @@ def compare_on_trace(
             },
         )
         if out is not None:
-            inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
             parts = {run.path.name: run.path for run in runs}
-            made_so = Provenance(command, dict(run.parameters), inputs, terms.seed)
+            made_so = Provenance(command, dict(run.parameters), [trace.as_input], terms.seed)
             write_run(run, out, made_so, force=force, parts=parts)
     return run
 
@@ -378,7 +370,7 @@ def _on_spark(jobs: Sequence[Job], spark_options: SparkOptions) -> Iterator[str]
             pool.shutdown(cancel_futures=True)
 
 
-def _in_a_task(spark: "SparkSession", job: Job) -> str:
+def _in_a_task(spark: SparkSession, job: Job) -> str:
     """Run a scenario in a Spark task of its own."""
 
     def work(_number: int) -> Iterator[pa.RecordBatch]:
@@ -403,12 +395,4 @@ def read_scenario_file(path: Path) -> tuple[Scenario, ...]:
     Raises:
         BadInput: there is no such file, or it has none; the sentence names it and the line.
     """
-    with readable(path):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise BadInput(f"{path} is no text: {error}") from error
-    try:
-        return read_scenarios(text)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
+    return parsed(path, read_scenarios)

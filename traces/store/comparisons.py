@@ -75,12 +75,9 @@ def write_comparison(
     """Write a comparison as an artefact, its plans as `NAME.plan` inside.
 
     Args:
-        comparison: What was compared.
         frequencies: The counted keys that were placed; facts of them are kept.
-        out: The artefact's folder.
         made: How it was made; the plans say the same.
         answer: What was found of the stream; the content hash leaves it out.
-        force: Replace an artefact at `out`.
 
     Raises:
         EnvironmentFailure: the place is taken or cannot be written.

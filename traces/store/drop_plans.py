@@ -38,10 +38,7 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
     """Write drop plans as an artefact.
 
     Args:
-        plans: What was made.
         network_text: The file of their network.
-        out: The artefact's folder.
-        made: How they were made.
 
     Raises:
         EnvironmentFailure: the place is taken or cannot be written.
@@ -70,7 +67,6 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
     """Read drop plans, every byte checked.
 
     Args:
-        path: The artefact's folder.
         asked: How nodes of d-fit are to go on telling each other; its other fields are those that were kept.
 
     Raises:

@@ -102,8 +102,6 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequenc
     Further columns have headings after those two, by which they can be asked for; others are passed over.
 
     Args:
-        path: The CSV.
-        key_type: How its keys are read.
         sources: The headings of the columns that were measured; `count` is one too.
 
     Raises:

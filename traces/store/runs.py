@@ -1,6 +1,6 @@
 """Runs on disk: what a replay measured, its series as Parquet and its summary in the manifest."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree
@@ -60,10 +60,6 @@ def write_run(
     """Write a run as an artefact.
 
     Args:
-        run: What was measured.
-        out: Where it appears.
-        made: How.
-        force: Replace an artefact there.
         parts: Folders that are copied into it, by their names there: runs of which it is made.
 
     Raises:
@@ -89,6 +85,14 @@ def write_run(
         manifest = Manifest("run", content, made, files, decisive)
         write_manifest(folder, manifest)
     return manifest
+
+
+def keep_run(
+    run: Run, out: Path | None, command: str, inputs: Sequence[Mapping[str, Any]], *, force: bool = False
+) -> None:
+    """Write a run that was made of some inputs at `out`, if it is to be kept; raises as `write_run` does."""
+    if out is not None:
+        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
 
 
 def read_run(path: Path) -> StoredRun:
