@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.measures.metrics import Metrics
     from adapt.core.partitioning.plans.plan import Plan
-    from adapt.traces.spark.session import SparkOptions
+    from adapt.traces.spark.session import Spark
 
 DEFAULT_ENGINE = Engine.SPARK.value
 """What places the keys of a trace, if nothing is said."""
@@ -63,7 +63,7 @@ def facts_of(
     placing: Placing | None = None,
     *,
     check_all: bool = False,
-    spark_options: "SparkOptions | None" = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Facts:
     """What one artefact measured.
@@ -207,12 +207,7 @@ def _of_run(path: Path) -> Facts:
 
 
 def _of_trace(
-    path: Path,
-    manifest: Manifest,
-    limits: Sequence[Limit],
-    placing: Placing,
-    spark_options: "SparkOptions | None",
-    progress: Progress,
+    path: Path, manifest: Manifest, limits: Sequence[Limit], placing: Placing, spark_options: Spark, progress: Progress
 ) -> Facts:
     try:
         summary = manifest.summary
@@ -241,7 +236,7 @@ def _of_counts(path: Path, placing: Placing) -> Facts:
         return Facts(str(path), Of.COUNTS, read_manifest(path).content_hash, {ROWS: [fact]})
 
 
-def _placed(path: Path, placing: Placing, spark_options: "SparkOptions | None", progress: Progress) -> Fact:
+def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progress) -> Fact:
     """The keys of a trace, or counted keys, under a scheme or a plan."""
     from adapt.core.counting.names import CountMethod
     from adapt.core.counting.top_share import top_share

@@ -17,7 +17,7 @@ from adapt.traces.counting.pane_cache import CACHE, counted_panes, kept_panes
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.frequencies import read_counts, read_frequencies, write_frequencies
 from adapt.traces.store.manifest import Provenance, file_sha256, hash_of, program_versions, read_manifest
 from adapt.traces.store.trace import Trace, open_trace
@@ -44,7 +44,7 @@ def counted(
     *,
     key_type: KeyType | None = None,
     measure: Sequence[str] = (),
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Counted:
     """The keys of a trace, of an artefact of counts, or of a CSV of `key,count`.
@@ -92,7 +92,7 @@ def counted(
 
 
 def panes_of(
-    source: Path, counted: Counted, *, spark_options: SparkOptions | None = None, progress: Progress = silent
+    source: Path, counted: Counted, *, spark_options: Spark = None, progress: Progress = silent
 ) -> tuple[CountedPane, ...]:
     """The panes of the trace that was counted: of a trace, counted if they are not kept beside it; of an artefact of
     counts, those kept beside it by an earlier run, if they are; of a CSV, none.
@@ -138,7 +138,7 @@ def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[s
 
 
 def _kept_or_counted(
-    trace: Trace, how: Counting, measure: Sequence[str], spark_options: SparkOptions | None, progress: Progress
+    trace: Trace, how: Counting, measure: Sequence[str], spark_options: Spark, progress: Progress
 ) -> Frequencies:
     """The counts kept from an earlier run; otherwise the trace is counted, and the counts kept if they can be.
 

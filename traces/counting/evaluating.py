@@ -30,7 +30,7 @@ from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import SparkOptions, carry_failures, literal_path, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, carry_failures, literal_path, spark_failures, spark_session
 from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.trace import Trace, open_trace
@@ -55,7 +55,7 @@ def evaluate_plans(
     *,
     weight: Weight | None = None,
     key_type: KeyType | None = None,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Evaluation:
     """How plans do on every key of a stream, counted exactly; each is charged for its migration from the one before it.
@@ -164,7 +164,7 @@ def _of_trace(
     trace: Trace,
     resources: Resources,
     weight: Weight | None,
-    spark_options: SparkOptions | None,
+    spark_options: Spark,
     progress: Progress,
 ) -> Evaluation:
     chosen = chosen_weight(trace, weight)
@@ -179,7 +179,7 @@ def _of_trace(
 
 
 def _of_parquet(
-    plans: NamedPlans, path: Path, resources: Resources, spark_options: SparkOptions | None, progress: Progress
+    plans: NamedPlans, path: Path, resources: Resources, spark_options: Spark, progress: Progress
 ) -> Evaluation:
     spark = spark_session(spark_options)
     with spark_failures(f"reading {path}"):

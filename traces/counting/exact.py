@@ -12,17 +12,13 @@ from adapt.core.stream import Weight
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
 from adapt.traces.spark.lazy import DataFrame, SparkSession
 from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks, shared_out
 from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
 
 
 def count_exactly(
-    trace: Trace,
-    *,
-    weight: Weight | None = None,
-    spark_options: SparkOptions | None = None,
-    progress: Progress = silent,
+    trace: Trace, *, weight: Weight | None = None, spark_options: Spark = None, progress: Progress = silent
 ) -> Frequencies:
     """Count the keys of a trace exactly.
 

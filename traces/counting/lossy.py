@@ -30,7 +30,7 @@ from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
 from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, carry_failures, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks, shared_out
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
 
@@ -51,7 +51,7 @@ def count_lossy(
     weight: Weight | None = None,
     window: SlidingWindow | None = None,
     tasks: Tasks | None = None,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Frequencies:
     """Count the keys of a trace by lossy counting, reading nothing but the column of keys (and of weights).
@@ -87,7 +87,7 @@ def count_panes(
     *,
     weight: Weight | None = None,
     tasks: Tasks | None = None,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Timeline:
     """Count the keys of a trace pane by pane: summaries that merge into any window.
@@ -119,7 +119,7 @@ def count_streams(
     *,
     weight: Weight | None = None,
     tasks: Tasks | None = None,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> dict[str | None, Frequencies]:
     """Count the keys of each stream of a trace; the error is a share of each stream's total.
@@ -297,7 +297,7 @@ def _on_spark(
     weight: Weight,
     grouping: _Grouping,
     tasks: Tasks | None,
-    spark_options: SparkOptions | None,
+    spark_options: Spark,
     progress: Progress,
 ) -> dict[str, _Found]:
     """The summary of each group over some blocks; each block is counted by itself with half the error."""

@@ -20,7 +20,7 @@ from adapt.core.verdict.skew_over_time import CountedPane, rows_a_pane
 from adapt.traces.counting.lossy import count_panes
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import hash_of, program_versions
 from adapt.traces.store.trace import Trace
@@ -39,7 +39,7 @@ def counted_panes(
     folder: Path,
     weight: Weight | None = None,
     *,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> tuple[CountedPane, ...]:
     """The panes of a trace, from `folder` if they are kept there; none of a trace that is too short.

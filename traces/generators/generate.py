@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from adapt.traces.generators.write import GeneratedStream, write_generated
 from adapt.traces.ingest.ingest import Ingested
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.rejects import Rejects
 
@@ -29,7 +29,7 @@ def generate(
     out: Path,
     *,
     force: bool = False,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     command: str = "adapt.traces.generators.generate.generate",
     progress: Progress = silent,
 ) -> Ingested:

@@ -13,7 +13,7 @@ from adapt.core.keys.key_coder import coded_numbers
 from adapt.traces.ingest.finalize import part_name, settle
 from adapt.traces.ingest.profile import TOLD, Profiler
 from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import attempt_id, in_tasks, shared_out
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import check_folder_free, whole_folder
@@ -54,7 +54,7 @@ def write_generated(
     made: Provenance,
     *,
     force: bool = False,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     tasks: Sequence[Sequence[int]] | None = None,
     progress: Progress,
 ) -> Trace:

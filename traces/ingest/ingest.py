@@ -23,7 +23,7 @@ from adapt.traces.ingest.time_sort import take_stock, write_in_order
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions, session_in_zone, spark_session
+from adapt.traces.spark.session import Spark, SparkOptions, session_in_zone, spark_session
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Provenance
@@ -87,7 +87,7 @@ def ingest(
     options: IngestOptions | None = None,
     *,
     force: bool = False,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     command: str = "adapt.traces.ingest.ingest",
     progress: Progress = silent,
 ) -> Ingested:

@@ -125,11 +125,11 @@ def compare_on_trace(
 
     Every scenario is a whole run, kept as soon as it is made: in a folder beside `out` until all are there, then in
     it. One that says that it was made from the same trace, with the same parameters and program, is not made again, so
-    that a comparison that was interrupted goes on where it was. Where a scenario runs does not change its result; without `out` nothing is kept.
+    that a comparison that was interrupted goes on where it was. Where a scenario runs does not change its result.
 
     Args:
+        out: Where the comparison appears; None keeps nothing.
         force: Replace an artefact at `out`; what still holds of it is used.
-        progress: Told which scenario is done, how many are, and how many there are.
 
     Raises:
         UsageError: an argument is out of its range, or the trace has no such column.

@@ -59,10 +59,8 @@ def replay_flux_trace(
 ) -> FluxRun:
     """Simulate a trace through a stage, once without moves and once with each policy; see `replay_flux`.
 
-    The trace is read once for its sums and once for each case, a row group at a time. The run is kept at `out`, if given.
-
-    Args:
-        settings: The stage; its groups are its partitions, which are those of `options.reading`.
+    The trace is read once for its sums and once for each case, a row group at a time. The
+    groups of the stage are its partitions, those of `options.reading`. The run is kept at `out`, if given.
 
     Raises:
         UsageError: an argument is out of its range, or the trace has no such column.

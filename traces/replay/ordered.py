@@ -74,11 +74,8 @@ def replay_ordered_trace(
     """Run a trace through a chain by each number of workers; see `replay_ordered`. Serial order is that of the rows.
 
     The columns that the chain names are held in memory for all rows: 8 bytes each, and while keys are numbered the
-    columns themselves. The run is kept at `out`, if given.
-
-    Args:
-        clock: Tells seconds, for functions in Python that are timed.
-        cpu_clock: Tells the CPU seconds of this process.
+    columns themselves. `clock` tells seconds, for functions in Python that are timed, `cpu_clock` the CPU seconds of
+    this process. The run is kept at `out`, if given.
 
     Raises:
         UsageError: an argument is out of its range, the run would hang or take too much memory, threads are asked to

@@ -47,10 +47,8 @@ def replay_trace(
 ) -> RepartitionRun:
     """Replay a trace period by period, building a plan from each for the next; see `replay_repartition`.
 
-    Memory grows with the distinct keys of one period, and with the numbers measured. The run is kept at `out`, if given.
-
-    Args:
-        clock: Seconds, for the time that building takes.
+    Memory grows with the distinct keys of one period, and with the numbers measured. `clock` tells seconds,
+    for the time that building takes. The run is kept at `out`, if given.
 
     Raises:
         UsageError: the trace has no column of that weight.
