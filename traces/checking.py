@@ -14,13 +14,13 @@ from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.traces.read_errors import parsed, readable
 from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.manifest import Manifest, file_sha256, hash_of, read_manifest, verify
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.measures.metrics import Metrics
     from adapt.core.partitioning.plans.plan import Plan
-    from adapt.traces.spark.session import Spark
 
 DEFAULT_ENGINE = Engine.SPARK.value
 """What places the keys of a trace, if nothing is said."""
