@@ -251,24 +251,15 @@ def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progre
     method = CountMethod.EXACT if placing.exact else CountMethod.LOSSY
     with readable(path):
         csv_type = plan.key_type if plan and path.is_file() else None
+    how = Counting(method, channels=channels, resources=resources)
     found = counted(
-        path,
-        Counting(method, channels=channels, resources=resources),
-        key_type=csv_type,
-        measure=resources.sources,
-        spark_options=spark_options,
-        progress=progress,
+        path, how, key_type=csv_type, measure=resources.sources, spark_options=spark_options, progress=progress
     ).frequencies
     metrics = _by_plan(path, found, plan) if plan else _by_scheme(found, scheme, channels)
     where = {"engine": placing.engine, "channels": str(channels)}
+    fact = with_derived(fact_of({**metrics, "channels": channels, "rows": found.rows, "keys": found.distinct}, ()))
     share = top_share(found)
-    values = {
-        **with_derived(
-            fact_of({**metrics, "channels": channels, "rows": found.rows, "keys": found.distinct}, ())
-        ).values,
-        **of_top_share(None if share is None else Interval(*share)),
-    }
-    return Fact(where, values)
+    return Fact(where, {**fact.values, **of_top_share(None if share is None else Interval(*share))})
 
 
 def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":

@@ -146,16 +146,9 @@ def evaluate_frame(
     with spark_failures(_DOING), watched(frame.sparkSession, _DOING, progress):
         rows = frame.select(keys.alias(_KEY), *(column.alias(amount) for amount, (column, _) in amounts.items()))
         wrong = reduce(or_, (F.col(amount).isNull() | (F.col(amount) < 0) for amount in amounts))
-        summed = (
-            rows.repartition(
-                max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism), _KEY
-            )
-            .groupBy(_KEY)
-            .agg(
-                *(_summed(amount, whole).alias(amount) for amount, (_, whole) in amounts.items()),
-                F.max(wrong).alias(_WRONG),
-            )
-        )
+        partitions = max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism)
+        sums = [_summed(amount, whole).alias(amount) for amount, (_, whole) in amounts.items()]
+        summed = rows.repartition(partitions, _KEY).groupBy(_KEY).agg(*sums, F.max(wrong).alias(_WRONG))
         return _routed(asked, summed, Weight.COUNT, name)
 
 
@@ -234,6 +227,7 @@ class _Asked:
     def evaluation(self, whole: Sequence[Tally], weight: Weight) -> Evaluation:
         """What the tallies of all keys say of each plan."""
         before = [None, *(plan for _, plan in self.plans[:-1])]
+        found = zip(self.plans, before, self.partitioners, whole, strict=True)
         evaluated = tuple(
             EvaluatedPlan(
                 name,
@@ -242,9 +236,7 @@ class _Asked:
                 tally.channel_loads(self.resources),
                 foreseen_metrics(plan, previous, self.resources),
             )
-            for (name, plan), previous, partitioner, tally in zip(
-                self.plans, before, self.partitioners, whole, strict=True
-            )
+            for (name, plan), previous, partitioner, tally in found
         )
         return Evaluation(evaluated, whole[0].keys, weight, self.resources)
 

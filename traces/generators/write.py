@@ -87,9 +87,8 @@ def write_generated(
             yield profiler.as_row(index, index * BLOCK_ROWS, groups)
 
         with spark_failures("generating"), watched(spark, "generating", progress):
-            ends = in_tasks(
-                spark, [each[0], *each[1:][-1:]], ends_of, "schema binary, first bigint, last bigint"
-            ).collect()
+            kinds = "schema binary, first bigint, last bigint"
+            ends = in_tasks(spark, [each[0], *each[1:][-1:]], ends_of, kinds).collect()
             span_us = (min(row["first"] for row in ends), max(row["last"] for row in ends))
             profiler = Profiler.over(span_us, stream.rows, pa.ipc.read_schema(pa.py_buffer(ends[0]["schema"])))
             told = in_tasks(spark, tasks or shared_out(spark, len(each)), write, TOLD)

@@ -129,15 +129,9 @@ def ingest(
         for passing in (kept, staging):
             if passing.exists():
                 disk.remove_tree(passing)
-        made = Provenance(
-            command,
-            {
-                **_as_used(source.settled),
-                "guesses": source.guesses,
-                **({"treatment": told} if (told := treatment.as_data()) else {}),
-            },
-            source.inputs,
-        )
+        told = {"treatment": treatment.as_data()} if treatment.as_data() else {}
+        used = {**_as_used(source.settled), "guesses": source.guesses, **told}
+        made = Provenance(command, used, source.inputs)
         sample = KeySample(float(treatment.sample), left_out) if treatment.sample < 1 else None
         settle(folder, made, rejects, lambda written: written.profiled(spark, progress), order, sample)
     return Ingested(open_trace(out), rejects, source.guesses)

@@ -130,9 +130,8 @@ class Profiler:
 
     def merged(self, told: Iterable[bytes]) -> Profile:
         """The profile of the whole, from what the blocks gave, in order."""
-        return _merged_profile(
-            (json.loads(zlib.decompress(packed)) for packed in told), self.schema, self.grid, self.clock
-        )
+        parts = (json.loads(zlib.decompress(packed)) for packed in told)
+        return _merged_profile(parts, self.schema, self.grid, self.clock)
 
 
 def _block_profile(

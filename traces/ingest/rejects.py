@@ -87,9 +87,8 @@ def set_aside(
             # merged, never sent whole to every executor: Spark takes what our tasks yield for a few bytes
             texts = texts.withColumnRenamed("_text", "_read").hint("merge")
             refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))
-        labels = spark.createDataFrame(
-            [(at, file.label) for at, file in enumerate(source.files)], "_file int, file string"
-        )
+        named = [(at, file.label) for at, file in enumerate(source.files)]
+        labels = spark.createDataFrame(named, "_file int, file string")
         table = refused.join(F.broadcast(labels), "_file").select(
             "_file",
             "file",

@@ -1,7 +1,7 @@
 """Several streams in one trace: which files and rows are whose, each read and mapped in its own way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -78,8 +78,6 @@ class Settled:
 
     def as_data(self) -> dict[str, Any]:
         """It as the manifest tells it."""
-        from dataclasses import asdict
-
         return {**asdict(self.stream), "time_format": self.form.name}
 
 

@@ -145,23 +145,15 @@ def compare_on_trace(
     for scenario in options.scenarios:
         check_scenario(scenario, terms)
     with _kept_beside(out) as folder:
+        source = (trace.path.absolute(), trace.manifest.content_hash)
         jobs = [
-            Job(
-                trace.path.absolute(),
-                trace.manifest.content_hash,
-                scenario,
-                terms,
-                options.sustained,
-                code_hash(),
-                folder / f"{scenario.name}{CHILD}",
-            )
+            Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{scenario.name}{CHILD}")
             for scenario in options.scenarios
         ]
         made = _made(jobs, out, options, progress)
         runs = [made[job.scenario.name] for job in jobs]
-        bounds = bounds_of(
-            Demand.from_chunks(rows_of(trace, _reading(wanted, terms)).chunks(), wanted.uniform), wanted.uniform
-        )
+        chunks = rows_of(trace, _reading(wanted, terms)).chunks()
+        bounds = bounds_of(Demand.from_chunks(chunks, wanted.uniform), wanted.uniform)
         share = top_share(_counted(trace))
         frame = Frame(
             rows=bounds.rows,
@@ -173,14 +165,11 @@ def compare_on_trace(
             last_s=bounds.last_s,
             heaviest=0.0 if share is None else share[0],
         )
+        sustained = [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows]
         run = ComparisonRun(
             frame,
             outcome_table([row for run in runs for row in run.summary.rows]),
-            Table.from_rows(
-                "Sustained",
-                SUSTAINED_COLUMNS,
-                [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows],
-            ),
+            Table.from_rows("Sustained", SUSTAINED_COLUMNS, sustained),
             options.scenarios,
             {
                 "scenarios": {job.scenario.name: job.scenario.as_data() for job in jobs},

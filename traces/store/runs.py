@@ -75,11 +75,11 @@ def write_run(
     }
     with whole_folder(out, force=force) as folder:
         for name, table in tables.items():
-            write_table(table, folder / _file(name))
+            write_table(table, folder / f"{name}.parquet")
         for name, part in (parts or {}).items():
             copytree(part, folder / name)
         content = hash_of([decisive, {name: table_hash(table) for name, table in tables.items()}])
-        files = [file_entry(folder, folder / _file(name)) for name in tables]
+        files = [file_entry(folder, folder / f"{name}.parquet") for name in tables]
         for name in parts or {}:
             files += [file_entry(folder, path) for path in sorted((folder / name).rglob("*")) if path.is_file()]
         manifest = Manifest("run", content, made, files, decisive)
@@ -105,13 +105,9 @@ def read_run(path: Path) -> StoredRun:
     verify(path, manifest)
     facts = manifest.summary
     try:
-        tables = {name: read_table(path / _file(name), table) for name, table in facts["tables"].items()}
+        tables = {name: read_table(path / f"{name}.parquet", table) for name, table in facts["tables"].items()}
         cells = tuple(tuple(row) for row in facts["summary"]["cells"])
         summary = Table(facts["summary"]["title"], columns_of(facts["summary"]), cells, facts["summary"]["note"])
         return StoredRun(path, manifest, facts["mechanism"], facts["parameters"], summary, tables)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
-
-
-def _file(name: str) -> str:
-    return f"{name}.parquet"
