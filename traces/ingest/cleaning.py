@@ -158,9 +158,8 @@ def treated(rows: DataFrame, treatment: Treatment, salt: bytes, progress: Progre
 
 def _refused(rows: DataFrame, bad: Column, reason: str) -> DataFrame:
     """The rows with one more reason, where there is none yet."""
-    return rows.withColumn(
-        "_reason", F.when(F.col("_reason").isNull() & bad, F.lit(reason)).otherwise(F.col("_reason"))
-    )
+    known = F.col("_reason")
+    return rows.withColumn("_reason", F.when(known.isNull() & bad, F.lit(reason)).otherwise(known))
 
 
 def _forward_us(treatment: Treatment) -> Column:
