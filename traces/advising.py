@@ -112,7 +112,6 @@ def advise(job: Job, source: Path | None = None, keys: Sequence[str] = ()) -> Ad
     """Advice for a job.
 
     Args:
-        job: What is wanted.
         source: A trace (its profile is read, rows weigh 1 each), counted keys, or a CSV of key,count.
         keys: Keys of it to tell the salts of; if none are named, those too heavy for a channel.
 

@@ -6,29 +6,21 @@ from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapt.core.check.facts import (
-    Fact,
-    Facts,
-    Interval,
-    fact_of,
-    facts_of_table,
-    of_top_share,
-    with_derived,
-)
+from adapt.core.check.facts import Fact, Facts, Interval, fact_of, facts_of_table, of_top_share, with_derived
 from adapt.core.check.limit import Limit
 from adapt.core.check.limits_file import LimitsFile, read_limits
 from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.traces.read_errors import readable
+from adapt.traces.read_errors import parsed, readable
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.store.manifest import Manifest, read_manifest, verify
+from adapt.traces.spark.session import Spark
+from adapt.traces.store.manifest import Manifest, file_sha256, hash_of, read_manifest, verify
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.measures.metrics import Metrics
     from adapt.core.partitioning.plans.plan import Plan
-    from adapt.traces.spark.session import SparkOptions
 
 DEFAULT_ENGINE = Engine.SPARK.value
 """What places the keys of a trace, if nothing is said."""
@@ -62,17 +54,7 @@ def limits_of_file(path: Path) -> LimitsFile:
         BadInput: there is no such file, or it does not keep limits; the sentence names it and the field.
         UsageError: one of its limits is none; likewise.
     """
-    with readable(path):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise BadInput(f"{path} is no text: {error}") from error
-    try:
-        return read_limits(text)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
+    return parsed(path, read_limits)
 
 
 def facts_of(
@@ -81,7 +63,7 @@ def facts_of(
     placing: Placing | None = None,
     *,
     check_all: bool = False,
-    spark_options: "SparkOptions | None" = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Facts:
     """What one artefact measured.
@@ -93,7 +75,6 @@ def facts_of(
         placing: How counted keys are placed.
         check_all: Check every byte of a folder against its manifest first.
         spark_options: Where Spark runs, if a trace is counted.
-        progress: Told the tasks done.
 
     Raises:
         BadInput: it is none of these, or damaged.
@@ -143,19 +124,15 @@ def _of_json(path: Path) -> Facts:
         raise BadInput(f"{path} is no plan, evaluation or comparison: it does not say so in a field 'schema'")
     if version != "1":
         raise BadInput(f"{path}: schema {family}/{version} cannot be read here, only {family}/1")
-    from adapt.traces.store.manifest import hash_of
-
+    labels: tuple[str, ...] = _CHAIN
     try:
         if family == _EVALUATION:
-            rows = [{**each["measured"], **{name: each[name] for name in ("plan", *_CHAIN)}} for each in data["plans"]]
-            facts = [fact_of(_checked(row), ("plan", *_CHAIN)) for row in rows]
-            return Facts(
-                str(path), Of.EVALUATION, hash_of(data), {ROWS: [with_derived(fact, alike=False) for fact in facts]}
-            )
-        facts = [fact_of(_checked(row), _CHAIN) for row in data["rows"]]
-        return Facts(
-            str(path), Of.COMPARISON, hash_of(data), {ROWS: [with_derived(fact, alike=False) for fact in facts]}
-        )
+            kind, labels = Of.EVALUATION, ("plan", *_CHAIN)
+            rows = [{**each["measured"], **{name: each[name] for name in labels}} for each in data["plans"]]
+        else:
+            kind, rows = Of.COMPARISON, data["rows"]
+        facts = [with_derived(fact_of(_checked(row), labels), alike=False) for row in rows]
+        return Facts(str(path), kind, hash_of(data), {ROWS: facts})
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise BadInput(f"{path} is damaged: {error}; make it again with --format json") from error
 
@@ -230,12 +207,7 @@ def _of_run(path: Path) -> Facts:
 
 
 def _of_trace(
-    path: Path,
-    manifest: Manifest,
-    limits: Sequence[Limit],
-    placing: Placing,
-    spark_options: "SparkOptions | None",
-    progress: Progress,
+    path: Path, manifest: Manifest, limits: Sequence[Limit], placing: Placing, spark_options: Spark, progress: Progress
 ) -> Facts:
     try:
         summary = manifest.summary
@@ -260,13 +232,11 @@ def _of_counts(path: Path, placing: Placing) -> Facts:
     fact = _placed(path, placing, None, silent)
     with readable(path):
         if path.is_file():
-            from adapt.traces.store.manifest import file_sha256
-
             return Facts(str(path), Of.COUNTS, file_sha256(path), {ROWS: [fact]})
         return Facts(str(path), Of.COUNTS, read_manifest(path).content_hash, {ROWS: [fact]})
 
 
-def _placed(path: Path, placing: Placing, spark_options: "SparkOptions | None", progress: Progress) -> Fact:
+def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progress) -> Fact:
     """The keys of a trace, or counted keys, under a scheme or a plan."""
     from adapt.core.counting.names import CountMethod
     from adapt.core.counting.top_share import top_share
@@ -281,24 +251,15 @@ def _placed(path: Path, placing: Placing, spark_options: "SparkOptions | None", 
     method = CountMethod.EXACT if placing.exact else CountMethod.LOSSY
     with readable(path):
         csv_type = plan.key_type if plan and path.is_file() else None
+    how = Counting(method, channels=channels, resources=resources)
     found = counted(
-        path,
-        Counting(method, channels=channels, resources=resources),
-        key_type=csv_type,
-        measure=resources.sources,
-        spark_options=spark_options,
-        progress=progress,
+        path, how, key_type=csv_type, measure=resources.sources, spark_options=spark_options, progress=progress
     ).frequencies
     metrics = _by_plan(path, found, plan) if plan else _by_scheme(found, scheme, channels)
     where = {"engine": placing.engine, "channels": str(channels)}
+    fact = with_derived(fact_of({**metrics, "channels": channels, "rows": found.rows, "keys": found.distinct}, ()))
     share = top_share(found)
-    values = {
-        **with_derived(
-            fact_of({**metrics, "channels": channels, "rows": found.rows, "keys": found.distinct}, ())
-        ).values,
-        **of_top_share(None if share is None else Interval(*share)),
-    }
-    return Fact(where, values)
+    return Fact(where, {**fact.values, **of_top_share(None if share is None else Interval(*share))})
 
 
 def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":

@@ -76,9 +76,7 @@ def lint(path: Path, rules: Sequence[str] = (), progress: Progress = silent) -> 
     """Lint a trace; no Spark, and no pass over its rows where it carries its evidence.
 
     Args:
-        path: The trace.
         rules: Ids of the rules to judge by; all if none are given.
-        progress: Told the blocks read.
 
     Raises:
         UsageError: there is no such rule.

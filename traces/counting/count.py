@@ -14,7 +14,7 @@ from adapt.core.stream import Weight
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.lossy import count_lossy
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace
 
 DEFAULT_CHANNELS = 10
@@ -79,11 +79,7 @@ class Counting:
 
 
 def count_trace(
-    trace: Trace,
-    counting: Counting | None = None,
-    *,
-    spark_options: SparkOptions | None = None,
-    progress: Progress = silent,
+    trace: Trace, counting: Counting | None = None, *, spark_options: Spark = None, progress: Progress = silent
 ) -> Frequencies:
     """Count the keys of a trace on Spark, lossily if nothing is said.
 

@@ -17,7 +17,7 @@ from adapt.traces.counting.pane_cache import CACHE, counted_panes, kept_panes
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.frequencies import read_counts, read_frequencies, write_frequencies
 from adapt.traces.store.manifest import Provenance, file_sha256, hash_of, program_versions, read_manifest
 from adapt.traces.store.trace import Trace, open_trace
@@ -44,7 +44,7 @@ def counted(
     *,
     key_type: KeyType | None = None,
     measure: Sequence[str] = (),
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Counted:
     """The keys of a trace, of an artefact of counts, or of a CSV of `key,count`.
@@ -57,8 +57,6 @@ def counted(
         key_type: How the keys of a CSV are to be read; text if not given.
         measure: Columns to be known of each key beside its count: of a trace `count`, `cost` and `bytes`, of a CSV the
             headings of further columns, of an artefact those that it holds.
-        spark_options: Where Spark runs.
-        progress: Told the tasks done.
 
     Raises:
         UsageError: an option does not go with the input, or it has no such column.
@@ -94,11 +92,7 @@ def counted(
 
 
 def panes_of(
-    source: Path,
-    counted: Counted,
-    *,
-    spark_options: SparkOptions | None = None,
-    progress: Progress = silent,
+    source: Path, counted: Counted, *, spark_options: Spark = None, progress: Progress = silent
 ) -> tuple[CountedPane, ...]:
     """The panes of the trace that was counted: of a trace, counted if they are not kept beside it; of an artefact of
     counts, those kept beside it by an earlier run, if they are; of a CSV, none.
@@ -144,7 +138,7 @@ def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[s
 
 
 def _kept_or_counted(
-    trace: Trace, how: Counting, measure: Sequence[str], spark_options: SparkOptions | None, progress: Progress
+    trace: Trace, how: Counting, measure: Sequence[str], spark_options: Spark, progress: Progress
 ) -> Frequencies:
     """The counts kept from an earlier run; otherwise the trace is counted, and the counts kept if they can be.
 
@@ -162,11 +156,7 @@ def _kept_or_counted(
         frequencies = with_columns(trace, counted, measure, spark_options=spark_options, progress=progress)
     else:
         frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
-    made = Provenance(
-        "adapt.traces.counting.count_cache.counted",
-        how.parameters(frequencies),
-        [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}],
-    )
+    made = Provenance("adapt.traces.counting.count_cache.counted", how.parameters(frequencies), [trace.as_input])
     with suppress(EnvironmentFailure, OSError):  # a place that cannot be written costs the next run a count, no more
         kept.parent.mkdir(exist_ok=True)
         write_frequencies(frequencies, kept, made, force=True)

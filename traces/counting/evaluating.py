@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,14 +28,12 @@ from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.measured import check_measurable
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.read_errors import readable
+from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import SparkOptions, carry_failures, literal_path, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, carry_failures, literal_path, spark_failures, spark_session
 from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.trace import Trace, open_trace
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 NamedPlans = Sequence[tuple[str, Plan]]
 
@@ -57,7 +55,7 @@ def evaluate_plans(
     *,
     weight: Weight | None = None,
     key_type: KeyType | None = None,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Evaluation:
     """How plans do on every key of a stream, counted exactly; each is charged for its migration from the one before it.
@@ -71,8 +69,6 @@ def evaluate_plans(
         resources: Functions and tolerances; those that the first plan was built with if not given.
         weight: What a row of a trace weighs; cost where it has costs, else 1.
         key_type: How the keys of a CSV are read; as those of the first plan if not given.
-        spark_options: Where Spark runs.
-        progress: Told the tasks done.
 
     Raises:
         UsageError: an option does not go with the source.
@@ -128,7 +124,7 @@ def evaluate_counts(
 
 def evaluate_frame(
     plans: NamedPlans,
-    frame: "DataFrame",
+    frame: DataFrame,
     resources: Resources | None = None,
     *,
     key: str = "key",
@@ -143,8 +139,6 @@ def evaluate_frame(
         BadInput: the frame has no rows, a count is missing or no number from 0 up, or those of a key are too many for
             an int64; a plan is for keys of another type.
     """
-    from pyspark.sql import functions as F
-
     keys, key_type = key_column(frame, key)
     asked = _Asked.from_plans(plans, key_type, resources, name)
     amounts = {_COUNT: amount_column(frame, count)}
@@ -152,16 +146,9 @@ def evaluate_frame(
     with spark_failures(_DOING), watched(frame.sparkSession, _DOING, progress):
         rows = frame.select(keys.alias(_KEY), *(column.alias(amount) for amount, (column, _) in amounts.items()))
         wrong = reduce(or_, (F.col(amount).isNull() | (F.col(amount) < 0) for amount in amounts))
-        summed = (
-            rows.repartition(
-                max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism), _KEY
-            )
-            .groupBy(_KEY)
-            .agg(
-                *(_summed(amount, whole).alias(amount) for amount, (_, whole) in amounts.items()),
-                F.max(wrong).alias(_WRONG),
-            )
-        )
+        partitions = max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism)
+        sums = [_summed(amount, whole).alias(amount) for amount, (_, whole) in amounts.items()]
+        summed = rows.repartition(partitions, _KEY).groupBy(_KEY).agg(*sums, F.max(wrong).alias(_WRONG))
         return _routed(asked, summed, Weight.COUNT, name)
 
 
@@ -170,11 +157,9 @@ def _of_trace(
     trace: Trace,
     resources: Resources,
     weight: Weight | None,
-    spark_options: SparkOptions | None,
+    spark_options: Spark,
     progress: Progress,
 ) -> Evaluation:
-    from pyspark.sql import functions as F
-
     chosen = chosen_weight(trace, weight)
     sources = dict(zip(resources.sources, check_measurable(trace, resources.sources), strict=True))
     asked = _Asked.from_plans(plans, trace.key_type, resources, trace.path)
@@ -187,7 +172,7 @@ def _of_trace(
 
 
 def _of_parquet(
-    plans: NamedPlans, path: Path, resources: Resources, spark_options: SparkOptions | None, progress: Progress
+    plans: NamedPlans, path: Path, resources: Resources, spark_options: Spark, progress: Progress
 ) -> Evaluation:
     spark = spark_session(spark_options)
     with spark_failures(f"reading {path}"):
@@ -208,10 +193,8 @@ def _is_parquet(path: Path) -> bool:
         return file.read(len(_PARQUET)) == _PARQUET
 
 
-def _summed(column: str, whole: bool) -> "Column":
+def _summed(column: str, whole: bool) -> Column:
     """The sum of a column in a group: null where whole numbers overflow; floats are added by rising size."""
-    from pyspark.sql import functions as F
-
     if whole:
         return F.try_sum(column)
     return F.aggregate(F.array_sort(F.collect_list(column)), F.lit(0.0), lambda so_far, part: so_far + part)
@@ -244,6 +227,7 @@ class _Asked:
     def evaluation(self, whole: Sequence[Tally], weight: Weight) -> Evaluation:
         """What the tallies of all keys say of each plan."""
         before = [None, *(plan for _, plan in self.plans[:-1])]
+        found = zip(self.plans, before, self.partitioners, whole, strict=True)
         evaluated = tuple(
             EvaluatedPlan(
                 name,
@@ -252,9 +236,7 @@ class _Asked:
                 tally.channel_loads(self.resources),
                 foreseen_metrics(plan, previous, self.resources),
             )
-            for (name, plan), previous, partitioner, tally in zip(
-                self.plans, before, self.partitioners, whole, strict=True
-            )
+            for (name, plan), previous, partitioner, tally in found
         )
         return Evaluation(evaluated, whole[0].keys, weight, self.resources)
 
@@ -264,7 +246,7 @@ def _capacities(plan: Plan) -> Floats | None:
     return unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
 
 
-def _routed(asked: _Asked, summed: "DataFrame", weight: Weight, name: object) -> Evaluation:
+def _routed(asked: _Asked, summed: DataFrame, weight: Weight, name: object) -> Evaluation:
     """Tally the keys of a frame where they are; a row is a key, its sums, and perhaps whether one of these is wrong."""
     partitioners, resources, where = asked.partitioners, asked.resources, str(name)
 
@@ -335,10 +317,7 @@ _ROW = pa.schema(
         ("keys", pa.int64()),
         ("moved_keys", pa.int64()),
         *((name, pa.binary()) for name in ("heaviest", "tracked", "tracked_loads")),
-        (
-            "sums",
-            pa.list_(pa.struct([("of", pa.string()), ("lowest", pa.int32()), ("limbs", pa.binary())])),
-        ),
+        ("sums", pa.list_(pa.struct([("of", pa.string()), ("lowest", pa.int32()), ("limbs", pa.binary())]))),
     ]
 )
 

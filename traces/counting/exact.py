@@ -1,7 +1,6 @@
 """Counting the keys of a trace on Spark: summaries of blocks by rank, merged inside Spark."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,29 +10,21 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput
 from adapt.core.stream import Weight
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
+from adapt.traces.spark.lazy import DataFrame, SparkSession
 from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks, shared_out
 from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 def count_exactly(
-    trace: Trace,
-    *,
-    weight: Weight | None = None,
-    spark_options: SparkOptions | None = None,
-    progress: Progress = silent,
+    trace: Trace, *, weight: Weight | None = None, spark_options: Spark = None, progress: Progress = silent
 ) -> Frequencies:
     """Count the keys of a trace exactly.
 
     Tasks read only the key and weight columns of their blocks, and pass on one count a distinct key. Whole numbers are
     added as such; costs are added block by block in the order of blocks, so that the result is the same on any cluster.
-
-    Args:
-        weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
+    A row weighs its cost where the trace has costs and nothing is said, else 1.
 
     Raises:
         UsageError: the trace has no column of that weight.
@@ -51,13 +42,11 @@ def count_exactly(
 
 
 def summed_keys(
-    spark: "SparkSession", trace: Trace, weights: Sequence[Weight], partitions: int | None = None
-) -> "DataFrame":
+    spark: SparkSession, trace: Trace, weights: Sequence[Weight], partitions: int | None = None
+) -> DataFrame:
     """Every key of a trace with what it weighs, exactly; the weight of a key that is too much for an int64 is null.
 
     Args:
-        spark: The session.
-        trace: The stream.
         weights: What a row weighs, in one way or in several.
         partitions: Among how many Spark shares out the keys; its own default if not given.
 

@@ -1,25 +1,18 @@
 """Columns of a Spark DataFrame as keys and as amounts, whoever made it."""
 
-from typing import TYPE_CHECKING
-
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.traces.counting.weights import SPARK_KEYS
 from adapt.traces.sources.reading.table_files import quoted
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType
+from adapt.traces.spark.lazy import Column, DataFrame, T
 
 
-def key_column(frame: "DataFrame", name: str) -> tuple["Column", KeyType]:
+def key_column(frame: DataFrame, name: str) -> tuple[Column, KeyType]:
     """A column of keys, in the type in which keys are counted.
 
     Raises:
         UsageError: there is no such column, or it holds neither text nor binary nor whole numbers.
     """
-    from pyspark.sql import types as T
-
     kind = _type_of(frame, name)
     if isinstance(kind, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
         key_type = KeyType.INT64
@@ -32,12 +25,10 @@ def key_column(frame: "DataFrame", name: str) -> tuple["Column", KeyType]:
     return quoted(name).cast(SPARK_KEYS[key_type]), key_type
 
 
-def amount_column(frame: "DataFrame", name: str, *, whole: bool | None = None) -> tuple["Column", bool]:
+def amount_column(frame: DataFrame, name: str, *, whole: bool | None = None) -> tuple[Column, bool]:
     """A column of amounts: whole numbers as bigint, others as double.
 
     Args:
-        frame: Rows.
-        name: The column.
         whole: Which of the two it is to be; None, as it is in the frame.
 
     Returns:
@@ -46,8 +37,6 @@ def amount_column(frame: "DataFrame", name: str, *, whole: bool | None = None) -
     Raises:
         UsageError: there is no such column, or it holds no numbers, or not whole ones where these are wanted.
     """
-    from pyspark.sql import types as T
-
     kind = _type_of(frame, name)
     if not isinstance(kind, T.NumericType):
         raise UsageError(f"column {name!r} is no number, so it weighs nothing")
@@ -58,7 +47,7 @@ def amount_column(frame: "DataFrame", name: str, *, whole: bool | None = None) -
     return quoted(name).cast("bigint" if is_whole else "double"), is_whole
 
 
-def _type_of(frame: "DataFrame", name: str) -> "DataType":
+def _type_of(frame: DataFrame, name: str) -> "T.DataType":
     if name not in frame.columns:
         raise UsageError(f"the frame has no column {name!r}; it has {', '.join(frame.columns)}")
     return frame.schema[name].dataType

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,14 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.lossy import (
-    DISTINCT_LIMIT,
-    FLUSH_ROWS,
-    LossyCounter,
-    LossySummary,
-    check_epsilon,
-    summary_of,
-)
+from adapt.core.counting.lossy import DISTINCT_LIMIT, FLUSH_ROWS, LossyCounter, LossySummary, check_epsilon, summary_of
 from adapt.core.counting.panes import Panes
 from adapt.core.counting.sketches import DistinctSketch
 from adapt.core.counting.sliding import SlidingWindow
@@ -35,13 +28,11 @@ from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.exact import no_keys
 from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
+from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, carry_failures, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks, shared_out
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 Integers: TypeAlias = NDArray[np.int64]
 Tasks: TypeAlias = Sequence[Sequence[int]]
@@ -60,19 +51,16 @@ def count_lossy(
     weight: Weight | None = None,
     window: SlidingWindow | None = None,
     tasks: Tasks | None = None,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Frequencies:
     """Count the keys of a trace by lossy counting, reading nothing but the column of keys (and of weights).
 
     Args:
-        trace: The stream.
         epsilon: The most that a count may be too low, as a share of the total.
         weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
         window: Count only what a sliding counter holds after the last row.
         tasks: Which blocks each Spark task counts, by number; the result is the same for any.
-        spark_options: Where Spark runs.
-        progress: Told the tasks done.
 
     Returns:
         At most 2/epsilon keys, by falling count; all keys, exactly, of no more than `FLUSH_ROWS` rows.
@@ -99,13 +87,12 @@ def count_panes(
     *,
     weight: Weight | None = None,
     tasks: Tasks | None = None,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Timeline:
     """Count the keys of a trace pane by pane: summaries that merge into any window.
 
     Args:
-        trace: The stream.
         panes: Of rows, or of time since the first row; panes without rows are passed over.
         epsilon, weight, tasks, spark_options, progress: As in `count_lossy`; the error is a share of each pane's total.
 
@@ -132,7 +119,7 @@ def count_streams(
     *,
     weight: Weight | None = None,
     tasks: Tasks | None = None,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> dict[str | None, Frequencies]:
     """Count the keys of each stream of a trace; the error is a share of each stream's total.
@@ -160,7 +147,7 @@ def count_streams(
 
 
 def count_frame(
-    frame: "DataFrame", epsilon: float, *, key: str = "key", weight: Weight = Weight.COUNT, weigh_by: str | None = None
+    frame: DataFrame, epsilon: float, *, key: str = "key", weight: Weight = Weight.COUNT, weigh_by: str | None = None
 ) -> Frequencies:
     """Count the keys of any DataFrame by lossy counting, wherever its rows come from.
 
@@ -168,7 +155,6 @@ def count_frame(
     on any cluster, but the counts within them depend on how the frame is partitioned.
 
     Args:
-        frame: Rows.
         epsilon: The most that a count may be too low, as a share of the total.
         key: The column of keys; text, binary or whole numbers.
         weight: What a row weighs: how the sums are kept, whole for bytes, floats for cost.
@@ -311,7 +297,7 @@ def _on_spark(
     weight: Weight,
     grouping: _Grouping,
     tasks: Tasks | None,
-    spark_options: SparkOptions | None,
+    spark_options: Spark,
     progress: Progress,
 ) -> dict[str, _Found]:
     """The summary of each group over some blocks; each block is counted by itself with half the error."""
@@ -328,12 +314,7 @@ def _on_spark(
 
 
 def _block_counter(
-    blocks: Sequence[TraceBlock],
-    kind: pa.DataType,
-    epsilon: float,
-    weight: Weight,
-    grouping: _Grouping,
-    room: int,
+    blocks: Sequence[TraceBlock], kind: pa.DataType, epsilon: float, weight: Weight, grouping: _Grouping, room: int
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
     """What a task does with a block, given by its place among `blocks`; there is room for so many keys of a group."""
     columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]
@@ -375,7 +356,7 @@ def _schema(key_type: KeyType, weight: Weight) -> str:
 
 
 def _reduced(
-    partial: "DataFrame", key_type: KeyType, weight: Weight, most: int, blocks: int, *, grouped: bool = False
+    partial: DataFrame, key_type: KeyType, weight: Weight, most: int, blocks: int, *, grouped: bool = False
 ) -> dict[str, _Found]:
     """One summary a group from those of its blocks, added up inside Spark, of which `most` keys leave.
 
@@ -383,9 +364,6 @@ def _reduced(
     more than its count: so the one key more that leaves tells the most that any key left out may weigh. The facts about
     a block ride along as rows of their own, since each is told only once.
     """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     together = partial.repartition(partial.sparkSession.sparkContext.defaultParallelism, _KEY)
     summed = together.groupBy(_GROUP, _TOLD, _KEY).agg(
         added(_COUNT, _BLOCK, weight).alias(_COUNT), added(_SPARED, _BLOCK, weight).alias(_SPARED)
@@ -436,7 +414,7 @@ def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weigh
     return _Found(summary, parts[0]["first_us"], parts[-1]["last_us"])
 
 
-def _frame_columns(frame: "DataFrame", key: str, weight: Weight, weigh_by: str | None) -> tuple["DataFrame", KeyType]:
+def _frame_columns(frame: DataFrame, key: str, weight: Weight, weigh_by: str | None) -> tuple[DataFrame, KeyType]:
     """The columns of keys and weights in the types in which they are counted."""
     keys, key_type = key_column(frame, key)
     columns = [keys.alias(_KEY)]

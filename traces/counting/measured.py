@@ -13,7 +13,7 @@ from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.stream import Weight
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, added, weights_of
 from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks, shared_out
 from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
 
@@ -47,7 +47,7 @@ def with_columns(
     frequencies: Frequencies,
     sources: Sequence[str],
     *,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Frequencies:
     """Counted keys of a whole trace, with what some columns add up to on each; raises as `measure_columns` does."""
@@ -59,12 +59,7 @@ def with_columns(
 
 
 def measure_columns(
-    trace: Trace,
-    keys: pa.Array,
-    sources: Sequence[str],
-    *,
-    spark_options: SparkOptions | None = None,
-    progress: Progress = silent,
+    trace: Trace, keys: pa.Array, sources: Sequence[str], *, spark_options: Spark = None, progress: Progress = silent
 ) -> tuple[MeasuredColumn, ...]:
     """Add up columns of a trace for some of its keys, and for all others together.
 
@@ -72,7 +67,6 @@ def measure_columns(
     by row within a block and then block by block in their order, so that the result is the same on any cluster.
 
     Args:
-        trace: The stream.
         keys: The listed keys, distinct; shape (keys,).
         sources: The columns, by the names of `measurable`.
 

@@ -20,9 +20,10 @@ from adapt.core.verdict.skew_over_time import CountedPane, rows_a_pane
 from adapt.traces.counting.lossy import count_panes
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import hash_of, program_versions
+from adapt.traces.store.tables import packed
 from adapt.traces.store.trace import Trace
 
 CACHE = ".adapt-counts"
@@ -39,7 +40,7 @@ def counted_panes(
     folder: Path,
     weight: Weight | None = None,
     *,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     progress: Progress = silent,
 ) -> tuple[CountedPane, ...]:
     """The panes of a trace, from `folder` if they are kept there; none of a trace that is too short.
@@ -90,11 +91,8 @@ def _packed(panes: tuple[CountedPane, ...]) -> bytes:
             "count_low": np.concatenate([counted.count_low for counted in held]),
             "count_high": np.concatenate([counted.count_high for counted in held]),
         }
-    ).replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    )
+    return packed(table.replace_schema_metadata({_FACTS: json.dumps(facts).encode()}))
 
 
 def _unpacked(table: pa.Table) -> tuple[CountedPane, ...]:

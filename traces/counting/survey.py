@@ -24,7 +24,7 @@ from adapt.traces.counting.lossy import count_panes, count_streams
 from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.counting.pane_cache import CACHE, counted_panes
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace
 
 SCHEMA = "adapt.frequencies/1"
@@ -127,9 +127,7 @@ class Surveyed:
         return "".join(table._repr_html_() for table in self.tables())
 
 
-def survey(
-    trace: Trace, asked: Survey, *, spark_options: SparkOptions | None = None, progress: Progress = silent
-) -> Surveyed:
+def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress: Progress = silent) -> Surveyed:
     """Count the keys of a trace and tell all that was asked for.
 
     Raises:

@@ -1,7 +1,5 @@
 """What the rows of a trace weigh, in Arrow columns and in Spark's."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,10 +7,8 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType, Weight
+from adapt.traces.spark.lazy import Column, F
 from adapt.traces.store.trace import Trace
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 WEIGHT_COLUMNS = {Weight.COST: "cost_us", Weight.BYTES: "bytes"}
 """Where a row's weight stands; a missing weight is nothing."""
@@ -48,10 +44,8 @@ def weights_of(batch: pa.RecordBatch, weight: Weight) -> NDArray[np.int64] | NDA
     return values
 
 
-def added(column: str, block: str, weight: Weight) -> "Column":
+def added(column: str, block: str, weight: Weight) -> Column:
     """The sum of a column in a group; whole sums that overflow are null, floats are added in the order of blocks."""
-    from pyspark.sql import functions as F
-
     if weight is not Weight.COST:
         return F.try_sum(column)
     in_order = F.array_sort(F.collect_list(F.struct(F.col(block), F.col(column))))

@@ -4,11 +4,8 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from adapt.core.engines.any_language.plan_text import plan_text
-from adapt.core.engines.bundle import Bundle, Content, Program
+from adapt.core.engines.bundle import Bundle, Program
 from adapt.core.engines.names import Engine, Target
 from adapt.core.engines.registry import definition_of, exporter_of
 from adapt.core.partitioning.plans.plan import Plan
@@ -17,6 +14,7 @@ from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, write_manifest
 from adapt.traces.store.plans import write_plan
+from adapt.traces.store.tables import packed
 
 KIND = "deployment"
 SCHEMA = "adapt.deployment/1"
@@ -60,10 +58,6 @@ def export_plan(
     """Write a plan for a target; the folder appears whole or not at all, and is the same for the same plan.
 
     Args:
-        plan: What is to be deployed.
-        target: What is to run it.
-        out: The folder.
-        made: How it was made.
         max_parallelism: The key groups of the job, in Flink; what it takes by default if not given.
         force: Replace a folder that was made so before.
 
@@ -79,7 +73,7 @@ def export_plan(
         write_plan(plan, folder / PLAN, made)
         disk.write_bytes(folder / TEXT, plan_text(plan))
         for name, file in bundle.files.items():
-            disk.write_bytes(folder / name, _as_bytes(file.content))
+            disk.write_bytes(folder / name, file.content if isinstance(file.content, bytes) else packed(file.content))
         for name, program in bundle.programs.items():
             disk.write_bytes(folder / name, source_of(program))
         written = [path for path in sorted(folder.iterdir()) if not path.name.startswith("_")]
@@ -97,15 +91,6 @@ def export_plan(
 def source_of(program: Program) -> bytes:
     """The source of a program that goes with exported plans."""
     return resources.files(program.package).joinpath(program.file).read_bytes()
-
-
-def _as_bytes(content: Content) -> bytes:
-    if isinstance(content, bytes):
-        return content
-    sink = pa.BufferOutputStream()
-    pq.write_table(content, sink, compression="zstd", write_page_checksum=True)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
 
 
 def _readme(plan: Plan, target: Target, bundle: Bundle, about: dict[str, str], folder: str) -> str:

@@ -1,11 +1,11 @@
 """The partition of a record by a plan: one router for every Kafka client of Python, without Spark and without Java."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mmh3
 import numpy as np
@@ -21,9 +21,6 @@ from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
 from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
 from adapt.core.stream import Key, KeyType
 from adapt.traces.store.plans import read_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 MOST_REMEMBERED = 65_536
 """Keys whose partitions a router keeps in mind, beside the explicit ones."""
@@ -107,7 +104,7 @@ class Router:
         except (UnicodeEncodeError, OverflowError) as error:
             raise BadInput(f"key {key!r} is no {self.plan.key_type} key of any trace: {error}") from error
 
-    def __call__(self, key: bytes | None, all_partitions: "Collection[int]", available: Sequence[int]) -> int:
+    def __call__(self, key: bytes | None, all_partitions: Collection[int], available: Sequence[int]) -> int:
         """The partition of a serialized key, in a topic with these partitions.
 
         A record with a key goes to its partition whether it is available or not, as with any partitioner by key.

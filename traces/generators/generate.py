@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from adapt.traces.generators.write import GeneratedStream, write_generated
 from adapt.traces.ingest.ingest import Ingested
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.rejects import Rejects
 
@@ -29,19 +29,13 @@ def generate(
     out: Path,
     *,
     force: bool = False,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     command: str = "adapt.traces.generators.generate.generate",
     progress: Progress = silent,
 ) -> Ingested:
     """Make a trace of a synthetic stream, such as `zipf_stream(rows=1000)`.
 
     The rows depend on the stream alone, not on how many tasks or machines make them.
-
-    Args:
-        stream: What to make.
-        out: Where the trace appears, whole, at the end.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the trace.
 
     Raises:
         EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.

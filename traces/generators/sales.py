@@ -1,15 +1,14 @@
 """The `sales` generator: lines of tickets in shops, keyed by ticket."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import pyarrow as pa
 
-from adapt.core.stream import KeyType
 from adapt.core.synthetic.sales import Shop, draw_sales, draw_shop
 from adapt.core.synthetic.zipf_keys import ZipfKeys
-from adapt.traces.generators.steady import check_end, check_steady, keys_of, random_of, start_us, steady_us
+from adapt.traces.generators.steady import SteadyStream, keys_of, random_of, start_us, steady_us
 from adapt.traces.store.trace import BLOCK_ROWS
 
 ITEMS, ITEM_EXPONENT, RATE_PER_S = 3000, 1.0, 0.5
@@ -19,48 +18,25 @@ _SHOP = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class SaleStream:
+class SaleStream(SteadyStream):
     """A stream of sales: ticket, `store`, `item`, `category`, `cents` a piece and `qty`.
 
     A block of rows has its own random numbers, its own span of time and its own tickets; see `draw_sales`.
 
-    Attributes:
-        rows: How many lines, at least 1.
-        domain: Number of items.
-        exponent: z of how often they are bought, 0 (alike) or more.
-        seed: 0 to 2^64 - 1.
-        rate_per_s: Lines a second, above 0.
-        start: Where the stream begins; of UTC where it has no zone.
-        key_type: STRING ("t0", "t1", ...) or INT64 (0, 1, ...).
-
-    Raises:
-        UsageError: an attribute is out of its range.
+    Keys are "t0", "t1", ... or 0, 1, ...; the domain is that of items.
 
     Source: ordered streams, section 4.
     """
 
-    rows: int
+    generator: ClassVar[str] = "sales"
     domain: int = ITEMS
     exponent: float = ITEM_EXPONENT
-    seed: int = 0
     rate_per_s: float = RATE_PER_S
-    start: str = "2026-01-01T00:00:00Z"
-    key_type: KeyType = KeyType.STRING
-
-    def __post_init__(self) -> None:
-        check_steady(self.rows, self.seed, self.rate_per_s, self.key_type)
-        check_end(self.rows, self.rate_per_s, self.start, steady_us(self.rows, self.rate_per_s))
-        ZipfKeys(self.domain, self.exponent)
 
     @property
     def shop(self) -> Shop:
         """Prices, and the trends that are the truth."""
         return _shop_of(self.seed, self.domain, self.exponent)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the rows, for the manifest."""
-        return {"generator": "sales", **asdict(self)}
 
     def block(self, index: int) -> pa.RecordBatch:
         """The rows of one block, in time order; see `GeneratedStream`."""

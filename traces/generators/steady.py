@@ -1,8 +1,10 @@
 """What all synthetic streams have: a number of rows at a steady rate from a start, a seed, a type of keys."""
 
 import math
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +14,47 @@ from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.core.stream import KeyType
+from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.generators.write import check_rows
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyStream:
+    """Rows at a steady rate, of users or items with Zipf shares.
+
+    Attributes:
+        rows: How many, at least 1.
+        domain: Number of users, or of items.
+        exponent: z of how often they come, 0 (alike) or more.
+        seed: 0 to 2^64 - 1.
+        rate_per_s: Rows a second, above 0.
+        start: Where the stream begins; of UTC where it has no zone.
+        key_type: STRING or INT64.
+
+    Raises:
+        UsageError: an attribute is out of its range.
+    """
+
+    generator: ClassVar[str]
+    rows: int
+    domain: int
+    exponent: float
+    seed: int = 0
+    rate_per_s: float = 1.0
+    start: str = "2026-01-01T00:00:00Z"
+    key_type: KeyType = KeyType.STRING
+
+    def __post_init__(self) -> None:
+        check_steady(self.rows, self.seed, self.rate_per_s, self.key_type)
+        check_end(self.rows, self.rate_per_s, self.start, steady_us(self.rows, self.rate_per_s))
+        ZipfKeys(self.domain, self.exponent)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that decides the rows, for the manifest."""
+        return {"generator": self.generator, **asdict(self)}
 
 
 def check_steady(rows: int, seed: int, rate_per_s: float, key_type: KeyType) -> None:

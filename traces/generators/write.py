@@ -13,7 +13,7 @@ from adapt.core.keys.key_coder import coded_numbers
 from adapt.traces.ingest.finalize import part_name, settle
 from adapt.traces.ingest.profile import TOLD, Profiler
 from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import attempt_id, in_tasks, shared_out
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import check_folder_free, whole_folder
@@ -54,7 +54,7 @@ def write_generated(
     made: Provenance,
     *,
     force: bool = False,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     tasks: Sequence[Sequence[int]] | None = None,
     progress: Progress,
 ) -> Trace:
@@ -87,9 +87,8 @@ def write_generated(
             yield profiler.as_row(index, index * BLOCK_ROWS, groups)
 
         with spark_failures("generating"), watched(spark, "generating", progress):
-            ends = in_tasks(
-                spark, [each[0], *each[1:][-1:]], ends_of, "schema binary, first bigint, last bigint"
-            ).collect()
+            kinds = "schema binary, first bigint, last bigint"
+            ends = in_tasks(spark, [each[0], *each[1:][-1:]], ends_of, kinds).collect()
             span_us = (min(row["first"] for row in ends), max(row["last"] for row in ends))
             profiler = Profiler.over(span_us, stream.rows, pa.ipc.read_schema(pa.py_buffer(ends[0]["schema"])))
             told = in_tasks(spark, tasks or shared_out(spark, len(each)), write, TOLD)

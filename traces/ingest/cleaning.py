@@ -6,16 +6,13 @@ Nothing is silent: what is left out is refused with a reason, or counted, and th
 import secrets
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from adapt.core.errors import UsageError
 from adapt.core.units.durations import duration_text, duration_us
 from adapt.traces.ingest.times import is_in_range
+from adapt.traces.spark.lazy import Column, DataFrame, F, Window
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 UNIQUE = "_unique"
 """The column by which repeated rows are known."""
@@ -124,21 +121,16 @@ def salt_of(given: str | None) -> bytes:
     return given.encode("utf-8", "surrogateescape")
 
 
-def treated(rows: "DataFrame", treatment: Treatment, salt: bytes, progress: Progress) -> "DataFrame":
+def treated(rows: DataFrame, treatment: Treatment, salt: bytes, progress: Progress) -> DataFrame:
     """The rows that are left, with the reason against each that is refused.
 
     Args:
         rows: The trace's columns beside the reader's, and `UNIQUE` where rows may be repeated.
-        treatment: What to do.
         salt: Of hashed keys.
-        progress: Told the tasks done.
 
     Raises:
         UsageError: a clock is that of no stream.
     """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     if treatment.clocks:
         _check_clocks(rows, treatment, progress)
         moved = F.timestamp_micros(F.unix_micros("ts") + _forward_us(treatment))
@@ -164,27 +156,20 @@ def treated(rows: "DataFrame", treatment: Treatment, salt: bytes, progress: Prog
     return rows
 
 
-def _refused(rows: "DataFrame", bad: "Column", reason: str) -> "DataFrame":
+def _refused(rows: DataFrame, bad: Column, reason: str) -> DataFrame:
     """The rows with one more reason, where there is none yet."""
-    from pyspark.sql import functions as F
-
-    return rows.withColumn(
-        "_reason", F.when(F.col("_reason").isNull() & bad, F.lit(reason)).otherwise(F.col("_reason"))
-    )
+    known = F.col("_reason")
+    return rows.withColumn("_reason", F.when(known.isNull() & bad, F.lit(reason)).otherwise(known))
 
 
-def _forward_us(treatment: Treatment) -> "Column":
-    from pyspark.sql import functions as F
-
+def _forward_us(treatment: Treatment) -> Column:
     forward = F.lit(0).cast("bigint")
     for clock in reversed(treatment.clocks):
         forward = F.when(F.col("stream").rlike(clock.pattern), F.lit(clock.forward_us)).otherwise(forward)
     return forward
 
 
-def _check_clocks(rows: "DataFrame", treatment: Treatment, progress: Progress) -> None:
-    from pyspark.sql import functions as F
-
+def _check_clocks(rows: DataFrame, treatment: Treatment, progress: Progress) -> None:
     if "stream" not in rows.columns:
         raise UsageError("--clock sets the clocks of streams; say with --stream which stream a row is of")
     fits = [F.count_if(F.col("stream").rlike(clock.pattern)) for clock in treatment.clocks]
@@ -196,5 +181,5 @@ def _check_clocks(rows: "DataFrame", treatment: Treatment, progress: Progress) -
                 raise UsageError(f"--clock {clock.streams!r} is that of no stream; there are {', '.join(some)}")
 
 
-def _is_number(rows: "DataFrame") -> bool:
+def _is_number(rows: DataFrame) -> bool:
     return bool(rows.schema["key"].dataType.simpleString() == "bigint")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,13 +11,11 @@ import pyarrow.parquet as pq
 from adapt.core.keys.columns import key_type_of
 from adapt.core.lint.evidence import LINT
 from adapt.traces.ingest.profile import Profile, profile_trace
+from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.progress import Progress
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, write_manifest
 from adapt.traces.store.rejects import FOLDER, Rejects
 from adapt.traces.store.trace import TraceBlock, blocks_of, part_entry
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def part_name(number: int) -> str:
@@ -52,7 +50,7 @@ class Written:
     schema: pa.Schema
     span_us: tuple[int, int]
 
-    def profiled(self, spark: "SparkSession", progress: Progress) -> Profile:
+    def profiled(self, spark: SparkSession, progress: Progress) -> Profile:
         """Hashed and profiled on Spark, which reads all of it."""
         return profile_trace(spark, self.blocks, self.schema, self.span_us, progress)
 
@@ -68,9 +66,6 @@ def settle(
     """Give a folder of written parts its manifest; after this it is a trace.
 
     Args:
-        folder: Where the parts lie.
-        made: How they were made.
-        rejects: What was refused.
         profiled: Gives the profile of what was written.
         source_order: What is known of the order of the source; see `adapt.core.lint.source_order`.
         sample: Which part of the keys the trace has; None for all.

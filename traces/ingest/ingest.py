@@ -23,7 +23,7 @@ from adapt.traces.ingest.time_sort import take_stock, write_in_order
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions, session_in_zone, spark_session
+from adapt.traces.spark.session import Spark, SparkOptions, session_in_zone, spark_session
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Provenance
@@ -87,7 +87,7 @@ def ingest(
     options: IngestOptions | None = None,
     *,
     force: bool = False,
-    spark_options: SparkOptions | None = None,
+    spark_options: Spark = None,
     command: str = "adapt.traces.ingest.ingest",
     progress: Progress = silent,
 ) -> Ingested:
@@ -96,11 +96,7 @@ def ingest(
     Args:
         sources: Files, folders and globs, or `-` for standard input; ties in time go by this order, then by position in
             the file.
-        out: Where the trace appears, whole, at the end.
         mapping: Which columns or expressions give key, time, cost, bytes and stream.
-        options: How the source is read and cleaned.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the trace.
 
     Raises:
         UsageError: an option does not fit the source.
@@ -133,15 +129,9 @@ def ingest(
         for passing in (kept, staging):
             if passing.exists():
                 disk.remove_tree(passing)
-        made = Provenance(
-            command,
-            {
-                **_as_used(source.settled),
-                "guesses": source.guesses,
-                **({"treatment": told} if (told := treatment.as_data()) else {}),
-            },
-            source.inputs,
-        )
+        told = {"treatment": treatment.as_data()} if treatment.as_data() else {}
+        used = {**_as_used(source.settled), "guesses": source.guesses, **told}
+        made = Provenance(command, used, source.inputs)
         sample = KeySample(float(treatment.sample), left_out) if treatment.sample < 1 else None
         settle(folder, made, rejects, lambda written: written.profiled(spark, progress), order, sample)
     return Ingested(open_trace(out), rejects, source.guesses)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.traces.ingest.cleaning import UNIQUE
@@ -19,10 +18,8 @@ from adapt.traces.ingest.times import (
 )
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.table_files import quoted
+from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.session import spark_failures
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 AMOUNTS = {"cost": ("cost_us", "double"), "bytes": ("bytes", "bigint")}
 """Quantities by the name of their option: the trace's column and its type."""
@@ -76,7 +73,7 @@ def _may_name(texts: str, column: str) -> bool:
     return column in texts or column.replace("`", "``") in texts
 
 
-def chosen_time(sample: "DataFrame", columns: Sequence[str]) -> str:
+def chosen_time(sample: DataFrame, columns: Sequence[str]) -> str:
     """The time column of a source where none was named: one with a usual name, else the first that reads as times.
 
     Raises:
@@ -93,7 +90,7 @@ def chosen_time(sample: "DataFrame", columns: Sequence[str]) -> str:
     return found
 
 
-def settled_format(mapping: Mapping, sample: "DataFrame", columns: Sequence[str]) -> TimeFormat:
+def settled_format(mapping: Mapping, sample: DataFrame, columns: Sequence[str]) -> TimeFormat:
     """The format of the mapping's time: the one stated, or the one that most rows of a sample fit."""
     if mapping.time_format:
         return stated_format(sample.sparkSession, mapping.time_format)
@@ -102,14 +99,12 @@ def settled_format(mapping: Mapping, sample: "DataFrame", columns: Sequence[str]
         return guess_format(times, mapping.time, times.schema["time"].dataType.simpleString())
 
 
-def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Sequence[str]) -> "DataFrame":
+def mapped(source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Sequence[str]) -> DataFrame:
     """The trace's columns beside the reader's; `_reason` is set in refused rows.
 
     Raises:
         UsageError: an expression names an unknown column, does not parse, or gives a type that cannot be used.
     """
-    from pyspark.sql import functions as F
-
     values: dict[str, Column] = {}
     kinds: dict[str, str] = {}
     for name, text in mapping.expressions().items():
@@ -127,9 +122,7 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
             raise UsageError(f"--keep {name!r} is {kind}; a column that is kept is text, a number, a time or binary")
     with spark_failures("the expressions"):
         raw = source.select(
-            *PLACE,
-            *(value.alias(f"_raw_{name}") for name, value in values.items()),
-            *(quoted(name) for name in kept),
+            *PLACE, *(value.alias(f"_raw_{name}") for name, value in values.items()), *(quoted(name) for name in kept)
         )
         # each value is worked out once, here, and only looked at below
         read = raw.withColumn("_time", as_timestamp(F.col("_raw_time"), kinds["time"], form))
@@ -161,10 +154,8 @@ def mapped(source: "DataFrame", mapping: Mapping, form: TimeFormat, columns: Seq
         return trace
 
 
-def _text_of(name: str, kind: str) -> "Column":
+def _text_of(name: str, kind: str) -> Column:
     """A value that rows are told apart by; missing where it is empty."""
-    from pyspark.sql import functions as F
-
     if kind.startswith(NESTED):
         raise UsageError(
             f"--{name} gives {kind}; rows are told apart by text, a number, a time or binary: use concat_ws"
@@ -172,7 +163,7 @@ def _text_of(name: str, kind: str) -> "Column":
     return F.when(~_missing(f"_raw_{name}"), F.col(f"_raw_{name}").cast("string"))
 
 
-def selected(source: "DataFrame", text: str, option: str, columns: Sequence[str]) -> "DataFrame":
+def selected(source: DataFrame, text: str, option: str, columns: Sequence[str]) -> DataFrame:
     """The expression as a column named for its option."""
     from pyspark.errors import AnalysisException, ParseException
 
@@ -190,16 +181,14 @@ def selected(source: "DataFrame", text: str, option: str, columns: Sequence[str]
         raise
 
 
-def as_column(text: str, columns: Sequence[str]) -> "Column":
+def as_column(text: str, columns: Sequence[str]) -> Column:
     """A column where the text is the name of one, else a Spark SQL expression."""
-    from pyspark.sql import functions as F
-
     if text in columns or text == PATH:
         return quoted(text)
     return F.expr(text)
 
 
-def _key(value: "Column", kind: str) -> "Column":
+def _key(value: Column, kind: str) -> Column:
     if kind in WHOLE:
         return value.cast("bigint")
     if kind == "binary":
@@ -213,23 +202,19 @@ def _key(value: "Column", kind: str) -> "Column":
     return value.cast("string")
 
 
-def _amount(name: str, kind: str) -> "Column":
+def _amount(name: str, kind: str) -> Column:
     """A quantity as the trace holds it; a whole number is taken as such, a fraction of a byte is cut off."""
-    from pyspark.sql import functions as F
-
     number = F.col(f"_{name}")
     return number if kind == "double" else F.coalesce(F.col(f"_raw_{name}").cast(kind), number.cast(kind))
 
 
-def _amount_refused(name: str, kind: str, given: str) -> "Column":
+def _amount_refused(name: str, kind: str, given: str) -> Column:
     """Why a row's quantity is refused: it must be a finite number, not negative; it may be missing.
 
     Args:
         kind: The trace's type of it.
         given: The type of what the expression gives.
     """
-    from pyspark.sql import functions as F
-
     number, raw = F.col(f"_{name}"), F.col(f"_raw_{name}")
     infinite = F.isnan(number) | (F.abs(number) == float("inf"))
     # Spark reads "5d" and "0x1p3" as Java does
@@ -247,7 +232,5 @@ def _amount_refused(name: str, kind: str, given: str) -> "Column":
     return bad.when((number >= float(1 << 63)) & ~fits, f"{name} is too large")
 
 
-def _missing(name: str) -> "Column":
-    from pyspark.sql import functions as F
-
+def _missing(name: str) -> Column:
     return F.col(name).isNull() | (F.trim(F.col(name).cast("string")) == "")

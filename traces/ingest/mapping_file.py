@@ -91,11 +91,7 @@ def _stream(file: str, fields: Fields[str, Any]) -> StreamFields:
     own = {field: value for field, value in fields.items() if field in OF_STREAM}
     paths = [fields["paths"]] if isinstance(fields.get("paths"), str) else fields.get("paths", [])
     return StreamFields(
-        name,
-        _texts(where, "paths", paths),
-        element.text_or_none("where") or "",
-        clock,
-        _options(where, own, OF_STREAM),
+        name, _texts(where, "paths", paths), element.text_or_none("where") or "", clock, _options(where, own, OF_STREAM)
     )
 
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +23,12 @@ from adapt.core.lint.evidence import LINT
 from adapt.core.lint.merging import EvidenceMerger, shown_key
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.units.durations import round_us
+from adapt.traces.spark.lazy import DataFrame, SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
 from adapt.traces.spark.spark_tasks import in_tasks
 from adapt.traces.store.column_hash import ColumnHasher
 from adapt.traces.store.trace import TraceBlock, read_pieces
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 MOST_BINS = 600
 KEYS_A_BLOCK = 1000
@@ -77,11 +75,7 @@ class Profile:
 
 
 def profile_trace(
-    spark: "SparkSession",
-    blocks: Sequence[TraceBlock],
-    schema: pa.Schema,
-    span_us: tuple[int, int],
-    progress: Progress,
+    spark: SparkSession, blocks: Sequence[TraceBlock], schema: pa.Schema, span_us: tuple[int, int], progress: Progress
 ) -> Profile:
     """Hash and profile a written trace, block by block on Spark; the same result for any cut into files and tasks."""
     profiler = Profiler.over(span_us, sum(block.rows for block in blocks), schema)
@@ -130,31 +124,23 @@ class Profiler:
         """As `of_block`, as a row for Spark of the schema `TOLD`."""
         return pa.RecordBatch.from_pydict({"block": [index], "told": [self.of_block(first_row, batches)]})
 
-    def collected(self, told: "DataFrame") -> Profile:
+    def collected(self, told: DataFrame) -> Profile:
         """The profile of the whole, from the rows that `as_row` gave for all blocks."""
         return self.merged(row["told"] for row in sorted(told.collect(), key=itemgetter("block")))
 
     def merged(self, told: Iterable[bytes]) -> Profile:
         """The profile of the whole, from what the blocks gave, in order."""
-        return _merged_profile(
-            (json.loads(zlib.decompress(packed)) for packed in told), self.schema, self.grid, self.clock
-        )
+        parts = (json.loads(zlib.decompress(packed)) for packed in told)
+        return _merged_profile(parts, self.schema, self.grid, self.clock)
 
 
 def _block_profile(
-    first_row: int,
-    batches: Iterable[pa.RecordBatch],
-    names: Sequence[str],
-    grid: Grid,
-    clock: ClockGrid,
-    middle: int,
+    first_row: int, batches: Iterable[pa.RecordBatch], names: Sequence[str], grid: Grid, clock: ClockGrid, middle: int
 ) -> dict[str, Any]:
     """The part of the profile that one block gives, as plain data that merges.
 
     Args:
         first_row: The rank of its first row.
-        batches: Its rows, in order.
-        names: The columns of the trace.
         grid: Bins for rates.
         clock: Bins for the activity of streams.
         middle: The rank of the first row of the trace's second half.

@@ -4,20 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.errors import UsageError
 from adapt.traces.ingest.streams import Several
+from adapt.traces.spark.lazy import DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
 from adapt.traces.store import disk
 from adapt.traces.store.rejects import FOLDER, Rejects
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 EXAMPLES = 3
 SHOWN_TEXT = 200
@@ -61,8 +59,8 @@ class MaxRejects:
 
 
 def set_aside(
-    spark: "SparkSession",
-    rows: "DataFrame",
+    spark: SparkSession,
+    rows: DataFrame,
     counts: Mapping[str, int],
     source: Several,
     folder: Path,
@@ -79,8 +77,6 @@ def set_aside(
     """
     if not counts:
         return Rejects()
-    from pyspark.sql import functions as F
-
     refused = rows.where("_reason is not null").select("_file", "_line", "_reason", "_text")
     with spark_failures("setting bad rows aside"), watched(spark, "setting bad rows aside", progress):
         # rows that the mapping refused have no text yet: it is read again, only where such rows are
@@ -91,9 +87,8 @@ def set_aside(
             # merged, never sent whole to every executor: Spark takes what our tasks yield for a few bytes
             texts = texts.withColumnRenamed("_text", "_read").hint("merge")
             refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))
-        labels = spark.createDataFrame(
-            [(at, file.label) for at, file in enumerate(source.files)], "_file int, file string"
-        )
+        named = [(at, file.label) for at, file in enumerate(source.files)]
+        labels = spark.createDataFrame(named, "_file int, file string")
         table = refused.join(F.broadcast(labels), "_file").select(
             "_file",
             "file",

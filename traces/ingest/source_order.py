@@ -1,20 +1,18 @@
 """In which order the rows of a source stand, looked at in its first lines before the trace is sorted."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.lint.source_order import MOST_ROWS, source_evidence
+from adapt.traces.spark.lazy import DataFrame, F
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
-
-def order_of_source(rows: "DataFrame", files: int, progress: Progress) -> dict[str, Any] | None:
+def order_of_source(rows: DataFrame, files: int, progress: Progress) -> dict[str, Any] | None:
     """What there is to say of the order of the good rows; see `source_evidence`.
 
     Of a long source the first lines of each file are looked at, `MOST_ROWS` in all, so that the result does not depend
@@ -23,10 +21,7 @@ def order_of_source(rows: "DataFrame", files: int, progress: Progress) -> dict[s
     Args:
         rows: The trace's columns beside `_file`, `_line` and `_reason`.
         files: How many there are.
-        progress: Told the tasks done.
     """
-    from pyspark.sql import functions as F
-
     lines = max(1, MOST_ROWS // files)
     looked_at = rows.where((F.col("_line") <= lines) & (F.col("_file") < MOST_ROWS)).where("_reason is null")
     facts = looked_at.select(

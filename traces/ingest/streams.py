@@ -1,10 +1,10 @@
 """Several streams in one trace: which files and rows are whose, each read and mapped in its own way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.ingest.cleaning import UNIQUE
@@ -24,11 +24,9 @@ from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.sources.sniff import ReadOptions, Recognised, recognise
 from adapt.traces.sources.source import Source
+from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress
 from adapt.traces.spark.session import spark_failures
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -80,8 +78,6 @@ class Settled:
 
     def as_data(self) -> dict[str, Any]:
         """It as the manifest tells it."""
-        from dataclasses import asdict
-
         return {**asdict(self.stream), "time_format": self.form.name}
 
 
@@ -113,13 +109,7 @@ class Several:
         rows: How many rows there are, refused ones included; known once `mapped` was called.
     """
 
-    def __init__(
-        self,
-        spark: "SparkSession",
-        groups: Sequence[Group],
-        staging: Path,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, spark: SparkSession, groups: Sequence[Group], staging: Path, progress: Progress) -> None:
         """Look through the files.
 
         Raises:
@@ -147,7 +137,7 @@ class Several:
         """Whether some rows were not counted as they were read, but as their files announce them."""
         return any(source.announced for source, _, _ in self._parts)
 
-    def mapped(self) -> "DataFrame":
+    def mapped(self) -> DataFrame:
         """The trace's columns of all rows beside the reader's; `_reason` is set in refused rows.
 
         Raises:
@@ -164,12 +154,10 @@ class Several:
             kept = [name for name in rows.columns if name not in (*PLACE, *ours, UNIQUE)]
             rows = rows.select(*PLACE, *map(quoted, [*ours, *kept, *[name for name in rows.columns if name == UNIQUE]]))
             if any(of.stream.mapping.unique == ALL_COLUMNS for of in self.settled):
-                from pyspark.sql import functions as F
-
                 rows = rows.withColumn(UNIQUE, F.struct(*map(quoted, [*ours, *kept])))
         return rows
 
-    def texts(self, lines: dict[int, list[int]] | None) -> "DataFrame":
+    def texts(self, lines: dict[int, list[int]] | None) -> DataFrame:
         """The text of rows: `_file`, `_line`, `_text`; as `Source.texts`, by the places of all files."""
         found = []
         for source, places, _ in self._parts:
@@ -181,10 +169,8 @@ class Several:
             rows = rows.unionByName(more)
         return rows
 
-    def _of(self, source: Source, places: Sequence[int], own: Sequence[Stream]) -> list[tuple[str, "DataFrame"]]:
+    def _of(self, source: Source, places: Sequence[int], own: Sequence[Stream]) -> list[tuple[str, DataFrame]]:
         """The rows of one group of files, a table a stream, and one of the rows that are none's."""
-        from pyspark.sql import functions as F
-
         timed = [self._timed(source, stream) for stream in own]
         wheres = [stream.where for stream in own if stream.where]
         wanted = {name for stream in timed for name in stream.mapping.wanted(source.columns)}
@@ -220,7 +206,7 @@ class Several:
             mapping = replace(mapping, time_format=source.times[mapping.time])
         return replace(stream, mapping=mapping)
 
-    def _one(self, rows: "DataFrame", stream: Stream, source: Source, *, whole: bool) -> "DataFrame":
+    def _one(self, rows: DataFrame, stream: Stream, source: Source, *, whole: bool) -> DataFrame:
         mapping = stream.mapping
         before = self._spark.conf.get(ZONE)
         try:
@@ -287,10 +273,8 @@ def _shared_out(files: Sequence[SourceFile], streams: Sequence[Stream]) -> dict[
     return groups
 
 
-def _whose(frame: "DataFrame", own: Sequence[Stream], columns: Sequence[str]) -> "Column":
+def _whose(frame: DataFrame, own: Sequence[Stream], columns: Sequence[str]) -> Column:
     """The number of a row's stream, null for none; a row that could not be read is the first's."""
-    from pyspark.sql import functions as F
-
     choice = F.when(F.col("_reason").isNotNull(), F.lit(0))
     for at, stream in enumerate(own):
         if stream.where:
@@ -304,16 +288,14 @@ def _whose(frame: "DataFrame", own: Sequence[Stream], columns: Sequence[str]) ->
     return choice
 
 
-def _renumbered(rows: "DataFrame", places: Sequence[int]) -> "DataFrame":
+def _renumbered(rows: DataFrame, places: Sequence[int]) -> DataFrame:
     """Rows of some of the files, with the place of each among all."""
-    from pyspark.sql import functions as F
-
     if list(places) == list(range(len(places))):
         return rows
     return rows.withColumn("_file", F.element_at(F.array(*map(F.lit, places)), F.col("_file") + 1))
 
 
-def _check_kinds(parts: Sequence[tuple[str, "DataFrame"]]) -> None:
+def _check_kinds(parts: Sequence[tuple[str, DataFrame]]) -> None:
     seen: dict[str, tuple[str, str]] = {}
     for name, part in parts:
         for column, kind in part.dtypes:
@@ -341,7 +323,7 @@ class _told_of:
             raise type(error)(f"stream {self._name!r}: {error}") from error
 
 
-def _set_zone(spark: "SparkSession", zone: str) -> None:
+def _set_zone(spark: SparkSession, zone: str) -> None:
     try:
         spark.conf.set(ZONE, zone)
     except Exception as error:

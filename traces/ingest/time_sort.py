@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
@@ -11,13 +10,11 @@ from adapt.core.errors import BadInput
 from adapt.traces.ingest.finalize import part_name
 from adapt.traces.sources.reading.blocks import PLACE
 from adapt.traces.sources.reading.table_files import quoted
+from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
 from adapt.traces.store import disk
 from adapt.traces.store.trace import ROW_GROUP_ROWS
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 ORDER = ("ts", "_file", "_line")
 """A total order: no two rows stand on one line of one file."""
@@ -43,10 +40,8 @@ class Stock:
     bounds_us: tuple[int, ...]
 
 
-def take_stock(rows: "DataFrame", parts: int, progress: Progress) -> Stock:
+def take_stock(rows: DataFrame, parts: int, progress: Progress) -> Stock:
     """Count rows by the reason against them, and find the times at which to cut the kept ones into equal parts."""
-    from pyspark.sql import functions as F
-
     shares = [at / parts for at in range(1, parts)]
     bounds = (
         F.percentile_approx(F.unix_micros("ts"), F.array(*map(F.lit, shares)), parts * BOUNDS_ACCURACY)
@@ -60,15 +55,13 @@ def take_stock(rows: "DataFrame", parts: int, progress: Progress) -> Stock:
     return Stock(counts.pop(None, 0), counts, tuple(sorted(bounds_us)))
 
 
-def write_in_order(rows: "DataFrame", stock: Stock, folder: Path, progress: Progress) -> None:
+def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progress) -> None:
     """Write the rows without a reason against them as parts, numbered in time order.
 
     Raises:
         BadInput: they are not as many as were in stock: an expression gives another result each time.
     """
     bounds_us = stock.bounds_us
-    from pyspark.sql import functions as F
-
     # a column that cannot be worked out twice keeps Spark from evaluating the expressions again for each use of them
     kept = rows.withColumn(ONCE, F.monotonically_increasing_id()).where("_reason is null")
     part = _part_of(F.unix_micros("ts"), bounds_us, 0)
@@ -89,10 +82,8 @@ def write_in_order(rows: "DataFrame", stock: Stock, folder: Path, progress: Prog
     disk.remove_tree(written)
 
 
-def _part_of(time_us: "Column", bounds_us: Sequence[int], first: int) -> "Column":
+def _part_of(time_us: Column, bounds_us: Sequence[int], first: int) -> Column:
     """How many bounds lie before a time, plus `first`: found by halving, as an expression of that depth."""
-    from pyspark.sql import functions as F
-
     if not bounds_us:
         return F.lit(first)
     middle = len(bounds_us) // 2

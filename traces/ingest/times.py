@@ -4,13 +4,10 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.reading.table_files import quoted
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
 
 EPOCH_UNITS = {"epoch_s": 1_000_000.0, "epoch_ms": 1_000.0, "epoch_us": 1.0, "epoch_ns": 0.001}
 """Microseconds in one unit of a numeric time."""
@@ -67,7 +64,7 @@ class TimeFormat:
     guessed: bool = False
 
 
-def as_timestamp(value: "Column", kind: str, form: TimeFormat) -> "Column":
+def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:
     """A column read as a time; null where it cannot be. Whether it `is_in_range` is asked apart.
 
     Times without a zone are of the session's zone; times with one are of their own.
@@ -76,8 +73,6 @@ def as_timestamp(value: "Column", kind: str, form: TimeFormat) -> "Column":
         kind: The column's Spark type, in its short name.
         form: Ignored where the type is a time already.
     """
-    from pyspark.sql import functions as F
-
     if kind in ("timestamp", "timestamp_ntz", "date"):
         return value.cast("timestamp")
     if form.name in EPOCH_UNITS:
@@ -90,16 +85,12 @@ def as_timestamp(value: "Column", kind: str, form: TimeFormat) -> "Column":
     return F.try_to_timestamp(text, F.lit(form.name))
 
 
-def is_in_range(time: "Column") -> "Column":
+def is_in_range(time: Column) -> Column:
     """Whether a time is known and in the years 1 to 9999."""
-    from pyspark.sql import functions as F
-
     return F.coalesce(F.unix_micros(time).between(_EARLIEST_US, _LATEST_US), F.lit(False))
 
 
-def _micros(value: "Column", kind: str, factor: float) -> "Column":
-    from pyspark.sql import functions as F
-
+def _micros(value: Column, kind: str, factor: float) -> Column:
     if kind in WHOLE or kind == "string":
         whole = value.cast("bigint")
         # whole numbers throughout: a double has no room for the nanoseconds of today
@@ -112,15 +103,13 @@ def _micros(value: "Column", kind: str, factor: float) -> "Column":
     return _decimal_micros(value, factor)
 
 
-def _decimal_micros(value: "Column", factor: float) -> "Column":
-    from pyspark.sql import functions as F
-
+def _decimal_micros(value: Column, factor: float) -> Column:
     scaled = value.cast("decimal(38,9)") * F.lit(str(factor)).cast("decimal(20,3)")
     # beyond int64 the cast would wrap round to some other time
     return F.when(scaled.between(_EARLIEST_US, _LATEST_US), F.round(scaled).cast("bigint"))
 
 
-def stated_format(spark: "SparkSession", name: str) -> TimeFormat:
+def stated_format(spark: SparkSession, name: str) -> TimeFormat:
     """The format a user names.
 
     Raises:
@@ -128,7 +117,6 @@ def stated_format(spark: "SparkSession", name: str) -> TimeFormat:
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
-    from pyspark.sql import functions as F
 
     if name != ISO and name not in EPOCH_UNITS:
         try:
@@ -138,7 +126,7 @@ def stated_format(spark: "SparkSession", name: str) -> TimeFormat:
     return TimeFormat(name)
 
 
-def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
+def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
     """The format that reads the most of a sample; earlier ones of a tie first.
 
     Args:
@@ -149,8 +137,6 @@ def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
     Raises:
         BadInput: none reads any of it.
     """
-    from pyspark.sql import functions as F
-
     column = sample.columns[0]
     value = F.col(column)
     if kind in ("timestamp", "timestamp_ntz", "date"):
@@ -189,10 +175,8 @@ def guess_format(sample: "DataFrame", given: str, kind: str) -> TimeFormat:
     return TimeFormat(best, guessed=True)
 
 
-def time_column(sample: "DataFrame", columns: Sequence[str]) -> str | None:
+def time_column(sample: DataFrame, columns: Sequence[str]) -> str | None:
     """The first column whose values are nearly all times: by type, else as text, else numbers that could be epochs."""
-    from pyspark.sql import functions as F
-
     kinds = {name: sample.select(quoted(name)).schema[0].dataType.simpleString() for name in columns[:MOST_LOOKED_AT]}
     typed = [name for name, kind in kinds.items() if kind in ("timestamp", "timestamp_ntz", "date")]
     if typed:
@@ -232,6 +216,6 @@ def _epoch_unit(typical: float) -> str:
     return "epoch_us" if typical < 1e17 else "epoch_ns"
 
 
-def _shown(sample: "DataFrame", column: str) -> str:
+def _shown(sample: DataFrame, column: str) -> str:
     values = [row[0] for row in sample.select(column).where(f"`{column}` is not null").limit(3).collect()]
     return ", ".join(repr(value) for value in values) or "all null"

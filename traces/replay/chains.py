@@ -11,7 +11,7 @@ from adapt.core.ordered.chain.bound import columns_by_operator, columns_of
 from adapt.core.ordered.chain.chain import Chain, PythonFunction
 from adapt.core.ordered.chain.chain_file import operator_lines, read_chain
 from adapt.core.ordered.retail.retail import PRESETS
-from adapt.traces.read_errors import readable
+from adapt.traces.read_errors import parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,8 @@ def open_chain(path: Path) -> NamedChain:
     if str(path) in PRESETS and not path.exists():
         preset = PRESETS[str(path)]
         return NamedChain(str(path), preset.text, preset.chain)
-    try:
-        with readable(path):
-            text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is no text in UTF-8; give a chain of operators in TOML") from error
-    try:
-        return NamedChain(path.name, text, read_chain(text, _loader(path.parent)))
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from error
+    no_text = "is no text in UTF-8; give a chain of operators in TOML"
+    return parsed(path, lambda text: NamedChain(path.name, text, read_chain(text, _loader(path.parent))), no_text)
 
 
 def _loader(folder: Path) -> Callable[[str], PythonFunction]:

@@ -13,7 +13,7 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -26,14 +26,7 @@ from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.mechanisms.comparison import SUSTAINED_COLUMNS, ComparisonRun, outcome_table
 from adapt.core.mechanisms.cost_model import Terms, Wanted
 from adapt.core.mechanisms.recommendation import Frame
-from adapt.core.mechanisms.scenario import (
-    ScenarioRun,
-    Stream,
-    check_scenario,
-    outcome_of_scenario,
-    simulated,
-    staged,
-)
+from adapt.core.mechanisms.scenario import ScenarioRun, Stream, check_scenario, outcome_of_scenario, simulated, staged
 from adapt.core.mechanisms.scenario_file import read_scenarios
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import is_sustained, largest_sustained
@@ -41,8 +34,9 @@ from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading, bytes_by_part
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
-from adapt.traces.read_errors import readable
+from adapt.traces.read_errors import parsed
 from adapt.traces.replay.flux import check_columns, encoded, rows_of
+from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks
@@ -51,9 +45,6 @@ from adapt.traces.store.disk import disk_failures
 from adapt.traces.store.manifest import Provenance, as_json, program_versions
 from adapt.traces.store.runs import StoredRun, read_run, write_run
 from adapt.traces.store.trace import Trace, open_trace
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 EPSILON = 1e-4
 """The error of counted keys, as a share of the rows."""
@@ -137,20 +128,15 @@ def compare_on_trace(
     that a comparison that was interrupted goes on where it was. Where a scenario runs does not change its result.
 
     Args:
-        trace: The stream.
-        out: Where the comparison appears, whole, at the end; None keeps nothing.
-        options: What is compared, and where.
+        out: Where the comparison appears; None keeps nothing.
         force: Replace an artefact at `out`; what still holds of it is used.
-        command: What the manifest says made the run.
-        progress: Told which scenario is done, how many are, and how many there are.
 
     Raises:
         UsageError: an argument is out of its range, or the trace has no such column.
         EnvironmentFailure: `out` is taken or cannot be written, or a cluster does not write where this process reads.
         BadInput: a part of the trace is damaged, or its rows are not in the order of time.
     """
-    if out is not None:
-        check_folder_free(out, force=force)
+    check_folder_free(out, force=force)
     wanted = options.wanted
     check_columns(trace, _reading(wanted), wanted.state if isinstance(wanted.state, Weight) else None)
     progress("reading", 0, len(options.scenarios))
@@ -159,23 +145,15 @@ def compare_on_trace(
     for scenario in options.scenarios:
         check_scenario(scenario, terms)
     with _kept_beside(out) as folder:
+        source = (trace.path.absolute(), trace.manifest.content_hash)
         jobs = [
-            Job(
-                trace.path.absolute(),
-                trace.manifest.content_hash,
-                scenario,
-                terms,
-                options.sustained,
-                code_hash(),
-                folder / f"{scenario.name}{CHILD}",
-            )
+            Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{scenario.name}{CHILD}")
             for scenario in options.scenarios
         ]
         made = _made(jobs, out, options, progress)
         runs = [made[job.scenario.name] for job in jobs]
-        bounds = bounds_of(
-            Demand.from_chunks(rows_of(trace, _reading(wanted, terms)).chunks(), wanted.uniform), wanted.uniform
-        )
+        chunks = rows_of(trace, _reading(wanted, terms)).chunks()
+        bounds = bounds_of(Demand.from_chunks(chunks, wanted.uniform), wanted.uniform)
         share = top_share(_counted(trace))
         frame = Frame(
             rows=bounds.rows,
@@ -187,14 +165,11 @@ def compare_on_trace(
             last_s=bounds.last_s,
             heaviest=0.0 if share is None else share[0],
         )
+        sustained = [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows]
         run = ComparisonRun(
             frame,
             outcome_table([row for run in runs for row in run.summary.rows]),
-            Table.from_rows(
-                "Sustained",
-                SUSTAINED_COLUMNS,
-                [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows],
-            ),
+            Table.from_rows("Sustained", SUSTAINED_COLUMNS, sustained),
             options.scenarios,
             {
                 "scenarios": {job.scenario.name: job.scenario.as_data() for job in jobs},
@@ -203,9 +178,8 @@ def compare_on_trace(
             },
         )
         if out is not None:
-            inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
             parts = {run.path.name: run.path for run in runs}
-            made_so = Provenance(command, dict(run.parameters), inputs, terms.seed)
+            made_so = Provenance(command, dict(run.parameters), [trace.as_input], terms.seed)
             write_run(run, out, made_so, force=force, parts=parts)
     return run
 
@@ -385,7 +359,7 @@ def _on_spark(jobs: Sequence[Job], spark_options: SparkOptions) -> Iterator[str]
             pool.shutdown(cancel_futures=True)
 
 
-def _in_a_task(spark: "SparkSession", job: Job) -> str:
+def _in_a_task(spark: SparkSession, job: Job) -> str:
     """Run a scenario in a Spark task of its own."""
 
     def work(_number: int) -> Iterator[pa.RecordBatch]:
@@ -410,12 +384,4 @@ def read_scenario_file(path: Path) -> tuple[Scenario, ...]:
     Raises:
         BadInput: there is no such file, or it has none; the sentence names it and the line.
     """
-    with readable(path):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise BadInput(f"{path} is no text: {error}") from error
-    try:
-        return read_scenarios(text)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
+    return parsed(path, read_scenarios)

@@ -20,8 +20,7 @@ from adapt.core.stream import Weight
 from adapt.traces.replay.flux import check_columns, encoded, rows_of, with_state
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
-from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.runs import write_run
+from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
 
@@ -64,17 +63,9 @@ def replay_elastic_trace(
     """Simulate a trace through a stage, with fixed workers and with each way of scaling; see `replay_elastic`.
 
     The trace is read once for its sums, once for each case, once for its heaviest keys if they are asked for, and once
-    for its keys and sides if it is joined; a row group at a time.
+    for its keys and sides if it is joined; a row group at a time. The run is kept at `out`, if given.
 
-    Args:
-        trace: The stream.
-        out: Where the run appears, whole, at the end; None keeps it in memory alone.
-        settings: The stage; its sites are the pool, its groups are its partitions, which are those of
-            `options.reading`.
-        options: The rest.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the run.
-        progress: Told what is being done, the rows done and the rows in all.
+    The sites of the stage are the pool, its groups are its partitions, those of `options.reading`.
 
     Raises:
         UsageError: an argument is out of its range, or the trace has no such column.
@@ -82,8 +73,7 @@ def replay_elastic_trace(
         BadInput: a part of the trace is damaged, its rows are not in the order of time, or it has not two sides.
     """
     reading = options.reading
-    if out is not None:
-        check_folder_free(out, force=force)
+    check_folder_free(out, force=force)
     check_columns(trace, reading, options.state)
     check_elastic(settings, options.elastic)
     if options.join is not None and options.side not in trace.columns:
@@ -119,9 +109,7 @@ def replay_elastic_trace(
         parameters={**elastic_parameters(settings, reading, options.elastic, options.duration_s), **told},
         told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, demand.all_rows),
     )
-    if out is not None:
-        inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
-        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
+    keep_run(run, out, command, [trace.as_input], force=force)
     return run
 
 

@@ -11,12 +11,12 @@ from adapt.core.fit.network.network_file import NetworkFile, read_network
 from adapt.core.fit.registry import PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
-from adapt.traces.read_errors import readable
+from adapt.traces.read_errors import parsed
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.drop_plans import read_drop_plans, write_drop_plans
 from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.runs import write_run
+from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
 
@@ -41,15 +41,8 @@ def open_network(path: Path) -> NamedNetwork:
     Raises:
         BadInput: there is none, or it is none; the sentence begins with the file.
     """
-    try:
-        with readable(path):
-            text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is no text in UTF-8; give a query network in TOML") from error
-    try:
-        return NamedNetwork(path.name, text, read_network(text))
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from error
+    no_text = "is no text in UTF-8; give a query network in TOML"
+    return parsed(path, lambda text: NamedNetwork(path.name, text, read_network(text)), no_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +76,11 @@ def replay_fit_trace(
     progress: Progress = silent,
     warn: Callable[[str], None] | None = None,
 ) -> FitRun:
-    """Run a trace through a network with each planner; see `replay_fit`.
+    """Run a trace through a network with each planner, and keep the run at `out`, if given; see `replay_fit`.
 
     Args:
         trace: The stream, read twice, a row group at a time.
-        out: Where the run appears, whole, at the end; None keeps it in memory alone.
-        options: The network, and how it is run.
         clock: Tells seconds, for how long planning takes.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the run.
-        progress: Told what is being done, the rows done and the rows in all.
         warn: Given a sentence for each input that no row is bound to, or that comes at higher rates than `plans` are
             for.
 
@@ -102,8 +90,7 @@ def replay_fit_trace(
         BadInput: a part of the trace is damaged, an input is bound to what the trace does not have, or `plans` were
             made for another network or otherwise.
     """
-    if out is not None:
-        check_folder_free(out, force=force)
+    check_folder_free(out, force=force)
     network, fit = options.network, options.fit
     binding = Binding(network.read.network, fit.settings.tick_us, options.speedup)
     binding.check(trace.columns)
@@ -111,7 +98,7 @@ def replay_fit_trace(
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
     if options.workload_told is not None:
         parameters["workload"] = dict(options.workload_told)
-    inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
+    inputs = [trace.as_input]
     kept = None
     if options.plans is not None:
         kept = _Kept(options.plans, network, fit, Provenance(command, parameters, inputs))
@@ -132,8 +119,7 @@ def replay_fit_trace(
     for sentence in warnings:
         if warn is not None:
             warn(sentence)
-    if out is not None:
-        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
+    keep_run(run, out, command, inputs, force=force)
     return run
 
 

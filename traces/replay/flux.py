@@ -19,8 +19,7 @@ from adapt.core.stream import KeyType, Weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
-from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.runs import write_run
+from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
 
@@ -60,16 +59,8 @@ def replay_flux_trace(
 ) -> FluxRun:
     """Simulate a trace through a stage, once without moves and once with each policy; see `replay_flux`.
 
-    The trace is read once for its sums and once for each case, a row group at a time.
-
-    Args:
-        trace: The stream.
-        out: Where the run appears, whole, at the end; None keeps it in memory alone.
-        settings: The stage; its groups are its partitions, which are those of `options.reading`.
-        options: The rest.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the run.
-        progress: Told what is being done, the rows done and the rows in all.
+    The trace is read once for its sums and once for each case, a row group at a time. The
+    groups of the stage are its partitions, those of `options.reading`. The run is kept at `out`, if given.
 
     Raises:
         UsageError: an argument is out of its range, or the trace has no such column.
@@ -77,8 +68,7 @@ def replay_flux_trace(
         BadInput: a part of the trace is damaged, its rows are not in the order of time, or it does not fit the stage.
     """
     reading = options.reading
-    if out is not None:
-        check_folder_free(out, force=force)
+    check_folder_free(out, force=force)
     check_columns(trace, reading, options.state)
     check_replay(settings, options.adapting, options.conditions)
     rows = rows_of(trace, reading)
@@ -97,9 +87,7 @@ def replay_flux_trace(
         parameters={**parameters, **told},
         told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, demand.all_rows),
     )
-    if out is not None:
-        inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
-        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
+    keep_run(run, out, command, [trace.as_input], force=force)
     return run
 
 
@@ -109,13 +97,8 @@ def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:
     Raises:
         BadInput: there is none, or it is none, or the stage cannot have such faults.
     """
-    try:
-        with readable(path):
-            text = path.read_bytes()
-    except OSError as error:
-        raise BadInput(
-            f"{path} cannot be read ({error.strerror or error}); give a schedule of faults in JSON"
-        ) from error
+    with readable(path):
+        text = path.read_bytes()
     try:
         schedule = parse_faults(text)
         schedule.check(settings.sites, settings.disturbances)

@@ -16,9 +16,8 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.traces.replay.chains import NamedChain
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
-from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.plans import read_plan
-from adapt.traces.store.runs import write_run
+from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
 MOST_TUPLE_BYTES = 8 << 30
@@ -75,17 +74,8 @@ def replay_ordered_trace(
     """Run a trace through a chain by each number of workers; see `replay_ordered`. Serial order is that of the rows.
 
     The columns that the chain names are held in memory for all rows: 8 bytes each, and while keys are numbered the
-    columns themselves.
-
-    Args:
-        trace: The stream.
-        out: Where the run appears, whole, at the end; None keeps it in memory alone.
-        options: The operators, and how they are run.
-        clock: Tells seconds, for functions in Python that are timed.
-        cpu_clock: Tells the CPU seconds of this process.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the run.
-        progress: Told what is being done, the rows done and the rows in all.
+    columns themselves. `clock` tells seconds, for functions in Python that are timed, `cpu_clock` the CPU seconds of
+    this process. The run is kept at `out`, if given.
 
     Raises:
         UsageError: an argument is out of its range, the run would hang or take too much memory, threads are asked to
@@ -93,8 +83,7 @@ def replay_ordered_trace(
         EnvironmentFailure: `out` is taken or cannot be written.
         BadInput: the chain names a column that the trace does not have, or a part of the trace is damaged.
     """
-    if out is not None:
-        check_folder_free(out, force=force)
+    check_folder_free(out, force=force)
     chain, plan, rows = options.chain, options.plan, options.rows
     chain.check_columns(trace.columns)
     _check_plan(chain, plan)
@@ -103,22 +92,17 @@ def replay_ordered_trace(
     bound = bound_trace(trace, chain, plan, rows, progress)
     check_chain(bound, options.ordered)
     parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
-    inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
+    inputs = [trace.as_input]
     if plan is not None:
         parameters["plan"] = plan.plan.content_hash()
         inputs.append({"name": plan.name, "content_hash": parameters["plan"]})
     run = replay_ordered(bound, options.ordered, clock=clock, cpu_clock=cpu_clock, parameters=parameters, told=progress)
-    if out is not None:
-        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
+    keep_run(run, out, command, inputs, force=force)
     return run
 
 
 def bound_trace(
-    trace: Trace,
-    chain: NamedChain,
-    plan: NamedPlan | None = None,
-    rows: int | None = None,
-    progress: Progress = silent,
+    trace: Trace, chain: NamedChain, plan: NamedPlan | None = None, rows: int | None = None, progress: Progress = silent
 ) -> BoundChain:
     """The chain bound to the first rows of a trace, or all.
 

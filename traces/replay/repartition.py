@@ -14,8 +14,7 @@ from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
-from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.runs import write_run
+from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
 
@@ -48,39 +47,22 @@ def replay_trace(
 ) -> RepartitionRun:
     """Replay a trace period by period, building a plan from each for the next; see `replay_repartition`.
 
-    Memory grows with the distinct keys of one period, and with the numbers measured.
-
-    Args:
-        trace: The stream.
-        out: Where the run appears, whole, at the end; None keeps it in memory alone.
-        options: Periods, channels, and how plans are built.
-        clock: Seconds, for the time that building takes.
-        force: Replace an artefact at `out`.
-        command: What the manifest says made the run.
-        progress: Told the rows done and the rows in all.
+    Memory grows with the distinct keys of one period, and with the numbers measured. `clock` tells seconds,
+    for the time that building takes. The run is kept at `out`, if given.
 
     Raises:
         UsageError: the trace has no column of that weight.
         EnvironmentFailure: `out` is taken or cannot be written.
         BadInput: a part of the trace is damaged, or a key weighs less than nothing.
     """
-    if out is not None:
-        check_folder_free(out, force=force)
+    check_folder_free(out, force=force)
     chosen = chosen_weight(trace, options.weight)
     column = WEIGHT_COLUMNS.get(chosen)
     batches = _told(trace, ["ts", "key"] + ([column] if column else []), progress)
     run = replay_repartition(
-        batches,
-        options.length,
-        options.schedule,
-        options.recipe,
-        weight=chosen,
-        weight_column=column,
-        clock=clock,
+        batches, options.length, options.schedule, options.recipe, weight=chosen, weight_column=column, clock=clock
     )
-    if out is not None:
-        inputs = [{"name": trace.path.name, "content_hash": trace.manifest.content_hash}]
-        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
+    keep_run(run, out, command, [trace.as_input], force=force)
     return run
 
 

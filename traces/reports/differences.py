@@ -44,7 +44,6 @@ def differences(paths: Sequence[Path], read: Sequence[Reported]) -> list[Differe
     """Every artefact against the first of its kind, in the order given; what cannot be compared is left out.
 
     Args:
-        paths: Where the artefacts are.
         read: What is told of each. Counted keys among them tell what moves from plan to plan.
     """
     names = distinct([artefact.name for artefact in read])

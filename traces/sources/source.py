@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,14 +19,12 @@ from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, cut, read_bl
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
 from adapt.traces.sources.reading.table_files import TableFormat, folder_columns, quoted, read_table, table_columns
+from adapt.traces.spark.lazy import DataFrame, SparkSession, T
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import literal_path, spark_failures
 from adapt.traces.spark.spark_tasks import attempt_id, grouped, in_tasks
 from adapt.traces.store import disk
 from adapt.traces.store.manifest import file_sha256
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 OWN = (*PLACE, PATH)
 """The reader's own columns; columns of a source that are named so are hidden by them."""
@@ -48,7 +46,7 @@ class Source:
 
     def __init__(
         self,
-        spark: "SparkSession",
+        spark: SparkSession,
         files: Sequence[SourceFile],
         form: RecordFormat | AvroFiles | TableFormat,
         staging: Path,
@@ -110,7 +108,7 @@ class Source:
             return None
         return next(lacks, None)
 
-    def frame(self, wanted: Sequence[str]) -> "DataFrame":
+    def frame(self, wanted: Sequence[str]) -> DataFrame:
         """All rows: `_file`, `_line`, `_reason`, `_text` (null unless a record is refused), and what is wanted."""
         if self._table is not None:
             self.rows = sum(map(self._table.rows_of, self.files))
@@ -118,7 +116,7 @@ class Source:
                 return read_table(self._table, self._spark, self.files, wanted)
         return self._objects(wanted) if self._ddl else self._staged(wanted)
 
-    def sample(self, rows: int) -> "DataFrame":
+    def sample(self, rows: int) -> DataFrame:
         """The first good rows of the source, with all its columns."""
         wanted = [*self.columns, PATH]
         with spark_failures("reading the source"):
@@ -128,7 +126,7 @@ class Source:
                 return self._objects(wanted).where("_reason is null").limit(rows)
             return self._spark.createDataFrame(self._first_rows(wanted, rows))
 
-    def texts(self, lines: Mapping[int, Sequence[int]] | None) -> "DataFrame":
+    def texts(self, lines: Mapping[int, Sequence[int]] | None) -> DataFrame:
         """The text of rows: `_file`, `_line`, `_text`.
 
         Args:
@@ -158,9 +156,7 @@ class Source:
         if self._table is not None:
             names = table_columns(self._table, self._spark, self.files)
         elif self._ddl:
-            from pyspark.sql.types import StructType
-
-            names = tuple(cast(StructType, StructType.fromDDL(self._ddl)).names)
+            names = tuple(cast(T.StructType, T.StructType.fromDDL(self._ddl)).names)
         else:
             forms = (self._text_form(), *self._by_file.values())
             names = tuple(dict.fromkeys(name for form in forms for name in form.columns))
@@ -191,12 +187,12 @@ class Source:
         }
         return blocks, list(inputs.values())
 
-    def _objects(self, wanted: Sequence[str]) -> "DataFrame":
+    def _objects(self, wanted: Sequence[str]) -> DataFrame:
         """The wanted fields of JSON objects, staged as lines."""
         fields = [name for name in wanted if name != PATH]
         return with_json_fields(self._lines, self._ddl, fields)
 
-    def _staged(self, wanted: Sequence[str]) -> "DataFrame":
+    def _staged(self, wanted: Sequence[str]) -> DataFrame:
         """Take the text apart, in Spark tasks that write what they find, and read that as a table.
 
         Staged columns go by number: a source may have names that no Parquet file should.

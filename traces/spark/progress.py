@@ -3,10 +3,9 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from adapt.traces.spark.lazy import SparkSession
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is being done, tasks done, tasks in all (0 while unknown)."""
@@ -17,7 +16,7 @@ def silent(_what: str, _done: int, _total: int) -> None:
 
 
 @contextmanager
-def watched(spark: "SparkSession", what: str, progress: Progress, every_s: float = 0.25) -> Iterator[None]:
+def watched(spark: SparkSession, what: str, progress: Progress, every_s: float = 0.25) -> Iterator[None]:
     """Report Spark's own stage counters while the body runs its jobs."""
     if progress is silent:
         yield
@@ -33,7 +32,7 @@ def watched(spark: "SparkSession", what: str, progress: Progress, every_s: float
         watcher.join()
 
 
-def _poll(spark: "SparkSession", what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
+def _poll(spark: SparkSession, what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
     """Ask until it is over; a Spark that has gone is the body's failure to tell, not this thread's."""
     from py4j.protocol import Py4JError
 
@@ -41,7 +40,7 @@ def _poll(spark: "SparkSession", what: str, progress: Progress, every_s: float, 
         _tell(spark, what, progress, every_s, over)
 
 
-def _tell(spark: "SparkSession", what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
+def _tell(spark: SparkSession, what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
     tracker = spark.sparkContext.statusTracker()
     while not over.wait(every_s):
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
@@ -58,6 +58,9 @@ class SparkOptions:
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
+Spark: TypeAlias = SparkOptions | None
+"""Where Spark runs; None, on all cores of this machine."""
+
 _jvm_log: list[IO[bytes]] = []
 """Where the Java process writes its console: at most one file without a name. It is kept for the next session, since
 the Java process outlives one that is stopped; what is in it is read without moving the place that Java writes at."""
@@ -66,7 +69,7 @@ _ours: list[str] = []
 """Applications of Spark that were started here, and so have our settings."""
 
 
-def spark_session(options: SparkOptions | None = None) -> "SparkSession":
+def spark_session(options: Spark = None) -> "SparkSession":
     """The Spark session of this process, started on first use.
 
     A Spark that runs already is used, wherever it runs. Where its settings are not those asked for, the session

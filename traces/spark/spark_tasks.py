@@ -1,14 +1,12 @@
 """Work for Spark: numbered items grouped into tasks, each yielding Arrow batches."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from adapt.traces.spark.lazy import DataFrame, SparkSession
 from adapt.traces.spark.session import carry_failures
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 TASK_BYTES = 32 << 20
 """Small files share a task up to about this many bytes."""
@@ -30,7 +28,7 @@ def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
     return groups
 
 
-def shared_out(spark: "SparkSession", items: int) -> list[list[int]]:
+def shared_out(spark: SparkSession, items: int) -> list[list[int]]:
     """Items 0, 1, ... shared out among the cores, neighbours together; at most `TASK_ITEMS` a task.
 
     A task costs Spark as much as counting two million rows, so there are no more than these; as many for each core,
@@ -50,11 +48,8 @@ def attempt_id() -> int:
 
 
 def in_tasks(
-    spark: "SparkSession",
-    tasks: Sequence[Sequence[int]],
-    work: Callable[[int], Iterator[pa.RecordBatch]],
-    schema: Any,
-) -> "DataFrame":
+    spark: SparkSession, tasks: Sequence[Sequence[int]], work: Callable[[int], Iterator[pa.RecordBatch]], schema: Any
+) -> DataFrame:
     """A table of what `work` yields for each number, one Spark task a group; failures of ours arrive as themselves."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

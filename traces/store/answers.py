@@ -19,7 +19,6 @@ def found_in(data: Mapping[str, Any], name: str) -> Answer | None:
     """What was found, from the facts of a manifest or the fields of a plan; None where earlier versions made it.
 
     Args:
-        data: The facts or fields.
         name: Whose they are, for the refusal.
 
     Raises:

@@ -36,8 +36,10 @@ def check_free(target: Path, *, force: bool) -> None:
         )
 
 
-def check_folder_free(target: Path, *, force: bool) -> None:
-    """As `check_free`, for an artefact that is a folder: a file is not replaced by it."""
+def check_folder_free(target: Path | None, *, force: bool) -> None:
+    """As `check_free`, for an artefact that is a folder: a file is not replaced by it; None keeps nothing."""
+    if target is None:
+        return
     check_free(target, force=force)
     if target.is_file() and not target.is_symlink():
         raise EnvironmentFailure(

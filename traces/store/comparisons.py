@@ -16,15 +16,7 @@ from adapt.core.verdict.answer import Answer
 from adapt.traces.store.answers import kept
 from adapt.traces.store.atomic import MANIFEST, whole_folder
 from adapt.traces.store.comparison_rows import FILE, read_rows
-from adapt.traces.store.manifest import (
-    Manifest,
-    Provenance,
-    file_entry,
-    hash_of,
-    read_manifest,
-    verify,
-    write_manifest,
-)
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.plans import read_plan, write_plan
 from adapt.traces.store.tables import table_facts, table_hash, write_table
 
@@ -83,12 +75,9 @@ def write_comparison(
     """Write a comparison as an artefact, its plans as `NAME.plan` inside.
 
     Args:
-        comparison: What was compared.
         frequencies: The counted keys that were placed; facts of them are kept.
-        out: The artefact's folder.
         made: How it was made; the plans say the same.
         answer: What was found of the stream; the content hash leaves it out.
-        force: Replace an artefact at `out`.
 
     Raises:
         EnvironmentFailure: the place is taken or cannot be written.

@@ -12,15 +12,7 @@ from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network_file import read_network
 from adapt.core.fit.registry import PlannerOptions
 from adapt.traces.store.atomic import MANIFEST, whole_folder
-from adapt.traces.store.manifest import (
-    Manifest,
-    Provenance,
-    file_entry,
-    hash_of,
-    read_manifest,
-    verify,
-    write_manifest,
-)
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import read_table, table_facts, table_hash, write_table
 
 KIND = "drop-plan table"
@@ -46,10 +38,7 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
     """Write drop plans as an artefact.
 
     Args:
-        plans: What was made.
         network_text: The file of their network.
-        out: The artefact's folder.
-        made: How they were made.
 
     Raises:
         EnvironmentFailure: the place is taken or cannot be written.
@@ -67,9 +56,11 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
     }
     with whole_folder(out) as folder:
         for name, table in tables.items():
-            write_table(table, folder / _file(name))
+            write_table(table, folder / f"{name}.parquet")
         content = hash_of([facts, {name: table_hash(table) for name, table in tables.items()}])
-        manifest = Manifest(KIND, content, made, [file_entry(folder, folder / _file(name)) for name in tables], facts)
+        manifest = Manifest(
+            KIND, content, made, [file_entry(folder, folder / f"{name}.parquet") for name in tables], facts
+        )
         write_manifest(folder, manifest)
     return manifest
 
@@ -78,7 +69,6 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
     """Read drop plans, every byte checked.
 
     Args:
-        path: The artefact's folder.
         asked: How nodes of d-fit are to go on telling each other; its other fields are those that were kept.
 
     Raises:
@@ -95,13 +85,9 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
             grid=Grid(facts["grid"]),
             most_rates=np.array(facts["most_rates"], np.float64),
         )
-        tables = {name: read_table(path / _file(name), table) for name, table in facts["tables"].items()}
+        tables = {name: read_table(path / f"{name}.parquet", table) for name, table in facts["tables"].items()}
         names: Sequence[DropPlanner] = [DropPlanner(name) for name in facts["planners"]]
         plans = from_tables(read_network(facts["network"]).network, options, names, tables)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
     return StoredDropPlans(path, manifest, plans)
-
-
-def _file(name: str) -> str:
-    return f"{name}.parquet"

@@ -24,14 +24,7 @@ from adapt.core.verdict.answer import Answer
 from adapt.traces.store.answers import kept
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.column_hash import columns_hash
-from adapt.traces.store.manifest import (
-    Manifest,
-    Provenance,
-    hash_of,
-    read_manifest,
-    verify,
-    write_manifest,
-)
+from adapt.traces.store.manifest import Manifest, Provenance, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.trace import blocks_of, part_entry, read_pieces
 
 FILE = "frequencies.parquet"
@@ -109,8 +102,6 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequenc
     Further columns have headings after those two, by which they can be asked for; others are passed over.
 
     Args:
-        path: The CSV.
-        key_type: How its keys are read.
         sources: The headings of the columns that were measured; `count` is one too.
 
     Raises:

@@ -18,6 +18,7 @@ from adapt.traces.store.answers import found_in, kept
 from adapt.traces.store.atomic import check_free, replace_whole, write_whole
 from adapt.traces.store.manifest import Provenance, as_json
 from adapt.traces.store.plan_json import read_plan_json
+from adapt.traces.store.tables import packed
 
 MOST_KEYS_IN_JSON = 10_000
 """An explicit map of more keys stands in a file of its own."""
@@ -41,9 +42,9 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None
     side = out.with_name(f"{out.name}.{content[:12]}.parquet") if aside else None
     with _gone_on_failure(side):
         if side is not None:
-            packed = _packed(explicit_table(plan))
-            data["explicit_file"] = {"name": side.name, "sha256": hashlib.sha256(packed).hexdigest()}
-            replace_whole(side, packed)
+            explicit = packed(explicit_table(plan))
+            data["explicit_file"] = {"name": side.name, "sha256": hashlib.sha256(explicit).hexdigest()}
+            replace_whole(side, explicit)
         data |= {"content_hash": content, "made": asdict(made), **kept(answer)}
         write_whole(out, as_json(data), force=force)
     _clear_old_sides(out, side)
@@ -101,23 +102,15 @@ def _side_table(path: Path, data: Mapping[str, Any]) -> pa.Table | None:
         case _:
             raise BadInput(f"{path}: plan field 'explicit_file' does not name a file beside it, with its sha256")
     try:
-        packed = side.read_bytes()
+        found = side.read_bytes()
     except OSError as error:
         raise BadInput(
             f"{side} cannot be read ({error.strerror or error}), but holds the explicit keys of {path.name}; put the"
             " two side by side, or build the plan again"
         ) from error
-    if hashlib.sha256(packed).hexdigest() != stated:
+    if hashlib.sha256(found).hexdigest() != stated:
         raise BadInput(f"{side} is damaged: its SHA-256 is not the one in {path.name}; build the plan again")
-    return pq.read_table(pa.BufferReader(packed))
-
-
-def _packed(table: pa.Table) -> bytes:
-    """A table as the bytes of a Parquet file."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return pq.read_table(pa.BufferReader(found))
 
 
 @contextmanager

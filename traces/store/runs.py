@@ -1,6 +1,6 @@
 """Runs on disk: what a replay measured, its series as Parquet and its summary in the manifest."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree
@@ -10,15 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.core.run import SCHEMA, Run, run_as_data
 from adapt.core.table import Table
 from adapt.traces.store.atomic import MANIFEST, whole_folder
-from adapt.traces.store.manifest import (
-    Manifest,
-    Provenance,
-    file_entry,
-    hash_of,
-    read_manifest,
-    verify,
-    write_manifest,
-)
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import columns_of, read_table, table_facts, table_hash, write_table
 
 
@@ -68,10 +60,6 @@ def write_run(
     """Write a run as an artefact.
 
     Args:
-        run: What was measured.
-        out: Where it appears.
-        made: How.
-        force: Replace an artefact there.
         parts: Folders that are copied into it, by their names there: runs of which it is made.
 
     Raises:
@@ -87,16 +75,24 @@ def write_run(
     }
     with whole_folder(out, force=force) as folder:
         for name, table in tables.items():
-            write_table(table, folder / _file(name))
+            write_table(table, folder / f"{name}.parquet")
         for name, part in (parts or {}).items():
             copytree(part, folder / name)
         content = hash_of([decisive, {name: table_hash(table) for name, table in tables.items()}])
-        files = [file_entry(folder, folder / _file(name)) for name in tables]
+        files = [file_entry(folder, folder / f"{name}.parquet") for name in tables]
         for name in parts or {}:
             files += [file_entry(folder, path) for path in sorted((folder / name).rglob("*")) if path.is_file()]
         manifest = Manifest("run", content, made, files, decisive)
         write_manifest(folder, manifest)
     return manifest
+
+
+def keep_run(
+    run: Run, out: Path | None, command: str, inputs: Sequence[Mapping[str, Any]], *, force: bool = False
+) -> None:
+    """Write a run that was made of some inputs at `out`, if it is to be kept; raises as `write_run` does."""
+    if out is not None:
+        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
 
 
 def read_run(path: Path) -> StoredRun:
@@ -109,13 +105,9 @@ def read_run(path: Path) -> StoredRun:
     verify(path, manifest)
     facts = manifest.summary
     try:
-        tables = {name: read_table(path / _file(name), table) for name, table in facts["tables"].items()}
+        tables = {name: read_table(path / f"{name}.parquet", table) for name, table in facts["tables"].items()}
         cells = tuple(tuple(row) for row in facts["summary"]["cells"])
         summary = Table(facts["summary"]["title"], columns_of(facts["summary"]), cells, facts["summary"]["note"])
         return StoredRun(path, manifest, facts["mechanism"], facts["parameters"], summary, tables)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
-
-
-def _file(name: str) -> str:
-    return f"{name}.parquet"

@@ -99,6 +99,11 @@ class Trace:
         """What was measured at ingest; see `adapt.traces.ingest.profile`."""
         return dict(self.manifest.summary["profile"])
 
+    @property
+    def as_input(self) -> dict[str, str]:
+        """What the manifest of an artefact that is made of it says of it."""
+        return {"name": self.path.name, "content_hash": self.manifest.content_hash}
+
     def blocks(self) -> list[TraceBlock]:
         """The whole trace as blocks by rank, the unit of work of Spark tasks."""
         return blocks_of(self.path, self.manifest.files)
@@ -187,8 +192,6 @@ def read_pieces(
     """The rows of some pieces, in order, one batch a piece; every page's checksum is checked.
 
     Args:
-        pieces: What to read.
-        columns: Names.
         encoded: Those columns, of text or binary, that are to stay encoded by the dictionaries that they lie in; a
             piece may then give several batches, each with a dictionary of its own.
 

@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 import pyarrow as pa
 
 from adapt.traces.sources.reading.format import WHOLE_LINE, Parsed, text_of
 from adapt.traces.sources.reading.records import Bytes, Records, line_records
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
+from adapt.traces.spark.lazy import DataFrame, F, SparkSession, T
 
 NOT_JSON = "not a JSON object"
 _CORRUPT = "_not_json"
@@ -40,45 +37,38 @@ class JsonLines:
         return Parsed({name: text_of(data, records).cast(pa.string()) for name in wanted})
 
 
-def json_schema(spark: "SparkSession", lines: "DataFrame") -> str:
+def json_schema(spark: SparkSession, lines: DataFrame) -> str:
     """The one schema, as DDL, that holds every object of a stream; a field of several types is text.
 
     Whole numbers stay whole numbers, and text that looks like a time stays text. Of a field that an object has twice
     the last one counts.
     """
-    from pyspark.sql.types import StructType
-
     jvm = spark._jvm
     assert jvm is not None
     encoder = jvm.org.apache.spark.sql.Encoders.STRING()
     texts = getattr(lines.select(WHOLE_LINE).where(f"{WHOLE_LINE} is not null")._jdf, "as")(encoder)
     reader = spark._jsparkSession.read().option("columnNameOfCorruptRecord", _CORRUPT)
     ddl = str(reader.json(texts).drop(_CORRUPT).schema().toDDL())
-    return cast(StructType, _named_once(StructType.fromDDL(ddl))).toDDL() if ddl else ""
+    return cast(T.StructType, _named_once(T.StructType.fromDDL(ddl))).toDDL() if ddl else ""
 
 
-def _named_once(kind: "DataType") -> "DataType":
+def _named_once(kind: "T.DataType") -> "T.DataType":
     """The type with one field of each name in every struct of it; text, where those of a name differ in type."""
-    from pyspark.sql.types import ArrayType, StringType, StructField, StructType
-
-    if isinstance(kind, ArrayType):
-        return ArrayType(_named_once(kind.elementType), kind.containsNull)
-    if not isinstance(kind, StructType):
+    if isinstance(kind, T.ArrayType):
+        return T.ArrayType(_named_once(kind.elementType), kind.containsNull)
+    if not isinstance(kind, T.StructType):
         return kind
-    kinds: dict[str, DataType] = {}
+    kinds: dict[str, T.DataType] = {}
     for each in kind.fields:
         own = _named_once(each.dataType)
-        kinds[each.name] = own if kinds.get(each.name, own) == own else StringType()
-    return StructType([StructField(name, own) for name, own in kinds.items()])
+        kinds[each.name] = own if kinds.get(each.name, own) == own else T.StringType()
+    return T.StructType([T.StructField(name, own) for name, own in kinds.items()])
 
 
-def with_json_fields(lines: "DataFrame", ddl: str, wanted: Sequence[str]) -> "DataFrame":
+def with_json_fields(lines: DataFrame, ddl: str, wanted: Sequence[str]) -> DataFrame:
     """The objects' wanted fields as columns beside the reader's own; a line that is no object is refused."""
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import StringType, StructType
-
-    fields = cast(StructType, StructType.fromDDL(ddl)).fields
-    schema = StructType([field for field in fields if field.name in wanted]).add(_CORRUPT, StringType())
+    fields = cast(T.StructType, T.StructType.fromDDL(ddl)).fields
+    schema = T.StructType([field for field in fields if field.name in wanted]).add(_CORRUPT, T.StringType())
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     parsed = lines.withColumn("_object", F.from_json(WHOLE_LINE, schema, options))
     # from_json does not look at what follows an object, which may be another one

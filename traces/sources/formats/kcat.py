@@ -98,7 +98,8 @@ class KcatText:
         """The wanted fields of each record."""
         groups = pc.extract_regex(text_of(data, records), self._expression())
         matched = groups.is_valid()
-        reasons = None if pc.all(matched).as_py() in (True, None) else pc.if_else(matched, _none(), NO_MATCH)
+        none = pa.scalar(None, pa.string())
+        reasons = None if pc.all(matched).as_py() in (True, None) else pc.if_else(matched, none, NO_MATCH)
         return Parsed({name: self._column(groups, matched, name) for name in wanted if name in self.columns}, reasons)
 
     def _column(self, groups: pa.StructArray, matched: pa.Array, name: str) -> pa.Array:
@@ -212,10 +213,6 @@ def _is_utf8(value: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _none() -> pa.Scalar:
-    return pa.scalar(None, pa.string())
 
 
 def _quoted(text: str) -> str:

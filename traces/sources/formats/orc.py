@@ -1,16 +1,14 @@
 """ORC sources: Spark reads them in pieces, and numbers no rows; the rows of each piece are counted first."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.orc
 
 from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.session import spark_failures
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +25,11 @@ class OrcFiles:
         """How many rows a file has."""
         return int(pa.orc.ORCFile(file.path).nrows)
 
-    def numbered(self, rows: "DataFrame") -> "DataFrame":
+    def numbered(self, rows: DataFrame) -> DataFrame:
         """The rows with their number in their file: of those in pieces before it, and before it in its piece.
 
         A piece is read by one task, in order, and Spark's rising number says how many rows of it came before.
         """
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
         risen = rows.select(
             "*", F.col("_metadata.file_block_start").alias("_piece"), F.monotonically_increasing_id().alias("_risen")
         )

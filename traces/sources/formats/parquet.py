@@ -1,16 +1,14 @@
 """Parquet sources: columns keep their types, rows are numbered within their file."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
 from adapt.traces.sources.reading.files import SourceFile
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from adapt.traces.spark.lazy import DataFrame, F
 
 _UNKNOWN = ("TIME", "FLOAT16", "UUID")
 """Logical types of Parquet that Spark has none for."""
@@ -35,10 +33,8 @@ class ParquetFiles:
         """How many rows a file has."""
         return int(pq.read_metadata(file.path).num_rows)
 
-    def numbered(self, rows: "DataFrame") -> "DataFrame":
+    def numbered(self, rows: DataFrame) -> DataFrame:
         """The rows with their number in their file."""
-        from pyspark.sql import functions as F
-
         return rows.withColumn("_row", F.col("_metadata.row_index") + 1)
 
 

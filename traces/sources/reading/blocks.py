@@ -91,7 +91,6 @@ def read_block(
     Raises:
         BadInput: the file is truncated, not text, has another header than `form`, or a record is too long.
     """
-    schema = reader_schema(wanted, form.types)
     with unpacked(block.source) as stream:
         if block.offset:
             stream.seek(block.offset)
@@ -104,7 +103,7 @@ def read_block(
                 at_header = False
             for first in range(0, len(records), ROWS_A_BATCH):
                 some = records.where(_between(len(records), first, first + ROWS_A_BATCH))
-                yield _as_batch(data, some, form, wanted, block, line, with_text, schema)
+                yield _as_batch(data, some, form, wanted, block, line, with_text)
             line += lines
 
 
@@ -141,14 +140,7 @@ def _settled(stream: IO[bytes], block: Block, form: RecordFormat) -> Iterator[tu
 
 
 def _as_batch(
-    data: Bytes,
-    records: Records,
-    form: RecordFormat,
-    wanted: Sequence[str],
-    block: Block,
-    line: int,
-    with_text: bool,
-    schema: pa.Schema,
+    data: Bytes, records: Records, form: RecordFormat, wanted: Sequence[str], block: Block, line: int, with_text: bool
 ) -> pa.RecordBatch:
     count = len(records)
     reasons = np.full(count, None, dtype=object)
@@ -177,7 +169,7 @@ def _as_batch(
                 reasons[good] = np.array(parsed.reasons.to_pylist(), dtype=object)
     refused = reasons != None  # noqa: E711 - elementwise
     texts = _texts(span, shifted, np.ones(count, bool) if with_text else refused)
-    nothing = pa.nulls(count, pa.string())
+    nothing, schema = pa.nulls(count, pa.string()), reader_schema(wanted, form.types)
     if PATH in wanted:
         columns[PATH] = pa.repeat(pa.scalar(block.source.label, pa.string()), count)
     return pa.RecordBatch.from_arrays(

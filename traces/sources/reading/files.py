@@ -34,10 +34,7 @@ _MAGIC = {
     b"PK\x03\x04": Container.ZIP,
     b"PK\x05\x06": Container.ZIP,  # one without members
 }
-_UNREADABLE = {
-    b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"),
-    b"7z\xbc\xaf": ("7-zip", "7z x"),
-}
+_UNREADABLE = {b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"), b"7z\xbc\xaf": ("7-zip", "7z x")}
 
 
 @dataclass(frozen=True, slots=True)

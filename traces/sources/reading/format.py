@@ -17,12 +17,7 @@ NOT_UTF8 = "not UTF-8 text"
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that UTF-8 text may begin with; no part of it."""
 
-_WIDE = {
-    b"\xff\xfe\0\0": "utf-32",
-    b"\0\0\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-}
+_WIDE = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 """What texts of two or four bytes a character begin with."""
 
 _LOOKED_AT = 1024

@@ -4,7 +4,7 @@ import datetime
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -12,10 +12,8 @@ import pyarrow as pa
 from adapt.core.errors import BadInput
 from adapt.traces.sources.reading.blocks import PATH
 from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
 from adapt.traces.spark.session import literal_path, spark_failures
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The value that Hive and Spark give a folder for null."""
@@ -34,11 +32,11 @@ class TableFormat(Protocol):
     def rows_of(self, file: SourceFile) -> int:
         """How many rows a file has, by its footer."""
 
-    def numbered(self, rows: "DataFrame") -> "DataFrame":
+    def numbered(self, rows: DataFrame) -> DataFrame:
         """The rows with the number of each in its file, from 1, as `_row`; `_where` is the file's path."""
 
 
-def table_columns(form: TableFormat, spark: "SparkSession", files: Sequence[SourceFile]) -> tuple[str, ...]:
+def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -> tuple[str, ...]:
     """The columns of all files, in the order in which they turn up, and those that folders name.
 
     Raises:
@@ -67,15 +65,13 @@ def table_columns(form: TableFormat, spark: "SparkSession", files: Sequence[Sour
 
 def read_table(
     form: TableFormat,
-    spark: "SparkSession",
+    spark: SparkSession,
     files: Sequence[SourceFile],
     wanted: Sequence[str],
     *,
     with_text: bool = False,
-) -> "DataFrame":
+) -> DataFrame:
     """All rows with their place, what is wanted, and `_path`; `_text` holds a row as JSON if asked for."""
-    from pyspark.sql import functions as F
-
     folders = folder_columns(files)
     rows = _read(form, spark, files)
     own = [quoted(name) for name in wanted if name != PATH and name not in folders]
@@ -118,10 +114,8 @@ def folder_columns(files: Sequence[SourceFile]) -> Mapping[str, list[object]]:
     return {name: _typed([of_file.get(name) for of_file in found]) for name in names}
 
 
-def quoted(name: str) -> "Column":
+def quoted(name: str) -> Column:
     """The column of exactly that name, whatever characters it has."""
-    from pyspark.sql import functions as F
-
     return F.col("`" + name.replace("`", "``") + "`")
 
 
@@ -147,7 +141,7 @@ def _kind_of(values: Sequence[object]) -> str:
     return "bigint" if isinstance(first, int) else "date" if isinstance(first, datetime.date) else "string"
 
 
-def _read(form: TableFormat, spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
+def _read(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -> DataFrame:
     """The files as Spark reads them; their paths are names, not patterns, and of folders nothing is taken."""
     # times in nanoseconds, which Spark has no type for, become whole numbers
     spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
