@@ -238,10 +238,7 @@ def zipf_table(frequencies: Frequencies) -> Table:
     )
     row: tuple[Cell, ...] = (None,) * len(columns)
     if fit is not None:
-        row = (
-            *(fit.exponent, fit.standard_error, fit.first_rank, fit.last_rank),
-            *(fit.share, fit.worst_deviation),
-        )
+        row = (*(fit.exponent, fit.standard_error, fit.first_rank, fit.last_rank), *(fit.share, fit.worst_deviation))
     return Table.from_rows("Zipf law", columns, [row], zipf_sentence(frequencies, fit))
 
 

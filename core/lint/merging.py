@@ -206,13 +206,7 @@ class _Instants:
         self.whole = {name: self.whole.get(name, 0) + rows for name, rows in part["whole"].items()}
 
     def as_data(self) -> dict[str, Any]:
-        return {
-            "head": self.head,
-            "tail": self.tail,
-            "distinct": self.distinct,
-            "most": self.most,
-            "whole": self.whole,
-        }
+        return {"head": self.head, "tail": self.tail, "distinct": self.distinct, "most": self.most, "whole": self.whole}
 
 
 @dataclass(slots=True)

@@ -14,12 +14,7 @@ from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.constraints import Constraints, honours, limits_nothing, refuse_unhonoured
-from adapt.core.partitioning.schemes.names import (
-    DEFAULT_CONSTRUCTIONS,
-    DEFAULT_SCHEMES,
-    Construction,
-    Scheme,
-)
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import REMEDIES, Splitting

@@ -10,12 +10,7 @@ from adapt.core.fit.network_diagram import network_charts
 from adapt.core.fit.replay.charts import shedding_charts
 from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.report.key_charts import channel_loads, rank_frequency, top_keys
-from adapt.core.report.scheme_charts import (
-    comparison,
-    imbalance_by_channels,
-    migration_by_channels,
-    three_way_trade,
-)
+from adapt.core.report.scheme_charts import comparison, imbalance_by_channels, migration_by_channels, three_way_trade
 from adapt.core.report.verdict_charts import channels_before_after, life_lines, skew_over_time
 from adapt.core.stage.charts import elastic_charts, stage_charts
 

@@ -148,10 +148,7 @@ def channel_loads(table: Table, channel: str = "channel", load: str = "load") ->
         "sort": None,
         "axis": {"title": channel, "labelAngle": 0, "labelOverlap": True},
     }
-    bars = {
-        "mark": "bar",
-        "encoding": {"x": across, "y": up(table, load, zero=True), "description": {"field": "d"}},
-    }
+    bars = {"mark": "bar", "encoding": {"x": across, "y": up(table, load, zero=True), "description": {"field": "d"}}}
     line = {
         "mark": {**DASHED, "type": "rule"},
         "encoding": {"y": {"aggregate": "max", "field": "mean", "type": "quantitative"}},

@@ -61,11 +61,7 @@ def draw_clicks(
     pages = _pages(random, session, last)
     order = np.argsort(times_us, kind="stable")
     return Clicks(
-        times_us[order],
-        of_session[session[order]],
-        items.ranks(random.random(count)),
-        pages[order],
-        session[order],
+        times_us[order], of_session[session[order]], items.ranks(random.random(count)), pages[order], session[order]
     )
 
 

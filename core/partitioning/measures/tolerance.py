@@ -43,11 +43,7 @@ def tolerance_for_capacity(total: float, capacity: float, channels: int) -> floa
 
 
 def suggested_tolerances(
-    channels: int,
-    *,
-    utilisation: float | None = None,
-    total: float | None = None,
-    capacity: float | None = None,
+    channels: int, *, utilisation: float | None = None, total: float | None = None, capacity: float | None = None
 ) -> Table:
     """The tolerances that follow from what is known, and for each the utilisation that it keeps.
 

@@ -245,10 +245,7 @@ class Program:
         return model
 
 
-_ENDS = {
-    highspy.HighsModelStatus.kSolutionLimit: EndedBy.NODES,
-    highspy.HighsModelStatus.kTimeLimit: EndedBy.TIME,
-}
+_ENDS = {highspy.HighsModelStatus.kSolutionLimit: EndedBy.NODES, highspy.HighsModelStatus.kTimeLimit: EndedBy.TIME}
 
 
 def _solver(effort: Effort) -> highspy.Highs:

@@ -79,22 +79,13 @@ class FromCounts(Protocol):
     """Chooses the explicit map of a scheme from counted keys, over a ring, by what a key loads onto a channel."""
 
     def __call__(
-        self,
-        counted: Counted,
-        ring: ConsistentHash,
-        weigh: Load,
-        *,
-        constraints: Constraints | None = None,
+        self, counted: Counted, ring: ConsistentHash, weigh: Load, *, constraints: Constraints | None = None
     ) -> HybridPartitioner:
         """The partitioner for counted keys that keeps to the constraints."""
 
 
 FROM_COUNTS: Mapping[Scheme, FromCounts] = MappingProxyType(
-    {
-        Scheme.BOUNDED: bounded,
-        Scheme.BOUNDED_TIGHT: partial(bounded, capacity=TIGHT),
-        Scheme.GREEDY: greedy,
-    }
+    {Scheme.BOUNDED: bounded, Scheme.BOUNDED_TIGHT: partial(bounded, capacity=TIGHT), Scheme.GREEDY: greedy}
 )
 """The schemes that must know the counts, whatever partitioner was there before."""
 

@@ -109,11 +109,7 @@ def replay_repartition(
 
 
 def _outcomes(
-    counted: Iterable[Period],
-    schedule: Schedule,
-    recipe: Recipe,
-    weight: Weight,
-    clock: Callable[[], float] | None,
+    counted: Iterable[Period], schedule: Schedule, recipe: Recipe, weight: Weight, clock: Callable[[], float] | None
 ) -> Iterator[PeriodOutcome]:
     """Route and measure each period, a new plan before each but the first."""
     plan = PlanInForce(recipe, schedule.channels_at(0), clock)
