@@ -28,7 +28,6 @@ class Pane:
     Attributes:
         number: Its place among all panes, empty ones included; the first row is in pane 0.
         first_us, last_us: The times of its first and last row, in microseconds since 1970.
-        summary: Its keys.
     """
 
     number: int
@@ -42,7 +41,6 @@ class LifeLine:
     """How hot one key was, pane by pane.
 
     Attributes:
-        key: The key.
         share: Of the whole stream, at least.
         shares: Of each pane, at least, and 0 in panes without rows; shape (panes from the first to the last,).
         hot: In which panes its share may have reached the support; same shape.
@@ -82,11 +80,9 @@ class Timeline:
     """The frequencies of a stream, pane by pane.
 
     Attributes:
-        grid: How the stream was cut.
         origin_us: The time of the first row.
         panes: Those with rows, in order.
         epsilon: Error bound of every pane, as a share of its total.
-        weight: What a row weighs.
 
     Raises:
         UsageError: there are no panes.
@@ -139,7 +135,6 @@ class Timeline:
 
         Args:
             support: A share in (epsilon, 1).
-            most: No more keys than this.
 
         Raises:
             UsageError: the panes cannot tell such a share from their error.

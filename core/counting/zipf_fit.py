@@ -47,7 +47,6 @@ class ZipfFit:
         standard_error: Of z, if rows are drawn independently and the law holds; it leaves out that the ranks come
             from the same counts and what lossy counts may err. None where rows do not weigh 1.
         first_rank: The first rank of the range, from 1, the heaviest.
-        last_rank: The last.
         share: What these ranks carry of the total weight, in (0, 1].
         worst_deviation: How far from the law the weight of a group of neighbouring ranks lies at most, as a part of
             what the law gives it.

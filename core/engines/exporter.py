@@ -56,7 +56,6 @@ class Exporter(Protocol):
         """The files.
 
         Args:
-            plan: The plan to deploy.
             max_parallelism: The key groups of the job, in a target that has them; None, what it takes by default.
 
         Raises:

@@ -33,7 +33,6 @@ class Finding:
         evidence: What was seen, with its numbers: a sentence.
         effect: What it does to conclusions: a sentence.
         mend: What can be done about it, if anything.
-        figures: The numbers of the evidence, by name.
     """
 
     id: str

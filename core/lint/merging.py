@@ -41,8 +41,6 @@ class EvidenceMerger:
     """Takes what `BlockObserver` told of each block, in order; at least one.
 
     Attributes:
-        grid: As the blocks had it.
-        key_type: Of the trace's keys.
         of_streams: Whether the trace has a column of streams.
     """
 

@@ -53,8 +53,6 @@ def model_error(
     Args:
         counted: The counted keys with their measured columns.
         recipes: How the plans are built; all with the resources of the first, some of which are measured.
-        channels: N, from 1.
-        current: The partitioner in force.
 
     Raises:
         UsageError: as in building the plans; or a load was not measured.

@@ -29,9 +29,6 @@ def rank_frequency(
     """How heavy the key at each rank is, both on logarithmic scales: a straight line is a power law.
 
     Args:
-        table: A row a rank.
-        rank: The column of ranks.
-        share: The column of shares.
         law: The Zipf law of these keys in one row (`zipf_table`), drawn where it holds.
         thresholds: Shares with what they mean, drawn across where keys come to them.
     """

@@ -24,7 +24,6 @@ class Clicks:
     """Clicks in time order; each attribute of shape (clicks,).
 
     Attributes:
-        times_us: When.
         users: Who, by rank from 1.
         items: What, by rank from 1; of a search too.
         pages: `VIEW`, `CART`, `CHECKOUT` or `SEARCH`.

@@ -47,7 +47,6 @@ class Distribution:
     """One of a family, with its parameters.
 
     Attributes:
-        family: Its name.
         parameters: Their values, in order.
     """
 
@@ -57,10 +56,6 @@ class Distribution:
     @classmethod
     def parse(cls, option: str, text: str) -> "Distribution":
         """A family's name with its parameters in brackets.
-
-        Args:
-            option: What the messages name.
-            text: What the user wrote.
 
         Raises:
             UsageError: there is no such family, or its parameters are others, or out of their ranges.

@@ -74,9 +74,6 @@ def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int)
     Args:
         ranks: 1 to domain, shape (rows,).
         times_s: Sorted, from 0, shape (rows,).
-        domain: Number of keys.
-        drift: How they drift.
-        seed: Of the drift.
 
     Raises:
         UsageError: there are more than `MOST_DRIFTS` drifts before the last row.

@@ -144,7 +144,6 @@ def rate_path(
     Args:
         rows: Rows to come, at least 1.
         rate_per_s: Of all streams, averaged over all time.
-        seed: Of the bursts.
 
     Raises:
         UsageError: the rate changes more than `MOST_BREAKS` times, over all streams, before the rows are over.

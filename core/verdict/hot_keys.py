@@ -42,7 +42,6 @@ class HotKeys:
 
     Attributes:
         keys: Heaviest first.
-        weight: What a row weighs.
         complete_above: Every key that weighs more than this is listed.
         listed: How many keys are.
         starts_us: Where each pane begins, in microseconds since 1970.

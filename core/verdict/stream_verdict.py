@@ -35,9 +35,6 @@ def judge(
     """Judge a stream at the channels of the placement that it has today; None where there is no load.
 
     Args:
-        counted: The counted keys.
-        today: What places them now.
-        engine: Its name, for the sentence.
         resources: The network load is what is to be even, its tolerance the limit T; the state load is what moves.
             "LLL" and 1.2 if not given.
         capacities: Of each channel, where they differ, shape (channels,).

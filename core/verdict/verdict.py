@@ -23,7 +23,6 @@ class Confidence:
         imbalance_floor_low, imbalance_floor_high: max(1, N f) at them.
         level: The share of samples whose interval holds the truth, at least; None where the interval is of the count
             alone, as rows that weigh are no draws.
-        method: By which it was made.
         certain: Whether the floor is on the same side of the limit at both ends.
     """
 
@@ -41,8 +40,6 @@ class Verdict:
     """What the skew of a stream asks for at so many channels.
 
     Attributes:
-        cure: The class.
-        channels: N.
         engine: What places the keys today.
         tolerance: T, the most imbalance that will do.
         imbalance: The fullest channel over the average, as the engine places them.

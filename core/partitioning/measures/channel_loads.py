@@ -15,9 +15,6 @@ def channel_loads(placed: Channels, counted: Counted, resources: Resources, chan
 
     Args:
         placed: The channel of each key of the population, shape (keys,): of each listed key if the counts are exact.
-        counted: The counted keys.
-        resources: The functions of their counts, or the columns measured, that load the channels.
-        channels: N.
 
     Raises:
         UsageError: a load was not measured.

@@ -25,7 +25,6 @@ def tolerance_for_capacity(total: float, capacity: float, channels: int) -> floa
     Args:
         total: x, what all channels need together.
         capacity: y, what one channel has.
-        channels: N.
 
     Raises:
         UsageError: the channels together cannot hold it, or a number is not above 0.

@@ -54,7 +54,6 @@ class Problem:
             elsewhere (Eq. 18, first sum).
         ideal: State of all keys tracked before or after, over N (Eq. 18, denominator).
         channels: N(t+1).
-        utility: How balance and migration are combined.
         resources: All three loads and their tolerances.
         moves: How often a construction that moves keys about may move each (section 4.2.4); None, as often as it likes.
         pinned: The channel that each key must have, -1 for a free key; shape (keys,).
@@ -117,10 +116,7 @@ class Problem:
             ring: The consistent hash of the next one, H_c(t+1).
             counted: The counted keys; a key that is not listed weighs nothing.
             tracked: Keys to map explicitly, by falling count, then key bytes.
-            resources: Loads and tolerances.
-            utility: How balance and migration are combined.
             moves: How often a key may be moved about, if that is limited.
-            constraints: What the placement must keep to.
 
         Raises:
             UsageError: a load was not measured.

@@ -35,7 +35,6 @@ class ConsistentHash:
     takes O(1); the ring takes 20 bytes a replica, and is built again where it is unpickled.
 
     Attributes:
-        channels: N, from 1.
         replicas: Of each channel, from 1: one number, or N of them where they differ.
         hash: Places keys and replicas alike.
 

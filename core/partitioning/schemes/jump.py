@@ -24,7 +24,6 @@ class JumpHash:
 
     Attributes:
         channels: N, from 1 to 2^31 - 1.
-        hash: Places keys.
 
     Raises:
         UsageError: there is no channel, or 2^31 or more.

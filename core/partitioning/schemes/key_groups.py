@@ -29,7 +29,6 @@ class KeyGroups:
 
     Attributes:
         channels: N, from 1 to the groups.
-        hash: Places keys.
         max_parallelism: The groups; if not given, as many as Flink takes by default for N channels.
 
     Raises:

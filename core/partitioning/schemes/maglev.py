@@ -30,7 +30,6 @@ class Maglev:
 
     Attributes:
         channels: N, from 1 to M.
-        hash: Places keys and channels.
 
     Raises:
         UsageError: there is no channel, or more than M.

@@ -30,8 +30,6 @@ class Rendezvous:
     that channels win in proportion to their weights. O(N) a key.
 
     Attributes:
-        channels: N, from 1.
-        hash: Places keys and channels.
         weights: One a channel, above 0; none, all channels are alike.
 
     Raises:

@@ -63,11 +63,6 @@ def measure_split(done: Split, messages: Messages, resources: Resources) -> Metr
     Loads are without the merge tuples, which go to whoever merges; each channel that has met a key holds a part of its
     state. There is no migration: keys are not kept anywhere.
 
-    Args:
-        done: Where the messages went.
-        messages: The messages.
-        resources: Functions and tolerances.
-
     Raises:
         UsageError: a resource was measured.
     """
