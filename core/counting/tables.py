@@ -124,17 +124,8 @@ def streams_counted_table(streams: Mapping[str | None, Frequencies]) -> Table:
     for name, counted in streams.items():
         top = asked_keys_table(counted, counted.keys[:1]).rows
         high = float(counted.count_high[0]) / counted.total if top and counted.total else None
-        rows.append(
-            (
-                NULL_STREAM if name is None else name,
-                counted.rows,
-                counted.distinct,
-                top[0][0] if top else None,
-                top[0][3] if top else None,
-                high,
-                counted.complete_above,
-            )
-        )
+        shown, (key, _, _, share) = NULL_STREAM if name is None else name, top[0] if top else (None,) * 4
+        rows.append((shown, counted.rows, counted.distinct, key, share, high, counted.complete_above))
     return Table.from_rows("Streams", columns, rows)
 
 

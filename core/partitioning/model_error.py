@@ -74,20 +74,10 @@ def model_error(
         construction = recipe.construction.value if recipe.scheme is Scheme.HYBRID else None
         for at, source in enumerate(resources.measured):
             if source is not None:
-                rows.append(
-                    [
-                        recipe.scheme.value,
-                        construction,
-                        channels,
-                        RESOURCES[at],
-                        source,
-                        resources.letters[at],
-                        max_over_mean(foretold[at], capacities),
-                        max_over_mean(measured[at], capacities),
-                        max_over_min(foretold[at] / capacities),
-                        max_over_min(measured[at] / capacities),
-                    ]
-                )
+                of = (recipe.scheme.value, construction, channels, RESOURCES[at], source, resources.letters[at])
+                both = foretold[at], measured[at]
+                imbalances = (max_over_mean(loads, capacities) for loads in both)
+                rows.append([*of, *imbalances, *(max_over_min(loads / capacities) for loads in both)])
     return ModelError(
         Table.from_rows(_TITLE, _PLAN_COLUMNS, rows, note=_NOTE),
         _keys_table(population, resources, recipes[0], channels),

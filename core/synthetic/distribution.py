@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError, did_you_mean
-
-Floats = NDArray[np.float64]
 
 _WRITTEN = re.compile(r"\s*([a-z]+)\s*\(([^()]*)\)\s*", re.IGNORECASE)
 

@@ -7,11 +7,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
 from adapt.core.random_bits import substream, uniforms
 
-Floats = NDArray[np.float64]
 Ranks = NDArray[np.int64]
 
 DRIFTING_RANKS = 4096

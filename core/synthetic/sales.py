@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.zipf import zipf_shares
 from adapt.core.synthetic.zipf_keys import ZipfKeys
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 CATEGORIES, STORES = 10, 50
 

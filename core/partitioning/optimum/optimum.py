@@ -63,7 +63,7 @@ class Optimum:
 
     @property
     def proved(self) -> bool:
-
+        """Whether no allowed placement has a lower objective."""
         return self.ended_by is EndedBy.PROOF
 
     @property

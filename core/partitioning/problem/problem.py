@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.key_loads import largest_shares, loads_at, share_of_unit
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Floats, Load, Measured, ResourceFunction, Resources
@@ -233,9 +234,4 @@ def _residual(counted: Counted, tracked: pa.Array, resources: Resources, ring: P
     """What all keys but the tracked ones load onto each channel; shape (3, channels)."""
     population = Population.from_counts(counted)
     placed = ring.channels_of(population.keys)
-    untracked = _untracked(population, tracked)
-    of = {
-        load: np.bincount(placed, np.where(untracked, population.loads(load), 0.0), minlength=ring.channels)
-        for load in set(resources.loads)
-    }
-    return np.stack([of[load] for load in resources.loads])
+    return channel_loads(placed, population, resources, ring.channels, _untracked(population, tracked))
