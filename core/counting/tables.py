@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.keys.key_text import key_to_text
-from adapt.core.stream import Weight
+from adapt.core.stream import Key, Weight
 from adapt.core.table import Cell, Column, Kind, Table
 
 NULL_STREAM = "(none)"
@@ -23,7 +23,11 @@ MOST_KEYS = 10_000
 def heaviest_key(frequencies: Frequencies, source: str | None = None) -> str:
     """The heaviest listed key as it is shown, by count or by a column that was measured; empty if none is listed."""
     row = int(np.argmax(frequencies.column(source).values)) if source and len(frequencies.keys) else 0
-    key = frequencies.keys[row].as_py() if len(frequencies.keys) else ""
+    return key_shown(frequencies.keys[row].as_py() if len(frequencies.keys) else "")
+
+
+def key_shown(key: Key) -> str:
+    """A key as tables show it."""
     return NULL_KEY if key is None else key_to_text(key)
 
 
@@ -131,12 +135,7 @@ def streams_counted_table(streams: Mapping[str | None, Frequencies]) -> Table:
 
 def _interval_rows(frequencies: Frequencies, keys: pa.Array, low: Counts, high: Counts) -> list[list[Cell]]:
     return [
-        [
-            NULL_KEY if key is None else key_to_text(key),
-            least.item(),
-            most.item(),
-            float(least) / frequencies.total if frequencies.total else None,
-        ]
+        [key_shown(key), least.item(), most.item(), float(least) / frequencies.total if frequencies.total else None]
         for key, least, most in zip(keys.to_pylist(), low, high, strict=True)
     ]
 

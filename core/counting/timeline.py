@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from adapt.core.counting.frequencies import Frequencies, check_support
 from adapt.core.counting.lossy import LossySummary, merge_lossy
 from adapt.core.counting.panes import Panes
-from adapt.core.counting.tables import NULL_KEY
+from adapt.core.counting.tables import key_shown
 from adapt.core.errors import UsageError
-from adapt.core.keys.key_text import key_to_text
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Kind, Table
 
@@ -174,7 +173,7 @@ def life_lines_table(timeline: Timeline, support: float, most: int = 20) -> Tabl
     lines = timeline.life_lines(support, most)
     rows = [
         (
-            NULL_KEY if line.key is None else key_to_text(line.key),
+            key_shown(line.key),
             line.share,
             float(line.shares.max()),
             timeline.start_us(int(np.argmax(line.shares))),

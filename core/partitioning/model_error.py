@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.counting.tables import NULL_KEY
-from adapt.core.keys.key_text import key_to_text
+from adapt.core.counting.tables import key_shown
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.measures.channel_loads import channel_loads
@@ -98,7 +97,6 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
         factors = _factors(foretold[at], measured[at])
         known = np.flatnonzero(np.isfinite(factors))
         worst = int(known[np.argmax(factors[known])]) if len(known) else None
-        name = None if worst is None else tracked[worst].as_py()
         rows.append(
             [
                 RESOURCES[number],
@@ -108,7 +106,7 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
                 len(tracked),
                 float(np.median(factors[known])) if len(known) else None,
                 None if worst is None else float(factors[worst]),
-                None if worst is None else NULL_KEY if name is None else key_to_text(name),
+                None if worst is None else key_shown(tracked[worst].as_py()),
                 None if worst is None else float(foretold[at[worst]]),
                 None if worst is None else float(measured[at[worst]]),
                 len(tracked) - len(known),

@@ -6,9 +6,8 @@ import numpy as np
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
-from adapt.core.counting.tables import NULL_KEY
+from adapt.core.counting.tables import key_shown
 from adapt.core.counting.top_share import top_share
-from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Floats, ResourceFunction, Resources
@@ -119,8 +118,7 @@ def _top(population: Population, loads: Floats) -> tuple[str, float]:
 
 
 def _named(population: Population, row: int) -> str:
-    key = population.frequencies.keys[row].as_py()
-    return NULL_KEY if key is None else key_to_text(key)
+    return key_shown(population.frequencies.keys[row].as_py())
 
 
 def _confidence(frequencies: Frequencies, resources: Resources, channels: int) -> Confidence | None:

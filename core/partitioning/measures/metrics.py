@@ -131,7 +131,6 @@ def measure(
         placed: The channel of each key of the population, shape (keys,).
         loads: The loads of the channels, shape (3, channels).
         before: The channel of each key of the population under the partitioner before, shape (keys,).
-        capacities: Of each channel, shape (channels,), where they differ.
     """
     population = Population.from_counts(counted)
     channels = partitioner.channels

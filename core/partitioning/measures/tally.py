@@ -71,9 +71,7 @@ class Tally:
     def metrics(self, partitioner: Partitioner, resources: Resources, capacities: Floats | None = None) -> Metrics:
         """The metrics of the partitioner on the tallied keys, as `evaluate` tells them of keys that are all held.
 
-        Args:
-            resources: With the same loads as those that were tallied.
-            capacities: Of each channel, shape (channels,), where they differ.
+        The resources have the same loads as those that were tallied.
         """
         loads = self.channel_loads(resources)
         moved = None

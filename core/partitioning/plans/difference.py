@@ -7,9 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.tables import MOST_KEYS, NULL_KEY
+from adapt.core.counting.tables import MOST_KEYS, key_shown
 from adapt.core.errors import BadInput
-from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
@@ -160,8 +159,7 @@ def _heaviest(
     first = np.flatnonzero(was[listed] != is_now[listed])[:most]
     keys = population.keys.take(pa.array(first)).to_pylist()
     rows = [
-        (NULL_KEY if key is None else key_to_text(key), float(state[at]), int(was[at]), int(is_now[at]))
-        for key, at in zip(keys, first, strict=True)
+        (key_shown(key), float(state[at]), int(was[at]), int(is_now[at])) for key, at in zip(keys, first, strict=True)
     ]
     hidden = migrated - len(first)
     return Table.from_rows("Heaviest keys that move", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")

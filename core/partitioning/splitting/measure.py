@@ -49,12 +49,8 @@ def split_loads(done: Split, resources: Resources) -> Floats:
     """
     used = done.weights > 0
     owners, weights = done.places.channels[used], done.weights[used]
-    return np.stack(
-        [
-            np.bincount(owners, weights=function.costs(weights), minlength=done.channels)
-            for function in resources.functions
-        ]
-    )
+    costs = (function.costs(weights) for function in resources.functions)
+    return np.stack([np.bincount(owners, each, done.channels) for each in costs])
 
 
 def measure_split(done: Split, messages: Messages, resources: Resources) -> Metrics:
