@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Words = TypeVar("Words", np.uint64, NDArray[np.uint64])
 

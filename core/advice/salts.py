@@ -37,7 +37,6 @@ def salts_needed(key: str, load: int, total: int, partitioner: Partitioner, tole
     is not counted: to even that out is for a plan.
 
     Args:
-        key: The key as text.
         load: What it weighs.
         total: What all keys weigh.
         partitioner: The engine's own, over N channels.

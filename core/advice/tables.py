@@ -21,9 +21,6 @@ def division_table(engine: str, units: WorkUnits, workers: int, number: int | No
     """How an engine's units of work divide over workers: as asked, by its default, and the nearest that divide better.
 
     Args:
-        engine: The engine's title.
-        units: What its workers share.
-        workers: The workers.
         number: The units; None, what the engine takes by default for so many workers.
     """
     default = units.default(workers) if units.default else None

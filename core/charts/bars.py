@@ -12,11 +12,7 @@ def written_bars(title: str, pairs: Sequence[tuple[str, Real]], column: Column, 
     """A bar for each name, in their order.
 
     Args:
-        title: Of the chart.
         pairs: Names, all different, and how long their bars are.
-        column: What the lengths are.
-        sentence: What the chart shows.
-        table: Where all of it is from.
     """
     points: Records = [
         {"k": name, "y": length, "t": human(length, column), "d": f"{name}: {human(length, column)}"}

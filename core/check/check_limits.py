@@ -89,15 +89,8 @@ def _judged(limit: Limit, artefact: str, rows: Rows, before: Rows, worse_by: flo
         if limit.comparison is None:
             baseline = before[0][1] if len(before) == len(rows) == 1 else _counterpart(where, before)
             amount = _allowed(limit, baseline, worse_by)
-        held.append(
-            (
-                where,
-                value,
-                amount,
-                baseline,
-                value is not None and amount is not None and _holds(comparison, value, amount),
-            )
-        )
+        holds = value is not None and amount is not None and _holds(comparison, value, amount)
+        held.append((where, value, amount, baseline, holds))
     where, value, amount, baseline, _ = min(held, key=lambda each: (each[4], _room(comparison, each[1], each[2])))
     return Judged(limit, artefact, len(held), sum(not each[4] for each in held), where, value, amount, baseline)
 

@@ -22,10 +22,7 @@ class Change:
     """One metric in two artefacts.
 
     Attributes:
-        metric: What is compared.
         where: What tells its row from others of the artefact; empty where there is but one.
-        before: In the first artefact.
-        after: In the second.
     """
 
     metric: Metric
@@ -78,8 +75,6 @@ def difference_table(before: Facts, after: Facts, names: tuple[str, str]) -> Tab
     """What differs between two artefacts, one row a metric (and row of theirs).
 
     Args:
-        before: The first artefact.
-        after: The second.
         names: What they are called, not the same.
     """
     found = changes(before, after)

@@ -36,7 +36,6 @@ class Facts:
 
     Attributes:
         name: As the user named it.
-        kind: What it is.
         content_hash: Of what it holds.
         tables: Its rows by table (`ROWS`, `SUMMARY`).
     """

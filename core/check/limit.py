@@ -45,7 +45,6 @@ class Limit:
 
     Attributes:
         text: As the user wrote it.
-        metric: What is limited.
         selectors: Which rows; all if there are none.
         comparison: How it is held against `amount`; None, against a baseline.
         amount: In the unit of the metric's kind; of a limit against a baseline, how much worse than it the metric may

@@ -47,7 +47,6 @@ class Metric:
         name: As it is written in limits; where it is a length of time, its end names the unit of a bare number.
         kind: How it is shown.
         better: On which side it is better.
-        about: What it is.
         places: In which artefacts it is: the table and the column.
         unit: Of a bare number.
     """

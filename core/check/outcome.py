@@ -19,8 +19,6 @@ class Judged:
     """One limit held against one artefact.
 
     Attributes:
-        limit: What was asked for.
-        artefact: The artefact's name.
         rows: How many of its rows were held against it; all must hold.
         failed: How many of them do not.
         where: What tells of the row that is told of: the worst that fails, or else the one closest to failing.

@@ -21,7 +21,6 @@ class KeyCounts:
     Attributes:
         keys: Distinct keys; one may be null. Shape (keys,).
         counts: Weight of each, shape (keys,); int64 for counts and bytes, float64 for cost.
-        rows: The rows counted.
     """
 
     keys: pa.Array

@@ -23,7 +23,6 @@ class MeasuredColumn:
     """What a column adds up to, key by key.
 
     Attributes:
-        source: Its name.
         values: The sum over the rows of each listed key, from 0; shape (keys,).
         total: The sum over all rows, listed or not.
     """
@@ -48,8 +47,6 @@ class Frequencies:
         count_low: No key weighs less, shape (keys,); int64 for counts and bytes, float64 for cost.
         count_high: No key weighs more, shape (keys,). Exact counters give `count_low` itself.
         total: The weight of all rows, listed or not.
-        rows: The rows counted.
-        weight: What a row weighs.
         epsilon: Error bound as a share of `total`: true - epsilon * total <= count_low <= true; 0 if exact.
         complete_above: Every key that weighs more than this is listed; 0 if exact.
         distinct: Number of distinct keys, estimated unless `epsilon` is 0.

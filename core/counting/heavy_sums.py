@@ -24,7 +24,6 @@ class HeavySums:
     which is the sum of the first `weighing` amounts. Summaries added in the same order give the same.
 
     Attributes:
-        amounts: Names of the amounts.
         weighing: How many of them, from the first on, make up the weight by which keys are kept.
         missed: The most that any key can weigh beyond what is told.
     """

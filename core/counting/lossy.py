@@ -48,7 +48,6 @@ class LossySummary:
         errors: The most by which each count may be too low (c_e); same shape and type.
         missed: The most that any key that is not listed weighs.
         total: The weight of all rows (n).
-        rows: Their number.
         distinct: A sketch of all keys, listed or not.
     """
 
@@ -150,7 +149,6 @@ class LossyCounter:
     Rows are cut at purges by their number alone: the same rows give the same summary in whatever batches they come.
 
     Attributes:
-        epsilon: The error as a share of the total.
         entries: Keys kept by the last purge.
         peak_entries: The most that any purge kept.
         peak_buffer: The most distinct keys that were held just before a purge.
@@ -169,8 +167,6 @@ class LossyCounter:
 
         Args:
             epsilon: The error as a share of the total, in (0, 1).
-            kind: The Arrow type of the keys.
-            weight: What rows weigh.
             flush_rows: Rows from one purge to the next; at least a window, if rows weigh 1.
             purge_above: The first purge is put off until more keys than this are held, since there is room for them;
                 so a stream of no more keys is counted exactly.

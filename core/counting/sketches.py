@@ -53,12 +53,8 @@ def merge_heavy(summaries: Iterable[HeavyKeys]) -> HeavyKeys:
     parts = list(summaries)
     if not parts:
         raise ValueError("no summaries to merge")
-    table = pa.table(
-        {
-            "key": pa.concat_arrays([part.keys for part in parts]),
-            "count": np.concatenate([part.counts for part in parts]),
-        }
-    )
+    keys, each = pa.concat_arrays([part.keys for part in parts]), np.concatenate([part.counts for part in parts])
+    table = pa.table({"key": keys, "count": each})
     summed = table.group_by("key", use_threads=False).aggregate([("count", "sum")])
     counts = summed["count_sum"].combine_chunks().to_numpy()
     merged = HeavyKeys(summed["key"].combine_chunks(), counts, sum(part.missed for part in parts))

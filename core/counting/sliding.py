@@ -60,7 +60,6 @@ class SlidingWindow:
         """Refuse a window that holds less than a bucket of lossy counting.
 
         Args:
-            epsilon: The counter's error.
             rows_per_us: The stream's average rate, by which a window in time is judged; none, it is not.
 
         Raises:
@@ -84,12 +83,7 @@ def _rounded_up(share: float) -> float:
 
 
 class SlidingLossyCounter:
-    """Lossy counting of the last rows of a stream, or of its last hours.
-
-    Attributes:
-        epsilon: The error as a share of what the window holds.
-        window: What is held.
-    """
+    """Lossy counting of the last rows of a stream, or of its last hours."""
 
     def __init__(
         self,
@@ -104,10 +98,6 @@ class SlidingLossyCounter:
 
         Args:
             epsilon: The error as a share of what the window holds, in (0, 1).
-            kind: The Arrow type of the keys.
-            window: What is to be held.
-            weight: What rows weigh.
-            flush_rows: As in `LossyCounter`.
 
         Raises:
             UsageError: `epsilon` is not in (0, 1), or the window is smaller than a bucket.

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.keys.key_text import key_to_text
-from adapt.core.stream import Weight
+from adapt.core.stream import Key, Weight
 from adapt.core.table import Cell, Column, Kind, Table
 
 NULL_STREAM = "(none)"
@@ -23,7 +23,11 @@ MOST_KEYS = 10_000
 def heaviest_key(frequencies: Frequencies, source: str | None = None) -> str:
     """The heaviest listed key as it is shown, by count or by a column that was measured; empty if none is listed."""
     row = int(np.argmax(frequencies.column(source).values)) if source and len(frequencies.keys) else 0
-    key = frequencies.keys[row].as_py() if len(frequencies.keys) else ""
+    return key_shown(frequencies.keys[row].as_py() if len(frequencies.keys) else "")
+
+
+def key_shown(key: Key) -> str:
+    """A key as tables show it."""
     return NULL_KEY if key is None else key_to_text(key)
 
 
@@ -124,28 +128,14 @@ def streams_counted_table(streams: Mapping[str | None, Frequencies]) -> Table:
     for name, counted in streams.items():
         top = asked_keys_table(counted, counted.keys[:1]).rows
         high = float(counted.count_high[0]) / counted.total if top and counted.total else None
-        rows.append(
-            (
-                NULL_STREAM if name is None else name,
-                counted.rows,
-                counted.distinct,
-                top[0][0] if top else None,
-                top[0][3] if top else None,
-                high,
-                counted.complete_above,
-            )
-        )
+        shown, (key, _, _, share) = NULL_STREAM if name is None else name, top[0] if top else (None,) * 4
+        rows.append((shown, counted.rows, counted.distinct, key, share, high, counted.complete_above))
     return Table.from_rows("Streams", columns, rows)
 
 
 def _interval_rows(frequencies: Frequencies, keys: pa.Array, low: Counts, high: Counts) -> list[list[Cell]]:
     return [
-        [
-            NULL_KEY if key is None else key_to_text(key),
-            least.item(),
-            most.item(),
-            float(least) / frequencies.total if frequencies.total else None,
-        ]
+        [key_shown(key), least.item(), most.item(), float(least) / frequencies.total if frequencies.total else None]
         for key, least, most in zip(keys.to_pylist(), low, high, strict=True)
     ]
 

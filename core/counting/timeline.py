@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from adapt.core.counting.frequencies import Frequencies, check_support
 from adapt.core.counting.lossy import LossySummary, merge_lossy
 from adapt.core.counting.panes import Panes
-from adapt.core.counting.tables import NULL_KEY
+from adapt.core.counting.tables import key_shown
 from adapt.core.errors import UsageError
-from adapt.core.keys.key_text import key_to_text
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Kind, Table
 
@@ -28,7 +27,6 @@ class Pane:
     Attributes:
         number: Its place among all panes, empty ones included; the first row is in pane 0.
         first_us, last_us: The times of its first and last row, in microseconds since 1970.
-        summary: Its keys.
     """
 
     number: int
@@ -42,7 +40,6 @@ class LifeLine:
     """How hot one key was, pane by pane.
 
     Attributes:
-        key: The key.
         share: Of the whole stream, at least.
         shares: Of each pane, at least, and 0 in panes without rows; shape (panes from the first to the last,).
         hot: In which panes its share may have reached the support; same shape.
@@ -82,11 +79,9 @@ class Timeline:
     """The frequencies of a stream, pane by pane.
 
     Attributes:
-        grid: How the stream was cut.
         origin_us: The time of the first row.
         panes: Those with rows, in order.
         epsilon: Error bound of every pane, as a share of its total.
-        weight: What a row weighs.
 
     Raises:
         UsageError: there are no panes.
@@ -139,7 +134,6 @@ class Timeline:
 
         Args:
             support: A share in (epsilon, 1).
-            most: No more keys than this.
 
         Raises:
             UsageError: the panes cannot tell such a share from their error.
@@ -179,7 +173,7 @@ def life_lines_table(timeline: Timeline, support: float, most: int = 20) -> Tabl
     lines = timeline.life_lines(support, most)
     rows = [
         (
-            NULL_KEY if line.key is None else key_to_text(line.key),
+            key_shown(line.key),
             line.share,
             float(line.shares.max()),
             timeline.start_us(int(np.argmax(line.shares))),

@@ -6,9 +6,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
-
-Floats = NDArray[np.float64]
 
 MOST_RANKS = 100_000_000
 """The table of a domain takes 8 bytes a rank, so 0.8 GB at most."""

@@ -47,7 +47,6 @@ class ZipfFit:
         standard_error: Of z, if rows are drawn independently and the law holds; it leaves out that the ranks come
             from the same counts and what lossy counts may err. None where rows do not weigh 1.
         first_rank: The first rank of the range, from 1, the heaviest.
-        last_rank: The last.
         share: What these ranks carry of the total weight, in (0, 1].
         worst_deviation: How far from the law the weight of a group of neighbouring ranks lies at most, as a part of
             what the law gives it.
@@ -86,7 +85,7 @@ def fit_zipf(frequencies: Frequencies) -> ZipfFit | None:
     first, last = found
     held = counts[first - 1 : last]
     logs = np.log(np.arange(first, last + 1))
-    exponent, variance = _most_likely(logs, np.ones((1, len(held))), np.array([held @ logs / held.sum()]))
+    exponent, variance = most_likely(logs, np.ones((1, len(held))), np.array([held @ logs / held.sum()]))
     groups = _Groups.from_counts(held, first)
     deviation = groups.deviations(np.ones((1, len(groups.counts))), exponent)
     return ZipfFit(
@@ -97,20 +96,6 @@ def fit_zipf(frequencies: Frequencies) -> ZipfFit | None:
         share=min(float(held.sum()) / frequencies.total, 1.0),
         worst_deviation=float(deviation.max()),
     )
-
-
-def zipf_exponent(weights: Floats, first_rank: int = 1) -> float:
-    """The z of greatest likelihood for p_k = k^-z / sum of j^-z, the weights being those of ranks from `first_rank` up.
-
-    It is the z for which the mean of log k under p is that under the weights, in [0, `MOST_EXPONENT`].
-
-    Args:
-        weights: Weight of each rank, falling; at least two, and their sum not 0.
-        first_rank: The rank of the first, from 1.
-    """
-    logs = np.log(np.arange(first_rank, first_rank + len(weights)))
-    exponent, _ = _most_likely(logs, np.ones((1, len(weights))), np.array([weights @ logs / weights.sum()]))
-    return float(exponent[0])
 
 
 def _reliable_counts(frequencies: Frequencies) -> Floats:
@@ -181,7 +166,7 @@ def _widest_range(counts: Floats) -> tuple[int, int] | None:
     at = np.arange(len(groups.counts))
     inside = ((at >= first[:, None]) & (at < after[:, None])).astype(np.float64)
     mean_logs = inside @ (groups.counts * groups.logs) / (inside @ groups.counts)
-    exponents, _ = _most_likely(groups.logs, inside * groups.sizes, mean_logs)
+    exponents, _ = most_likely(groups.logs, inside * groups.sizes, mean_logs)
     within = (groups.deviations(inside, exponents) <= TOLERANCE) * inside
     widths = np.diff(np.log(ranks))
     held = (within @ widths) / (inside @ widths)
@@ -194,7 +179,7 @@ def _widest_range(counts: Floats) -> tuple[int, int] | None:
     return int(ranks[first[widest]]), int(ranks[after[widest]]) - 1
 
 
-def _most_likely(logs: Floats, sizes: Floats, mean_logs: Floats) -> tuple[Floats, Floats]:
+def most_likely(logs: Floats, sizes: Floats, mean_logs: Floats) -> tuple[Floats, Floats]:
     """For each range, the z at which the mean of log k is as observed, and the variance of log k there.
 
     The mean falls with z at the rate of the variance, so Newton's method is safe between the ends of a shrinking
@@ -238,10 +223,7 @@ def zipf_table(frequencies: Frequencies) -> Table:
     )
     row: tuple[Cell, ...] = (None,) * len(columns)
     if fit is not None:
-        row = (
-            *(fit.exponent, fit.standard_error, fit.first_rank, fit.last_rank),
-            *(fit.share, fit.worst_deviation),
-        )
+        row = (*(fit.exponent, fit.standard_error, fit.first_rank, fit.last_rank), *(fit.share, fit.worst_deviation))
     return Table.from_rows("Zipf law", columns, [row], zipf_sentence(frequencies, fit))
 
 

@@ -15,7 +15,6 @@ class File:
 
     Attributes:
         content: Bytes, or a table that becomes Parquet.
-        about: What it holds, in a few words.
     """
 
     content: Content
@@ -27,7 +26,6 @@ class Program:
     """A program that goes with an export.
 
     Attributes:
-        about: What it does, in a few words.
         package: Where it lies.
         file: Its file there.
     """
@@ -42,7 +40,6 @@ class Bundle:
     """The files of an export and how they are used.
 
     Attributes:
-        files: By name.
         use: How to use them: Markdown, with an example to copy; `{folder}` stands for the folder's name.
         programs: Programs that go with them, by the name they are exported under.
     """

@@ -54,19 +54,12 @@ class EngineDefinition:
     """An engine that places keys, as plans, exports and advice need it.
 
     Attributes:
-        title: Its name in a sentence.
         hash: The number of each key that decides its place; shape (rows,).
-        hash_title: The hash in a sentence.
         placement: The partitioner for a channel count and a number of key groups (None, the engine's default; without
             meaning where it has no key groups). Raises UsageError where a number is out of its range.
         export: Makes the files of a plan; None, the engine takes a plan only as text.
-        channel: What it calls a channel.
-        worker: What it calls a worker.
         default_channels: Channels where nothing is set.
-        channels_setting: The setting of their number.
         key_groups: The limits of its key groups; None, it has none.
-        null_key: Where a null key goes.
-        empty_key: Where an empty key goes.
         rescale: What a change of the workers or of the channels does.
         units: What its workers share.
     """

@@ -1,6 +1,7 @@
 """What an export reads of a plan, and the function that turns it into files."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from adapt.core.engines.bundle import Bundle
 from adapt.core.engines.names import AnyScheme
@@ -49,16 +50,8 @@ class ExportablePlan(Protocol):
         """The partitioner of the plan."""
 
 
-class Exporter(Protocol):
-    """Makes the files of a plan for one target."""
+Exporter: TypeAlias = Callable[[ExportablePlan, int | None], Bundle]
+"""Makes the files of a plan for one target, with the key groups of the job (None, the default of the target).
 
-    def __call__(self, plan: ExportablePlan, max_parallelism: int | None) -> Bundle:
-        """The files.
-
-        Args:
-            plan: The plan to deploy.
-            max_parallelism: The key groups of the job, in a target that has them; None, what it takes by default.
-
-        Raises:
-            BadInput: the target cannot place keys so; the sentence says why and what can be built instead.
-        """
+Raises BadInput where the target cannot place keys so; the sentence says why and what can be built instead.
+"""

@@ -7,13 +7,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.keys.channel_count import check_channels
-from adapt.core.keys.columns import column_of
-from adapt.core.keys.partitioner import Channels
-from adapt.core.stream import Key
+from adapt.core.keys.partitioner import ByColumn, Channels
 
 
 @dataclass(frozen=True, slots=True)
-class HashModulo:
+class HashModulo(ByColumn):
     """The channel of a key is its hash modulo N; a subclass says which hash.
 
     Raises:
@@ -33,7 +31,3 @@ class HashModulo:
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
         return np.mod(self.hash(keys), np.int32(self.channels))
-
-    def channel_of(self, key: Key) -> int:
-        """The channel of one key."""
-        return int(self.channels_of(column_of(key))[0])

@@ -37,12 +37,8 @@ AnyScheme: TypeAlias = Scheme | Engine
 
 _FROM_COUNTS = MAPPED_SCHEMES - {Scheme.HYBRID}
 
-SCHEMES_BY_NAME: Mapping[str, AnyScheme] = MappingProxyType(
-    {
-        scheme.value: scheme
-        for scheme in (*(each for each in Scheme if each not in _FROM_COUNTS), *Engine, *sorted(_FROM_COUNTS))
-    }
-)
+_IN_ORDER = (*(each for each in Scheme if each not in _FROM_COUNTS), *Engine, *sorted(_FROM_COUNTS))
+SCHEMES_BY_NAME: Mapping[str, AnyScheme] = MappingProxyType({scheme.value: scheme for scheme in _IN_ORDER})
 """Every scheme by name, engines before those that are built from counts."""
 
 CURRENT_SCHEMES: tuple[AnyScheme, ...] = (*Engine, Scheme.UNIFORM, Scheme.CONSISTENT)

@@ -77,7 +77,6 @@ class HashedKeys:
         bytes: The keys as bytes; a null is the empty key.
         missing: Which keys are null, shape (rows,); None if none is.
         high, low: Their positions; each of shape (rows,).
-        hash: What they were hashed with.
     """
 
     bytes: KeyBytes

@@ -1,11 +1,13 @@
 """What every partitioner can do: say which channel a key belongs to."""
 
+from abc import ABC, abstractmethod
 from typing import Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adapt.core.keys.columns import column_of
 from adapt.core.stream import Key
 
 Channels: TypeAlias = NDArray[np.int32]
@@ -24,3 +26,17 @@ class Partitioner(Protocol):
 
     def channel_of(self, key: Key) -> int:
         """The channel of one key; the same as `channels_of` of a column holding it."""
+
+
+class ByColumn(ABC):
+    """A partitioner that looks one key up as it does a column of them."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each key of a column."""
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key."""
+        return int(self.channels_of(column_of(key))[0])

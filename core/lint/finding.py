@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -33,7 +33,6 @@ class Finding:
         evidence: What was seen, with its numbers: a sentence.
         effect: What it does to conclusions: a sentence.
         mend: What can be done about it, if anything.
-        figures: The numbers of the evidence, by name.
     """
 
     id: str
@@ -50,14 +49,7 @@ class Finding:
 
     def as_data(self) -> dict[str, Any]:
         """The finding as JSON data."""
-        return {
-            "id": self.id,
-            "severity": self.severity.value,
-            "evidence": self.evidence,
-            "effect": self.effect,
-            "mend": self.mend or None,
-            "figures": dict(self.figures),
-        }
+        return asdict(self) | {"severity": self.severity.value, "mend": self.mend or None}
 
 
 def worst_first(findings: Sequence[Finding]) -> list[Finding]:

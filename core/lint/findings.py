@@ -1,46 +1,29 @@
 """All findings of a trace: each rule is a pure function of the evidence."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from adapt.core.lint import of_keys, of_times
 from adapt.core.lint.evidence import LINT, Evidence
 from adapt.core.lint.finding import Finding, worst_first
-from adapt.core.lint.of_keys import (
-    bytes_skew,
-    cost_skew,
-    default_key,
-    drift,
-    few_keys,
-    key_blocks,
-    key_sample,
-    turnover,
-)
-from adapt.core.lint.of_times import (
-    clocks,
-    few_rows,
-    granularity,
-    minute_of_hour,
-    outlier_dates,
-    short_span,
-    source_order,
-)
 
 RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
-    "few-keys": few_keys,
-    "default-key": default_key,
-    "key-sample": key_sample,
-    "outlier-dates": outlier_dates,
-    "minute-of-hour": minute_of_hour,
-    "clocks": clocks,
-    "granularity": granularity,
-    "source-order": source_order,
-    "key-blocks": key_blocks,
-    "bytes-skew": bytes_skew,
-    "cost-skew": cost_skew,
-    "drift": drift,
-    "turnover": turnover,
-    "few-rows": few_rows,
-    "short-span": short_span,
+    "few-keys": of_keys.few_keys,
+    "default-key": of_keys.default_key,
+    "key-sample": of_keys.key_sample,
+    "outlier-dates": of_times.outlier_dates,
+    "minute-of-hour": of_times.minute_of_hour,
+    "clocks": of_times.clocks,
+    "granularity": of_times.granularity,
+    "source-order": of_times.source_order,
+    "key-blocks": of_keys.key_blocks,
+    "bytes-skew": partial(of_keys.skewed_amount, "bytes"),
+    "cost-skew": partial(of_keys.skewed_amount, "cost"),
+    "drift": of_keys.drift,
+    "turnover": of_keys.turnover,
+    "few-rows": of_times.few_rows,
+    "short-span": of_times.short_span,
 }
 """By the id of what they find; findings of one severity are told in this order."""
 

@@ -41,8 +41,6 @@ class EvidenceMerger:
     """Takes what `BlockObserver` told of each block, in order; at least one.
 
     Attributes:
-        grid: As the blocks had it.
-        key_type: Of the trace's keys.
         of_streams: Whether the trace has a column of streams.
     """
 
@@ -206,13 +204,7 @@ class _Instants:
         self.whole = {name: self.whole.get(name, 0) + rows for name, rows in part["whole"].items()}
 
     def as_data(self) -> dict[str, Any]:
-        return {
-            "head": self.head,
-            "tail": self.tail,
-            "distinct": self.distinct,
-            "most": self.most,
-            "whole": self.whole,
-        }
+        return {"head": self.head, "tail": self.tail, "distinct": self.distinct, "most": self.most, "whole": self.whole}
 
 
 @dataclass(slots=True)

@@ -36,7 +36,6 @@ class BlockObserver:
     """Sees the rows of one block, in order.
 
     Attributes:
-        names: The columns of the trace.
         first_row: Rank of the block's first row in the trace.
         middle: Rank of the first row of the trace's second half.
         grid: Bins for the activity of streams.

@@ -7,22 +7,9 @@ import numpy as np
 
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.labels import count, label
+from adapt.core.lint import thresholds
 from adapt.core.lint.evidence import Evidence
 from adapt.core.lint.finding import Finding, Severity
-from adapt.core.lint.thresholds import (
-    BLOCKS,
-    CHANNELS,
-    DEFAULT_KEY_SHARE,
-    DRIFT_NOTE,
-    DRIFT_ROWS,
-    DRIFT_WARNING,
-    F_MAX_MATTERS,
-    FEW_KEYS_A_CHANNEL,
-    SKEW_RATIO,
-    STANDARD_ERRORS,
-    TURNOVER,
-    TURNOVER_KEYS,
-)
 from adapt.core.values import share
 
 _NONE = frozenset(
@@ -61,11 +48,11 @@ def key_sample(seen: Evidence) -> Finding | None:
 def few_keys(seen: Evidence) -> Finding | None:
     """Hardly more keys than channels, or fewer."""
     keys = seen.keys
-    if keys >= CHANNELS * FEW_KEYS_A_CHANNEL:
+    if keys >= thresholds.CHANNELS * thresholds.FEW_KEYS_A_CHANNEL:
         return None
-    figures = {"keys": keys, "channels": CHANNELS}
+    figures = {"keys": keys, "channels": thresholds.CHANNELS}
     named = f" ({', '.join(label(NULL_KEY if key is None else key) for key, _ in seen.top_keys)})" if keys <= 5 else ""
-    if keys < CHANNELS:
+    if keys < thresholds.CHANNELS:
         return Finding(
             "few-keys",
             Severity.SEVERE,
@@ -75,13 +62,14 @@ def few_keys(seen: Evidence) -> Finding | None:
             "Partition by a finer key, or by two columns together.",
             figures,
         )
-    luck = 1 + math.sqrt(2 * math.log(CHANNELS) * CHANNELS / keys)
+    luck = 1 + math.sqrt(2 * math.log(thresholds.CHANNELS) * thresholds.CHANNELS / keys)
     return Finding(
         "few-keys",
         Severity.WARNING,
         f"There are only {keys} distinct keys.",
-        f"Were they all equally heavy, hashing them over {CHANNELS} channels would still leave the fullest with about"
-        f" {luck:.1f} times the mean; what a hash gives here is luck, and another hash gives another number.",
+        f"Were they all equally heavy, hashing them over {thresholds.CHANNELS} channels would still leave the fullest"
+        f" with about {luck:.1f} times the mean; what a hash gives here is luck, and another hash gives another"
+        " number.",
         "Judge by a plan with explicit keys, or partition by a finer key.",
         figures | {"imbalance_by_luck": round(luck, 3)},
     )
@@ -92,7 +80,7 @@ def default_key(seen: Evidence) -> Finding | None:
     names = {key for key, _ in seen.top_keys}
     for key, rows in seen.top_keys:
         weight = rows / seen.rows
-        if weight < DEFAULT_KEY_SHARE:
+        if weight < thresholds.DEFAULT_KEY_SHARE:
             return None
         if not _means_none(key, names):
             continue
@@ -131,10 +119,10 @@ def _means_none(key: str | None, others: set[str | None]) -> bool:
 def key_blocks(seen: Evidence) -> Finding | None:
     """Rows of one key stand together, in the trace or in its source."""
     chance = seen.chance_of_same
-    if chance >= BLOCKS / 2:
+    if chance >= thresholds.BLOCKS / 2:
         return None
     same = seen.lint["same_as_before"] / max(1, seen.rows - 1)
-    if same >= BLOCKS:
+    if same >= thresholds.BLOCKS:
         return Finding(
             "key-blocks",
             Severity.WARNING,
@@ -146,7 +134,7 @@ def key_blocks(seen: Evidence) -> Finding | None:
             {"same_as_before": same, "by_chance": chance},
         )
     source = (seen.lint.get("source") or {}).get("all")
-    if source and 1 - source["stretches"] / source["rows"] >= BLOCKS:
+    if source and 1 - source["stretches"] / source["rows"] >= thresholds.BLOCKS:
         together = 1 - source["stretches"] / source["rows"]
         first = "the first " if source["rows"] < seen.rows else ""
         return Finding(
@@ -169,15 +157,15 @@ def drift(seen: Evidence) -> Finding | None:
     first, second = (np.array(halves[name], float) for name in ("first", "second"))
     counts = first + second
     rows = (seen.rows // 2, seen.rows - seen.rows // 2)
-    if counts.sum() < DRIFT_ROWS or not all(rows):
+    if counts.sum() < thresholds.DRIFT_ROWS or not all(rows):
         return None
     heavy = counts.sum() / seen.rows
     moved = float(np.abs(first / rows[0] - second / rows[1]).sum() / 2 / heavy)
     chance = float(np.sqrt(2 / math.pi * counts / rows[0] / rows[1]).sum() / 2 / heavy)
-    if moved - chance < DRIFT_NOTE:
+    if moved - chance < thresholds.DRIFT_NOTE:
         return None
     top, kept = halves["tops"]
-    severity = Severity.WARNING if moved - chance >= DRIFT_WARNING else Severity.NOTE
+    severity = Severity.WARNING if moved - chance >= thresholds.DRIFT_WARNING else Severity.NOTE
     return Finding(
         "drift",
         severity,
@@ -193,11 +181,11 @@ def drift(seen: Evidence) -> Finding | None:
 def turnover(seen: Evidence) -> Finding | None:
     """Keys go and others come."""
     again = seen.lint["again"]
-    if again["keys"] < TURNOVER_KEYS or again["by_chance"] is None:
+    if again["keys"] < thresholds.TURNOVER_KEYS or again["by_chance"] is None:
         return None
     came = again["both"] / again["keys"]
     error = math.sqrt(max(again["by_chance"] * (1 - again["by_chance"]), 1e-9) / again["keys"])
-    if again["by_chance"] - came < max(TURNOVER, STANDARD_ERRORS * error):
+    if again["by_chance"] - came < max(thresholds.TURNOVER, thresholds.STANDARD_ERRORS * error):
         return None
     return Finding(
         "turnover",
@@ -218,7 +206,7 @@ def skewed_amount(name: str, seen: Evidence) -> Finding | None:
         return None
     by_amount = amount["amount"] / amount["total"]
     by_rows = seen.top_keys[0][1] / seen.rows
-    if by_amount < SKEW_RATIO * by_rows or by_amount < F_MAX_MATTERS:
+    if by_amount < thresholds.SKEW_RATIO * by_rows or by_amount < thresholds.F_MAX_MATTERS:
         return None
     key = NULL_KEY if amount["key"] is None else amount["key"]
     return Finding(
@@ -238,13 +226,3 @@ _WEIGHED = {
     "bytes": "Count with --weight bytes, or plan with --measure network=bytes, if bytes are the load.",
     "cost": "Keep --weight cost, the default where a trace has costs; counts of rows mislead here.",
 }
-
-
-def bytes_skew(seen: Evidence) -> Finding | None:
-    """Bytes far more skewed than rows."""
-    return skewed_amount("bytes", seen)
-
-
-def cost_skew(seen: Evidence) -> Finding | None:
-    """Cost far more skewed than rows."""
-    return skewed_amount("cost", seen)

@@ -2,18 +2,9 @@
 
 from adapt.core.counting.share_interval import top_share_interval
 from adapt.core.labels import count, label
+from adapt.core.lint import thresholds
 from adapt.core.lint.evidence import Evidence
 from adapt.core.lint.finding import Finding, Severity
-from adapt.core.lint.thresholds import (
-    DAYS_S,
-    F_MAX_ERROR,
-    F_MAX_MATTERS,
-    FEW_ROWS,
-    HOURS_FOR_MINUTES,
-    LATE_SHARE,
-    LATE_SPAN,
-    MINUTE_SHARE,
-)
 from adapt.core.values import duration, instant, share
 
 
@@ -41,12 +32,12 @@ def granularity(seen: Evidence) -> Finding | None:
 def minute_of_hour(seen: Evidence) -> Finding | None:
     """One minute of the hour with far more than its share."""
     minutes = seen.lint["minutes"]
-    if minutes["hours"] < HOURS_FOR_MINUTES or seen.grain in ("hour", "day"):
+    if minutes["hours"] < thresholds.HOURS_FOR_MINUTES or seen.grain in ("hour", "day"):
         return None
     rows, shares = minutes["rows"], minutes["shares"]
     minute = max(range(60), key=lambda at: (shares[at], rows[at]))
     of_rows = rows[minute] / seen.rows
-    if min(of_rows, shares[minute]) < MINUTE_SHARE:
+    if min(of_rows, shares[minute]) < thresholds.MINUTE_SHARE:
         return None
     return Finding(
         "minute-of-hour",
@@ -107,10 +98,10 @@ def source_order(seen: Evidence) -> Finding | None:
     if not source:
         return None
     told = source["without_outliers"] or source["all"]
-    if told["late"] < LATE_SHARE * told["rows"]:
+    if told["late"] < thresholds.LATE_SHARE * told["rows"]:
         return None
     latest_s = told["latest_us"] / 1e6
-    is_jitter = latest_s < LATE_SPAN * seen.span_s
+    is_jitter = latest_s < thresholds.LATE_SPAN * seen.span_s
     files = f" in {count(told['files'])} files" if told["files"] > 1 else ""
     first = "first " if source["all"]["rows"] < seen.rows else ""  # a long source is looked at in part
     back = "time steps back " + ("once" if told["steps_back"] == 1 else f"{count(told['steps_back'])} times")
@@ -172,9 +163,9 @@ def few_rows(seen: Evidence) -> Finding | None:
     heaviest = seen.top_keys[0][1] if seen.top_keys else 0
     low, high = top_share_interval(heaviest, heaviest + int(seen.profile["top_missed"]), rows)
     f_max = heaviest / rows
-    matters = high >= F_MAX_MATTERS
-    wide = f_max > 0 and (high - low) / 2 > F_MAX_ERROR * f_max
-    if rows >= FEW_ROWS and not (wide and matters):
+    matters = high >= thresholds.F_MAX_MATTERS
+    wide = f_max > 0 and (high - low) / 2 > thresholds.F_MAX_ERROR * f_max
+    if rows >= thresholds.FEW_ROWS and not (wide and matters):
         return None
     useful = f"{1 / high:.3g} to {1 / low:.3g}" if low > 0 else f"at least {1 / high:.3g}"
     return Finding(
@@ -191,7 +182,7 @@ def few_rows(seen: Evidence) -> Finding | None:
 
 def short_span(seen: Evidence) -> Finding | None:
     """Less than two days."""
-    if seen.span_s >= DAYS_S or seen.rows < 2:
+    if seen.span_s >= thresholds.DAYS_S or seen.rows < 2:
         return None
     return Finding(
         "short-span",

@@ -31,7 +31,6 @@ def outliers(head_us: Sequence[int], tail_us: Sequence[int], rows: int) -> Outli
 
     Args:
         head_us, tail_us: The first and the last times of the trace, rising; `OUTLIERS` + 1 of each, or all rows.
-        rows: Rows of the trace.
     """
     most = min(OUTLIERS, rows // 100, len(head_us) - 1)
     if most < 1:

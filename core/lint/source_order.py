@@ -22,7 +22,6 @@ def source_evidence(file: Ints, line: Ints, time_us: Ints, key: Ints) -> dict[st
 
     Args:
         file, line: Where each row stands; rows come in any order. Shape (rows,).
-        time_us: Its time.
         key: A hash of its key.
 
     Returns:

@@ -39,19 +39,14 @@ class Recipe:
     """How partitioners are built, whatever the channel count.
 
     Attributes:
-        scheme: How keys are placed.
         construction: How the hybrid scheme chooses explicit channels; other schemes have none to choose.
-        resources: Loads, tolerances, sigma.
-        utility: How balance and migration are combined.
         track: Place this many of the heaviest keys explicitly, instead of those that reach delta and, where the
             construction tracks a number at least (`LEAST_TRACKED`), so many.
-        hash: Places keys, and replicas on a ring.
         replicas: Of each channel on a ring.
         moves: How often a construction that moves keys about may move each; None, as often as it likes.
         max_parallelism: The key groups of a scheme that has them; None, those of the partitioner that is followed, or
             what Flink takes by default.
         track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
-        constraints: What the placement must keep to.
     """
 
     scheme: AnyScheme = Scheme.HYBRID
@@ -84,10 +79,7 @@ class Built:
     """A plan together with what was made to describe it, so that the next step need not make it again.
 
     Attributes:
-        plan: The plan.
-        partitioner: Its partitioner.
         placed: The channel of each key of the population that it was judged by, shape (keys,).
-        metrics: Its predicted quality.
     """
 
     plan: Plan
@@ -106,11 +98,8 @@ def build_plan(
     keys that a lossy counter did not list are stood in for in the loads and the metrics (`Population`).
 
     Args:
-        frequencies: The counted keys.
-        recipe: How keys are placed.
         channels: N, from 1.
         previous: The plan in force, of any scheme and channel count.
-        trace: Fingerprint of the trace that was counted.
 
     Raises:
         UsageError: `channels` or `replicas` below 1, or `track` below 0, or fewer key groups than channels; a
@@ -183,12 +172,8 @@ def describe(
     """Route the population once, and write down what that foretells.
 
     Args:
-        counted: The counted keys.
-        recipe: How the partitioner was built.
-        partitioner: What was built.
         before: The channel of each key of the population until now, shape (keys,); none, no migration.
         parent: Content hash of the plan until now.
-        trace: Fingerprint of the trace that was counted.
     """
     population = Population.from_counts(counted)
     frequencies = population.frequencies

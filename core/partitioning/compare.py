@@ -14,12 +14,7 @@ from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.constraints import Constraints, honours, limits_nothing, refuse_unhonoured
-from adapt.core.partitioning.schemes.names import (
-    DEFAULT_CONSTRUCTIONS,
-    DEFAULT_SCHEMES,
-    Construction,
-    Scheme,
-)
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import REMEDIES, Splitting
@@ -38,12 +33,9 @@ class ComparisonRow:
     """One step of one chain.
 
     Attributes:
-        scheme: How keys are placed.
         construction: How explicit channels were chosen; None in a scheme without them.
-        channels: N of this step.
         metrics: What was measured; migration is from the step before, and None in the first.
         build_s: How long building took, without measuring; None if no clock was given, or where keys are split.
-        merge: What it costs that keys are split.
     """
 
     scheme: AnyScheme | Splitting
@@ -124,7 +116,6 @@ def compare_schemes(
     (`Population`).
 
     Args:
-        frequencies: The counted keys.
         channels: The channel counts in the order in which they follow each other; growing, shrinking or staying.
         recipe: What all chains share; each has a scheme and a construction of its own. A limit to migration holds from
             the second step on; without `max_parallelism`, a chain keeps the key groups of its first step as long as
@@ -134,7 +125,6 @@ def compare_schemes(
             count, `REMEDIES` too.
         constructions: The ways to choose explicit channels, each a chain of its own; `DEFAULT_CONSTRUCTIONS` if not
             given.
-        trace: Fingerprint of the trace that was counted.
         clock: Seconds, for `build_s`.
 
     Raises:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.counting.tables import NULL_KEY
-from adapt.core.keys.key_text import key_to_text
+from adapt.core.counting.tables import key_shown
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.measures.channel_loads import channel_loads
@@ -53,8 +52,6 @@ def model_error(
     Args:
         counted: The counted keys with their measured columns.
         recipes: How the plans are built; all with the resources of the first, some of which are measured.
-        channels: N, from 1.
-        current: The partitioner in force.
 
     Raises:
         UsageError: as in building the plans; or a load was not measured.
@@ -76,20 +73,10 @@ def model_error(
         construction = recipe.construction.value if recipe.scheme is Scheme.HYBRID else None
         for at, source in enumerate(resources.measured):
             if source is not None:
-                rows.append(
-                    [
-                        recipe.scheme.value,
-                        construction,
-                        channels,
-                        RESOURCES[at],
-                        source,
-                        resources.letters[at],
-                        max_over_mean(foretold[at], capacities),
-                        max_over_mean(measured[at], capacities),
-                        max_over_min(foretold[at] / capacities),
-                        max_over_min(measured[at] / capacities),
-                    ]
-                )
+                of = (recipe.scheme.value, construction, channels, RESOURCES[at], source, resources.letters[at])
+                both = foretold[at], measured[at]
+                imbalances = (max_over_mean(loads, capacities) for loads in both)
+                rows.append([*of, *imbalances, *(max_over_min(loads / capacities) for loads in both)])
     return ModelError(
         Table.from_rows(_TITLE, _PLAN_COLUMNS, rows, note=_NOTE),
         _keys_table(population, resources, recipes[0], channels),
@@ -110,7 +97,6 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
         factors = _factors(foretold[at], measured[at])
         known = np.flatnonzero(np.isfinite(factors))
         worst = int(known[np.argmax(factors[known])]) if len(known) else None
-        name = None if worst is None else tracked[worst].as_py()
         rows.append(
             [
                 RESOURCES[number],
@@ -120,7 +106,7 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
                 len(tracked),
                 float(np.median(factors[known])) if len(known) else None,
                 None if worst is None else float(factors[worst]),
-                None if worst is None else NULL_KEY if name is None else key_to_text(name),
+                None if worst is None else key_shown(tracked[worst].as_py()),
                 None if worst is None else float(foretold[at[worst]]),
                 None if worst is None else float(measured[at[worst]]),
                 len(tracked) - len(known),

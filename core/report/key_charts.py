@@ -29,9 +29,6 @@ def rank_frequency(
     """How heavy the key at each rank is, both on logarithmic scales: a straight line is a power law.
 
     Args:
-        table: A row a rank.
-        rank: The column of ranks.
-        share: The column of shares.
         law: The Zipf law of these keys in one row (`zipf_table`), drawn where it holds.
         thresholds: Shares with what they mean, drawn across where keys come to them.
     """
@@ -148,10 +145,7 @@ def channel_loads(table: Table, channel: str = "channel", load: str = "load") ->
         "sort": None,
         "axis": {"title": channel, "labelAngle": 0, "labelOverlap": True},
     }
-    bars = {
-        "mark": "bar",
-        "encoding": {"x": across, "y": up(table, load, zero=True), "description": {"field": "d"}},
-    }
+    bars = {"mark": "bar", "encoding": {"x": across, "y": up(table, load, zero=True), "description": {"field": "d"}}}
     line = {
         "mark": {**DASHED, "type": "rule"},
         "encoding": {"y": {"aggregate": "max", "field": "mean", "type": "quantitative"}},

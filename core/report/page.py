@@ -56,7 +56,6 @@ class Page:
     """A report: sections in reading order, and how it was made.
 
     Attributes:
-        title: The page's name.
         sections: What is reported; the first one's sentences are set as the page's answer.
         made: One mapping for each artefact reported on: command, versions, inputs with hashes; may be nested.
     """

@@ -24,7 +24,6 @@ class Clicks:
     """Clicks in time order; each attribute of shape (clicks,).
 
     Attributes:
-        times_us: When.
         users: Who, by rank from 1.
         items: What, by rank from 1; of a search too.
         pages: `VIEW`, `CART`, `CHECKOUT` or `SEARCH`.
@@ -61,11 +60,7 @@ def draw_clicks(
     pages = _pages(random, session, last)
     order = np.argsort(times_us, kind="stable")
     return Clicks(
-        times_us[order],
-        of_session[session[order]],
-        items.ranks(random.random(count)),
-        pages[order],
-        session[order],
+        times_us[order], of_session[session[order]], items.ranks(random.random(count)), pages[order], session[order]
     )
 
 

@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError, did_you_mean
-
-Floats = NDArray[np.float64]
 
 _WRITTEN = re.compile(r"\s*([a-z]+)\s*\(([^()]*)\)\s*", re.IGNORECASE)
 
@@ -47,7 +45,6 @@ class Distribution:
     """One of a family, with its parameters.
 
     Attributes:
-        family: Its name.
         parameters: Their values, in order.
     """
 
@@ -57,10 +54,6 @@ class Distribution:
     @classmethod
     def parse(cls, option: str, text: str) -> "Distribution":
         """A family's name with its parameters in brackets.
-
-        Args:
-            option: What the messages name.
-            text: What the user wrote.
 
         Raises:
             UsageError: there is no such family, or its parameters are others, or out of their ranges.

@@ -7,11 +7,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
 from adapt.core.random_bits import substream, uniforms
 
-Floats = NDArray[np.float64]
 Ranks = NDArray[np.int64]
 
 DRIFTING_RANKS = 4096
@@ -74,9 +74,6 @@ def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int)
     Args:
         ranks: 1 to domain, shape (rows,).
         times_s: Sorted, from 0, shape (rows,).
-        domain: Number of keys.
-        drift: How they drift.
-        seed: Of the drift.
 
     Raises:
         UsageError: there are more than `MOST_DRIFTS` drifts before the last row.

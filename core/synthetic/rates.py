@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
 from adapt.core.random_bits import substream, uniforms
-
-Floats = NDArray[np.float64]
 
 STEPS_A_DAY = 288
 """Into how many steps of constant rate one cycle of a diurnal rate is cut."""
@@ -144,7 +143,6 @@ def rate_path(
     Args:
         rows: Rows to come, at least 1.
         rate_per_s: Of all streams, averaged over all time.
-        seed: Of the bursts.
 
     Raises:
         UsageError: the rate changes more than `MOST_BREAKS` times, over all streams, before the rows are over.

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.zipf import zipf_shares
 from adapt.core.synthetic.zipf_keys import ZipfKeys
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 CATEGORIES, STORES = 10, 50
 
@@ -55,7 +55,6 @@ class Sales:
     """Lines in time order, those of a ticket at one time and together; each attribute of shape (lines,).
 
     Attributes:
-        times_us: When.
         tickets: On which ticket, from 0.
         stores: Where, from 1.
         items: What, by rank from 1.
@@ -81,11 +80,7 @@ def draw_sales(
     A ticket has 1 to 8 lines, about half of which are kept: more of categories that sell much at the time.
 
     Args:
-        random: Draws them.
-        count: How many.
-        shop: What sells.
         begun_us, ended_us: The span, counted from the start of the stream.
-        stream_us: How long the whole stream is.
     """
     parts: list[tuple[Ints, ...]] = []
     lines = tickets = 0

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-
-Floats = NDArray[np.float64]
 
 MOST_KEYS = 1 << 53
 

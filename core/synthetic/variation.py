@@ -12,11 +12,7 @@ class Variation:
     """Nothing of it unless it is given.
 
     Attributes:
-        diurnal: How the rate follows the time of day.
-        bursts: How it bursts.
         lags: Into how many streams rows are parted, and how late each is.
-        drift: How keys change their ranks.
-        life: How long keys live.
         cost: Microseconds of work a row.
         bytes_: Size of a row in bytes, rounded to whole ones.
     """

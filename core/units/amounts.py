@@ -56,7 +56,6 @@ def amount_of(text: str, units: Mapping[str, Fraction], what: str, names: str, e
     """A number times its unit, exactly; 0 needs no unit.
 
     Args:
-        text: What the user wrote.
         units: The value of each unit, named in lower case.
         what: What it should be, for the refusal.
         names: The units as users write them, for the refusal.

@@ -30,7 +30,6 @@ class Length:
         """A length as a user writes it: a time such as `7d`, `1h` or `500ms`, or rows such as `1000rows` or `1000`.
 
         Args:
-            text: What was written.
             what: What it is the length of, for the refusal.
 
         Raises:

@@ -19,7 +19,6 @@ class Answer:
 
     Attributes:
         verdict: None where there is no load.
-        hot_keys: The heaviest keys.
         channels: Each channel before and after; None where nothing was placed.
     """
 

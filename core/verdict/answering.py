@@ -28,12 +28,8 @@ def answer_on(
     """The verdict on counted keys, the hot ones, and the channels before and after a plan.
 
     Args:
-        counted: The counted keys.
-        engine: What places them today.
-        channels: N.
         recipe: Loads, tolerances, capacities, and the key groups of an engine that has them.
         panes: The same stream by panes (`panes_of`).
-        plan: What is to place them, if anything is.
         before: The plan in force, to stand beside it in place of the engine.
     """
     resources, capacities = recipe.resources, recipe.constraints.unequal

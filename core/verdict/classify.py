@@ -20,7 +20,6 @@ class Skewed:
     """The loads of keys, and what would even them out.
 
     Attributes:
-        cure: The class.
         imbalance: The fullest channel over the average, as placed.
         imbalance_floor: No placement of whole keys has less.
         busy_keys: Keys with a load.

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.tables import NULL_KEY, kind_of
+from adapt.core.counting.tables import key_shown, kind_of
 from adapt.core.counting.timeline import bars
-from adapt.core.keys.key_text import key_to_text
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Kind, Table
 from adapt.core.verdict.skew_over_time import CountedPane
@@ -42,7 +41,6 @@ class HotKeys:
 
     Attributes:
         keys: Heaviest first.
-        weight: What a row weighs.
         complete_above: Every key that weighs more than this is listed.
         listed: How many keys are.
         starts_us: Where each pane begins, in microseconds since 1970.
@@ -65,7 +63,7 @@ class HotKeys:
         shares = np.array(lines).reshape(len(panes), len(keys)).T
         told = tuple(
             HotKey(
-                NULL_KEY if key is None else key_to_text(key),
+                key_shown(key),
                 least.item(),
                 greatest.item(),
                 float(least) / frequencies.total if frequencies.total else 0.0,

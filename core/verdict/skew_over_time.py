@@ -28,7 +28,6 @@ class CountedPane:
 
     Attributes:
         start_us: The time of its first row, in microseconds since 1970.
-        frequencies: Its counted keys.
     """
 
     start_us: int
@@ -41,12 +40,10 @@ class JudgedPane:
 
     Attributes:
         start_us: The time of its first row, in microseconds since 1970.
-        rows: Its rows.
         top_key: The heaviest key as it is shown.
         top_share: Its share of the load.
         imbalance: The fullest channel over the average, keys placed as today.
         imbalance_floor: No placement of whole keys has less.
-        cure: The class.
     """
 
     start_us: int

@@ -6,9 +6,8 @@ import numpy as np
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
-from adapt.core.counting.tables import NULL_KEY
+from adapt.core.counting.tables import key_shown
 from adapt.core.counting.top_share import top_share
-from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Floats, ResourceFunction, Resources
@@ -35,9 +34,6 @@ def judge(
     """Judge a stream at the channels of the placement that it has today; None where there is no load.
 
     Args:
-        counted: The counted keys.
-        today: What places them now.
-        engine: Its name, for the sentence.
         resources: The network load is what is to be even, its tolerance the limit T; the state load is what moves.
             "LLL" and 1.2 if not given.
         capacities: Of each channel, where they differ, shape (channels,).
@@ -122,8 +118,7 @@ def _top(population: Population, loads: Floats) -> tuple[str, float]:
 
 
 def _named(population: Population, row: int) -> str:
-    key = population.frequencies.keys[row].as_py()
-    return NULL_KEY if key is None else key_to_text(key)
+    return key_shown(population.frequencies.keys[row].as_py())
 
 
 def _confidence(frequencies: Frequencies, resources: Resources, channels: int) -> Confidence | None:

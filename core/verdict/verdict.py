@@ -10,6 +10,12 @@ from adapt.core.table import told_html
 from adapt.core.verdict.skew_over_time import OverTime
 from adapt.core.verdict.verdict_class import MOST_SPLIT, Cure
 
+_PLAIN = (
+    *("channels", "engine", "tolerance", "imbalance", "imbalance_floor", "gap", "useful_workers"),
+    *("top_share", "top_key", "busy_keys", "keys_to_move", "state_to_move", "imbalance_after"),
+)
+"""What is written as it is."""
+
 _MOST_SPELT = 5
 """A sentence names no more keys."""
 
@@ -23,7 +29,6 @@ class Confidence:
         imbalance_floor_low, imbalance_floor_high: max(1, N f) at them.
         level: The share of samples whose interval holds the truth, at least; None where the interval is of the count
             alone, as rows that weigh are no draws.
-        method: By which it was made.
         certain: Whether the floor is on the same side of the limit at both ends.
     """
 
@@ -41,8 +46,6 @@ class Verdict:
     """What the skew of a stream asks for at so many channels.
 
     Attributes:
-        cure: The class.
-        channels: N.
         engine: What places the keys today.
         tolerance: T, the most imbalance that will do.
         imbalance: The fullest channel over the average, as the engine places them.
@@ -113,23 +116,9 @@ class Verdict:
         """The verdict as JSON data; the names of its numbers are those of metrics and do not change."""
         return {
             "class": self.cure.value,
-            "channels": self.channels,
-            "engine": self.engine,
-            "tolerance": self.tolerance,
-            "imbalance": self.imbalance,
-            "imbalance_floor": self.imbalance_floor,
-            "gap": self.gap,
-            "useful_workers": self.useful_workers,
-            "top_share": self.top_share,
-            "top_key": self.top_key,
-            "busy_keys": self.busy_keys,
-            "keys_to_move": self.keys_to_move,
-            "state_to_move": self.state_to_move,
-            "imbalance_after": self.imbalance_after,
+            **{name: getattr(self, name) for name in _PLAIN},
             "keys_to_split": list(self.keys_to_split),
-            "number_to_split": self.number_to_split,
-            "split_share": self.split_share,
-            "proved": self.proved,
+            **{name: getattr(self, name) for name in ("number_to_split", "split_share", "proved")},
             "confidence": None if self.confidence is None else asdict(self.confidence),
             "over_time": None if self.over_time is None else self.over_time.as_data(),
             "sentence": " ".join(self.sentences),

@@ -30,7 +30,6 @@ class GroupPlan:
     without a plan.
 
     Attributes:
-        plan: The plan.
         groups: The max parallelism of the job.
         explicit: The group of each explicit key, in the order of the plan's explicit map; shape (keys,).
     """
@@ -70,7 +69,6 @@ def group_plan(plan: ExportablePlan, max_parallelism: int | None = None) -> Grou
     Explicit keys of one channel get groups far from each other within its range, so that they part when the job grows.
 
     Args:
-        plan: The plan.
         max_parallelism: The key groups of the job; that of the plan if it has one, else Flink's default.
 
     Raises:

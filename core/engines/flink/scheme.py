@@ -6,14 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.engines.flink.hash import flink_hash
-from adapt.core.keys.columns import column_of
-from adapt.core.keys.partitioner import Channels
+from adapt.core.keys.partitioner import ByColumn, Channels
 from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, channels_of_groups, groups_for
-from adapt.core.stream import Key
 
 
 @dataclass(frozen=True, slots=True)
-class FlinkPartitioner:
+class FlinkPartitioner(ByColumn):
     """The placement of keyed state over subtasks, bit for bit, for keys of Java's `String` and `Long`.
 
     A key's group is its mixed hash code modulo the max parallelism, and group g belongs to subtask
@@ -43,7 +41,3 @@ class FlinkPartitioner:
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
         return channels_of_groups(np.mod(flink_hash(keys), np.int32(self.groups)), self.channels, self.groups)
-
-    def channel_of(self, key: Key) -> int:
-        """The channel of one key."""
-        return int(self.channels_of(column_of(key))[0])

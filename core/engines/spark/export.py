@@ -24,10 +24,7 @@ ROUTING, EXPLICIT, BUCKETS = "routing.json", "explicit.parquet", "buckets.parque
 PROGRAM = "adapt_spark.py"
 _PROGRAM = Program("places a DataFrame by these tables", "adapt.traces.deploy", "spark.py")
 
-_REFUSED = {
-    Scheme.JUMP: "its loop of jumps",
-    Scheme.RENDEZVOUS: "its bids of every channel for every key",
-}
+_REFUSED = {Scheme.JUMP: "its loop of jumps", Scheme.RENDEZVOUS: "its bids of every channel for every key"}
 """What Spark has no expression for, by scheme; beside the hashes of other engines."""
 
 _USE = """\

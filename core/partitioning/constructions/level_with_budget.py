@@ -66,7 +66,6 @@ def within_budget(step: BudgetedStep, start: Channels, target: Channels, budget:
     squared loads over capacities. The placement of the least b is taken, and no other than `start` unless b falls.
 
     Args:
-        step: The keys and the channels.
         start: Where the keys are, or are put for nothing; shape (keys,).
         target: Where they would be put without a budget, shape (keys,).
         budget: State that may migrate by choice, from 0.

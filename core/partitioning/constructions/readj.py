@@ -51,7 +51,6 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
     """Algorithm 4; int32, shape (keys,).
 
     Args:
-        problem: The step.
         as_printed: Take the gain from `u` as it is printed: 0 at first, then the utility of each candidate kept.
         channel_of: The mapping to begin with, shape (keys,), each channel below N; `problem.start` if not given.
     """

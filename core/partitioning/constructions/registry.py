@@ -1,8 +1,8 @@
 """The constructions of the hybrid scheme, by name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import TypeAlias
 
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.level import level
@@ -15,13 +15,11 @@ from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.problem.tracking import SERVED
 from adapt.core.partitioning.schemes.names import Construction
 
+Construct: TypeAlias = Callable[[Problem], Channels]
+"""Gives each tracked key a channel, in the order of `problem.keys`: int32, shape (keys,).
 
-class Construct(Protocol):
-    """Gives each tracked key a channel, in view of the partitioner in force (partitioning functions, section 4.2)."""
-
-    def __call__(self, problem: Problem) -> Channels:
-        """The channel of each tracked key, in the order of `problem.keys`; int32, shape (keys,)."""
-
+Source: partitioning functions, section 4.2.
+"""
 
 CONSTRUCTIONS: Mapping[Construction, Construct] = MappingProxyType(
     {

@@ -44,11 +44,8 @@ def bounded(
     these, and always have an entry.
 
     Args:
-        counted: The counted keys.
         ring: The consistent hash to walk; its channels are those of the result.
-        weigh: What a key loads onto a channel.
         capacity: c, above 1.
-        constraints: Capacities of the channels, and pinned keys.
 
     Raises:
         UsageError: `capacity` is not above 1.

@@ -33,10 +33,7 @@ def greedy(
     all keys are listed and none is pinned. Pinned keys lie on their channels before any other is placed.
 
     Args:
-        counted: The counted keys.
         ring: Places keys that are not listed; its channels are those of the result.
-        weigh: What a key loads onto a channel.
-        constraints: Capacities and pinned keys.
 
     Source: Graham, Bounds on Multiprocessing Timing Anomalies (1969), LPT, O(keys log N); for capacities Gonzalez,
     Ibarra and Sahni, Bounds for LPT Schedules on Uniform Processors (1977), O(keys N).

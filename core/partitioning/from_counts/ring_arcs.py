@@ -58,7 +58,6 @@ class Arcs:
         Args:
             counts: How many of each channel, at most those that there are, and some at all; the channels after the last
                 are not on the ring.
-            load: What the keys load onto a channel.
         """
         carried = np.zeros(len(self.most))
         _carry(self.owners, self.numbers, self.loads[load], self._of_all(counts), carried)

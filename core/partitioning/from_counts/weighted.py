@@ -77,13 +77,10 @@ def weighted(
     evens out the one that most resources have; a quadratic one last, since that is nearly all on tracked keys.
 
     Args:
-        counted: The counted keys.
         tracked: Keys to map explicitly, by falling count, then key bytes.
         ring: Of equal channels, those of the result: what to begin with where no ring like it is in force.
-        resources: Loads and tolerances.
         current: The partitioner in force. Its ring is kept if it has the hash of `ring`, and its channels have
             different numbers of replicas or as many as those of `ring`.
-        constraints: Capacities and pinned keys.
 
     Raises:
         UsageError: a resource is constant.

@@ -1,13 +1,16 @@
 """What the keys of a stream load onto each channel."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Floats, Resources
 
 
-def channel_loads(placed: Channels, counted: Counted, resources: Resources, channels: int) -> Floats:
+def channel_loads(
+    placed: Channels, counted: Counted, resources: Resources, channels: int, kept: NDArray[np.bool_] | None = None
+) -> Floats:
     """L_k(i) of every channel (Eqs. 1, 3, 5); shape (3, channels).
 
     Counts are weighed as they are: whole numbers stay exact as floats, and every ratio is free of their scale.
@@ -15,9 +18,7 @@ def channel_loads(placed: Channels, counted: Counted, resources: Resources, chan
 
     Args:
         placed: The channel of each key of the population, shape (keys,): of each listed key if the counts are exact.
-        counted: The counted keys.
-        resources: The functions of their counts, or the columns measured, that load the channels.
-        channels: N.
+        kept: Which of these keys load anything, shape (keys,); all if not given.
 
     Raises:
         UsageError: a load was not measured.
@@ -25,7 +26,8 @@ def channel_loads(placed: Channels, counted: Counted, resources: Resources, chan
     Source: partitioning functions, section 3.1.
     """
     population = Population.from_counts(counted)
-    of = {
-        load: np.bincount(placed, weights=population.loads(load), minlength=channels) for load in set(resources.loads)
-    }
+    weights = {load: population.loads(load) for load in set(resources.loads)}
+    if kept is not None:
+        weights = {load: np.where(kept, each, 0.0) for load, each in weights.items()}
+    of = {load: np.bincount(placed, each, channels) for load, each in weights.items()}
     return np.stack([of[load] for load in resources.loads])

@@ -40,7 +40,6 @@ class ExactSums:
         Args:
             groups: The group of each number, shape (numbers,), each in [0, `number`).
             values: Finite numbers from 0 up, fewer than 2^29; same shape.
-            number: How many groups there are.
         """
         bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
         exponents = (bits[bits != 0] >> np.uint64(52)).astype(np.int64) & _EXPONENTS

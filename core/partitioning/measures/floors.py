@@ -17,8 +17,6 @@ def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: F
 
     Args:
         heavy: Loads of the heaviest keys, falling; the heaviest one suffices where all channels are alike.
-        total: The load of all keys.
-        channels: N.
         capacities: Of each channel, where they differ, shape (channels,): loads are then utilisations, the mean that of
             all capacity together.
     """
@@ -38,8 +36,6 @@ def r_floor(heavy: Floats, total: float, channels: int, capacities: Floats | Non
 
     Args:
         heavy: Loads of the heaviest keys, falling; the N - 1 heaviest suffice.
-        total: The load of all keys.
-        channels: N.
         capacities: Of each channel, where they differ, shape (channels,): loads are then utilisations.
     """
     if not len(heavy):

@@ -36,8 +36,6 @@ def largest_shares(frequencies: Frequencies, resources: Resources, rows: NDArray
     Constant resources are passed over: all keys are alike to them.
 
     Args:
-        frequencies: The counted keys.
-        resources: The loads.
         rows: The rows of some keys, -1 for one that is not listed; all listed keys if not given.
 
     Raises:

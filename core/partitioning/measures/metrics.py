@@ -46,8 +46,6 @@ class Metrics:
         b_times_1_plus_m: The paper's joint objective (Eq. 13); lower is better.
         migrated_keys: Keys whose channel changed.
         migrated_state: Their state, in units of the state function of a count (Eq. 9), or as it was measured.
-        empty_channels: Channels without any load.
-        explicit_keys: Keys that are mapped one by one.
     """
 
     imbalance: float | None
@@ -108,7 +106,6 @@ def evaluate(
     Args:
         partitioner: What is judged; its explicit keys, if it has any, are the tracked ones of `r_floor_pair`.
         counted: The stream; keys that a lossy counter did not list are stood in for.
-        resources: Functions and tolerances.
         previous: The partitioner before it; none, no migration.
         capacities: Of each channel, shape (channels,), where they differ: balance is then of utilisations.
     """
@@ -131,13 +128,9 @@ def measure(
     """As `evaluate`, where the keys are routed and the channels weighed already.
 
     Args:
-        partitioner: What is judged.
-        counted: The stream.
-        resources: Functions and tolerances.
         placed: The channel of each key of the population, shape (keys,).
         loads: The loads of the channels, shape (3, channels).
         before: The channel of each key of the population under the partitioner before, shape (keys,).
-        capacities: Of each channel, shape (channels,), where they differ.
     """
     population = Population.from_counts(counted)
     channels = partitioner.channels
@@ -174,12 +167,8 @@ def metrics_of(
 
     Args:
         loads: The loads of the channels, shape (3, channels).
-        resources: Functions and tolerances.
         total: The network load of all keys.
         heavy: The network loads of the heaviest keys, falling; all of them or one a channel.
-        pair_floor: `r_floor_pair`.
-        explicit_keys: Keys that are mapped one by one.
-        moved: What changed from the partitioner before.
         capacities: Of each channel, shape (channels,), where they differ: one and the same for all three resources.
     """
     channels, network = loads.shape[1], loads[2]

@@ -38,7 +38,6 @@ def migration(
 
     Args:
         before: The channel of each key under the old partitioner, shape (keys,).
-        after: The same under the new one.
         state: beta_s of each key's new count, shape (keys,).
         channels: N of the new partitioner (decision of ours: Eq. 10 does not say which N).
         represented: How many keys each key is, shape (keys,), as a stand-in may be several; if not given, 1.

@@ -33,7 +33,6 @@ class Population:
     share evenly what is on unlisted keys.
 
     Attributes:
-        frequencies: What was counted.
         keys: The listed keys, then the stand-ins; those of `frequencies` themselves if it is exact. Shape (keys,).
         unlisted: The keys that were not listed, at least one where weight is left for them.
         unlisted_weight: What each of them weighs.

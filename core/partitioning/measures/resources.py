@@ -37,11 +37,7 @@ class ResourceFunction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A load that is no function of a count, but was measured: the sum of a column over the rows of each key.
-
-    Attributes:
-        source: The name of the column among those of the counted keys.
-    """
+    """A load that is no function of a count, but was measured: the sum of a column over the rows of each key."""
 
     source: str
 

@@ -71,10 +71,7 @@ class Tally:
     def metrics(self, partitioner: Partitioner, resources: Resources, capacities: Floats | None = None) -> Metrics:
         """The metrics of the partitioner on the tallied keys, as `evaluate` tells them of keys that are all held.
 
-        Args:
-            partitioner: The one that was tallied.
-            resources: With the same loads as those that were tallied.
-            capacities: Of each channel, shape (channels,), where they differ.
+        The resources have the same loads as those that were tallied.
         """
         loads = self.channel_loads(resources)
         moved = None
@@ -109,10 +106,8 @@ def tallies(
     """Tally some keys under each of some partitioners, each but the first in place of the one before it.
 
     Args:
-        partitioners: What is judged.
         keys: Distinct keys, shape (keys,).
         counts: What they weigh, exactly; same shape.
-        resources: What weighs them.
         columns: What was measured of them, by source; same shape.
 
     Raises:

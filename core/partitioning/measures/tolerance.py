@@ -25,7 +25,6 @@ def tolerance_for_capacity(total: float, capacity: float, channels: int) -> floa
     Args:
         total: x, what all channels need together.
         capacity: y, what one channel has.
-        channels: N.
 
     Raises:
         UsageError: the channels together cannot hold it, or a number is not above 0.
@@ -43,11 +42,7 @@ def tolerance_for_capacity(total: float, capacity: float, channels: int) -> floa
 
 
 def suggested_tolerances(
-    channels: int,
-    *,
-    utilisation: float | None = None,
-    total: float | None = None,
-    capacity: float | None = None,
+    channels: int, *, utilisation: float | None = None, total: float | None = None, capacity: float | None = None
 ) -> Table:
     """The tolerances that follow from what is known, and for each the utilisation that it keeps.
 

@@ -37,7 +37,6 @@ class Effort:
     """How long to search.
 
     Attributes:
-        nodes: Nodes of the search tree.
         seconds: A backstop, since a single node may take long.
     """
 
@@ -159,7 +158,6 @@ class Program:
             on_highest: Weight of the fullest channel's load, >= 0.
             on_lowest: Weight of the emptiest channel's load, >= 0.
             first: A placement that is allowed, to begin with.
-            effort: How long to search.
         """
         alike = self._alike()
         # A power of two, so that whole loads stay exact, while tolerances mean the same for every unit of load.
@@ -245,10 +243,7 @@ class Program:
         return model
 
 
-_ENDS = {
-    highspy.HighsModelStatus.kSolutionLimit: EndedBy.NODES,
-    highspy.HighsModelStatus.kTimeLimit: EndedBy.TIME,
-}
+_ENDS = {highspy.HighsModelStatus.kSolutionLimit: EndedBy.NODES, highspy.HighsModelStatus.kTimeLimit: EndedBy.TIME}
 
 
 def _solver(effort: Effort) -> highspy.Highs:

@@ -48,13 +48,11 @@ class Optimum:
     """The best placement that was found, and how much better another one can be.
 
     Attributes:
-        objective: What was lowered.
         placement: The channel of each tracked key, int32, shape (keys,). Channels that are alike have any order, so it
             may move more state than it must.
         value: Its objective; None where that is not defined, over a channel or a stream without load. (For a proof, a
             channel with less than 2e-8 of the average has none.)
         bound: No allowed placement has a lower objective; None where it is not defined for any.
-        ended_by: What ended the search.
     """
 
     objective: Objective
@@ -65,7 +63,7 @@ class Optimum:
 
     @property
     def proved(self) -> bool:
-
+        """Whether no allowed placement has a lower objective."""
         return self.ended_by is EndedBy.PROOF
 
     @property
@@ -100,13 +98,10 @@ def optimum(
     r >= a / (1 - B / max).
 
     Args:
-        problem: The tracked keys, the channels, and where the keys are.
-        objective: What to lower.
         start: A placement to begin with, shape (keys,); one that moves more than is allowed is not used.
         most_moved: State that may migrate, with that which must: what is owed, and keys that cannot stay where they
             are. None, any, as far as the budget of the problem goes.
         nodes: Nodes of the search tree at most, of all searches for a ratio together.
-        seconds: A backstop.
 
     Raises:
         UsageError: there are more than `MOST_PAIRS` pairs of a key and a channel, more state must migrate than may, or
@@ -153,11 +148,7 @@ def optimum_table(
     Where all three resources have one load there is a row for b too, which is then r_n over the mean tolerance.
 
     Args:
-        problem: The tracked keys, the channels, and where the keys are.
         placement: What is judged: the channel of each tracked key, shape (keys,).
-        most_moved: As in `optimum`.
-        nodes: As in `optimum`, for each objective.
-        seconds: As in `optimum`, for each objective.
 
     Raises:
         UsageError: as in `optimum`.
@@ -180,13 +171,6 @@ def plan_against_optimum(
     plan: Plan, frequencies: Frequencies, recipe: Recipe, previous: Plan | None = None, seconds: float = SECONDS
 ) -> Table:
     """A plan of the hybrid scheme beside the optimum and the floor (`optimum_table`).
-
-    Args:
-        plan: What is judged.
-        frequencies: The counted keys that it was built from.
-        recipe: What it was built by.
-        previous: The plan that it follows.
-        seconds: As in `optimum`, for each objective.
 
     Raises:
         UsageError: the plan is of another scheme, or as in `optimum`.

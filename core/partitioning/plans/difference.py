@@ -7,9 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.tables import MOST_KEYS, NULL_KEY
+from adapt.core.counting.tables import MOST_KEYS, key_shown
 from adapt.core.errors import BadInput
-from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
@@ -117,21 +116,18 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
     keys_moved = np.bincount(cell, weights=None if represented is None else represented[moved], minlength=size)
     state_moved = np.bincount(cell, weights=state[moved], minlength=size)
     bill = migration(was, is_now, state, after.channels, represented)
+    was_measured, loads_before = _measured(before, old, population, resources, was)
+    is_measured, loads_after = _measured(after, new, population, resources, is_now, was)
     return Difference(
-        _measured(before, old, population, resources, was),
-        _measured(after, new, population, resources, is_now, was),
+        was_measured,
+        is_measured,
         bill,
         np.rint(keys_moved).astype(np.int64).reshape(shape),
         state_moved.astype(np.float64).reshape(shape),
         _heaviest(population, was, is_now, state, bill.keys),
-        *(_over_average(plan, placed, population, resources) for plan, placed in ((before, was), (after, is_now))),
+        loads_before,
+        loads_after,
     )
-
-
-def _over_average(plan: Plan, placed: Channels, population: Population, resources: Resources) -> Floats:
-    """The network load of each channel over the average, by the capacities that the plan records; shape (N,)."""
-    loads = np.bincount(placed, population.loads(resources.network), plan.channels).astype(np.float64)
-    return relative(loads, unequal_capacities(recorded_capacities(plan.parameters, plan.channels)))
 
 
 def _measured(
@@ -141,10 +137,12 @@ def _measured(
     resources: Resources,
     placed: Channels,
     before: Channels | None = None,
-) -> Metrics:
+) -> tuple[Metrics, Floats]:
+    """The metrics of a plan, and the network load of each channel over the average, by the capacities it records."""
     loads = channel_loads(placed, population, resources, partitioner.channels)
     capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
-    return measure(partitioner, population, resources, placed, loads, before, capacities)
+    metrics = measure(partitioner, population, resources, placed, loads, before, capacities)
+    return metrics, relative(loads[2], capacities)
 
 
 def _heaviest(
@@ -161,8 +159,7 @@ def _heaviest(
     first = np.flatnonzero(was[listed] != is_now[listed])[:most]
     keys = population.keys.take(pa.array(first)).to_pylist()
     rows = [
-        (NULL_KEY if key is None else key_to_text(key), float(state[at]), int(was[at]), int(is_now[at]))
-        for key, at in zip(keys, first, strict=True)
+        (key_shown(key), float(state[at]), int(was[at]), int(is_now[at])) for key, at in zip(keys, first, strict=True)
     ]
     hidden = migrated - len(first)
     return Table.from_rows("Heaviest keys that move", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")

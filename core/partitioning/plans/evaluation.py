@@ -21,8 +21,6 @@ class EvaluatedPlan:
     """A plan and how it does.
 
     Attributes:
-        name: What the user calls it.
-        plan: The plan.
         measured: How it does, with the migration from the plan before it, if there is one.
         loads: The loads of its channels: state, computation, network; shape (3, channels).
         foreseen: Metrics by their published names that the plan foresaw of the same thing: none where it weighed by
@@ -41,9 +39,6 @@ class Evaluation:
     """Plans, one after the other, on every key of one stream.
 
     Attributes:
-        plans: In the order in which they were given.
-        keys: Distinct keys.
-        weight: What a row of the stream weighs.
         resources: Functions and tolerances that they were measured by.
     """
 

@@ -39,7 +39,6 @@ class Plan:
     """All that makes a partitioner, and what is worth knowing about it.
 
     Attributes:
-        scheme: How keys are placed.
         channels: N, from 1.
         key_type: The type of the keys; the same value hashes differently as another type.
         construction: How the explicit channels were chosen, where there are any.
@@ -112,7 +111,6 @@ def plan_to_data(plan: Plan, *, with_explicit: bool = True) -> dict[str, Any]:
     The null key has no text, and its channel stands in `explicit_null`.
 
     Args:
-        plan: What to write.
         with_explicit: Without it `explicit` is null, for a reader that is given `explicit_table`.
     """
     data = {"schema": SCHEMA, **_mapping_to_data(plan, explicit_data(plan.explicit) if with_explicit else None)}
@@ -126,7 +124,6 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
     """The plan that `plan_to_data` wrote; fields that are not of this format are passed over.
 
     Args:
-        data: The JSON data.
         explicit: The explicit entries (`explicit_table`), in place of those in `data`.
 
     Raises:

@@ -1,8 +1,7 @@
 """A plan as tables."""
 
-from adapt.core.counting.tables import NULL_KEY
+from adapt.core.counting.tables import key_shown
 from adapt.core.engines.names import Engine
-from adapt.core.keys.key_text import key_to_text
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.constraints import recorded_capacities
@@ -97,5 +96,5 @@ _CAPACITY_COLUMNS = (
 def explicit_keys_table(plan: Plan) -> Table:
     """The whole explicit map, in key order."""
     columns = (Column("key"), Column("channel", Kind.COUNT))
-    rows = [(NULL_KEY if key is None else key_to_text(key), channel) for key, channel in plan.explicit.items()]
+    rows = [(key_shown(key), channel) for key, channel in plan.explicit.items()]
     return Table.from_rows("Keys mapped one by one", columns, rows)

@@ -32,10 +32,6 @@ class Parts:
     """What partitioners are made of; each scheme takes what it has a use for.
 
     Attributes:
-        channels: N, from 1.
-        hash: Places keys, and replicas on a ring.
-        replicas: Of each channel on a ring, one number or one a channel.
-        explicit: The explicit map.
         max_parallelism: The number of key groups; None, what Flink takes by default.
     """
 
@@ -79,22 +75,13 @@ class FromCounts(Protocol):
     """Chooses the explicit map of a scheme from counted keys, over a ring, by what a key loads onto a channel."""
 
     def __call__(
-        self,
-        counted: Counted,
-        ring: ConsistentHash,
-        weigh: Load,
-        *,
-        constraints: Constraints | None = None,
+        self, counted: Counted, ring: ConsistentHash, weigh: Load, *, constraints: Constraints | None = None
     ) -> HybridPartitioner:
         """The partitioner for counted keys that keeps to the constraints."""
 
 
 FROM_COUNTS: Mapping[Scheme, FromCounts] = MappingProxyType(
-    {
-        Scheme.BOUNDED: bounded,
-        Scheme.BOUNDED_TIGHT: partial(bounded, capacity=TIGHT),
-        Scheme.GREEDY: greedy,
-    }
+    {Scheme.BOUNDED: bounded, Scheme.BOUNDED_TIGHT: partial(bounded, capacity=TIGHT), Scheme.GREEDY: greedy}
 )
 """The schemes that must know the counts, whatever partitioner was there before."""
 
@@ -110,8 +97,6 @@ def make_partitioner(
     """The partitioner of a scheme.
 
     Args:
-        scheme: How keys are placed.
-        channels: N, from 1.
         hash: Places keys, and replicas on a ring; passed over by the scheme of an engine, which has its own.
         replicas: Of each channel on a ring, one number or one a channel; one is passed over by a scheme without a ring.
         explicit: The explicit map, of a scheme that has one; empty if not given.
@@ -145,11 +130,7 @@ def follow(
     it, since Flink keeps a job's when it is rescaled.
 
     Args:
-        scheme: How keys are placed.
-        counted: The counted keys.
-        weigh: What a key loads onto a channel.
         parts: What the partitioner is made of; of an explicit map, nothing yet.
-        current: The partitioner in force.
         constraints: What the placement must keep to, in a scheme that can.
 
     Raises:

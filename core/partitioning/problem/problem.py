@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.key_loads import largest_shares, loads_at, share_of_unit
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Floats, Load, Measured, ResourceFunction, Resources
@@ -54,7 +55,6 @@ class Problem:
             elsewhere (Eq. 18, first sum).
         ideal: State of all keys tracked before or after, over N (Eq. 18, denominator).
         channels: N(t+1).
-        utility: How balance and migration are combined.
         resources: All three loads and their tolerances.
         moves: How often a construction that moves keys about may move each (section 4.2.4); None, as often as it likes.
         pinned: The channel that each key must have, -1 for a free key; shape (keys,).
@@ -117,10 +117,7 @@ class Problem:
             ring: The consistent hash of the next one, H_c(t+1).
             counted: The counted keys; a key that is not listed weighs nothing.
             tracked: Keys to map explicitly, by falling count, then key bytes.
-            resources: Loads and tolerances.
-            utility: How balance and migration are combined.
             moves: How often a key may be moved about, if that is limited.
-            constraints: What the placement must keep to.
 
         Raises:
             UsageError: a load was not measured.
@@ -237,9 +234,4 @@ def _residual(counted: Counted, tracked: pa.Array, resources: Resources, ring: P
     """What all keys but the tracked ones load onto each channel; shape (3, channels)."""
     population = Population.from_counts(counted)
     placed = ring.channels_of(population.keys)
-    untracked = _untracked(population, tracked)
-    of = {
-        load: np.bincount(placed, np.where(untracked, population.loads(load), 0.0), minlength=ring.channels)
-        for load in set(resources.loads)
-    }
-    return np.stack([of[load] for load in resources.loads])
+    return channel_loads(placed, population, resources, ring.channels, _untracked(population, tracked))

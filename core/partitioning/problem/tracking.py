@@ -40,9 +40,7 @@ def tracked_keys(
     place, so nothing is tracked, whatever `track` says (Eq. 15 divides by N - 1).
 
     Args:
-        frequencies: The counted keys.
         resources: Functions, tolerances and sigma, which set delta.
-        channels: N.
         track: Take this many of the heaviest keys instead of those that reach delta: of those with the largest share
             of a load, where a resource was measured.
         least: Beside those that reach delta take heaviest keys until there are so many, and up to `MOST_TRACKED` until

@@ -17,9 +17,6 @@ class PeriodOutcome:
     Attributes:
         index: Its place among all periods, empty ones included.
         start_us: When it begins, in microseconds since 1970.
-        end_us: When it ends.
-        rows: Its rows.
-        keys: Its distinct keys.
         metrics: Of the plan on its keys; migration is the bill of putting the plan in force, None in the first period.
         loads: State, computation and network of each channel, shape (3, channels).
         build_s: How long building the plan took, without measuring; None without a clock, and in the first period.

@@ -30,7 +30,6 @@ class RepartitionRun:
     """What a replay measured.
 
     Attributes:
-        outcomes: One a period that has rows, in order.
         parameters: All that decides the result, beside the stream; JSON data.
     """
 
@@ -81,10 +80,7 @@ def replay_repartition(
         batches: Rows in time order, as `periods` takes them.
         length: Of a period; those without rows are passed over, and the plan stays as it is meanwhile.
         schedule: Channel counts by the time since the first row.
-        recipe: How plans are built.
         weight: What a row weighs; other than a count, it stands in `weight_column`.
-        weight_column: Its name.
-        clock: Seconds, for `build_s`.
 
     Raises:
         BadInput: the rows are not in time order, or a key weighs less than nothing.
@@ -109,11 +105,7 @@ def replay_repartition(
 
 
 def _outcomes(
-    counted: Iterable[Period],
-    schedule: Schedule,
-    recipe: Recipe,
-    weight: Weight,
-    clock: Callable[[], float] | None,
+    counted: Iterable[Period], schedule: Schedule, recipe: Recipe, weight: Weight, clock: Callable[[], float] | None
 ) -> Iterator[PeriodOutcome]:
     """Route and measure each period, a new plan before each but the first."""
     plan = PlanInForce(recipe, schedule.channels_at(0), clock)

@@ -10,12 +10,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.keys.columns import Words, column_of
+from adapt.core.keys.columns import Words
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Channels
+from adapt.core.keys.partitioner import ByColumn, Channels
 from adapt.core.keys.positions import SortedPositions
-from adapt.core.stream import Key
 
 DEFAULT_REPLICAS = 1000
 """Replicas of a channel on the ring, as in the paper (section 5.5)."""
@@ -25,7 +24,7 @@ Replicas: TypeAlias = int | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ConsistentHash:
+class ConsistentHash(ByColumn):
     """A ring on which a new channel takes keys from all others, and nothing else moves.
 
     Replica r of channel c stands at the hash of the text `c#r`, both decimal from 0. A key belongs to the channel
@@ -35,7 +34,6 @@ class ConsistentHash:
     takes O(1); the ring takes 20 bytes a replica, and is built again where it is unpickled.
 
     Attributes:
-        channels: N, from 1.
         replicas: Of each channel, from 1: one number, or N of them where they differ.
         hash: Places keys and replicas alike.
 
@@ -84,10 +82,6 @@ class ConsistentHash:
     def replica_counts(self) -> NDArray[np.int64]:
         """The replicas of each channel, shape (channels,)."""
         return _counts(self.channels, self.replicas)
-
-    def channel_of(self, key: Key) -> int:
-        """The channel of one key."""
-        return int(self.channels_of(column_of(key))[0])
 
     def __reduce__(self) -> tuple[type["ConsistentHash"], tuple[int, Replicas, HashName]]:
         return ConsistentHash, (self.channels, self.replicas, self.hash)

@@ -7,24 +7,22 @@ import pyarrow as pa
 
 from adapt.core.compiled import compiled
 from adapt.core.keys.channel_count import check_channels
-from adapt.core.keys.columns import Words, column_of
+from adapt.core.keys.columns import Words
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Channels
-from adapt.core.stream import Key
+from adapt.core.keys.partitioner import ByColumn, Channels
 
 _MULTIPLIER = np.uint64(2862933555777941757)
 
 
 @dataclass(frozen=True, slots=True)
-class JumpHash:
+class JumpHash(ByColumn):
     """Follows the jumps of a key over growing channel counts: each new channel takes keys from all, evenly.
 
     The generator starts from the first word of a key's position. O(log N) a key, no memory.
 
     Attributes:
         channels: N, from 1 to 2^31 - 1.
-        hash: Places keys.
 
     Raises:
         UsageError: there is no channel, or 2^31 or more.
@@ -44,10 +42,6 @@ class JumpHash:
         channels = np.empty(len(high), np.int32)
         _jump(high, self.channels, channels)
         return channels
-
-    def channel_of(self, key: Key) -> int:
-        """The channel of one key."""
-        return int(self.channels_of(column_of(key))[0])
 
 
 @compiled

@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.keys.channel_count import check_channels
-from adapt.core.keys.columns import column_of
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Channels
-from adapt.core.stream import Key
+from adapt.core.keys.partitioner import ByColumn, Channels
 
 FEWEST_GROUPS = 128
 """The groups that are taken by default for few channels."""
@@ -22,14 +20,13 @@ MOST_GROUPS = 32768
 
 
 @dataclass(frozen=True, slots=True)
-class KeyGroups:
+class KeyGroups(ByColumn):
     """State travels in whole groups, so a change of the channel count re-splits ranges instead of touching keys.
 
     A key's group is its hash modulo the groups, and group g belongs to channel floor(g N / groups).
 
     Attributes:
         channels: N, from 1 to the groups.
-        hash: Places keys.
         max_parallelism: The groups; if not given, as many as Flink takes by default for N channels.
 
     Raises:
@@ -53,10 +50,6 @@ class KeyGroups:
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
         return channels_of_groups(HASHES[self.hash].modulo(keys, self.groups), self.channels, self.groups)
-
-    def channel_of(self, key: Key) -> int:
-        """The channel of one key."""
-        return int(self.channels_of(column_of(key))[0])
 
 
 def default_max_parallelism(channels: int) -> int:

@@ -9,18 +9,16 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
 from adapt.core.keys.channel_count import check_channels
-from adapt.core.keys.columns import column_of
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Channels
-from adapt.core.stream import Key
+from adapt.core.keys.partitioner import ByColumn, Channels
 
 TABLE = 65537
 """M, the entries of the table; a prime, as the paper's smaller size."""
 
 
 @dataclass(frozen=True, slots=True)
-class Maglev:
+class Maglev(ByColumn):
     """Spreads keys nearly perfectly, at the price of a few moves between channels that stay.
 
     Channel c tries the entries offset, offset + skip, offset + 2 skip, ... modulo M, with the offset the hash of the
@@ -30,7 +28,6 @@ class Maglev:
 
     Attributes:
         channels: N, from 1 to M.
-        hash: Places keys and channels.
 
     Raises:
         UsageError: there is no channel, or more than M.
@@ -54,10 +51,6 @@ class Maglev:
     def table(self) -> Channels:
         """The channel of each entry, read-only; shape (M,)."""
         return self._table
-
-    def channel_of(self, key: Key) -> int:
-        """The channel of one key."""
-        return int(self.channels_of(column_of(key))[0])
 
     def __reduce__(self) -> tuple[type["Maglev"], tuple[int, HashName]]:
         return Maglev, (self.channels, self.hash)

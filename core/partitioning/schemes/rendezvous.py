@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled, inlined
 from adapt.core.errors import UsageError
 from adapt.core.keys.channel_count import check_channels
-from adapt.core.keys.columns import Words, column_of
+from adapt.core.keys.columns import Words
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Channels
-from adapt.core.stream import Key
+from adapt.core.keys.partitioner import ByColumn, Channels
 
 _MIX1 = np.uint64(0xFF51AFD7ED558CCD)
 _MIX2 = np.uint64(0xC4CEB9FE1A85EC53)
 
 
 @dataclass(frozen=True, slots=True)
-class Rendezvous:
+class Rendezvous(ByColumn):
     """Highest random weight: a new channel takes the keys for which it bids most, a leaving one hands its keys to all.
 
     Channel c bids for a key the finalizer of MurmurHash3 over the exclusive or of two words: the first of the key's
@@ -30,8 +29,6 @@ class Rendezvous:
     that channels win in proportion to their weights. O(N) a key.
 
     Attributes:
-        channels: N, from 1.
-        hash: Places keys and channels.
         weights: One a channel, above 0; none, all channels are alike.
 
     Raises:
@@ -65,10 +62,6 @@ class Rendezvous:
         else:
             _highest_weighted(high, bidders, np.array(self.weights), channels)
         return channels
-
-    def channel_of(self, key: Key) -> int:
-        """The channel of one key."""
-        return int(self.channels_of(column_of(key))[0])
 
 
 @inlined

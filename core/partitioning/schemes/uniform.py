@@ -5,15 +5,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from adapt.core.errors import UsageError
-from adapt.core.keys.columns import column_of
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Channels
-from adapt.core.stream import Key
+from adapt.core.keys.partitioner import ByColumn, Channels
 
 
 @dataclass(frozen=True, slots=True)
-class UniformPartitioner:
+class UniformPartitioner(ByColumn):
     """Spreads keys evenly, and moves nearly all of them when the number of channels changes.
 
     Raises:
@@ -32,7 +30,3 @@ class UniformPartitioner:
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
         return HASHES[self.hash].modulo(keys, self.channels)
-
-    def channel_of(self, key: Key) -> int:
-        """The channel of one key."""
-        return int(self.channels_of(column_of(key))[0])

@@ -61,11 +61,8 @@ def choices_of(
     Hash functions may agree, so that a key can have fewer channels than choices, as in the papers.
 
     Args:
-        keys: The keys, shape (keys,).
         of_each: How many hashed choices each has, from 1; shape (keys,).
         everywhere: Which keys have every channel instead, shape (keys,).
-        channels: N.
-        hash: Places keys.
     """
     anywhere = np.flatnonzero(everywhere)
     hashed = np.where(everywhere, 0, of_each)

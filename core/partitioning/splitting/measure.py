@@ -49,12 +49,8 @@ def split_loads(done: Split, resources: Resources) -> Floats:
     """
     used = done.weights > 0
     owners, weights = done.places.channels[used], done.weights[used]
-    return np.stack(
-        [
-            np.bincount(owners, weights=function.costs(weights), minlength=done.channels)
-            for function in resources.functions
-        ]
-    )
+    costs = (function.costs(weights) for function in resources.functions)
+    return np.stack([np.bincount(owners, each, done.channels) for each in costs])
 
 
 def measure_split(done: Split, messages: Messages, resources: Resources) -> Metrics:
@@ -62,11 +58,6 @@ def measure_split(done: Split, messages: Messages, resources: Resources) -> Metr
 
     Loads are without the merge tuples, which go to whoever merges; each channel that has met a key holds a part of its
     state. There is no migration: keys are not kept anywhere.
-
-    Args:
-        done: Where the messages went.
-        messages: The messages.
-        resources: Functions and tolerances.
 
     Raises:
         UsageError: a resource was measured.

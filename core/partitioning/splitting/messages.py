@@ -66,11 +66,6 @@ class Messages:
         Whole counts are met exactly if there are at most `most` messages. Otherwise messages are taken at even steps of
         the cumulated weight, so that each key's is met to one step, and lighter keys come in proportion. Keys that a
         lossy counter did not list have stand-ins (`Population`).
-
-        Args:
-            counted: The counted keys.
-            generator: Orders the messages.
-            most: Messages at most.
         """
         population = Population.from_counts(counted)
         ends = np.cumsum(population.loads(ResourceFunction.LINEAR))

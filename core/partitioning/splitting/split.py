@@ -24,8 +24,6 @@ class Split:
     """Where the messages of a stream went.
 
     Attributes:
-        splitting: How many channels a key may use.
-        channels: N.
         choices: The choices of a heavy key; N where it may use every channel.
         head_keys: The heavy keys; 0 where they are as any other.
         places: The channels that each key may use.
@@ -78,12 +76,8 @@ def split(
     w-choices is in the order of numbers.
 
     Args:
-        messages: The stream.
-        splitting: How many channels a key may use.
-        channels: N, from 1.
         choices: d of d-choices, from 2.
         sources: How many senders there are, from 1.
-        hash: Places keys.
 
     Raises:
         UsageError: a number is out of its range.

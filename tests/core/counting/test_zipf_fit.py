@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.zipf import zipf_shares
-from adapt.core.counting.zipf_fit import fit_zipf, zipf_exponent, zipf_sentence, zipf_table
+from adapt.core.counting.zipf_fit import fit_zipf, most_likely, zipf_sentence, zipf_table
 from adapt.core.stream import Weight
 
 EXPONENTS = [0.5, 0.8, 1.0, 1.3, 2.0]
@@ -43,6 +43,11 @@ def by_scipy(weights, first_rank):
         return (z * weights @ logs / weights.sum()) + np.log(np.exp(-z * logs).sum())
 
     return minimize_scalar(cost, bounds=(0, 32), method="bounded", options={"xatol": 1e-10}).x
+
+
+def zipf_exponent(weights, first_rank=1):
+    logs = np.log(np.arange(first_rank, first_rank + len(weights)))
+    return most_likely(logs, np.ones((1, len(weights))), np.array([weights @ logs / weights.sum()]))[0][0]
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=200), st.integers(1, 50))

@@ -7,18 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adapt.core.charts.over_time import imbalance_per_period, migration_per_period, rate_over_time
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import heaviest_table, rank_share_table
-from adapt.core.report.charts import (
-    channel_loads,
-    imbalance_per_period,
-    migration_per_period,
-    rank_frequency,
-    rate_over_time,
-    stage_charts,
-    top_keys,
-)
+from adapt.core.report.key_charts import channel_loads, rank_frequency, top_keys
 from adapt.core.report.page import MOST_BYTES, Page, Section, render_page
+from adapt.core.stage.charts import stage_charts
 from adapt.core.table import Column, Kind, Table
 from tests.core.stage.stage_series import stage_tables
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapt.core.report.charts import rate_over_time, top_keys
+from adapt.core.charts.over_time import rate_over_time
+from adapt.core.report.key_charts import top_keys
 from adapt.core.report.page import MOST_BYTES, Page, Section, render_page
 from adapt.core.table import Column, Kind, Table
 

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from adapt.core.report.charts import top_keys
+from adapt.core.report.key_charts import top_keys
 from adapt.core.report.svg import NARROW, render_svg
 from adapt.core.table import Column, Kind, Table
 
