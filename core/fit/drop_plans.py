@@ -111,10 +111,7 @@ class DropPlans:
 
 
 def from_tables(
-    network: Network,
-    options: PlannerOptions,
-    names: Sequence[DropPlanner],
-    tables: Mapping[str, Table],
+    network: Network, options: PlannerOptions, names: Sequence[DropPlanner], tables: Mapping[str, Table]
 ) -> DropPlans:
     """What `DropPlans.tables` told of.
 

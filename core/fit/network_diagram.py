@@ -166,9 +166,7 @@ def _layers(layout: _Layout) -> Sequence[Mapping[str, Any]]:
         ),
         layer(list(_COLOURS), {**text, "fontSize": 10.5, "limit": {"expr": f"width * {limit:.4f} - 4"}}, middle),
         layer(
-            ["band"],
-            {**text, "align": "left", "dx": 5, "dy": 17, "fontSize": 11.5},
-            {"x": across, "y": down, **named},
+            ["band"], {**text, "align": "left", "dx": 5, "dy": 17, "fontSize": 11.5}, {"x": across, "y": down, **named}
         ),
     )
 

@@ -221,6 +221,5 @@ def _operators_on(wiring: Wiring, node: int) -> Indices:
     """Numbers of the sources that a node runs, each after what it reads."""
     name = wiring.network.nodes[node].name
     return np.array(
-        [wiring.inputs + at for at, operator in enumerate(wiring.network.operators) if operator.node == name],
-        np.int64,
+        [wiring.inputs + at for at, operator in enumerate(wiring.network.operators) if operator.node == name], np.int64
     )

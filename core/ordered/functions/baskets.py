@@ -7,17 +7,7 @@ import numpy as np
 from adapt.core.atomics import allocate, load, reallocate, store
 from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import BoundOperator, Words
-from adapt.core.ordered.functions.function import (
-    MOST,
-    NO_MEMORY,
-    OWN,
-    STATE,
-    STRIDE,
-    Blocks,
-    Function,
-    Row,
-    Windowed,
-)
+from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, STATE, STRIDE, Blocks, Function, Row, Windowed
 from adapt.core.ordered.functions.stateless import HOUR_US
 
 PAIR = 1 << 32

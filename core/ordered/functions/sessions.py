@@ -13,17 +13,7 @@ from adapt.core.atomics import allocate, load, reallocate, store
 from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.chain.roles import CHUNK, CHUNKED, TIME
-from adapt.core.ordered.functions.function import (
-    MOST,
-    NO_MEMORY,
-    OWN,
-    STATE,
-    STRIDE,
-    Blocks,
-    Function,
-    Row,
-    Windowed,
-)
+from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, STATE, STRIDE, Blocks, Function, Row, Windowed
 
 PAUSE_US = 3_600_000_000
 """The longest within a session."""

@@ -214,18 +214,10 @@ PRESETS: Mapping[str, Preset] = {
         _items,
     ),
     "retail-q4": Preset(
-        "how many pages sessions have in which a cart is filled and left",
-        "clicks",
-        _Q4,
-        ("pages", "sessions"),
-        _signed,
+        "how many pages sessions have in which a cart is filled and left", "clicks", _Q4, ("pages", "sessions"), _signed
     ),
     "retail-q15": Preset(
-        "which categories earn less from day to day",
-        "sales",
-        _Q15,
-        ("category", "rise", "spread"),
-        _signed,
+        "which categories earn less from day to day", "sales", _Q15, ("category", "rise", "spread"), _signed
     ),
 }
 """Every preset by its name. Source: ordered streams, Table 1; keys, windows and outputs are ours."""
