@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
+from typing import TypeAlias
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import fit
@@ -23,6 +23,12 @@ from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.partitioning.measures.resources import Floats
+
+MadeAhead: TypeAlias = TablePlanner | DFit
+"""Planners whose plans stand in tables."""
+
+Telling: TypeAlias = DFit | DFitCuts
+"""Planners whose nodes tell each other, and follow other costs, selectivities, capacities and places of operators."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,8 +90,8 @@ class PlannerOptions:
         return self.most_rates
 
 
-def _solver(program: Program, options: PlannerOptions) -> TablePlanner:
-    regions = Regions(program, options.box)
+def _solver(program: Program, options: PlannerOptions, workload: Workload | None = None) -> TablePlanner:
+    regions = Regions(program, options.box, workload)
     regions.divide(options.epsilon, options.most_plans)
     return regions.planner()
 
@@ -93,9 +99,7 @@ def _solver(program: Program, options: PlannerOptions) -> TablePlanner:
 def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
     if options.workload is None:
         raise UsageError("solver-w plans by how likely rates are; give it a workload, or use solver")
-    regions = Regions(program, options.box, options.workload)
-    regions.divide(options.epsilon, options.most_plans)
-    return regions.planner()
+    return _solver(program, options, options.workload)
 
 
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
@@ -153,21 +157,6 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
 """How each is made for the program of a fragment."""
 
 
-@runtime_checkable
-class _Following(Protocol):
-    """A planner that follows other costs, selectivities, capacities and places of operators."""
-
-    program: Program
-
-    def change(self, program: Program) -> None:
-        """Plan for it from now on."""
-        ...
-
-    def settle(self) -> None:
-        """Let nodes tell each other what follows."""
-        ...
-
-
 def planner_of(
     name: DropPlanner, network: Network, options: PlannerOptions | None = None, before: Apart | None = None
 ) -> Apart:
@@ -184,8 +173,7 @@ def planner_of(
         UsageError: the planner needs an option that is not given, or cannot take this network.
     """
     chosen = options or PlannerOptions()
-
-    following = [planner for planner in (before.planners if before else ()) if isinstance(planner, _Following)]
+    following = [planner for planner in (before.planners if before else ()) if isinstance(planner, Telling)]
 
     def make(fragment: Fragment) -> Planner:
         program = Program.from_network(fragment.network, chosen.headroom)

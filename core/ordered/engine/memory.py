@@ -4,11 +4,11 @@ from math import ceil
 
 import numpy as np
 
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, Worklist
 from adapt.core.ordered.engine.contention import Modelled
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally
+from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.engine.settings import RunSettings
@@ -114,18 +114,13 @@ class Memory:
         """Have all workers leave."""
         self.header["stop"] = why
 
-    def egress(self) -> Egress:
-        """What left."""
-        return Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
-
-    def kept(self) -> Words:
-        """The first tuples that left."""
-        rows = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
-        return rows[: self.egress().tuples].copy()
-
-    def marks(self) -> Marks:
-        """The timed tuples."""
-        return Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
+    def run(self, elapsed_s: float) -> WorkersRun:
+        """What was measured, in so many seconds."""
+        egress = Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
+        tallies = tuple(self._tally(bound) for bound in self._chain.operators)
+        marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
+        kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)[: egress.tuples]
+        return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy())
 
     def stuck(self) -> str:
         """Where tuples are when nothing moves: by operator, those that came, were claimed, were sent."""
@@ -133,7 +128,7 @@ class Memory:
         records = self.operators[["tail", "head", "next"]].tolist()
         return ", ".join(f"{name!r} {at}" for name, at in zip(names, records, strict=True))
 
-    def tally(self, bound: BoundOperator) -> OperatorTally:
+    def _tally(self, bound: BoundOperator) -> OperatorTally:
         """What all workers counted of an operator."""
         by_worker = self._tallies.reshape(self._settings.workers, -1)[:, bound.number]
         total = {name: int(by_worker[name].sum()) for name in TALLY.names or () if name != "in_use"}

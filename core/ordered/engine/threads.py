@@ -37,13 +37,7 @@ def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = 
         raise RuntimeError(
             f"no tuple moves; of each operator, those that came, were claimed, were sent: {memory.stuck()}"
         )
-    return WorkersRun(
-        egress=memory.egress(),
-        elapsed_s=elapsed_s,
-        operators=tuple(memory.tally(bound) for bound in chain.operators),
-        marks=memory.marks(),
-        kept=memory.kept(),
-    )
+    return memory.run(elapsed_s)
 
 
 def _run(memory: Memory, workers: int) -> float:

@@ -90,13 +90,7 @@ def run_model(
     simulate(memory.address)
     if memory.ended != FINISHED:
         raise RuntimeError(f"no tuple moves in the model; by operator, came, claimed, sent: {memory.stuck()}")
-    run = WorkersRun(
-        egress=memory.egress(),
-        elapsed_s=int(memory.header["now_ns"]) / 1e9,
-        operators=tuple(memory.tally(bound) for bound in chain.operators),
-        marks=memory.marks(),
-        kept=memory.kept(),
-    )
+    run = memory.run(int(memory.header["now_ns"]) / 1e9)
     return ModelRun(run, contention, int(memory.header["events"]))
 
 

@@ -57,7 +57,7 @@ def _signed(rows: Iterable[Sequence[int]]) -> Answer:
 
 
 def _written(every: str, *operators: tuple[str, str, str, str]) -> str:
-    """The text of a chain: the line of its punctuations, then name, kind, lines of the key, function of each operator."""
+    """A chain as text: the line of its punctuations; name, kind, lines of the key and function of each operator."""
     texts = (
         f'[[operator]]\nname = "{name}"\nkind = "{kind}"\n{key}function = "{function}"\n'
         for name, kind, key, function in operators
