@@ -103,10 +103,7 @@ class Control:
         """A control that has seen nothing.
 
         Args:
-            network: As it is declared.
-            name: The planner.
             settings: Lag, smoothing, least change, feedback.
-            options: Of the planner.
             clock: Tells seconds, for how long planning takes; nothing else depends on it.
             planner: The planner, if it was made in advance.
 

@@ -116,11 +116,8 @@ def from_tables(
     """What `DropPlans.tables` told of.
 
     Args:
-        network: Theirs.
         options: Headroom, epsilon, grid and highest rates that they were made with; and how nodes of d-fit are to go
             on telling each other.
-        names: Their planners.
-        tables: By name.
 
     Raises:
         KeyError, ValueError: the tables are not those of this network.

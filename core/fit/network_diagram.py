@@ -33,7 +33,6 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
     """The diagram of a network; none of one that is too large to be read.
 
     Args:
-        network: What is drawn.
         nodes: Its nodes with their `load`.
     """
     if len(network.sources) + len(network.outputs) > MOST_DRAWN:

@@ -106,24 +106,15 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
     """Nodes with everything told, or still to be told where messages take time.
 
     Args:
-        program: Of a fragment.
-        options: For the fragment.
         kept: What they made and told before.
 
     Raises:
         UsageError: d-fit cannot take this network.
         KeyError: what was kept is of another network.
     """
-    nodes = DFit(
-        program,
-        options.box,
-        Spacing(options.epsilon, options.grid, most_rows=options.most_plans),
-        options.distance,
-        options.transport,
-        options.seed,
-        options.trusting,
-        kept,
-    )
+    spacing = Spacing(options.epsilon, options.grid, most_rows=options.most_plans)
+    way = (options.distance, options.transport, options.seed, options.trusting)
+    nodes = DFit(program, options.box, spacing, *way, kept)
     if options.transport is None:
         nodes.settle()
     return nodes
@@ -163,9 +154,6 @@ def planner_of(
     """A planner of a network, each fragment planned apart.
 
     Args:
-        name: Which.
-        network: What it plans for.
-        options: What it may ask for.
         before: A planner of the same name and options whose place it takes; where nodes tell each other what they
             know, they go on and tell only what changed, at once or as the transport lets them.
 

@@ -245,3 +245,23 @@ class Exchange:
     def _at(self, time: float, event: _Event) -> None:
         self._number += 1
         heapq.heappush(self._events, (time, self._number, event))
+
+
+class Exchanging:
+    """Nodes that tell each other by an exchange."""
+
+    _exchange: Exchange
+
+    @property
+    def stale(self) -> bool:
+        """Whether some nodes lack what others want told."""
+        return not self._exchange.up_to_date
+
+    @property
+    def now_s(self) -> float:
+        """The time on the messages' clock."""
+        return self._exchange.now
+
+    def traffic(self) -> dict[Channel, Traffic]:
+        """What was sent so far, by channel."""
+        return self._exchange.traffic()

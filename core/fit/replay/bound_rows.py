@@ -152,7 +152,6 @@ class Counts:
         """Of a trace; the ticks go from its first row to its last.
 
         Args:
-            binding: Of its rows.
             batches: In time order.
             told: Given the rows read so far.
 

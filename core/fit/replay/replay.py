@@ -98,8 +98,6 @@ class FitRun:
 
     Attributes:
         outcomes: One a planner.
-        network: The network.
-        options: How load was shed.
         counts: Rows by tick and input.
         rates: Tuples/s of each input in each tick, shape (ticks, inputs).
         optimum: The best score of each tick's rates with true costs, shape (ticks,).
@@ -168,7 +166,6 @@ def replay_fit(
     Args:
         batches: The rows in time order, from the start at every call.
         binding: Of rows to the inputs of the network; its ticks are those of the settings.
-        options: How load is shed.
         clock: Tells seconds, for how long planning takes; nothing else depends on it.
         parameters: What is recorded as decisive, beside what is known here.
         told: Progress.
@@ -251,7 +248,6 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
     """What planners are given.
 
     Args:
-        options: Of the replay.
         rates: Those of the trace, tuples/s, shape (ticks, inputs): plans made in advance are for these, up to the
             highest of each input. None, plans were made before.
     """

@@ -22,7 +22,6 @@ class WindowAware:
 
     Attributes:
         planner: Decides on shares of tuples.
-        wiring: Of the network.
         behind: The windows of the aggregates behind each arc, nearest first; none where tuples are dropped at random.
             Of every arc.
         batch: Windows that live or die together.

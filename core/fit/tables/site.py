@@ -25,7 +25,6 @@ class Site:
     """A node with what it runs, and nothing of others but which arcs lead where.
 
     Attributes:
-        node: Its number.
         part: What it runs.
         leaving: Arcs that leave it, for other nodes or as outputs; shape (leaving,).
         leaf: Whether all that leaves it are outputs.
@@ -118,7 +117,6 @@ class Site:
         Args:
             bounds: Of the arcs that enter it.
             behind: Tables of others, whose dimensions hold all arcs that leave it for nodes.
-            spacing: How tables are made.
 
         Raises:
             TooManyRows: it would have more than may be.

@@ -19,14 +19,8 @@ from adapt.core.ordered.kernel import codes
 from adapt.core.ordered.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
 from adapt.core.ordered.kernel.worker import release_all
 
-_REORDERS = {Reorder.CLAIM: codes.CLAIM, Reorder.RETRY: codes.RETRY, Reorder.LOCK: codes.LOCK}
-_HEURISTICS = {
-    Heuristic.CT: codes.CT,
-    Heuristic.LP: codes.LP,
-    Heuristic.ET: codes.ET,
-    Heuristic.QST: codes.QST,
-    Heuristic.CT_LITERAL: codes.CT_LITERAL,
-}
+_REORDERS: dict[Reorder, int] = {each: getattr(codes, each.name) for each in Reorder}
+_HEURISTICS: dict[Heuristic, int] = {each: getattr(codes, each.name) for each in Heuristic}
 _WORKLISTS = {
     Worklist.HYBRID: codes.HYBRID,
     Worklist.PARTITIONED: codes.PARTITIONED,
@@ -51,8 +45,6 @@ class Memory:
         """The first state of a run.
 
         Args:
-            chain: What is run.
-            settings: How.
             pace: Steps of work that take 1024 ns.
             keep: How many tuples of the egress are kept.
             model: Of a model, which writes its own fields (`model_memory`); None for a run on threads.
@@ -136,12 +128,7 @@ class Memory:
             name=bound.operator.name,
             inputs=total["done"] - total["bare_done"],
             outputs=total["made"] - total["bare_made"],
-            busy_ns=total["busy_ns"],
-            delegated=total["delegated"],
-            retries=total["retries"],
-            blocked=total["blocked"],
-            overlaps=total["overlaps"],
-            disorders=total["disorders"],
+            **{name: total[name] for name in ("busy_ns", "delegated", "retries", "blocked", "overlaps", "disorders")},
             fullest=int(by_worker["fullest"].max()),
             in_use=by_worker["in_use"].sum(axis=0),
             partition_loads=self._partitions[bound.number]["load"].copy(),

@@ -16,8 +16,6 @@ def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = 
     """Run a chain on threads; its egress is that of the serial run.
 
     Args:
-        chain: The chain, bound to its tuples.
-        settings: The choices.
         pace: Steps of work that take 1024 ns on this machine; measured if None.
         keep: How many of the tuples that leave are kept.
 

@@ -49,8 +49,6 @@ def run_model(
     the time it takes to choose, and the machine's own scheduler are not modelled.
 
     Args:
-        chain: The chain, bound to its tuples.
-        settings: The choices.
         contention: What workers cost each other.
         random: Draws costs and outputs.
         costs_us: Of a tuple, by operator, as measured, or None where tuples bring their own; None, those of the chain.

@@ -101,8 +101,6 @@ class OrderedRun:
     """What a replay measured.
 
     Attributes:
-        chain: What was run.
-        ordered: How.
         outcomes: One a number of workers, in their order.
         egress: What left the serial run, or without one the first run.
         costs: What the model was given; None for real workers.
@@ -174,8 +172,6 @@ def replay_ordered(
     the real engine with one worker; where an operator is Python, on the plain forms of the operators.
 
     Args:
-        chain: The chain, bound to its tuples.
-        ordered: How it is run.
         clock: Tells seconds, for plain forms that are timed.
         cpu_clock: Tells the CPU seconds of this process.
         parameters: What is recorded as decisive.

@@ -16,7 +16,9 @@ import numpy as np
 
 from adapt.core import random_bits
 from adapt.core.ordered.chain.names import FunctionName
-from adapt.core.ordered.engine import (
+from adapt.core.ordered.functions import baskets, count, stateless, top, work
+from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.kernel import (
     batch,
     claiming,
     egress,
@@ -33,8 +35,6 @@ from adapt.core.ordered.engine import (
     work_queue,
     worker,
 )
-from adapt.core.ordered.functions import baskets, count, stateless, top, work
-from adapt.core.ordered.functions.registry import FUNCTIONS
 from adapt.core.ordered.model import draws, events, simulate, slices
 from adapt.core.ordered.model import sending as model_sending
 
