@@ -162,9 +162,10 @@ def plain(*modules: ModuleType, **more: object) -> SimpleNamespace:
     for module in modules:
         source = inspect.getsource(module)
         for decorator in ("@compiled", "@inlined", "@flattened"):
-            source = source.replace(decorator, "")
+            source = source.replace(decorator, "").replace("inlined(mix)", "mix")
         names = {"__name__": module.__name__ + "_plain"}
         exec(compile(source, f"{module.__name__} in plain Python", "exec"), names)
+        names |= {name: of.py_func for name, of in names.items() if hasattr(of, "py_func")}  # compiled by a call
         own = {name: of for name, of in names.items() if getattr(of, "__module__", "") == names["__name__"]}
         names |= known
         names["np"] = SimpleNamespace(uint64=_uint64, int64=_int64, inf=np.inf, log=np.log, zeros=np.zeros)
