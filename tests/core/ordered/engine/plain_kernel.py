@@ -162,7 +162,7 @@ def plain(*modules: ModuleType, **more: object) -> SimpleNamespace:
     for module in modules:
         source = inspect.getsource(module)
         for decorator in ("@compiled", "@inlined", "@flattened"):
-            source = source.replace(decorator, "").replace("inlined(mix)", "mix")
+            source = source.replace(decorator, "")
         names = {"__name__": module.__name__ + "_plain"}
         exec(compile(source, f"{module.__name__} in plain Python", "exec"), names)
         names |= {name: of.py_func for name, of in names.items() if hasattr(of, "py_func")}  # compiled by a call
