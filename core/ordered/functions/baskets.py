@@ -35,11 +35,7 @@ _FIRST_NODES = 64
 
 class _Baskets(Windowed):
     def __init__(self, bound: BoundOperator) -> None:
-        self._key_at, self._item_at, self._hour_at = (
-            bound.key_at,
-            bound.fields.index("item"),
-            bound.fields.index("hour"),
-        )
+        self._key_at, self._item_at, self._hour_at, _ = BasketPairs().words(bound)
         self._baskets: dict[int, tuple[int, list[int]]] = {}
 
     def __call__(self, row: Row) -> Sequence[Row]:
@@ -81,11 +77,8 @@ def _grown(part: int) -> bool:
 def _pair(words: int, partition: int, given: int, outputs: int) -> int:
     state = load(words, STATE)
     part = state + 8 * _PART_WORDS * partition
-    key, item, hour = (
-        load(given, load(words, OWN)),
-        load(given, load(words, OWN + 1)),
-        load(given, load(words, OWN + 2)),
-    )
+    key, item = load(given, load(words, OWN)), load(given, load(words, OWN + 1))
+    hour = load(given, load(words, OWN + 2))
     basket = state + 8 * (_PART_WORDS * load(words, OWN + 3) + _BASKET_WORDS * key)
     if load(basket, _HOUR) != hour + 1:
         store(basket, _HOUR, hour + 1)
