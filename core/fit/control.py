@@ -1,9 +1,8 @@
 """What decides, tick by tick, on the shares that are kept: known rates, a planner, and what is measured of nodes."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.fragments import Apart
-from adapt.core.fit.planners.planner import UNSHED, MadeAhead, Planner
-from adapt.core.fit.registry import PlannerOptions, planner_of
+from adapt.core.fit.planners.planner import UNSHED, Planner
+from adapt.core.fit.registry import MadeAhead, PlannerOptions, Telling, planner_of
 from adapt.core.fit.running.tick import Tick
 from adapt.core.fit.running.window_aware import WindowAware
 from adapt.core.partitioning.measures.resources import Floats
@@ -67,33 +66,6 @@ class Decision:
     stale: bool
 
 
-@runtime_checkable
-class _Telling(Protocol):
-    """A planner whose nodes tell each other."""
-
-    @property
-    def now_s(self) -> float:
-        """The time on the messages' clock."""
-        ...
-
-    @property
-    def stale(self) -> bool:
-        """Whether some nodes lack what others want told."""
-        ...
-
-    def settle(self, until_s: float) -> None:
-        """Let messages go until a time."""
-        ...
-
-    def traffic(self) -> Mapping[Any, Any]:
-        """What was sent, by channel."""
-        ...
-
-
-def _sent_by(planner: _Telling) -> list[Any]:
-    return list(planner.traffic().values())
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Planned:
     rates: Floats
@@ -131,10 +103,7 @@ class Control:
         """A control that has seen nothing.
 
         Args:
-            network: As it is declared.
-            name: The planner.
             settings: Lag, smoothing, least change, feedback.
-            options: Of the planner.
             clock: Tells seconds, for how long planning takes; nothing else depends on it.
             planner: The planner, if it was made in advance.
 
@@ -162,7 +131,7 @@ class Control:
     @property
     def sent(self) -> Sent:
         """What nodes have told each other so that plans could be made; nothing where one place plans."""
-        told = [each for planner in self._telling for each in _sent_by(planner)]
+        told = [each for planner in self._telling for each in planner.traffic().values()]
         return Sent(
             sum(each.messages for each in told), sum(each.rows for each in told), sum(each.size for each in told)
         )
@@ -285,7 +254,7 @@ class Control:
     def _use(self, planner: Apart) -> None:
         """Plan by it from now on, with shares of windows before aggregates if windows are dropped."""
         self._planner = planner
-        self._telling = [each for each in planner.planners if isinstance(each, _Telling)]
+        self._telling = [each for each in planner.planners if isinstance(each, Telling)]
         self._shedding: Planner = planner
         if self._settings.drops is Drops.WINDOW:
             self._shedding = WindowAware.for_network(planner, self._network, self._settings.batch)

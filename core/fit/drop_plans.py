@@ -12,10 +12,10 @@ from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.fragments import Apart, Fragment
 from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
-from adapt.core.fit.planners.planner import MadeAhead, Planner
+from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.planners.region_tree import RegionTree
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import PlannerOptions, d_fit, planner_of
+from adapt.core.fit.registry import MadeAhead, PlannerOptions, d_fit, planner_of
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.table import Column, Kind, Table
@@ -111,19 +111,13 @@ class DropPlans:
 
 
 def from_tables(
-    network: Network,
-    options: PlannerOptions,
-    names: Sequence[DropPlanner],
-    tables: Mapping[str, Table],
+    network: Network, options: PlannerOptions, names: Sequence[DropPlanner], tables: Mapping[str, Table]
 ) -> DropPlans:
     """What `DropPlans.tables` told of.
 
     Args:
-        network: Theirs.
         options: Headroom, epsilon, grid and highest rates that they were made with; and how nodes of d-fit are to go
             on telling each other.
-        names: Their planners.
-        tables: By name.
 
     Raises:
         KeyError, ValueError: the tables are not those of this network.

@@ -33,7 +33,6 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
     """The diagram of a network; none of one that is too large to be read.
 
     Args:
-        network: What is drawn.
         nodes: Its nodes with their `load`.
     """
     if len(network.sources) + len(network.outputs) > MOST_DRAWN:
@@ -166,9 +165,7 @@ def _layers(layout: _Layout) -> Sequence[Mapping[str, Any]]:
         ),
         layer(list(_COLOURS), {**text, "fontSize": 10.5, "limit": {"expr": f"width * {limit:.4f} - 4"}}, middle),
         layer(
-            ["band"],
-            {**text, "align": "left", "dx": 5, "dy": 17, "fontSize": 11.5},
-            {"x": across, "y": down, **named},
+            ["band"], {**text, "align": "left", "dx": 5, "dy": 17, "fontSize": 11.5}, {"x": across, "y": down, **named}
         ),
     )
 

@@ -41,7 +41,6 @@ class NetworkLoad:
     """A network at some rates.
 
     Attributes:
-        wiring: Of the network.
         rates: Tuples/s of each input, shape (inputs,).
         are_given: Whether the network tells the rates; if not, all are equal, and so high that all just fits.
         flows: On each arc where nothing is dropped, shape (arcs,).
@@ -78,16 +77,8 @@ class NetworkLoad:
     def sentences(self) -> list[str]:
         """How loaded it is, and what comes out at best."""
         network = self.wiring.network
-        elements_counted = [
-            counted(len(elements), kind)
-            for kind, elements in (
-                ("node", network.nodes),
-                ("input", network.inputs),
-                ("operator", network.operators),
-                ("output", network.outputs),
-            )
-        ]
-        said = [f"{', '.join(elements_counted)}."]
+        kinds = ("node", "input", "operator", "output")
+        said = [f"{', '.join(counted(len(getattr(network, f'{kind}s')), kind) for kind in kinds)}."]
         busiest = int(np.argmax(self.loads))
         name, load = self.wiring.resources[busiest], self.loads[busiest]
         unshed = float(self.flows @ self.wiring.worth)
@@ -123,14 +114,8 @@ class NetworkLoad:
         network = self.wiring.network
         on = [operator.node for operator in network.operators]
         numbers = [*(on.count(node.name) for node in network.nodes), *(None for _ in network.links)]
-        columns = zip(
-            self.wiring.resources,
-            map(float, self.wiring.limits),
-            numbers,
-            map(float, self.loads),
-            map(float, self.best_loads),
-            strict=True,
-        )
+        limits, loads, best_loads = (map(float, each) for each in (self.wiring.limits, self.loads, self.best_loads))
+        columns = zip(self.wiring.resources, limits, numbers, loads, best_loads, strict=True)
         return Table.from_rows("Load of its nodes", NODE_COLUMNS, columns)
 
     def _cells(self, element: Input | Operator | Output, loads: Floats) -> tuple[Cell, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
+from typing import TypeAlias
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import fit
@@ -23,6 +23,12 @@ from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.partitioning.measures.resources import Floats
+
+MadeAhead: TypeAlias = TablePlanner | DFit
+"""Planners whose plans stand in tables."""
+
+Telling: TypeAlias = DFit | DFitCuts
+"""Planners whose nodes tell each other, and follow other costs, selectivities, capacities and places of operators."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,8 +90,8 @@ class PlannerOptions:
         return self.most_rates
 
 
-def _solver(program: Program, options: PlannerOptions) -> TablePlanner:
-    regions = Regions(program, options.box)
+def _solver(program: Program, options: PlannerOptions, workload: Workload | None = None) -> TablePlanner:
+    regions = Regions(program, options.box, workload)
     regions.divide(options.epsilon, options.most_plans)
     return regions.planner()
 
@@ -93,33 +99,22 @@ def _solver(program: Program, options: PlannerOptions) -> TablePlanner:
 def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
     if options.workload is None:
         raise UsageError("solver-w plans by how likely rates are; give it a workload, or use solver")
-    regions = Regions(program, options.box, options.workload)
-    regions.divide(options.epsilon, options.most_plans)
-    return regions.planner()
+    return _solver(program, options, options.workload)
 
 
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
     """Nodes with everything told, or still to be told where messages take time.
 
     Args:
-        program: Of a fragment.
-        options: For the fragment.
         kept: What they made and told before.
 
     Raises:
         UsageError: d-fit cannot take this network.
         KeyError: what was kept is of another network.
     """
-    nodes = DFit(
-        program,
-        options.box,
-        Spacing(options.epsilon, options.grid, most_rows=options.most_plans),
-        options.distance,
-        options.transport,
-        options.seed,
-        options.trusting,
-        kept,
-    )
+    spacing = Spacing(options.epsilon, options.grid, most_rows=options.most_plans)
+    way = (options.distance, options.transport, options.seed, options.trusting)
+    nodes = DFit(program, options.box, spacing, *way, kept)
     if options.transport is None:
         nodes.settle()
     return nodes
@@ -153,30 +148,12 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
 """How each is made for the program of a fragment."""
 
 
-@runtime_checkable
-class _Following(Protocol):
-    """A planner that follows other costs, selectivities, capacities and places of operators."""
-
-    program: Program
-
-    def change(self, program: Program) -> None:
-        """Plan for it from now on."""
-        ...
-
-    def settle(self) -> None:
-        """Let nodes tell each other what follows."""
-        ...
-
-
 def planner_of(
     name: DropPlanner, network: Network, options: PlannerOptions | None = None, before: Apart | None = None
 ) -> Apart:
     """A planner of a network, each fragment planned apart.
 
     Args:
-        name: Which.
-        network: What it plans for.
-        options: What it may ask for.
         before: A planner of the same name and options whose place it takes; where nodes tell each other what they
             know, they go on and tell only what changed, at once or as the transport lets them.
 
@@ -184,8 +161,7 @@ def planner_of(
         UsageError: the planner needs an option that is not given, or cannot take this network.
     """
     chosen = options or PlannerOptions()
-
-    following = [planner for planner in (before.planners if before else ()) if isinstance(planner, _Following)]
+    following = [planner for planner in (before.planners if before else ()) if isinstance(planner, Telling)]
 
     def make(fragment: Fragment) -> Planner:
         program = Program.from_network(fragment.network, chosen.headroom)

@@ -26,7 +26,6 @@ class Fit:
     """The tables of a network, one for each set of nodes that no other shares tuples or nodes with.
 
     Attributes:
-        program: Of the network.
         epsilon: That they were made with: the one asked for, or the least larger one tried that kept them small.
         tables: Over arcs of inputs only.
     """

@@ -168,14 +168,9 @@ class Master:
         height = power_of_two(np.where(largest > 0, largest, 1.0))
         height[: len(group.limits)] = power_of_two(group.limits)
         self._height = height
+        gains = weights * self._unit / self._score
         self._solver = WarmSolver(
-            Scaled(
-                self._unit,
-                self._score,
-                scaled / height[:, None],
-                self._limits / height,
-                weights * self._unit / self._score,
-            )
+            Scaled(self._unit, self._score, scaled / height[:, None], self._limits / height, gains)
         )
         self._moves = bool(len(group.passing))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import COARSER, check_nodes
-from adapt.core.fit.distributed.exchange import Channel, Exchange, Traffic, Transport
+from adapt.core.fit.distributed.exchange import Channel, Exchange, Exchanging, Transport
 from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough
 from adapt.core.fit.distributed.node_table import KeptTables, NodeTable, planned, shed
 from adapt.core.fit.network.names import Grid
@@ -23,7 +23,7 @@ from adapt.core.fit.tables.topology import Topology
 from adapt.core.partitioning.measures.resources import Floats
 
 
-class DFit:
+class DFit(Exchanging):
     """The nodes of a network with their tables, and the messages between them.
 
     What can come is told downstream, tables and conditions are told upstream; a node that hears something new makes
@@ -92,16 +92,6 @@ class DFit:
         return sum(len(state.table) for state in self._states.values() if state.table is not None)
 
     @property
-    def stale(self) -> bool:
-        """Whether some nodes lack what others want told."""
-        return not self._exchange.up_to_date
-
-    @property
-    def now_s(self) -> float:
-        """The time on the messages' clock."""
-        return self._exchange.now
-
-    @property
     def epsilon(self) -> float:
         """That tables are made with."""
         return self._spacing.epsilon
@@ -110,10 +100,6 @@ class DFit:
     def settled(self) -> bool:
         """Whether there is nothing left to tell."""
         return self._exchange.idle and not any(state.too_large for state in self._states.values())
-
-    def traffic(self) -> dict[Channel, Traffic]:
-        """What was sent so far, by channel."""
-        return self._exchange.traffic()
 
     def table(self, node: int) -> FitRows | None:
         """The table of a node, with the flows of its own drop arcs only; None, it has none yet."""

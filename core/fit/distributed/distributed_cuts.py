@@ -5,7 +5,7 @@ import numpy as np
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.clusters import clusters
 from adapt.core.fit.distributed.cuts import Group, Master, Recipe
-from adapt.core.fit.distributed.exchange import Channel, Exchange, Traffic, Transport
+from adapt.core.fit.distributed.exchange import Channel, Exchange, Exchanging, Transport
 from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
@@ -18,7 +18,7 @@ _FAR = 1e-11
 """A cut that lies above the best score by this part of it is near enough."""
 
 
-class DFitCuts:
+class DFitCuts(Exchanging):
     """The groups of a network with their cuts, and the messages between them.
 
     The best score of a group and all behind it is a concave function of what arrives, the lowest of finitely many
@@ -54,7 +54,6 @@ class DFitCuts:
             program: Of any network.
             transport: What messages meet; None, nothing.
             seed: Of delays and losses.
-            most_cuts: That a group may have.
             asks: Whether a plan waits until all have answered, however long messages take.
             trusting: Whether groups let in whatever others send.
         """
@@ -75,23 +74,9 @@ class DFitCuts:
         return self._exchange.idle
 
     @property
-    def stale(self) -> bool:
-        """Whether some nodes lack what others want told."""
-        return not self._exchange.up_to_date
-
-    @property
-    def now_s(self) -> float:
-        """The time on the messages' clock."""
-        return self._exchange.now
-
-    @property
     def groups(self) -> tuple[Group, ...]:
         """Each before those that it gives tuples to."""
         return tuple(self._groups[name] for name in reversed(self._groups))
-
-    def traffic(self) -> dict[Channel, Traffic]:
-        """What was sent so far, by channel."""
-        return self._exchange.traffic()
 
     def cuts(self, name: int) -> Floats:
         """Those of a group as they are; a score, then what a tuple/s of each dimension adds."""

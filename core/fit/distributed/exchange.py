@@ -68,25 +68,23 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Message:
+class _Event:
     channel: Channel
     opened: int
     version: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Message(_Event):
     delta: Delta
 
 
-@dataclass(frozen=True, slots=True)
-class _Acknowledged:
-    channel: Channel
-    opened: int
-    version: int
+class _Acknowledged(_Event):
+    pass
 
 
-@dataclass(frozen=True, slots=True)
-class _Overdue:
-    channel: Channel
-    opened: int
-    version: int
+class _Overdue(_Event):
+    pass
 
 
 @dataclass(slots=True)
@@ -117,7 +115,7 @@ class Exchange:
         self._transport, self._random = transport, random
         self._ends: dict[Channel, _Ends] = {}
         self._closed: dict[Channel, Traffic] = {}
-        self._events: list[tuple[float, int, _Message | _Acknowledged | _Overdue]] = []
+        self._events: list[tuple[float, int, _Event]] = []
         self._number = 0
 
     @property
@@ -236,7 +234,7 @@ class Exchange:
         self._on_its_way(_Message(channel, ends.opened, ends.sent_version, delta), ends)
         self._at(self.now + self._transport.resend_s, _Overdue(channel, ends.opened, ends.sent_version))
 
-    def _on_its_way(self, event: _Message | _Acknowledged, ends: _Ends) -> None:
+    def _on_its_way(self, event: _Event, ends: _Ends) -> None:
         way = self._transport
         if way.loss and self._random.random() < way.loss:
             ends.traffic.lost += 1
@@ -244,6 +242,26 @@ class Exchange:
         late = way.jitter_s * self._random.random() if way.jitter_s else 0.0
         self._at(self.now + way.delay_s + late, event)
 
-    def _at(self, time: float, event: _Message | _Acknowledged | _Overdue) -> None:
+    def _at(self, time: float, event: _Event) -> None:
         self._number += 1
         heapq.heappush(self._events, (time, self._number, event))
+
+
+class Exchanging:
+    """Nodes that tell each other by an exchange."""
+
+    _exchange: Exchange
+
+    @property
+    def stale(self) -> bool:
+        """Whether some nodes lack what others want told."""
+        return not self._exchange.up_to_date
+
+    @property
+    def now_s(self) -> float:
+        """The time on the messages' clock."""
+        return self._exchange.now
+
+    def traffic(self) -> dict[Channel, Traffic]:
+        """What was sent so far, by channel."""
+        return self._exchange.traffic()

@@ -15,13 +15,10 @@ class Topic(StrEnum):
 
     BOUNDS = "bounds"
     """What can come, told downstream: an arc's highest rate with drops and without."""
-
     TABLE = "table"
     """What is feasible, told upstream: rates of arcs, score. Local plans stay where they are."""
-
     CONDITIONS = "conditions"
     """Where nothing needs to be dropped, told upstream: loads by a tuple/s of each arc."""
-
     CUTS = "cuts"
     """Linear functions above the best score, told upstream: a score, then what a tuple/s of each arc adds."""
 

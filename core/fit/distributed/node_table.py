@@ -64,8 +64,6 @@ def shed(site: Site, state: NodeTable, trusting: bool, flows: Floats, keeps: Flo
     """One node's plans, by its own table; returns their ids, shape (points,).
 
     Args:
-        site: The node.
-        state: What it has made.
         trusting: Whether it lets in whatever other nodes send.
         flows: Tuples/s that are offered on each arc, shape (points, arcs).
         keeps: The share kept on each arc, to which its drops are added; shape (points, arcs).

@@ -16,7 +16,6 @@ class Fragment:
     """A part of a network that can be planned alone.
 
     Attributes:
-        network: It.
         inputs: Numbers of its inputs in the whole, shape (inputs of the fragment,).
         arcs: Numbers of its arcs in the whole, shape (arcs of the fragment,).
     """

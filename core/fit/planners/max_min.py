@@ -38,7 +38,6 @@ def service(wiring: Wiring, rates: Floats, keeps: Floats) -> Service:
     wait for each other in a circle, levels are taken in turn until they stay.
 
     Args:
-        wiring: The network.
         rates: Offered, shape (points, inputs).
         keeps: Share kept on each arc, shape (points, arcs).
 

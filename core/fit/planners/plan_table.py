@@ -76,7 +76,6 @@ class TablePlanner:
     """Looks up the plans of overloaded points; what has no plan that fits is dropped.
 
     Attributes:
-        program: Of the network.
         parts: Tables with their indexes; each plans some of the drop arcs.
         epsilon: That they were made with or came to: what plans of regions may lose of the best score, at most or on
             average, or how wide apart the rates of rows are.

@@ -1,7 +1,7 @@
 """What planners are asked and what they answer."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.partitioning.measures.resources import Floats
@@ -37,19 +37,4 @@ class Planner(Protocol):
 
     def plan(self, rates: Floats) -> Plans:
         """Plans for rates, tuples/s, finite and from 0 up; shape (points, inputs)."""
-        ...
-
-
-@runtime_checkable
-class MadeAhead(Protocol):
-    """A planner whose plans stand in tables."""
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        ...
-
-    @property
-    def epsilon(self) -> float:
-        """What they were made with or came to, as a part of the score or of the highest rates."""
         ...

@@ -34,7 +34,6 @@ class Regions:
         """One region.
 
         Args:
-            program: Of the network.
             most: The highest rates that are planned for, from 0 up, shape (inputs,).
             workload: How likely rates are; those beyond the box are taken at its edge.
 

@@ -39,13 +39,7 @@ class Variables(NamedTuple):
 
 @inlined
 def _fits(
-    reduced: Floats,
-    values: Floats,
-    lines: int,
-    variable: Indices,
-    dimension_of: Indices,
-    height: Floats,
-    taken: Floats,
+    reduced: Floats, values: Floats, lines: int, variable: Indices, dimension_of: Indices, height: Floats, taken: Floats
 ) -> bool:
     """Whether a basis is optimal at a point: its variables, left in `taken`, are within their bounds."""
     for line in range(lines):

@@ -23,7 +23,6 @@ class Program:
     on where the paper's stops.
 
     Attributes:
-        wiring: The network.
         drop_arcs: The arc of each variable; shape (variables,).
         input_of: The input that bounds a variable; -1, none does. Shape (variables,).
         flow: What flows on each arc for a unit of each variable; shape (arcs, variables).
@@ -159,7 +158,6 @@ def flow_by_variable(wiring: Wiring, drop_arcs: Indices) -> tuple[Floats, Floats
     """What flows on each arc, and what is offered there by operators, for a unit of each variable.
 
     Args:
-        wiring: The network.
         drop_arcs: The arc of each variable, in rising order; where nothing comes from but variables, nothing flows.
 
     Returns:

@@ -147,15 +147,11 @@ class Counts:
 
     @classmethod
     def from_batches(
-        cls,
-        binding: Binding,
-        batches: Iterable[pa.RecordBatch],
-        told: Callable[[int], None] | None = None,
+        cls, binding: Binding, batches: Iterable[pa.RecordBatch], told: Callable[[int], None] | None = None
     ) -> "Counts":
         """Of a trace; the ticks go from its first row to its last.
 
         Args:
-            binding: Of its rows.
             batches: In time order.
             told: Given the rows read so far.
 

@@ -20,8 +20,6 @@ class FitOutcome:
     """One planner over a trace.
 
     Attributes:
-        planner: Its name.
-        ticks: What happened.
         decisions: What was decided for each of them.
         latencies: Of all results, by bin; none where fluid flows.
         prepared_s: How long it took to make the planner.

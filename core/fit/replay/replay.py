@@ -98,8 +98,6 @@ class FitRun:
 
     Attributes:
         outcomes: One a planner.
-        network: The network.
-        options: How load was shed.
         counts: Rows by tick and input.
         rates: Tuples/s of each input in each tick, shape (ticks, inputs).
         optimum: The best score of each tick's rates with true costs, shape (ticks,).
@@ -168,7 +166,6 @@ def replay_fit(
     Args:
         batches: The rows in time order, from the start at every call.
         binding: Of rows to the inputs of the network; its ticks are those of the settings.
-        options: How load is shed.
         clock: Tells seconds, for how long planning takes; nothing else depends on it.
         parameters: What is recorded as decisive, beside what is known here.
         told: Progress.
@@ -179,7 +176,7 @@ def replay_fit(
         UsageError: an argument is out of its range, or a planner cannot take the network.
         BadInput: a row of the stream cannot be.
     """
-    tell = told or _silent
+    tell = told or (lambda *_: None)
     network, settings = binding.network, options.settings
     wiring = Wiring.from_network(network)
     if settings.drops is Drops.WINDOW:
@@ -208,28 +205,11 @@ def replay_fit(
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
         flows = control.flows(rates, np.stack([decision.keeps for decision in decisions]))
         use = kept_use(wiring, flows, options.cost_scale)
-        outcomes.append(
-            FitOutcome(
-                name.value,
-                ticks,
-                decisions,
-                runs.latencies(),
-                control.prepared_s,
-                control.sent,
-                control.table,
-                control.epsilon,
-                use,
-            )
-        )
-    return FitRun(
-        tuple(outcomes),
-        network,
-        options,
-        counts,
-        rates,
-        optimum_of(network, rates, options.cost_scale),
-        {**parameters_of(binding, options), **(parameters or {})},
-    )
+        prepared = (control.prepared_s, control.sent, control.table, control.epsilon)
+        outcomes.append(FitOutcome(name.value, ticks, decisions, runs.latencies(), *prepared, use))
+    optimum = optimum_of(network, rates, options.cost_scale)
+    decisive = {**parameters_of(binding, options), **(parameters or {})}
+    return FitRun(tuple(outcomes), network, options, counts, rates, optimum, decisive)
 
 
 def optimum_of(network: Network, rates: Floats, cost_scale: float = 1.0) -> Floats:
@@ -268,7 +248,6 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
     """What planners are given.
 
     Args:
-        options: Of the replay.
         rates: Those of the trace, tuples/s, shape (ticks, inputs): plans made in advance are for these, up to the
             highest of each input. None, plans were made before.
     """
@@ -293,7 +272,3 @@ def _running(wiring: Wiring, options: FitOptions) -> Running:
     dropped = options.settings.drops is Drops.WINDOW
     windows = LivingWindows(wiring, options.seed, options.settings.batch) if dropped else None
     return Tuples(wiring, options.seed, options.cost_scale, options.overload, windows)
-
-
-def _silent(*_: Any) -> None:
-    pass

@@ -77,7 +77,6 @@ def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindo
     """All arcs, shape (arcs,).
 
     Args:
-        wiring: Of the network.
         seconds: Work of a tuple on each arc at each node, then link; shape (resources, arcs).
         seed: Random seed of the drops.
         windows: Those that live or die; None, tuples are dropped at random everywhere.

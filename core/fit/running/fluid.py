@@ -20,7 +20,6 @@ class Fluid:
         """An empty network.
 
         Args:
-            wiring: Of the network.
             cost_scale: True costs of operators over those that are declared.
         """
         self._wiring, self._use = wiring, true_use(wiring, cost_scale)
@@ -30,22 +29,12 @@ class Fluid:
         """Let a tick happen."""
         wiring, arcs = self._wiring, len(self._wiring.arcs)
         amounts = np.bincount(offered.inputs, minlength=wiring.inputs) * scales(wiring)
-        given, dropped, served = np.zeros(arcs), np.zeros(arcs), np.zeros(arcs)
-        _flow(
-            np.concatenate((amounts, np.zeros(len(wiring.network.operators)))),
-            np.ascontiguousarray(keeps, np.float64),
-            wiring.source,
-            wiring.target,
-            wiring.gain,
-            self._use,
-            wiring.limits * offered.tick_s,
-            self._queued,
-            given,
-            dropped,
-            served,
-        )
+        given = np.concatenate((amounts, np.zeros(len(wiring.network.operators))))
+        network = (wiring.source, wiring.target, wiring.gain, self._use, wiring.limits * offered.tick_s)
+        came, dropped, served = np.zeros(arcs), np.zeros(arcs), np.zeros(arcs)
+        _flow(given, np.ascontiguousarray(keeps, np.float64), *network, self._queued, came, dropped, served)
         return Tick(
-            offered=given,
+            offered=came,
             dropped=dropped,
             refused=np.zeros(arcs),
             served=served,

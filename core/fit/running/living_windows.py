@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.fit.network.names import BATCH, OperatorKind
+from adapt.core.fit.network.names import BATCH
 from adapt.core.fit.network.network import Operator, Window
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.running.window_drop import needed_for, windows_at, windows_behind
+from adapt.core.fit.running.window_drop import aggregates, needed_for, windows_at, windows_behind
 from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.random_bits import substream, uniforms
 
@@ -36,7 +36,7 @@ def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
                 f"operator {operator.name!r} merges streams before an aggregate, so that a window could lack the tuples"
                 " of one of them; drop at random there"
             )
-        if _aggregates(wiring, arc) and not windows[0].timed:
+        if aggregates(wiring, arc) and not windows[0].timed:
             raise UsageError(
                 f"operator {operator.name!r} has a window of tuples, whose numbers change where some are dropped; give"
                 " it lengths of time, or drop at random"
@@ -72,7 +72,7 @@ class LivingWindows:
         """
         behind = windows_of_arcs(wiring)
         self.windows = tuple(needed_for(windows) if windows else None for windows in behind)
-        to_aggregate = [bool(windows) and _aggregates(wiring, arc) for arc, windows in enumerate(behind)]
+        to_aggregate = [bool(windows) and aggregates(wiring, arc) for arc, windows in enumerate(behind)]
         self.own = tuple(windows[0] if inner else None for windows, inner in zip(behind, to_aggregate, strict=True))
         self.nested = np.array(
             [inner and len(windows) > 1 for windows, inner in zip(behind, to_aggregate, strict=True)]
@@ -136,11 +136,6 @@ class LivingWindows:
             self.lived = more
         self.lived[row, begun + 1 : end + 1] = self.lived[row, begun] + np.cumsum(alive)
         self._begun[row] = end
-
-
-def _aggregates(wiring: Wiring, arc: int) -> bool:
-    operator = wiring.network.sources[wiring.target[arc]]
-    return isinstance(operator, Operator) and operator.kind is OperatorKind.AGGREGATE
 
 
 def _way_to(wiring: Wiring, arc: int) -> list[int]:

@@ -37,7 +37,6 @@ class Tuples:
         """An empty network.
 
         Args:
-            wiring: Of the network.
             seed: Random seed; networks of the same wiring and seed draw the same.
             cost_scale: True costs of operators over those that are declared.
             overload: How nodes refuse what comes while their queues are long; None, they do not.

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.fit.network.names import BATCH, OperatorKind
-from adapt.core.fit.network.network import Input, Network, Operator, Window
+from adapt.core.fit.network.names import BATCH
+from adapt.core.fit.network.network import Network, Window
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.planner import Planner, Plans
-from adapt.core.fit.running.window_drop import needed_for, tuples_kept, windows_behind, windows_kept
+from adapt.core.fit.running.window_drop import aggregates, needed_for, tuples_kept, windows_behind, windows_kept
 from adapt.core.partitioning.measures.resources import Floats
 
 
@@ -22,7 +22,6 @@ class WindowAware:
 
     Attributes:
         planner: Decides on shares of tuples.
-        wiring: Of the network.
         behind: The windows of the aggregates behind each arc, nearest first; none where tuples are dropped at random.
             Of every arc.
         batch: Windows that live or die together.
@@ -83,7 +82,7 @@ class WindowAware:
                 continue
             offered = whole[:, source] if windows else kept[:, arc]
             given = kept[:, arc]
-            if _aggregates(sources[target]):
+            if aggregates(wiring, arc):
                 given = worth[:, arc]
                 if windows[1:]:
                     live = np.divide(worth[:, arc], offered, out=np.zeros_like(offered), where=offered > 0)
@@ -93,7 +92,3 @@ class WindowAware:
             for of_target, amount in ((tuples, given), (whole, offered), (counting, worth[:, arc])):
                 of_target[:, target] += wiring.gain[arc] * amount
         return kept, worth
-
-
-def _aggregates(source: Input | Operator) -> bool:
-    return isinstance(source, Operator) and source.kind is OperatorKind.AGGREGATE

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from adapt.core.errors import UsageError
+from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Operator, Window
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.partitioning.measures.resources import Floats
 
 _HALVINGS = 60
-
-Positions = TypeVar("Positions", int, Indices)
 
 
 def needed_for(windows: Sequence[Window]) -> Window:
@@ -33,6 +31,12 @@ def needed_for(windows: Sequence[Window]) -> Window:
             size = inner.size + (needed.size - 1) * inner.slide
             needed = Window(size, inner.slide * needed.slide, False)
     return needed
+
+
+def aggregates(wiring: Wiring, arc: int) -> bool:
+    """Whether an arc that does not leave the network goes to an aggregate."""
+    operator = wiring.network.sources[wiring.target[arc]]
+    return isinstance(operator, Operator) and operator.kind is OperatorKind.AGGREGATE
 
 
 def windows_at(window: Window, positions: Indices) -> tuple[Indices, Indices]:
@@ -98,7 +102,7 @@ def windows_behind(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
 
 
 def _own(operator: Operator) -> tuple[Window, ...]:
-    if operator.kind != "aggregate":
+    if operator.kind is not OperatorKind.AGGREGATE:
         return ()
     if operator.window is None:
         raise UsageError(

@@ -44,7 +44,6 @@ def bounds_of_inputs(program: Program, most: Floats) -> Bounds:
     """What can come on the arcs of inputs.
 
     Args:
-        program: Of the network.
         most: The highest rates, tuples/s, shape (inputs,).
     """
     wiring = program.wiring

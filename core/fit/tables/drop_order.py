@@ -38,8 +38,6 @@ class DropOrder:
         """The order of a program in which only one resource counts.
 
         Args:
-            program: Of the network.
-            resource: The number of the resource.
             roots: Whether arcs of inputs are closed too; if not, they keep what is offered, and arcs behind one that
                 would be closed earlier are not closed either.
         """

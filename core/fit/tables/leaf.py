@@ -54,12 +54,10 @@ def leaf_rows(
 
     Args:
         program: Of the whole network.
-        part: The leaf.
         order: How its arcs close, roots left out.
         most: The highest rate of each arc, shape (dimensions,).
         steps: Between rates of an arc, counted down from the highest; shape (dimensions,). 0: only rate 0.
         triangle: Which rates are left out; None, none.
-        most_rows: That there may be.
 
     Returns:
         Rates in rising order.

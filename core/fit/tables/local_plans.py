@@ -19,7 +19,6 @@ class Part:
     """The network of one node.
 
     Attributes:
-        node: Its number.
         program: Has an input for each arc that enters the node and an output for each that leaves it.
         entering: The arcs of the whole network that its inputs stand for, shape (inputs,).
         arcs: The arc of the whole network that each of its arcs stands for, shape (arcs of the part,).

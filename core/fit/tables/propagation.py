@@ -19,11 +19,9 @@ def mapped_back(
 
     Args:
         program: Of the whole network.
-        node: The number of the node.
         operators: Numbers of the sources that it runs, each after what it reads; shape (operators,).
         rows: A table whose dimensions hold all arcs that leave the node.
         epsilon: Of the steps.
-        most: Rows there may be.
 
     Returns:
         The table, and what its rows load the node, as a part of its limit; shape (rows,).

@@ -66,7 +66,6 @@ def without_similar(rows: FitRows, loads: Floats, similar: float) -> FitRows:
     """One row of each set of rows with similar rates: the best score, then the least load, then the first.
 
     Args:
-        rows: A table.
         loads: What each row loads the node that makes the table, shape (rows,).
         similar: Rates are similar that round to the same multiple of this part of the largest of their arc.
 

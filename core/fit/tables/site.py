@@ -25,7 +25,6 @@ class Site:
     """A node with what it runs, and nothing of others but which arcs lead where.
 
     Attributes:
-        node: Its number.
         part: What it runs.
         leaving: Arcs that leave it, for other nodes or as outputs; shape (leaving,).
         leaf: Whether all that leaves it are outputs.
@@ -118,7 +117,6 @@ class Site:
         Args:
             bounds: Of the arcs that enter it.
             behind: Tables of others, whose dimensions hold all arcs that leave it for nodes.
-            spacing: How tables are made.
 
         Raises:
             TooManyRows: it would have more than may be.
@@ -221,6 +219,5 @@ def _operators_on(wiring: Wiring, node: int) -> Indices:
     """Numbers of the sources that a node runs, each after what it reads."""
     name = wiring.network.nodes[node].name
     return np.array(
-        [wiring.inputs + at for at, operator in enumerate(wiring.network.operators) if operator.node == name],
-        np.int64,
+        [wiring.inputs + at for at, operator in enumerate(wiring.network.operators) if operator.node == name], np.int64
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -37,7 +38,6 @@ class BoundOperator:
     """An operator that knows the tuples it reads.
 
     Attributes:
-        operator: It.
         number: Its place in the chain, from 0.
         fields: What the words of its inputs mean.
         gives: What the words of its outputs mean.
@@ -137,7 +137,6 @@ def bind(
     """Bind a chain to the rows of a stream; serial order is that of the rows.
 
     Args:
-        chain: The chain.
         columns: The columns of the stream by name, all of one length; those of `columns_of`, and others.
         plan: Maps the keys of operators that are partitioned by a plan.
 
@@ -165,15 +164,8 @@ def bind(
     words[VALUE] = np.arange(rows, dtype=np.int64)
     layouts = layouts_of(chain.operators, tuple(words))
     bound = tuple(
-        BoundOperator(
-            operator,
-            number,
-            layouts[number],
-            layouts[number + 1],
-            partition_of.get(operator.name),
-            _count(operator, plan),
-        )
-        for number, operator in enumerate(chain.operators)
+        BoundOperator(operator, number, *fields, partition_of.get(operator.name), _count(operator, plan))
+        for number, (operator, fields) in enumerate(zip(chain.operators, pairwise(layouts), strict=True))
     )
     tuples = np.ascontiguousarray(np.stack([words[name] for name in layouts[0]], axis=1))
     if chain.punctuations is None:

@@ -31,7 +31,6 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
     """A chain from the text of its file.
 
     Args:
-        text: All of it.
         load: Finds functions in Python; None, there are none to be had.
 
     Raises:

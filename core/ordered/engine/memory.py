@@ -4,11 +4,11 @@ from math import ceil
 
 import numpy as np
 
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, Worklist
 from adapt.core.ordered.engine.contention import Modelled
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally
+from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.engine.settings import RunSettings
@@ -19,14 +19,8 @@ from adapt.core.ordered.kernel import codes
 from adapt.core.ordered.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
 from adapt.core.ordered.kernel.worker import release_all
 
-_REORDERS = {Reorder.CLAIM: codes.CLAIM, Reorder.RETRY: codes.RETRY, Reorder.LOCK: codes.LOCK}
-_HEURISTICS = {
-    Heuristic.CT: codes.CT,
-    Heuristic.LP: codes.LP,
-    Heuristic.ET: codes.ET,
-    Heuristic.QST: codes.QST,
-    Heuristic.CT_LITERAL: codes.CT_LITERAL,
-}
+_REORDERS: dict[Reorder, int] = {each: getattr(codes, each.name) for each in Reorder}
+_HEURISTICS: dict[Heuristic, int] = {each: getattr(codes, each.name) for each in Heuristic}
 _WORKLISTS = {
     Worklist.HYBRID: codes.HYBRID,
     Worklist.PARTITIONED: codes.PARTITIONED,
@@ -51,8 +45,6 @@ class Memory:
         """The first state of a run.
 
         Args:
-            chain: What is run.
-            settings: How.
             pace: Steps of work that take 1024 ns.
             keep: How many tuples of the egress are kept.
             model: Of a model, which writes its own fields (`model_memory`); None for a run on threads.
@@ -114,18 +106,13 @@ class Memory:
         """Have all workers leave."""
         self.header["stop"] = why
 
-    def egress(self) -> Egress:
-        """What left."""
-        return Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
-
-    def kept(self) -> Words:
-        """The first tuples that left."""
-        rows = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
-        return rows[: self.egress().tuples].copy()
-
-    def marks(self) -> Marks:
-        """The timed tuples."""
-        return Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
+    def run(self, elapsed_s: float) -> WorkersRun:
+        """What was measured, in so many seconds."""
+        egress = Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
+        tallies = tuple(self._tally(bound) for bound in self._chain.operators)
+        marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
+        kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)[: egress.tuples]
+        return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy())
 
     def stuck(self) -> str:
         """Where tuples are when nothing moves: by operator, those that came, were claimed, were sent."""
@@ -133,7 +120,7 @@ class Memory:
         records = self.operators[["tail", "head", "next"]].tolist()
         return ", ".join(f"{name!r} {at}" for name, at in zip(names, records, strict=True))
 
-    def tally(self, bound: BoundOperator) -> OperatorTally:
+    def _tally(self, bound: BoundOperator) -> OperatorTally:
         """What all workers counted of an operator."""
         by_worker = self._tallies.reshape(self._settings.workers, -1)[:, bound.number]
         total = {name: int(by_worker[name].sum()) for name in TALLY.names or () if name != "in_use"}
@@ -141,12 +128,7 @@ class Memory:
             name=bound.operator.name,
             inputs=total["done"] - total["bare_done"],
             outputs=total["made"] - total["bare_made"],
-            busy_ns=total["busy_ns"],
-            delegated=total["delegated"],
-            retries=total["retries"],
-            blocked=total["blocked"],
-            overlaps=total["overlaps"],
-            disorders=total["disorders"],
+            **{name: total[name] for name in ("busy_ns", "delegated", "retries", "blocked", "overlaps", "disorders")},
             fullest=int(by_worker["fullest"].max()),
             in_use=by_worker["in_use"].sum(axis=0),
             partition_loads=self._partitions[bound.number]["load"].copy(),

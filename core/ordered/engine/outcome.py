@@ -14,7 +14,6 @@ class OperatorTally:
     """What workers counted of one operator.
 
     Attributes:
-        name: Of the operator.
         inputs: Tuples it read, punctuations not counted.
         outputs: Tuples it gave, likewise.
         busy_ns: Time of all workers spent on it, in nanoseconds.

@@ -46,7 +46,6 @@ def run_serially(chain: BoundChain, keep: int = 0, told: Callable[[int], None] |
     """Each tuple through the whole chain, one after the other.
 
     Args:
-        chain: The chain, bound to its tuples.
         keep: How many of the tuples that leave are kept.
         told: Told now and then how many rows are through.
 

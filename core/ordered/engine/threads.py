@@ -16,8 +16,6 @@ def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = 
     """Run a chain on threads; its egress is that of the serial run.
 
     Args:
-        chain: The chain, bound to its tuples.
-        settings: The choices.
         pace: Steps of work that take 1024 ns on this machine; measured if None.
         keep: How many of the tuples that leave are kept.
 
@@ -37,13 +35,7 @@ def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = 
         raise RuntimeError(
             f"no tuple moves; of each operator, those that came, were claimed, were sent: {memory.stuck()}"
         )
-    return WorkersRun(
-        egress=memory.egress(),
-        elapsed_s=elapsed_s,
-        operators=tuple(memory.tally(bound) for bound in chain.operators),
-        marks=memory.marks(),
-        kept=memory.kept(),
-    )
+    return memory.run(elapsed_s)
 
 
 def _run(memory: Memory, workers: int) -> float:

@@ -11,6 +11,7 @@ from adapt.core.ordered.functions.function import (
     MOST,
     NO_MEMORY,
     OWN,
+    SIGNATURE,
     STATE,
     STRIDE,
     Blocks,
@@ -32,55 +33,9 @@ _HOUR, _LAST, _BASKET_WORDS = 0, 1, 2
 _FIRST_NODES = 64
 
 
-class BasketPairs(Function):
-    """Pairs an item with each other item that its key has had in the same hour, the last of them first.
-
-    An item that is in the basket already makes no pair. Baskets of an hour are forgotten at a punctuation behind it.
-    """
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _PAIR
-
-    @property
-    def closing(self) -> AtAddress:
-        """The compiled form for punctuations."""
-        return _FORGET
-
-    @property
-    def unbounded(self) -> bool:
-        """A basket may hold any number of items."""
-        return True
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """Those of a basket of nine."""
-        return 8
-
-    def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
-        return _Baskets(bound)
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of key, item and hour, and the number of partitions."""
-        return bound.key_at, bound.fields.index("item"), bound.fields.index("hour"), bound.partitions
-
-    def state(self, bound: BoundOperator) -> Words:
-        """A record a partition, then one a key."""
-        return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _BASKET_WORDS, np.int64)
-
-    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
-        """The items of each partition."""
-        return (Blocks(_NODES, _PART_WORDS, bound.partitions),)
-
-
 class _Baskets(Windowed):
     def __init__(self, bound: BoundOperator) -> None:
-        self._key_at, self._item_at, self._hour_at = (
-            bound.key_at,
-            bound.fields.index("item"),
-            bound.fields.index("hour"),
-        )
+        self._key_at, self._item_at, self._hour_at, _ = BasketPairs().words(bound)
         self._baskets: dict[int, tuple[int, list[int]]] = {}
 
     def __call__(self, row: Row) -> Sequence[Row]:
@@ -122,11 +77,8 @@ def _grown(part: int) -> bool:
 def _pair(words: int, partition: int, given: int, outputs: int) -> int:
     state = load(words, STATE)
     part = state + 8 * _PART_WORDS * partition
-    key, item, hour = (
-        load(given, load(words, OWN)),
-        load(given, load(words, OWN + 1)),
-        load(given, load(words, OWN + 2)),
-    )
+    key, item = load(given, load(words, OWN)), load(given, load(words, OWN + 1))
+    hour = load(given, load(words, OWN + 2))
     basket = state + 8 * (_PART_WORDS * load(words, OWN + 3) + _BASKET_WORDS * key)
     if load(basket, _HOUR) != hour + 1:
         store(basket, _HOUR, hour + 1)
@@ -167,4 +119,33 @@ def _forget(words: int, partition: int, given: int, outputs: int) -> int:  # noq
     return 0
 
 
-_PAIR, _FORGET = (AtAddress("int64(int64, int64, int64, int64)", function) for function in (_pair, _forget))
+class BasketPairs(Function):
+    """Pairs an item with each other item that its key has had in the same hour, the last of them first.
+
+    An item that is in the basket already makes no pair. Baskets of an hour are forgotten at a punctuation behind it.
+    """
+
+    compiled = AtAddress(SIGNATURE, _pair)
+    closing = AtAddress(SIGNATURE, _forget)
+    unbounded = True
+    """A basket may hold any number of items."""
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """Those of a basket of nine."""
+        return 8
+
+    def step(self, bound: BoundOperator) -> Windowed:
+        """The plain form."""
+        return _Baskets(bound)
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The places of key, item and hour, and the number of partitions."""
+        return bound.key_at, bound.fields.index("item"), bound.fields.index("hour"), bound.partitions
+
+    def state(self, bound: BoundOperator) -> Words:
+        """A record a partition, then one a key."""
+        return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _BASKET_WORDS, np.int64)
+
+    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
+        """The items of each partition."""
+        return (Blocks(_NODES, _PART_WORDS, bound.partitions),)

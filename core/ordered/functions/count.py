@@ -5,20 +5,24 @@ import numpy as np
 from adapt.core.atomics import load, store
 from adapt.core.compiled import AtAddress
 from adapt.core.ordered.chain.bound import BoundOperator, Words
-from adapt.core.ordered.functions.function import OWN, STATE, Function, Row, Step
+from adapt.core.ordered.functions.function import OWN, SIGNATURE, STATE, Function, Row, Step
+
+
+def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
+    fields, at, key_at = load(words, OWN), load(words, OWN + 1), load(words, OWN + 2)
+    counts, key = load(words, STATE), load(given, key_at)
+    count = load(counts, key) + 1
+    store(counts, key, count)
+    for field in range(fields):
+        store(outputs, field, load(given, field))
+    store(outputs, at, count)
+    return 1
 
 
 class Count(Function):
     """Gives each tuple with the number of tuples of its key so far, this one included, as its value."""
 
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _COMPILED
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """One."""
-        return 1
+    compiled = AtAddress(SIGNATURE, _count)
 
     def step(self, bound: BoundOperator) -> Step:
         """The plain form."""
@@ -37,17 +41,3 @@ class Count(Function):
     def state(self, bound: BoundOperator) -> Words:
         """A word a key."""
         return np.zeros(bound.keys, np.int64)
-
-
-def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
-    fields, at, key_at = load(words, OWN), load(words, OWN + 1), load(words, OWN + 2)
-    counts, key = load(words, STATE), load(given, key_at)
-    count = load(counts, key) + 1
-    store(counts, key, count)
-    for field in range(fields):
-        store(outputs, field, load(given, field))
-    store(outputs, at, count)
-    return 1
-
-
-_COMPILED = AtAddress("int64(int64, int64, int64, int64)", _count)

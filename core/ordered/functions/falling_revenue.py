@@ -8,48 +8,13 @@ from adapt.core.atomics import load, store
 from adapt.core.compiled import AtAddress
 from adapt.core.ordered.chain.bound import END, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import MASK
-from adapt.core.ordered.functions.function import OWN, STATE, STRIDE, Function, Row, Windowed
+from adapt.core.ordered.functions.function import OWN, SIGNATURE, STATE, STRIDE, Function, Row, Windowed
 
 _FIRST_KEY, _LAST_KEY, _PART_WORDS = 0, 1, 2
 """Of a partition: its first and its last key by when they came, plus 1; 0, it has none."""
 _DAYS, _D, _Y, _DY, _DD, _LATEST, _BEGAN, _NEXT, _CATEGORY, _KEY_WORDS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 """Of a key: the days on which it sold, n; the sums of d, y, dy and dd over them, d counted from the first; the latest
 and the first of them plus 1; the key after it in its partition plus 1; its category."""
-
-
-class FallingRevenue(Function):
-    """Gives, at the end of the stream, the categories whose least-squares slope of daily revenue is not above 0.
-
-    The slope is over the days on which a category sold, and is given as two whole numbers, the rise n sum(dy) - sum(d)
-    sum(y) and the spread n sum(dd) - sum(d)^2 by which it is to be divided; one of a single day has none. Days come in
-    their order.
-    """
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _ADD
-
-    @property
-    def closing(self) -> AtAddress:
-        """The compiled form for punctuations."""
-        return _CLOSE
-
-    def most(self, bound: BoundOperator) -> int:
-        """The keys of the partition that has most."""
-        return 0 if bound.partition_of is None else int(np.bincount(bound.partition_of, minlength=1).max())
-
-    def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
-        return _Revenue(bound)
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of key, category, day and revenue, and the number of partitions."""
-        return bound.key_at, *(bound.fields.index(name) for name in ("category", "day", "revenue")), bound.partitions
-
-    def state(self, bound: BoundOperator) -> Words:
-        """A record a partition, then one a key."""
-        return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _KEY_WORDS, np.int64)
 
 
 class _Revenue(Windowed):
@@ -122,4 +87,29 @@ def _close(words: int, partition: int, given: int, outputs: int) -> int:
     return int(count)
 
 
-_ADD, _CLOSE = (AtAddress("int64(int64, int64, int64, int64)", function) for function in (_add, _close))
+class FallingRevenue(Function):
+    """Gives, at the end of the stream, the categories whose least-squares slope of daily revenue is not above 0.
+
+    The slope is over the days on which a category sold, and is given as two whole numbers, the rise n sum(dy) - sum(d)
+    sum(y) and the spread n sum(dd) - sum(d)^2 by which it is to be divided; one of a single day has none. Days come in
+    their order.
+    """
+
+    compiled = AtAddress(SIGNATURE, _add)
+    closing = AtAddress(SIGNATURE, _close)
+
+    def most(self, bound: BoundOperator) -> int:
+        """The keys of the partition that has most."""
+        return 0 if bound.partition_of is None else int(np.bincount(bound.partition_of, minlength=1).max())
+
+    def step(self, bound: BoundOperator) -> Windowed:
+        """The plain form."""
+        return _Revenue(bound)
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The places of key, category, day and revenue, and the number of partitions."""
+        return bound.key_at, *(bound.fields.index(name) for name in ("category", "day", "revenue")), bound.partitions
+
+    def state(self, bound: BoundOperator) -> Words:
+        """A record a partition, then one a key."""
+        return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _KEY_WORDS, np.int64)

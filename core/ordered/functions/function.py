@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,9 @@ Step: TypeAlias = Callable[[Row], Sequence[Row]]
 STATE, STRIDE, PACE, MOST, OWN = 0, 1, 2, 3, 4
 """The words that every compiled function is given: the address of its state, the bytes from one output to the next, the
 steps of work that take 1024 ns, the outputs that there is room for. Its own words begin at the last."""
+
+SIGNATURE = "int64(int64, int64, int64, int64)"
+"""Of every compiled function: words, partition, tuple, outputs."""
 
 NO_MEMORY = -2
 """What a compiled function gives that found none."""
@@ -54,32 +57,28 @@ class Blocks:
 class Function(ABC):
     """The arithmetic of an operator."""
 
+    closing: ClassVar[AtAddress | None] = None
+    """As `compiled`, for a punctuation, which each partition is given, its time as its first word; None does nothing.
+
+    A function that has it has steps that are `Windowed`.
+    """
+
+    unbounded: ClassVar[bool] = False
+    """Whether there can be more outputs than `most`."""
+
     @property
     @abstractmethod
     def compiled(self) -> AtAddress:
         """The compiled form: given the addresses of its words, of a tuple and of room for outputs, their number.
 
-        Its signature is int64(words, partition, tuple, outputs). A number below 0 fails the run. One above `most` says
-        that the first word of the room has the address of a block (`allocate`) in which the outputs stand as they would
-        there, the first of them after one word, with the space of one more behind them; who sends them gives it back.
+        Its signature is `SIGNATURE`. A number below 0 fails the run. One above `most` says that the first word of the
+        room has the address of a block (`allocate`) in which the outputs stand as they would there, the first of them
+        after one word, with the space of one more behind them; who sends them gives it back.
         """
 
-    @property
-    def closing(self) -> AtAddress | None:
-        """Likewise for a punctuation, which each partition is given, its time as its first word; None, it does nothing.
-
-        A function that has it has steps that are `Windowed`.
-        """
-        return None
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether there can be more outputs than `most`."""
-        return False
-
-    @abstractmethod
-    def most(self, bound: BoundOperator) -> int:
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (most give one)
         """The outputs for which a tuple is given room."""
+        return 1
 
     @abstractmethod
     def step(self, bound: BoundOperator) -> Step:

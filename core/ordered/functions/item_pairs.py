@@ -7,41 +7,9 @@ from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import BoundOperator
 from adapt.core.ordered.chain.roles import CHUNK, CHUNKED
 from adapt.core.ordered.functions.baskets import PAIR
-from adapt.core.ordered.functions.function import OWN, STRIDE, Function, Row, Step
+from adapt.core.ordered.functions.function import OWN, SIGNATURE, STRIDE, Function, Row, Step
 
 _HALF = (1 << 32) - 1
-
-
-class ItemPairs(Function):
-    """Gives each pair of two chunks of items, an item from each; and those within a chunk where that is asked for."""
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _COMPILED
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """Those of two full chunks."""
-        return CHUNK * (2 * CHUNK - 1)
-
-    def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
-        at, within_at = bound.fields.index(CHUNKED[0]), bound.fields.index("within")
-
-        def step(row: Row) -> list[Row]:
-            words = row[at : at + len(CHUNKED)]
-            first, second = _unpacked(words[: CHUNK // 2]), _unpacked(words[CHUNK // 2 :])
-            within = row[within_at]
-            pairs = list(combinations(first, 2)) if within & 1 else []
-            pairs += list(combinations(second, 2)) if within & 2 else []
-            pairs += [(one, other) for one in first for other in second]
-            return [(min(pair) * PAIR + max(pair), 1) for pair in pairs]
-
-        return step
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of the first word of items, and of what is to be paired."""
-        return bound.fields.index(CHUNKED[0]), bound.fields.index("within")
 
 
 def _unpacked(words: Row) -> list[int]:
@@ -95,4 +63,30 @@ def _item_pairs(words: int, partition: int, given: int, outputs: int) -> int:  #
     return int((place - outputs) // stride)
 
 
-_COMPILED = AtAddress("int64(int64, int64, int64, int64)", _item_pairs)
+class ItemPairs(Function):
+    """Gives each pair of two chunks of items, an item from each; and those within a chunk where that is asked for."""
+
+    compiled = AtAddress(SIGNATURE, _item_pairs)
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """Those of two full chunks."""
+        return CHUNK * (2 * CHUNK - 1)
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        at, within_at = bound.fields.index(CHUNKED[0]), bound.fields.index("within")
+
+        def step(row: Row) -> list[Row]:
+            words = row[at : at + len(CHUNKED)]
+            first, second = _unpacked(words[: CHUNK // 2]), _unpacked(words[CHUNK // 2 :])
+            within = row[within_at]
+            pairs = list(combinations(first, 2)) if within & 1 else []
+            pairs += list(combinations(second, 2)) if within & 2 else []
+            pairs += [(one, other) for one in first for other in second]
+            return [(min(pair) * PAIR + max(pair), 1) for pair in pairs]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The places of the first word of items, and of what is to be paired."""
+        return bound.fields.index(CHUNKED[0]), bound.fields.index("within")

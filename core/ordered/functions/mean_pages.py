@@ -8,37 +8,7 @@ from adapt.core.atomics import load, store
 from adapt.core.compiled import AtAddress
 from adapt.core.ordered.chain.bound import END, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import MASK
-from adapt.core.ordered.functions.function import OWN, STATE, Function, Row, Windowed
-
-
-class MeanPages(Function):
-    """Gives, at the end of the stream, the pages of all sessions and their number; nothing if there was no session."""
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _ADD
-
-    @property
-    def closing(self) -> AtAddress:
-        """The compiled form for punctuations."""
-        return _CLOSE
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """One."""
-        return 1
-
-    def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
-        return _Mean(bound.fields.index("pages"))
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The place of the pages."""
-        return (bound.fields.index("pages"),)
-
-    def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002
-        """Pages and sessions."""
-        return np.zeros(2, np.int64)
+from adapt.core.ordered.functions.function import OWN, SIGNATURE, STATE, Function, Row, Windowed
 
 
 class _Mean(Windowed):
@@ -69,4 +39,20 @@ def _close(words: int, partition: int, given: int, outputs: int) -> int:  # noqa
     return 1
 
 
-_ADD, _CLOSE = (AtAddress("int64(int64, int64, int64, int64)", function) for function in (_add, _close))
+class MeanPages(Function):
+    """Gives, at the end of the stream, the pages of all sessions and their number; nothing if there was no session."""
+
+    compiled = AtAddress(SIGNATURE, _add)
+    closing = AtAddress(SIGNATURE, _close)
+
+    def step(self, bound: BoundOperator) -> Windowed:
+        """The plain form."""
+        return _Mean(bound.fields.index("pages"))
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The place of the pages."""
+        return (bound.fields.index("pages"),)
+
+    def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002
+        """Pages and sessions."""
+        return np.zeros(2, np.int64)

@@ -4,8 +4,8 @@ A session ends with the first tuple of its key after such a pause, or with a pun
 Those of a partition are linked by the time of their last tuple, so that a punctuation looks at those that end only.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from adapt.core.ordered.functions.function import (
     MOST,
     NO_MEMORY,
     OWN,
+    SIGNATURE,
     STATE,
     STRIDE,
     Blocks,
@@ -36,84 +37,6 @@ that order, plus 1; its pages or distinct items; the kinds of its pages as bits,
 many there is room for."""
 _WITHIN = len(CHUNKED)
 _FIRST_ITEMS = 8
-
-
-class _Sessions(Function):
-    """What functions of sessions have in common."""
-
-    @property
-    @abstractmethod
-    def _read(self) -> str:
-        """The field that is read."""
-
-    @property
-    def unbounded(self) -> bool:
-        """Any number of sessions may end at a punctuation."""
-        return True
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """Those of most sessions."""
-        return 8
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of key, time and what is read, and the number of partitions."""
-        return bound.key_at, bound.fields.index(TIME), bound.fields.index(self._read), bound.partitions
-
-    def state(self, bound: BoundOperator) -> Words:
-        """A record a partition, then one a key."""
-        return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _SESSION_WORDS, np.int64)
-
-
-class SessionItems(_Sessions):
-    """Gives the distinct items of a session, in the order in which they came, in chunks of eight.
-
-    A session of one chunk is one tuple. Of a longer one there is a tuple for every two chunks; within which of them
-    items are to be paired is told by bits, so that each two items of the session are paired once.
-    """
-
-    @property
-    def _read(self) -> str:
-        return "item"
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _ADD_ITEM
-
-    @property
-    def closing(self) -> AtAddress:
-        """The compiled form for punctuations."""
-        return _CLOSE_ITEMS
-
-    def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
-        return _Open(bound, "item", _chunk_rows)
-
-    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
-        """The items of each key."""
-        return (Blocks(bound.partitions * _PART_WORDS + _ITEMS, _SESSION_WORDS, bound.keys),)
-
-
-class SessionPages(_Sessions):
-    """Gives the number of a session's pages, and the kinds of pages among them as bits."""
-
-    @property
-    def _read(self) -> str:
-        return "page"
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _ADD_PAGE
-
-    @property
-    def closing(self) -> AtAddress:
-        """The compiled form for punctuations."""
-        return _CLOSE_PAGES
-
-    def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
-        return _Open(bound, "page", _page_rows)
 
 
 class _Open(Windowed):
@@ -364,6 +287,55 @@ def _close_pages(words: int, partition: int, given: int, outputs: int) -> int:
     return int(count)
 
 
-_SIGNATURE = "int64(int64, int64, int64, int64)"
-_ADD_ITEM, _CLOSE_ITEMS = (AtAddress(_SIGNATURE, function) for function in (_add_item, _close_items))
-_ADD_PAGE, _CLOSE_PAGES = (AtAddress(_SIGNATURE, function) for function in (_add_page, _close_pages))
+class _Sessions(Function):
+    """What functions of sessions have in common."""
+
+    _read: ClassVar[str]
+    """The field that is read."""
+
+    unbounded = True
+    """Any number of sessions may end at a punctuation."""
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """Those of most sessions."""
+        return 8
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The places of key, time and what is read, and the number of partitions."""
+        return bound.key_at, bound.fields.index(TIME), bound.fields.index(self._read), bound.partitions
+
+    def state(self, bound: BoundOperator) -> Words:
+        """A record a partition, then one a key."""
+        return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _SESSION_WORDS, np.int64)
+
+
+class SessionItems(_Sessions):
+    """Gives the distinct items of a session, in the order in which they came, in chunks of eight.
+
+    A session of one chunk is one tuple. Of a longer one there is a tuple for every two chunks; within which of them
+    items are to be paired is told by bits, so that each two items of the session are paired once.
+    """
+
+    _read = "item"
+    compiled = AtAddress(SIGNATURE, _add_item)
+    closing = AtAddress(SIGNATURE, _close_items)
+
+    def step(self, bound: BoundOperator) -> Windowed:
+        """The plain form."""
+        return _Open(bound, "item", _chunk_rows)
+
+    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
+        """The items of each key."""
+        return (Blocks(bound.partitions * _PART_WORDS + _ITEMS, _SESSION_WORDS, bound.keys),)
+
+
+class SessionPages(_Sessions):
+    """Gives the number of a session's pages, and the kinds of pages among them as bits."""
+
+    _read = "page"
+    compiled = AtAddress(SIGNATURE, _add_page)
+    closing = AtAddress(SIGNATURE, _close_pages)
+
+    def step(self, bound: BoundOperator) -> Windowed:
+        """The plain form."""
+        return _Open(bound, "page", _page_rows)

@@ -8,118 +8,11 @@ from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import CODES, BoundOperator
 from adapt.core.ordered.chain.mixing import MASK
 from adapt.core.ordered.chain.roles import TIME
-from adapt.core.ordered.functions.function import OWN, Function, Row, Step
+from adapt.core.ordered.functions.function import OWN, SIGNATURE, Function, Row, Step
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 
 _VIEW, _CART, _CHECKOUT, _SEARCH = range(len(CODES["page"]))
-
-
-@dataclass(frozen=True, slots=True)
-class Pick(Function):
-    """Passes the tuples whose word in a field is one of some small numbers, with the fields that are needed.
-
-    Attributes:
-        field: The field; None, every tuple passes.
-        allowed: Numbers from 0 to 63.
-    """
-
-    field: str | None = None
-    allowed: frozenset[int] = frozenset()
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _PICK
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """One."""
-        return 1
-
-    def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
-        at, places = self._at(bound), _places(bound)
-
-        def step(row: Row) -> list[Row]:
-            return [tuple(row[place] for place in places)] if at < 0 or row[at] in self.allowed else []
-
-        return step
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The field's place, its allowed words as bits, number of fields, the place of each."""
-        places = _places(bound)
-        return self._at(bound), sum(1 << word for word in self.allowed), len(places), *places
-
-    def _at(self, bound: BoundOperator) -> int:
-        return -1 if self.field is None else bound.fields.index(self.field)
-
-
-def _having(kinds: Iterable[int], without: int) -> frozenset[int]:
-    """Sets of kinds of pages, as bits, in which these are and one is not."""
-    bits = sum(1 << kind for kind in kinds)
-    return frozenset(held for held in range(1 << len(CODES["page"])) if held & bits == bits and not held >> without & 1)
-
-
-PROJECT = Pick()
-NOT_SEARCHES = Pick("page", frozenset({_VIEW, _CART, _CHECKOUT}))
-VIEWS_AND_CHECKOUTS = Pick("page", frozenset({_VIEW, _CHECKOUT}))
-ABANDONED_CARTS = Pick("kinds", _having([_CART], without=_CHECKOUT))
-
-
-class Hour(Function):
-    """Adds the hour of a tuple's time, counted from 1970."""
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _HOUR
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """One."""
-        return 1
-
-    def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
-        at, places = bound.fields.index(TIME), _places(bound, "hour")
-
-        def step(row: Row) -> list[Row]:
-            return [tuple(row[place] if place >= 0 else row[at] // HOUR_US for place in places)]
-
-        return step
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The time's place, number of fields, the place of each, -1 for the hour."""
-        places = _places(bound, "hour")
-        return bound.fields.index(TIME), len(places), *places
-
-
-class DayRevenue(Function):
-    """Adds the day of a sale, counted from 1970, and its price times its quantity."""
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _DAY_REVENUE
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """One."""
-        return 1
-
-    def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
-        time_at, cents_at, quantity_at = (bound.fields.index(name) for name in (TIME, "cents", "qty"))
-        places = _places(bound, "day", "revenue")
-
-        def step(row: Row) -> list[Row]:
-            made = row[time_at] // DAY_US, row[cents_at] * row[quantity_at] & MASK
-            return [tuple(row[place] if place >= 0 else made[-1 - place] for place in places)]
-
-        return step
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of time, price and quantity, number of fields, the place of each; -1 for the day, -2 for more."""
-        places = _places(bound, "day", "revenue")
-        return *(bound.fields.index(name) for name in (TIME, "cents", "qty")), len(places), *places
 
 
 def _places(bound: BoundOperator, *made: str) -> tuple[int, ...]:
@@ -161,5 +54,87 @@ def _day_revenue(words: int, partition: int, given: int, outputs: int) -> int:  
     return 1
 
 
-_SIGNATURE = "int64(int64, int64, int64, int64)"
-_PICK, _HOUR, _DAY_REVENUE = (AtAddress(_SIGNATURE, function) for function in (_pick, _hour, _day_revenue))
+@dataclass(frozen=True, slots=True)
+class Pick(Function):
+    """Passes the tuples whose word in a field is one of some small numbers, with the fields that are needed.
+
+    Attributes:
+        field: The field; None, every tuple passes.
+        allowed: Numbers from 0 to 63.
+    """
+
+    field: str | None = None
+    allowed: frozenset[int] = frozenset()
+
+    compiled = AtAddress(SIGNATURE, _pick)
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        at, places = self._at(bound), _places(bound)
+
+        def step(row: Row) -> list[Row]:
+            return [tuple(row[place] for place in places)] if at < 0 or row[at] in self.allowed else []
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The field's place, its allowed words as bits, number of fields, the place of each."""
+        places = _places(bound)
+        return self._at(bound), sum(1 << word for word in self.allowed), len(places), *places
+
+    def _at(self, bound: BoundOperator) -> int:
+        return -1 if self.field is None else bound.fields.index(self.field)
+
+
+def _having(kinds: Iterable[int], without: int) -> frozenset[int]:
+    """Sets of kinds of pages, as bits, in which these are and one is not."""
+    bits = sum(1 << kind for kind in kinds)
+    return frozenset(held for held in range(1 << len(CODES["page"])) if held & bits == bits and not held >> without & 1)
+
+
+PROJECT = Pick()
+NOT_SEARCHES = Pick("page", frozenset({_VIEW, _CART, _CHECKOUT}))
+VIEWS_AND_CHECKOUTS = Pick("page", frozenset({_VIEW, _CHECKOUT}))
+ABANDONED_CARTS = Pick("kinds", _having([_CART], without=_CHECKOUT))
+
+
+class Hour(Function):
+    """Adds the hour of a tuple's time, counted from 1970."""
+
+    compiled = AtAddress(SIGNATURE, _hour)
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        at, places = bound.fields.index(TIME), _places(bound, "hour")
+
+        def step(row: Row) -> list[Row]:
+            return [tuple(row[place] if place >= 0 else row[at] // HOUR_US for place in places)]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The time's place, number of fields, the place of each, -1 for the hour."""
+        places = _places(bound, "hour")
+        return bound.fields.index(TIME), len(places), *places
+
+
+class DayRevenue(Function):
+    """Adds the day of a sale, counted from 1970, and its price times its quantity."""
+
+    compiled = AtAddress(SIGNATURE, _day_revenue)
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        time_at, cents_at, quantity_at = (bound.fields.index(name) for name in (TIME, "cents", "qty"))
+        places = _places(bound, "day", "revenue")
+
+        def step(row: Row) -> list[Row]:
+            made = row[time_at] // DAY_US, row[cents_at] * row[quantity_at] & MASK
+            return [tuple(row[place] if place >= 0 else made[-1 - place] for place in places)]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The places of time, price and quantity, number of fields, the place of each; -1 for the day, -2 for more."""
+        places = _places(bound, "day", "revenue")
+        return *(bound.fields.index(name) for name in (TIME, "cents", "qty")), len(places), *places

@@ -10,7 +10,17 @@ from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import END, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import MASK
 from adapt.core.ordered.chain.roles import COUNTED, VALUE
-from adapt.core.ordered.functions.function import NO_MEMORY, OWN, STATE, STRIDE, Blocks, Function, Row, Windowed
+from adapt.core.ordered.functions.function import (
+    NO_MEMORY,
+    OWN,
+    SIGNATURE,
+    STATE,
+    STRIDE,
+    Blocks,
+    Function,
+    Row,
+    Windowed,
+)
 from adapt.core.random_bits import mixed
 
 _TABLE, _USED, _ENTRIES, _TABLE_WORDS = 0, 1, 2, 4
@@ -21,54 +31,8 @@ a place holds the number of an entry, from 1."""
 _FIRST_ENTRIES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Top(Function):
-    """Adds the values of tuples up by what they count, and gives the highest sums, ties by the lower word first.
-
-    A word outside the highest of its partition is outside the highest of all: so one such operator with partitions, and
-    behind it one without, give the highest of all.
-
-    Attributes:
-        most_frequent: How many are given.
-        final: Whether that is at the end of the stream only, and not at each punctuation, which then begins anew.
-    """
-
-    most_frequent: int
-    final: bool
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _COUNT
-
-    @property
-    def closing(self) -> AtAddress:
-        """The compiled form for punctuations."""
-        return _CLOSE
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """As many as are given."""
-        return self.most_frequent
-
-    def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
-        return _Counting(self, bound)
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of what is counted and of the value, how many are given, whether at the end only."""
-        return bound.fields.index(COUNTED), bound.fields.index(VALUE), self.most_frequent, self.final
-
-    def state(self, bound: BoundOperator) -> Words:
-        """An empty table a partition."""
-        return np.zeros(bound.partitions * _TABLE_WORDS, np.int64)
-
-    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
-        """The tables."""
-        return (Blocks(_TABLE, _TABLE_WORDS, bound.partitions),)
-
-
 class _Counting(Windowed):
-    def __init__(self, top: Top, bound: BoundOperator) -> None:
+    def __init__(self, top: "Top", bound: BoundOperator) -> None:
         self._top, self._bound = top, bound
         self._counted_at, self._value_at = bound.fields.index(COUNTED), bound.fields.index(VALUE)
         self._sums: list[dict[int, int]] = [{} for _ in range(bound.partitions)]
@@ -183,4 +147,40 @@ def _close(words: int, partition: int, given: int, outputs: int) -> int:
     return int(kept)
 
 
-_COUNT, _CLOSE = (AtAddress("int64(int64, int64, int64, int64)", function) for function in (_count, _close))
+@dataclass(frozen=True, slots=True)
+class Top(Function):
+    """Adds the values of tuples up by what they count, and gives the highest sums, ties by the lower word first.
+
+    A word outside the highest of its partition is outside the highest of all: so one such operator with partitions, and
+    behind it one without, give the highest of all.
+
+    Attributes:
+        most_frequent: How many are given.
+        final: Whether that is at the end of the stream only, and not at each punctuation, which then begins anew.
+    """
+
+    most_frequent: int
+    final: bool
+
+    compiled = AtAddress(SIGNATURE, _count)
+    closing = AtAddress(SIGNATURE, _close)
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """As many as are given."""
+        return self.most_frequent
+
+    def step(self, bound: BoundOperator) -> Windowed:
+        """The plain form."""
+        return _Counting(self, bound)
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """The places of what is counted and of the value, how many are given, whether at the end only."""
+        return bound.fields.index(COUNTED), bound.fields.index(VALUE), self.most_frequent, self.final
+
+    def state(self, bound: BoundOperator) -> Words:
+        """An empty table a partition."""
+        return np.zeros(bound.partitions * _TABLE_WORDS, np.int64)
+
+    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
+        """The tables."""
+        return (Blocks(_TABLE, _TABLE_WORDS, bound.partitions),)

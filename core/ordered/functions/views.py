@@ -9,7 +9,7 @@ from adapt.core.atomics import load, store
 from adapt.core.compiled import AtAddress
 from adapt.core.ordered.chain.bound import CODES, BoundOperator, Words
 from adapt.core.ordered.chain.roles import TIME
-from adapt.core.ordered.functions.function import OWN, STATE, STRIDE, Function, Row, Step
+from adapt.core.ordered.functions.function import OWN, SIGNATURE, STATE, STRIDE, Function, Row, Step
 from adapt.core.ordered.functions.stateless import DAY_US
 
 VIEWS, LONGEST_US = 5, 10 * DAY_US
@@ -19,16 +19,33 @@ _SEEN, _FIRST_VIEW, _KEY_WORDS = 0, 1, 1 + 2 * VIEWS
 """Of a key: its views so far, then time and item of the last of them, in turn."""
 
 
+def _recent_views(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
+    views = load(words, STATE) + 8 * _KEY_WORDS * load(given, load(words, OWN))
+    time, page, seen = load(given, load(words, OWN + 1)), load(given, load(words, OWN + 3)), load(views, _SEEN)
+    if page == _VIEW:
+        store(views, _FIRST_VIEW + 2 * (seen % VIEWS), time)
+        store(views, _FIRST_VIEW + 2 * (seen % VIEWS) + 1, load(given, load(words, OWN + 2)))
+        store(views, _SEEN, seen + 1)
+    if page != _CHECKOUT:
+        return 0
+    count = 0
+    for view in range(max(seen - VIEWS, 0), seen):
+        at = _FIRST_VIEW + 2 * (view % VIEWS)
+        if time - load(views, at) <= LONGEST_US:
+            store(outputs, 0, load(views, at + 1))
+            store(outputs, 1, 1)
+            outputs += load(words, STRIDE)
+            count += 1
+    return int(count)
+
+
 class RecentViews(Function):
     """At a checkout, gives the items of the last five views of its key that are at most ten days old, the oldest first.
 
     Clicks on other pages count for nothing.
     """
 
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _COMPILED
+    compiled = AtAddress(SIGNATURE, _recent_views)
 
     def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
         """Five."""
@@ -56,26 +73,3 @@ class RecentViews(Function):
     def state(self, bound: BoundOperator) -> Words:
         """A record a key."""
         return np.zeros(bound.keys * _KEY_WORDS, np.int64)
-
-
-def _recent_views(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
-    views = load(words, STATE) + 8 * _KEY_WORDS * load(given, load(words, OWN))
-    time, page, seen = load(given, load(words, OWN + 1)), load(given, load(words, OWN + 3)), load(views, _SEEN)
-    if page == _VIEW:
-        store(views, _FIRST_VIEW + 2 * (seen % VIEWS), time)
-        store(views, _FIRST_VIEW + 2 * (seen % VIEWS) + 1, load(given, load(words, OWN + 2)))
-        store(views, _SEEN, seen + 1)
-    if page != _CHECKOUT:
-        return 0
-    count = 0
-    for view in range(max(seen - VIEWS, 0), seen):
-        at = _FIRST_VIEW + 2 * (view % VIEWS)
-        if time - load(views, at) <= LONGEST_US:
-            store(outputs, 0, load(views, at + 1))
-            store(outputs, 1, 1)
-            outputs += load(words, STRIDE)
-            count += 1
-    return int(count)
-
-
-_COMPILED = AtAddress("int64(int64, int64, int64, int64)", _recent_views)

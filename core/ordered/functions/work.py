@@ -7,67 +7,13 @@ from adapt.core.compiled import AtAddress, compiled, inlined
 from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD, MASK, mixed
 from adapt.core.ordered.chain.names import OperatorKind
-from adapt.core.ordered.functions.function import OWN, PACE, STATE, STRIDE, Function, Row, Step
+from adapt.core.ordered.functions.function import OWN, PACE, SIGNATURE, STATE, STRIDE, Function, Row, Step
 from adapt.core.random_bits import mixed as mixed_bits
 
 _FACTOR = 0xD1342543DE82EF95
 """Of the state's update, odd, so that no state is lost; of the published constants for generators modulo 2^64."""
 
 _STEPS, _TRIES = 100_000, 5
-
-
-class Work(Function):
-    """Changes the value of a tuple, and keeps as many copies of it as its selectivity says.
-
-    A stateless operator gives mixed(value + seed). One with state first makes that state x factor + value, modulo 2^64:
-    a number that differs if two tuples change places. Of a selectivity s, each tuple has floor(s) outputs, and one more
-    if its new value, mixed again, lies in the lowest share s - floor(s) of all words. The cost is steps of arithmetic
-    that change no result.
-    """
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled form."""
-        return _COMPILED
-
-    def most(self, bound: BoundOperator) -> int:
-        """The whole part of the selectivity, and one if there is a rest."""
-        whole, share = _outputs(bound)
-        return whole + (share > 0)
-
-    def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
-        at, key_at, seed = bound.value_at, bound.key_at, _seed(bound)
-        whole, share = _outputs(bound)
-        state = None if bound.operator.kind is OperatorKind.STATELESS else [0] * bound.keys
-
-        def step(row: Row) -> list[Row]:
-            value = row[at]
-            if state is not None:
-                key = row[key_at] if key_at >= 0 else 0
-                value = state[key] = (state[key] * _FACTOR + value) & MASK
-            value = mixed((value + seed) & MASK)
-            count = whole + (mixed(value ^ FOLD) < share)
-            return [(*row[:at], mixed(value + copy & MASK) if copy else value, *row[at + 1 :]) for copy in range(count)]
-
-        return step
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Number of fields, value's and key's places, whether there is state, seed, outputs, cost's place and cost.
-
-        The last tells whether it costs nothing, has no state, and gives one output for each input.
-        """
-        whole, share = _outputs(bound)
-        cost = bound.operator.cost
-        has_state = bound.operator.kind is not OperatorKind.STATELESS
-        cost_ns = 0 if isinstance(cost, str) else round(cost * 1000)
-        of = len(bound.fields), bound.value_at, bound.key_at, has_state, _seed(bound), whole, share
-        is_empty = not has_state and (whole, share) == (1, 0) and bound.cost_at < 0 and cost_ns == 0
-        return *of, bound.cost_at, cost_ns, is_empty
-
-    def state(self, bound: BoundOperator) -> Words:
-        """A word a key."""
-        return np.zeros(bound.keys, np.int64)
 
 
 def _seed(bound: BoundOperator) -> int:
@@ -148,4 +94,52 @@ def _work_fully(words: int, given: int, outputs: int) -> int:
     return int(count)
 
 
-_COMPILED = AtAddress("int64(int64, int64, int64, int64)", _work)
+class Work(Function):
+    """Changes the value of a tuple, and keeps as many copies of it as its selectivity says.
+
+    A stateless operator gives mixed(value + seed). One with state first makes that state x factor + value, modulo 2^64:
+    a number that differs if two tuples change places. Of a selectivity s, each tuple has floor(s) outputs, and one more
+    if its new value, mixed again, lies in the lowest share s - floor(s) of all words. The cost is steps of arithmetic
+    that change no result.
+    """
+
+    compiled = AtAddress(SIGNATURE, _work)
+
+    def most(self, bound: BoundOperator) -> int:
+        """The whole part of the selectivity, and one if there is a rest."""
+        whole, share = _outputs(bound)
+        return whole + (share > 0)
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain form."""
+        at, key_at, seed = bound.value_at, bound.key_at, _seed(bound)
+        whole, share = _outputs(bound)
+        state = None if bound.operator.kind is OperatorKind.STATELESS else [0] * bound.keys
+
+        def step(row: Row) -> list[Row]:
+            value = row[at]
+            if state is not None:
+                key = row[key_at] if key_at >= 0 else 0
+                value = state[key] = (state[key] * _FACTOR + value) & MASK
+            value = mixed((value + seed) & MASK)
+            count = whole + (mixed(value ^ FOLD) < share)
+            return [(*row[:at], mixed(value + copy & MASK) if copy else value, *row[at + 1 :]) for copy in range(count)]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """Number of fields, value's and key's places, whether there is state, seed, outputs, cost's place and cost.
+
+        The last tells whether it costs nothing, has no state, and gives one output for each input.
+        """
+        whole, share = _outputs(bound)
+        cost = bound.operator.cost
+        has_state = bound.operator.kind is not OperatorKind.STATELESS
+        cost_ns = 0 if isinstance(cost, str) else round(cost * 1000)
+        of = len(bound.fields), bound.value_at, bound.key_at, has_state, _seed(bound), whole, share
+        is_empty = not has_state and (whole, share) == (1, 0) and bound.cost_at < 0 and cost_ns == 0
+        return *of, bound.cost_at, cost_ns, is_empty
+
+    def state(self, bound: BoundOperator) -> Words:
+        """A word a key."""
+        return np.zeros(bound.keys, np.int64)

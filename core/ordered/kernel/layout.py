@@ -181,7 +181,7 @@ TALLY = _on_lines(
         "bare_done",  # tuples without fields, among those done and made
         "bare_made",
         ("in_use", 32),  # batches by the bit length of the tuples from the next to be sent to their end
-    ),
+    )
 )
 """What one worker counts of one operator."""
 

@@ -49,8 +49,6 @@ def run_model(
     the time it takes to choose, and the machine's own scheduler are not modelled.
 
     Args:
-        chain: The chain, bound to its tuples.
-        settings: The choices.
         contention: What workers cost each other.
         random: Draws costs and outputs.
         costs_us: Of a tuple, by operator, as measured, or None where tuples bring their own; None, those of the chain.
@@ -90,13 +88,7 @@ def run_model(
     simulate(memory.address)
     if memory.ended != FINISHED:
         raise RuntimeError(f"no tuple moves in the model; by operator, came, claimed, sent: {memory.stuck()}")
-    run = WorkersRun(
-        egress=memory.egress(),
-        elapsed_s=int(memory.header["now_ns"]) / 1e9,
-        operators=tuple(memory.tally(bound) for bound in chain.operators),
-        marks=memory.marks(),
-        kept=memory.kept(),
-    )
+    run = memory.run(int(memory.header["now_ns"]) / 1e9)
     return ModelRun(run, contention, int(memory.header["events"]))
 
 

@@ -5,15 +5,7 @@ from adapt.core.compiled import compiled, flattened, inlined, record_after, reco
 from adapt.core.ordered.kernel.batch import count_ahead
 from adapt.core.ordered.kernel.codes import FINISHED, HYBRID, LOCK, STALLED
 from adapt.core.ordered.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
-from adapt.core.ordered.kernel.layout import (
-    HEADER,
-    Header,
-    Operator,
-    Tally,
-    operator_at,
-    partition_at,
-    tally_at,
-)
+from adapt.core.ordered.kernel.layout import HEADER, Header, Operator, Tally, operator_at, partition_at, tally_at
 from adapt.core.ordered.kernel.progress import is_finished
 from adapt.core.ordered.kernel.schedule import choose_operator
 from adapt.core.ordered.model.draws import put_outputs

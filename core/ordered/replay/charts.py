@@ -23,13 +23,8 @@ _WIDE, _TALL = 0.84, 0.8
 
 def ordered_charts(workers: Table, operators: Table, occupancy: Table) -> tuple[Chart, ...]:
     """All charts of a run."""
-    return (
-        pipeline(operators),
-        throughput_by_workers(workers),
-        latency_by_workers(workers),
-        time_by_workers(operators),
-        rings_in_use(occupancy),
-    )
+    by_workers = throughput_by_workers(workers), latency_by_workers(workers), time_by_workers(operators)
+    return pipeline(operators), *by_workers, rings_in_use(occupancy)
 
 
 def pipeline(operators: Table) -> Chart:
@@ -61,26 +56,13 @@ def pipeline(operators: Table) -> Chart:
 
 def _boxes(kinds: Sequence[str], lines: int) -> list[dict[str, Any]]:
     """Boxes, the bars in them, arrows between them, and what is written in them."""
-    x: dict[str, Any] = {
-        "field": "x",
-        "type": "quantitative",
-        "axis": None,
-        "scale": {"domain": [0, _ACROSS], "nice": False},
-    }
-    y: dict[str, Any] = {
-        "field": "y",
-        "type": "quantitative",
-        "axis": None,
-        "scale": {"domain": [0, lines], "nice": False, "reverse": True},
-    }
+    bare: dict[str, Any] = {"type": "quantitative", "axis": None}
+    x = {"field": "x", **bare, "scale": {"domain": [0, _ACROSS], "nice": False}}
+    y = {"field": "y", **bare, "scale": {"domain": [0, lines], "nice": False, "reverse": True}}
     ends = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
-    text = {
-        "type": "text",
-        "color": INK,
-        "baseline": "middle",
-        "aria": False,
-        "limit": {"expr": f"width / {_ACROSS} - 26"},
-    }
+    limit = {"expr": f"width / {_ACROSS} - 26"}
+    text = {"type": "text", "color": INK, "baseline": "middle", "aria": False, "limit": limit}
+    box = {"type": "rect", "fillOpacity": 0.2, "cornerRadius": 3}
     middle = {"x": {**x, "field": "middle"}, "y": y}
 
     def layer(part: str, mark: dict[str, Any], encoding: dict[str, Any]) -> dict[str, Any]:
@@ -88,11 +70,7 @@ def _boxes(kinds: Sequence[str], lines: int) -> list[dict[str, Any]]:
 
     return [
         layer("arrow", {"type": "rule", "color": INK, "opacity": 0.55, "aria": False}, ends),
-        layer(
-            "box",
-            {"type": "rect", "fillOpacity": 0.2, "cornerRadius": 3},
-            {**ends, "color": colours(kinds), "description": {"field": "d"}},
-        ),
+        layer("box", box, {**ends, "color": colours(kinds), "description": {"field": "d"}}),
         layer("share", {"type": "rect", "aria": False}, {**ends, "color": colours(kinds)}),
         layer("box", {**text, "dy": 20, "fontSize": 11}, {**middle, "text": {"field": "name"}}),
         layer("box", {**text, "dy": 38, "fontSize": 10.5, "opacity": 0.8}, {**middle, "text": {"field": "t"}}),
@@ -105,10 +83,8 @@ def throughput_by_workers(workers: Table) -> Chart:
     sentence = f"The {named(workers, 'throughput')} of each number of workers"
     if points:
         first = points[0]
-        points = [
-            *points,
-            *({"x": point["x"], "y": first["y"] * point["x"] / first["x"], "series": "even"} for point in points),
-        ]
+        even = [{"x": point["x"], "y": first["y"] * point["x"] / first["x"], "series": "even"} for point in points]
+        points = [*points, *even]
         sentence += "; the dashed line is what it would be if each worker did as much as those of the first point"
     encoding = {"x": _across(workers), "y": up(workers, "throughput", zero=True)}
     layers = [
@@ -174,27 +150,16 @@ def rings_in_use(occupancy: Table) -> Chart:
     column = column_of(occupancy, "share")
     rows = [row for row in occupancy.records() if row["workers"] == most]
     names = list(dict.fromkeys(label(row["operator"]) for row in rows))
-    points: Records = [
-        {
-            "x": row["up_to"],
-            "y": row["share"],
-            "series": label(row["operator"]),
-            "d": f"{label(row['operator'])}, up to {row['up_to']} tuples: {human(row['share'], column)}",
-        }
-        for row in rows
-        if is_real(row["share"]) and is_real(row["up_to"]) and row["up_to"] > 0
-    ]
-    across = {
-        "field": "x",
-        "type": "quantitative",
-        "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {
-            "title": "tuples of the ring in use, up to",
-            "values": sorted({point["x"] for point in points}),
-            "labelExpr": "format(datum.value, '~s')",
-            "labelOverlap": True,
-        },
-    }
+    points: Records = []
+    for row in rows:
+        if is_real(row["share"]) and is_real(row["up_to"]) and row["up_to"] > 0:
+            name = label(row["operator"])
+            said = f"{name}, up to {row['up_to']} tuples: {human(row['share'], column)}"
+            points.append({"x": row["up_to"], "y": row["share"], "series": name, "d": said})
+    marks = {"values": sorted({point["x"] for point in points}), "labelExpr": "format(datum.value, '~s')"}
+    axis = {"title": "tuples of the ring in use, up to", **marks, "labelOverlap": True}
+    scale = {"type": "log", "base": 2, "nice": False}
+    across = {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
     encoding = {"x": across, "y": up(occupancy, "share", zero=True)}
     sentence = (
         f"How much of its ring each operator had in use when a batch was claimed, with {most} "

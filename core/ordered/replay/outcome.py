@@ -39,7 +39,6 @@ class WorkersOutcome:
     """One run.
 
     Attributes:
-        workers: How many.
         rows: That entered the chain.
         run: What was measured.
         is_ordered: Whether the egress is that of the serial run; None, there was none.

@@ -101,8 +101,6 @@ class OrderedRun:
     """What a replay measured.
 
     Attributes:
-        chain: What was run.
-        ordered: How.
         outcomes: One a number of workers, in their order.
         egress: What left the serial run, or without one the first run.
         costs: What the model was given; None for real workers.
@@ -174,8 +172,6 @@ def replay_ordered(
     the real engine with one worker; where an operator is Python, on the plain forms of the operators.
 
     Args:
-        chain: The chain, bound to its tuples.
-        ordered: How it is run.
         clock: Tells seconds, for plain forms that are timed.
         cpu_clock: Tells the CPU seconds of this process.
         parameters: What is recorded as decisive.
@@ -186,7 +182,7 @@ def replay_ordered(
         BadInput: a function in Python fails on a tuple.
         RuntimeError: the program is at fault.
     """
-    tell = told or _silent
+    tell = told or (lambda *_: None)
     check_chain(chain, ordered)
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
     if ordered.engine is Engine.SIM:
@@ -222,7 +218,7 @@ def costs_of(chain: BoundChain, ordered: Ordered, clock: Clock, told: Told | Non
     """What a model of the chain is given."""
     if is_given(chain):
         return given_costs(chain)
-    tell = told or _silent
+    tell = told or (lambda *_: None)
     if is_python(chain):
         tell("timing plain forms", 0, 0)
         return interpreted_costs(chain, clock)
@@ -278,7 +274,3 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     if ordered.engine is Engine.SIM:
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
     return {**told, "cores": ordered.cores}
-
-
-def _silent(*_: Any) -> None:
-    pass

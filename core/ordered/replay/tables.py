@@ -233,13 +233,8 @@ def ordered_summary(
     """The whole in one row, with its verdict.
 
     Args:
-        chain: What was run.
-        outcomes: One a number of workers.
-        egress: What left.
-        engine: What ran it.
         cores: That the machine has.
         costs: What a model was given; None for real workers.
-        contention: What it assumed.
     """
     columns = (
         Column("verdict"),

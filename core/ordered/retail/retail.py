@@ -56,174 +56,82 @@ def _signed(rows: Iterable[Sequence[int]]) -> Answer:
     return tuple(tuple(word - (1 << 64) if word >= 1 << 63 else word for word in row) for row in rows)
 
 
-_Q1 = """\
-[punctuations]
-every = "1h"
+def _written(every: str, *operators: tuple[str, str, str, str]) -> str:
+    """A chain as text: the line of its punctuations; name, kind, lines of the key and function of each operator."""
+    texts = (
+        f'[[operator]]\nname = "{name}"\nkind = "{kind}"\n{key}function = "{function}"\n'
+        for name, kind, key, function in operators
+    )
+    return "\n".join((f"[punctuations]\n{every}", *texts))
 
-[[operator]]
-name = "hours"
-kind = "stateless"
-function = "hour"
 
-[[operator]]
-name = "baskets"
-kind = "partitioned"
-key = "key"
-partitions = 64
-function = "basket-pairs"
-
-[[operator]]
-name = "counts"
-kind = "partitioned"
-key = "counted"
-partitions = 64
-function = "window-top-100"
-
-[[operator]]
-name = "top"
-kind = "stateful"
-function = "window-top-100"
-"""
-
-_Q2 = """\
-[punctuations]
-every = "1h"
-
-[[operator]]
-name = "no searches"
-kind = "stateless"
-function = "not-searches"
-
-[[operator]]
-name = "sessions"
-kind = "partitioned"
-key = "key"
-partitions = 64
-function = "session-items"
-
-[[operator]]
-name = "pairs"
-kind = "stateless"
-function = "item-pairs"
-
-[[operator]]
-name = "counts"
-kind = "partitioned"
-key = "counted"
-partitions = 64
-function = "final-top-30"
-
-[[operator]]
-name = "top"
-kind = "stateful"
-function = "final-top-30"
-"""
-
-_Q3 = """\
-[punctuations]
-
-[[operator]]
-name = "views and checkouts"
-kind = "stateless"
-function = "views-and-checkouts"
-
-[[operator]]
-name = "last views"
-kind = "partitioned"
-key = "key"
-partitions = 64
-function = "recent-views"
-
-[[operator]]
-name = "top"
-kind = "partitioned"
-key = "counted"
-partitions = 64
-function = "final-top-30"
-"""
-
-_Q4 = """\
-[punctuations]
-every = "1h"
-
-[[operator]]
-name = "project"
-kind = "stateless"
-function = "project"
-
-[[operator]]
-name = "sessions"
-kind = "partitioned"
-key = "key"
-partitions = 64
-function = "session-pages"
-
-[[operator]]
-name = "abandoned"
-kind = "stateless"
-function = "abandoned-carts"
-
-[[operator]]
-name = "mean"
-kind = "stateful"
-function = "mean-pages"
-"""
-
-_Q15 = """\
-[punctuations]
-
-[[operator]]
-name = "project"
-kind = "stateless"
-function = "project"
-
-[[operator]]
-name = "revenue"
-kind = "stateless"
-function = "day-revenue"
-
-[[operator]]
-name = "slopes"
-kind = "partitioned"
-key = "category"
-partitions = 10
-by = "range"
-function = "falling-revenue"
-"""
+_HOURLY = 'every = "1h"\n'
+_BY_KEY = 'key = "key"\npartitions = 64\n'
+_BY_COUNTED = 'key = "counted"\npartitions = 64\n'
+_BY_RANGE = 'key = "category"\npartitions = 10\nby = "range"\n'
 
 PRESETS: Mapping[str, Preset] = {
     "retail-q1": Preset(
         "which hundred pairs of items were on most tickets, by hour",
         "sales",
-        _Q1,
+        _written(
+            _HOURLY,
+            ("hours", "stateless", "", "hour"),
+            ("baskets", "partitioned", _BY_KEY, "basket-pairs"),
+            ("counts", "partitioned", _BY_COUNTED, "window-top-100"),
+            ("top", "stateful", "", "window-top-100"),
+        ),
         ("hour", "item", "other", "tickets"),
         _pairs_by_hour,
     ),
     "retail-q2": Preset(
         "which thirty pairs of items were looked at in most sessions",
         "clicks",
-        _Q2,
+        _written(
+            _HOURLY,
+            ("no searches", "stateless", "", "not-searches"),
+            ("sessions", "partitioned", _BY_KEY, "session-items"),
+            ("pairs", "stateless", "", "item-pairs"),
+            ("counts", "partitioned", _BY_COUNTED, "final-top-30"),
+            ("top", "stateful", "", "final-top-30"),
+        ),
         ("item", "other", "sessions"),
         _pairs,
     ),
     "retail-q3": Preset(
         "which thirty items were most often among the last views before a checkout",
         "clicks",
-        _Q3,
+        _written(
+            "",
+            ("views and checkouts", "stateless", "", "views-and-checkouts"),
+            ("last views", "partitioned", _BY_KEY, "recent-views"),
+            ("top", "partitioned", _BY_COUNTED, "final-top-30"),
+        ),
         ("item", "views"),
         _items,
     ),
     "retail-q4": Preset(
         "how many pages sessions have in which a cart is filled and left",
         "clicks",
-        _Q4,
+        _written(
+            _HOURLY,
+            ("project", "stateless", "", "project"),
+            ("sessions", "partitioned", _BY_KEY, "session-pages"),
+            ("abandoned", "stateless", "", "abandoned-carts"),
+            ("mean", "stateful", "", "mean-pages"),
+        ),
         ("pages", "sessions"),
         _signed,
     ),
     "retail-q15": Preset(
         "which categories earn less from day to day",
         "sales",
-        _Q15,
+        _written(
+            "",
+            ("project", "stateless", "", "project"),
+            ("revenue", "stateless", "", "day-revenue"),
+            ("slopes", "partitioned", _BY_RANGE, "falling-revenue"),
+        ),
         ("category", "rise", "spread"),
         _signed,
     ),
