@@ -9,14 +9,7 @@ import typer
 
 from adapt.cli.options.groups import option
 from adapt.cli.options.result import Output
-from adapt.cli.terminal.output import (
-    MOST_ROWS,
-    for_people,
-    narrate,
-    narrate_written,
-    show,
-    verdict_of,
-)
+from adapt.cli.terminal.output import MOST_ROWS, for_people, narrate, narrate_written, show, verdict_of
 from adapt.core.table import Table
 
 if TYPE_CHECKING:

@@ -27,20 +27,17 @@ class LimitOptions:
     capacity: Annotated[
         str | None,
         option(
-            "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.",
-            "X,X,X",
+            "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.", "X,X,X"
         ),
     ] = None
     pin: Annotated[
-        list[str] | None,
-        option("Keep this key on this channel, whatever it weighs; repeatable.", "KEY=CHANNEL"),
+        list[str] | None, option("Keep this key on this channel, whatever it weighs; repeatable.", "KEY=CHANNEL")
     ] = None
     pins: Annotated[Path | None, option("Pins as a CSV of key,channel.", "FILE.csv")] = None
     max_migration: Annotated[
         str | None,
         option(
-            "Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
-            "X|P%",
+            "Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.", "X|P%"
         ),
     ] = None
 

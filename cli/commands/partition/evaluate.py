@@ -68,12 +68,6 @@ def evaluate(
         weighed = replace(weighed, measured=first.measured)
     with stages() as progress:
         found = evaluate_plans(
-            named,
-            source,
-            weighed,
-            weight=weight,
-            key_type=key_type,
-            spark_options=spark.options(),
-            progress=progress,
+            named, source, weighed, weight=weight, key_type=key_type, spark_options=spark.options(), progress=progress
         )
     show([found.table(), for_people(found.foresight(), format)], format, found.as_data())

@@ -48,11 +48,7 @@ def compare(
     chosen = scenarios.chosen()
     opened = open_trace(trace)
     options = ComparingOptions(
-        workers.wanted(times, stage, opened),
-        chosen,
-        scenarios.sustained(workers.channels),
-        jobs,
-        spark.options(),
+        workers.wanted(times, stage, opened), chosen, scenarios.sustained(workers.channels), jobs, spark.options()
     )
     try:
         with stages() as progress:

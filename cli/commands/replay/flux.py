@@ -32,8 +32,7 @@ def flux(
     ] = Arrivals.TRACE,
     speedup: SpeedupOption = 1.0,
     router: Annotated[
-        Router,
-        option("How rows find their site: one queue a connection, any site, or one buffer."),
+        Router, option("How rows find their site: one queue a connection, any site, or one buffer.")
     ] = Router.FLUX,
 ) -> None:
     """Simulate a trace through a stage of sites, row by row, with partitions that stay and with partitions that move.

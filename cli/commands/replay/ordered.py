@@ -31,15 +31,11 @@ def ordered(
     workers: WorkerOptions,
     runtime: RuntimeOptions,
     model: ModelOptions,
-    plan: Annotated[
-        Path | None,
-        option('The partitions of operators with by = "plan".', "PLAN"),
-    ] = None,
+    plan: Annotated[Path | None, option('The partitions of operators with by = "plan".', "PLAN")] = None,
     rows: Annotated[int | None, option("The first rows only; all if left out.", "N")] = None,
     seed: SeedOption = 0,
     check: Annotated[
-        bool,
-        option("Hold what leaves against a serial run: in plain Python, or of the model by one worker."),
+        bool, option("Hold what leaves against a serial run: in plain Python, or of the model by one worker.")
     ] = True,
 ) -> None:
     """Run a trace through a chain of operators by many workers, with the results of a serial run.
