@@ -10,7 +10,7 @@ import typer
 
 from adapt.cli.options import completion
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
@@ -51,23 +51,17 @@ def _show_metrics(asked: bool) -> None:
 class LimitOptions:
     """What must hold, and against what."""
 
-    limits: Annotated[
-        list[str] | None,
-        option(
-            'What is to hold: "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
-            "EXPR",
-            "--limit",
-            "-l",
-            completion=completion.limits,
-        ),
-    ] = None
-    limits_file: Annotated[Path | None, option("A file with more of them.", "FILE.toml", "--limits")] = None
-    baseline: Annotated[
-        Path | None, option("What was before: limits without an amount are held against it.", "ARTEFACT")
-    ] = None
-    worse_by: Annotated[
-        str | None, option("How much worse than the baseline they may be; 5% if nothing is said.", "P%")
-    ] = None
+    limits: list[str] | None = setting(
+        None,
+        'What is to hold: "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
+        "EXPR",
+        "--limit",
+        "-l",
+        completion=completion.limits,
+    )
+    limits_file: Path | None = setting(None, "A file with more of them.", "FILE.toml", "--limits")
+    baseline: Path | None = setting(None, "What was before: limits without an amount are held against it.", "ARTEFACT")
+    worse_by: str | None = setting(None, "How much worse than the baseline they may be; 5% if nothing is said.", "P%")
 
     def asked(self) -> "tuple[list[Limit], float]":
         """The limits of options and file, and how much worse than a baseline they may be.
@@ -101,17 +95,15 @@ class LimitOptions:
 class PlacingOptions:
     """What places the keys of a trace or of counts."""
 
-    engine: Annotated[
-        str | None,
-        option(
-            "What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
-            " if left out.",
-            "NAME|PLAN",
-            completion=completion.engines,
-        ),
-    ] = None
-    channels: Annotated[int | None, option("At how many channels; 8, or those of the plan.", "N")] = None
-    exact: Annotated[bool, option("Count the keys of a trace exactly.", None, "--exact")] = False
+    engine: str | None = setting(
+        None,
+        "What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
+        " if left out.",
+        "NAME|PLAN",
+        completion=completion.engines,
+    )
+    channels: int | None = setting(None, "At how many channels; 8, or those of the plan.", "N")
+    exact: bool = setting(False, "Count the keys of a trace exactly.", None, "--exact")
 
     def facts(self, paths: "Sequence[Path]", limits: "Sequence[Limit]", *, verify: bool, spark: Spark) -> "list[Facts]":
         """What was measured of each artefact.
@@ -150,11 +142,9 @@ def check(
     *,
     held: LimitOptions,
     placing: PlacingOptions,
-    verify: Annotated[bool, option("Check every byte against the manifest first.", None, "--verify")] = False,
-    out: Annotated[
-        Path | None, option("Write the outcome there, and show it as a table.", "FILE", "--out", "-o")
-    ] = None,
-    format: Annotated[CheckFormat, option("How the outcome is printed, or written to -o.")] = CheckFormat.TABLE,
+    verify: bool = setting(False, "Check every byte against the manifest first.", None, "--verify"),
+    out: Path | None = setting(None, "Write the outcome there, and show it as a table.", "FILE", "--out", "-o"),
+    format: CheckFormat = setting(CheckFormat.TABLE, "How the outcome is printed, or written to -o."),
     force: ForceOption = False,
     _metrics: Annotated[
         bool,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import narrate
 from adapt.core.counting.names import CountMethod
@@ -27,10 +27,10 @@ class KeyCounting:
     """How the keys of a trace are counted, or those of a CSV read."""
 
     weight: WeightOption = None
-    exact: Annotated[
-        bool, option("Count a trace exactly, not lossily with an error that serves these channels.", None, "--exact")
-    ] = False
-    key_type: Annotated[KeyType | None, option("How keys of a CSV are read; string if left out.", panel=EXPERT)] = None
+    exact: bool = setting(
+        False, "Count a trace exactly, not lossily with an error that serves these channels.", None, "--exact"
+    )
+    key_type: KeyType | None = setting(None, "How keys of a CSV are read; string if left out.", panel=EXPERT)
     spark: Spark = field(default_factory=Spark)
 
     def counted(

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.groups import EXPERT, setting
 from adapt.cli.terminal.output import narrate
 from adapt.core.errors import UsageError
 
@@ -23,23 +23,19 @@ class LimitOptions:
 
     PANEL = EXPERT
 
-    track_keys: Annotated[Path | None, option("Track exactly the keys in this file, one a line.", "FILE")] = None
-    capacity: Annotated[
-        str | None,
-        option(
-            "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.", "X,X,X"
-        ),
-    ] = None
-    pin: Annotated[
-        list[str] | None, option("Keep this key on this channel, whatever it weighs; repeatable.", "KEY=CHANNEL")
-    ] = None
-    pins: Annotated[Path | None, option("Pins as a CSV of key,channel.", "FILE.csv")] = None
-    max_migration: Annotated[
-        str | None,
-        option(
-            "Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.", "X|P%"
-        ),
-    ] = None
+    track_keys: Path | None = setting(None, "Track exactly the keys in this file, one a line.", "FILE")
+    capacity: str | None = setting(
+        None, "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.", "X,X,X"
+    )
+    pin: list[str] | None = setting(
+        None, "Keep this key on this channel, whatever it weighs; repeatable.", "KEY=CHANNEL"
+    )
+    pins: Path | None = setting(None, "Pins as a CSV of key,channel.", "FILE.csv")
+    max_migration: str | None = setting(
+        None,
+        "Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
+        "X|P%",
+    )
 
     def judged(self, channels: Sequence[int], track: int | None) -> "Limits":
         """The limits for these channel counts, as far as they can be judged before keys are counted.

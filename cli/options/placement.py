@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-import typer
-
-from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
 from adapt.cli.options.schemes import CurrentSchemeChoice
@@ -39,12 +37,9 @@ class Placement:
     utility: UtilityOption = UtilityName.APM
     hash: HashOption = HashName.MURMUR3
     limits: LimitOptions = field(default_factory=LimitOptions)
-    moves: Annotated[
-        int | None,
-        typer.Option(
-            "--moves", metavar="C", min=1, help="How often readj may move each key; as often as it likes if left out."
-        ),
-    ] = None
+    moves: int | None = setting(
+        None, "How often readj may move each key; as often as it likes if left out.", "C", "--moves", min=1
+    )
     max_parallelism: MaxParallelismOption = None
 
     def weighed(self) -> "Resources":

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import option, setting
 from adapt.cli.terminal.output import Format, FormatOption, is_for_programs
 
 ForceOption: TypeAlias = Annotated[bool, option("Replace what stands at the output.", None, "--force")]
@@ -13,7 +13,7 @@ ForceOption: TypeAlias = Annotated[bool, option("Replace what stands at the outp
 class Output:
     """How much is shown, how it is printed, and whether the output is overwritten."""
 
-    all: Annotated[bool, option("Show all columns and rows, not only what is needed first.", None, "--all")] = False
+    all: bool = setting(False, "Show all columns and rows, not only what is needed first.", None, "--all")
     format: FormatOption = Format.TABLE
     force: ForceOption = False
 

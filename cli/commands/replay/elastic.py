@@ -1,7 +1,6 @@
 """`adapt replay elastic`: a trace through a simulated stage whose workers come and go."""
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import grouped
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.output import RunOutput
@@ -11,7 +10,6 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
 
 
-@grouped
 def elastic(
     trace: TracePath,
     output: RunOutput,

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import grouped, option
+from adapt.cli.options.groups import option
 from adapt.cli.options.replay.fit import PlanningOptions, RunningOptions, TableOptions
 from adapt.cli.options.replay.fit_nodes import MessageOptions, QueueOptions
 from adapt.cli.options.replay.output import RunOutput
@@ -13,7 +13,6 @@ from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
 
 
-@grouped
 def fit(
     trace: TracePath,
     network: Annotated[Path, option("The query network, its inputs bound to rows.", "N.toml", "--network", "-n")],

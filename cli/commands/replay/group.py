@@ -27,8 +27,6 @@ def replay() -> None:
     """Drive a trace through a mechanism and see what happens over time."""
 
 
-@app.command(cls=Command)
-@grouped
 def repartition(
     trace: TracePath, output: RunOutput, periods: PeriodOptions, plans: RecipeOptions, weight: WeightOption = None
 ) -> None:
@@ -62,8 +60,5 @@ def repartition(
     output.show([run.summary(), for_people(run.tables()["periods"], output.format)], run.as_data())
 
 
-app.command(cls=Command)(flux)
-app.command(cls=Command)(elastic)
-app.command(cls=Command)(fit)
-app.command(cls=Command)(ordered)
-app.command(cls=Command)(compare)
+for command in (repartition, flux, elastic, fit, ordered, compare):
+    app.command(cls=Command)(grouped(command))

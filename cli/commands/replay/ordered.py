@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import grouped, option
+from adapt.cli.options.groups import option, setting
 from adapt.cli.options.replay.ordered import ModelOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import SeedOption
@@ -14,7 +14,6 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Engine
 
 
-@grouped
 def ordered(
     trace: TracePath,
     chain: Annotated[
@@ -31,12 +30,12 @@ def ordered(
     workers: WorkerOptions,
     runtime: RuntimeOptions,
     model: ModelOptions,
-    plan: Annotated[Path | None, option('The partitions of operators with by = "plan".', "PLAN")] = None,
-    rows: Annotated[int | None, option("The first rows only; all if left out.", "N")] = None,
+    plan: Path | None = setting(None, 'The partitions of operators with by = "plan".', "PLAN"),
+    rows: int | None = setting(None, "The first rows only; all if left out.", "N"),
     seed: SeedOption = 0,
-    check: Annotated[
-        bool, option("Hold what leaves against a serial run: in plain Python, or of the model by one worker.")
-    ] = True,
+    check: bool = setting(
+        True, "Hold what leaves against a serial run: in plain Python, or of the model by one worker."
+    ),
 ) -> None:
     """Run a trace through a chain of operators by many workers, with the results of a serial run.
 

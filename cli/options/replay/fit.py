@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapt.cli.options import completion
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
 
@@ -19,22 +19,19 @@ PLANNING_PANEL = "Planning, where it is not to be as the network's [settings] sa
 class RunningOptions:
     """Who plans drops, and how the network runs."""
 
-    planner: Annotated[
-        list[str] | None,
-        option(
-            f"What plans drops, one case each: {', '.join(DropPlanner)}; that of the network if left out.",
-            "exact,c-fit",
-            completion=completion.planners,
-        ),
-    ] = None
-    plans: Annotated[
-        Path | None,
-        option("Where plans made in advance are kept: made and put there first, or used if there are any.", "DIR"),
-    ] = None
-    speedup: Annotated[float, option("Trace seconds that pass in a second of the network.", "X")] = 1.0
-    flow: Annotated[Flow, option("Tuple by tuple with coins and queues, or as fluid.")] = Flow.TUPLES
-    seed: Annotated[int, option("Of all coins.", "S")] = 0
-    true_costs: Annotated[float, option("Costs are so many times those that plans go by.", "X")] = 1.0
+    planner: list[str] | None = setting(
+        None,
+        f"What plans drops, one case each: {', '.join(DropPlanner)}; that of the network if left out.",
+        "exact,c-fit",
+        completion=completion.planners,
+    )
+    plans: Path | None = setting(
+        None, "Where plans made in advance are kept: made and put there first, or used if there are any.", "DIR"
+    )
+    speedup: float = setting(1.0, "Trace seconds that pass in a second of the network.", "X")
+    flow: Flow = setting(Flow.TUPLES, "Tuple by tuple with coins and queues, or as fluid.")
+    seed: int = setting(0, "Of all coins.", "S")
+    true_costs: float = setting(1.0, "Costs are so many times those that plans go by.", "X")
 
     def planners(self) -> tuple[DropPlanner, ...]:
         """The planners that are named, by several options or with commas."""
@@ -51,18 +48,17 @@ class PlanningOptions:
 
     PANEL: ClassVar[str] = PLANNING_PANEL
 
-    tick: Annotated[str | None, option("How often a plan is made.", "1s")] = None
-    epsilon: Annotated[float | None, option("What plans made in advance may lose of the best score.", "E")] = None
-    headroom: Annotated[float | None, option("Part of every capacity that plans leave free.", "H")] = None
-    lag: Annotated[int | None, option("Plans know rates up to so many ticks before.", "TICKS")] = None
-    smoothing: Annotated[float | None, option("Weight of the newest rates; 1 goes by them alone.", "W")] = None
-    min_change: Annotated[float | None, option("Smaller changes of a share are not applied.", "C")] = None
-    feedback: Annotated[bool | None, option("Correct capacities by the utilization that is measured.")] = None
-    drops: Annotated[
-        Drops | None,
-        option("What is dropped before aggregates: tuples, or windows, so that every result is of all its tuples."),
-    ] = None
-    batch: Annotated[int | None, option("Windows that live or die together.", "N")] = None
+    tick: str | None = setting(None, "How often a plan is made.", "1s")
+    epsilon: float | None = setting(None, "What plans made in advance may lose of the best score.", "E")
+    headroom: float | None = setting(None, "Part of every capacity that plans leave free.", "H")
+    lag: int | None = setting(None, "Plans know rates up to so many ticks before.", "TICKS")
+    smoothing: float | None = setting(None, "Weight of the newest rates; 1 goes by them alone.", "W")
+    min_change: float | None = setting(None, "Smaller changes of a share are not applied.", "C")
+    feedback: bool | None = setting(None, "Correct capacities by the utilization that is measured.")
+    drops: Drops | None = setting(
+        None, "What is dropped before aggregates: tuples, or windows, so that every result is of all its tuples."
+    )
+    batch: int | None = setting(None, "Windows that live or die together.", "N")
 
     def settings(self, said: "SheddingSettings") -> "SheddingSettings":
         """The settings of the network, with what options say instead."""
@@ -93,21 +89,16 @@ class TableOptions:
 
     PANEL: ClassVar[str] = PLANNING_PANEL
 
-    grid: Annotated[Grid, option("Which rates stand in feasible input tables.")] = Grid.SAFE
-    distance: Annotated[
-        float,
-        option(
-            "Part of the score that tables of d-fit may be off once told, so that less is told when they change.", "D"
-        ),
-    ] = 0.0
-    most_plans: Annotated[
-        int | None, option("Tables made in advance have no more plans, whatever epsilon that takes; it is told.", "N")
-    ] = None
-    workload: Annotated[
-        str | None,
-        option(
-            "How likely rates are, for solver-w: a column of tuples/s for each input; or exponential, around the"
-            " rates of the network. As they are in the trace, if left out.",
-            "RATES.csv",
-        ),
-    ] = None
+    grid: Grid = setting(Grid.SAFE, "Which rates stand in feasible input tables.")
+    distance: float = setting(
+        0.0, "Part of the score that tables of d-fit may be off once told, so that less is told when they change.", "D"
+    )
+    most_plans: int | None = setting(
+        None, "Tables made in advance have no more plans, whatever epsilon that takes; it is told.", "N"
+    )
+    workload: str | None = setting(
+        None,
+        "How likely rates are, for solver-w: a column of tuples/s for each input; or exponential, around the"
+        " rates of the network. As they are in the trace, if left out.",
+        "RATES.csv",
+    )

@@ -1,9 +1,9 @@
 """Options of `adapt replay fit` on its nodes: what they tell each other, and what they refuse."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.replay.shedding import SHED_PANEL, LeastShedOption, ShedFormOption
 from adapt.core.stage.conditions.names import SheddingForm
 
@@ -18,29 +18,25 @@ class MessageOptions:
 
     PANEL: ClassVar[str] = "What nodes of d-fit and d-fit-cuts tell each other"
 
-    message_delay: Annotated[
-        str | None,
-        option(
-            "How long messages between nodes take. Nodes begin to tell each other when the trace begins, and plan"
-            " by what they have heard.",
-            "2s",
-        ),
-    ] = None
-    message_jitter: Annotated[
-        str | None, option("What messages take longer at most, so that they overtake each other.", "1s")
-    ] = None
-    message_loss: Annotated[
-        float | None, option("Part of the messages that is lost; they are sent again until word comes back.", "P")
-    ] = None
-    trusting: Annotated[
-        bool,
-        option(
-            "Nodes let in whatever others send, as in the paper: while tables are stale, they are overloaded."
-            " Else they drop at their entrance what others should have.",
-            None,
-            "--trusting",
-        ),
-    ] = False
+    message_delay: str | None = setting(
+        None,
+        "How long messages between nodes take. Nodes begin to tell each other when the trace begins, and plan"
+        " by what they have heard.",
+        "2s",
+    )
+    message_jitter: str | None = setting(
+        None, "What messages take longer at most, so that they overtake each other.", "1s"
+    )
+    message_loss: float | None = setting(
+        None, "Part of the messages that is lost; they are sent again until word comes back.", "P"
+    )
+    trusting: bool = setting(
+        False,
+        "Nodes let in whatever others send, as in the paper: while tables are stale, they are overloaded."
+        " Else they drop at their entrance what others should have.",
+        None,
+        "--trusting",
+    )
 
     def transport(self) -> "Transport | None":
         """What messages meet, if anything is said of it; they are sent again after the longest way there and back."""
@@ -61,11 +57,10 @@ class QueueOptions:
 
     PANEL: ClassVar[str] = SHED_PANEL
 
-    queue: Annotated[
-        int | None,
-        option("A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.", "N"),
-    ] = None
-    tau2: Annotated[float, option("Part of the queue below which it refuses none.", "T")] = 0.8
+    queue: int | None = setting(
+        None, "A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.", "N"
+    )
+    tau2: float = setting(0.8, "Part of the queue below which it refuses none.", "T")
     least_shed: LeastShedOption = 0.0
     shed_form: ShedFormOption = SheddingForm.LINEAR
 

@@ -1,10 +1,10 @@
 """Options of a stage that joins two streams."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import above_0, seconds
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,21 +17,17 @@ class JoinOptions:
 
     PANEL: ClassVar[str] = "A join of two streams"
 
-    join: Annotated[
-        str | None,
-        option("Join the rows of equal key whose COLUMN differs, such as stream; it has two values.", "COLUMN"),
-    ] = None
-    join_window: Annotated[
-        str | None,
-        option(
-            "Rows match if they are at most so far apart, in the time of the trace; --shed 5000 holds them so long.",
-            "10s",
-        ),
-    ] = None
-    match_time: Annotated[
-        str | None,
-        option("CPU for each match of a row, beside what the row costs; 1us if left out.", "1us", shown=False),
-    ] = None
+    join: str | None = setting(
+        None, "Join the rows of equal key whose COLUMN differs, such as stream; it has two values.", "COLUMN"
+    )
+    join_window: str | None = setting(
+        None,
+        "Rows match if they are at most so far apart, in the time of the trace; --shed 5000 holds them so long.",
+        "10s",
+    )
+    match_time: str | None = setting(
+        None, "CPU for each match of a row, beside what the row costs; 1us if left out.", "1us", shown=False
+    )
 
     def joined(self) -> "Join | None":
         """What is joined, or nothing.

@@ -3,22 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.result import ForceOption
 from adapt.cli.terminal.output import Format, FormatOption, narrate_written, show
 from adapt.cli.terminal.terminal import Paragraph
 from adapt.core.table import Table
-
-OutOption: TypeAlias = Annotated[Path | None, option("Where to keep the run.", "RUN", "--out", "-o")]
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutput:
     """Where a run is kept, and how it is shown."""
 
-    out: OutOption = None
+    out: Path | None = setting(None, "Where to keep the run.", "RUN", "--out", "-o")
     format: FormatOption = Format.TABLE
     force: ForceOption = False
 
