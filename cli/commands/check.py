@@ -14,6 +14,7 @@ from adapt.cli.options.groups import setting
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
+from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -112,7 +113,6 @@ class PlacingOptions:
             UsageError: no artefact has keys to place, but options say how.
             BadInput: an artefact is missing or damaged.
         """
-        from adapt.cli.terminal.stages import stages
         from adapt.traces.checking import DEFAULT_ENGINE, Placing, facts_of, places_keys
 
         if self.channels is not None:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from adapt.core.errors import UsageError
+from adapt.core.units.amounts import bits_of, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,15 +19,11 @@ def amount_of(option: str, text: str, read: "Callable[[str], float]") -> float:
 
 def seconds(option: str, text: str) -> float:
     """The time that an option gives, 0 or more; seconds."""
-    from adapt.core.units.amounts import seconds_of
-
     return amount_of(option, text, seconds_of)
 
 
 def bits(option: str, text: str) -> float:
     """The bandwidth that an option gives; bits per second."""
-    from adapt.core.units.amounts import bits_of
-
     return amount_of(option, text, bits_of)
 
 

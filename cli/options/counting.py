@@ -9,13 +9,13 @@ from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import narrate
 from adapt.core.counting.names import CountMethod
 from adapt.core.stream import KeyType, Weight
+from adapt.traces.spark.progress import Progress
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.verdict.skew_over_time import CountedPane
     from adapt.traces.counting.count_cache import Counted
-    from adapt.traces.spark.progress import Progress
 
 WeightOption: TypeAlias = Annotated[
     Weight | None, option("What a row weighs; cost where the trace has costs, else count.")
@@ -36,14 +36,9 @@ class KeyCounting:
     def counted(
         self, source: Path, channels: int, resources: "Resources", track: int | None, progress: "Progress"
     ) -> "Counted":
-        """The counted keys of a trace, an artefact of counts or a CSV.
+        """The counted keys of a trace, an artefact of counts or a CSV, for up to so many channels.
 
-        Args:
-            source: What names them.
-            channels: The most channels that the counts serve.
-            resources: What keys are tracked by.
-            track: How many keys are tracked; None, those that reach delta.
-            progress: Called as tasks are done.
+        Tracked are the `track` heaviest keys; None, those that reach delta.
         """
         from adapt.traces.counting.count import Counting
         from adapt.traces.counting.count_cache import counted

@@ -56,7 +56,6 @@ class GeneratorOptions:
         """The synthetic stream; what was not typed is left to the generator, which has its own idea of it.
 
         Args:
-            name: The generator.
             carried: The cost and size that rows carry.
             typed: The options that were typed, by their parameter.
 

@@ -61,7 +61,6 @@ def option(
     """An option for an annotation.
 
     Args:
-        help: What it means.
         metavar: What stands for its value.
         names: How it is typed, if not as the field is named.
         panel: Its heading in the help, if not that of the group.

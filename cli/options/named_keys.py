@@ -1,7 +1,7 @@
 """What placements must keep to, as a user asks for it: capacities, pins, a limit to migration, keys to track."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,6 @@ class Limits:
         Raises:
             BadInput: a pinned key is no key of that type, or was not counted.
         """
-        from dataclasses import replace
 
         from adapt.core.partitioning.problem.named_keys import pinned_keys, unlisted
 

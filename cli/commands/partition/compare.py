@@ -1,6 +1,8 @@
 """`adapt partition compare`: every scheme over a chain of channel counts."""
 
+from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adapt.cli.options import completion
@@ -49,8 +51,6 @@ def compare(
 
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """
-    from dataclasses import replace
-    from time import perf_counter
 
     from adapt.core.partitioning.compare import compare_schemes
     from adapt.core.partitioning.model_error import model_error

@@ -18,6 +18,7 @@ from adapt.cli.terminal.output import for_people, narrate_written, show, verdict
 from adapt.cli.terminal.stages import stages
 from adapt.core.counting.names import CountMethod
 from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.units.row_or_time_span import Length
 
 if TYPE_CHECKING:
     from adapt.core.counting.sliding import SlidingWindow
@@ -66,7 +67,6 @@ class SurveyOptions:
         Raises:
             UsageError: an option is out of its range, or does not go with another.
         """
-        from adapt.core.units.row_or_time_span import Length
         from adapt.traces.counting.count import Counting
         from adapt.traces.counting.survey import Survey
 
@@ -92,7 +92,6 @@ class SurveyOptions:
 
     def _window(self) -> "SlidingWindow | None":
         from adapt.core.counting.sliding import SlidingWindow
-        from adapt.core.units.row_or_time_span import Length
 
         return None if self.window is None else SlidingWindow(Length.parse(self.window, "window"), self.counters)
 

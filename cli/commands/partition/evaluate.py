@@ -1,5 +1,6 @@
 """`adapt partition evaluate`: plans on every key of a stream."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,6 @@ def evaluate(
 
     Example: adapt partition evaluate web.plan web.trace
     """
-    from dataclasses import replace
 
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.evaluation import resources_of

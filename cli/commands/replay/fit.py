@@ -1,6 +1,7 @@
 """`adapt replay fit`: a trace through a query network that sheds load, with one planner or several."""
 
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 from adapt.cli.options.artefacts import TracePath
@@ -30,7 +31,6 @@ def fit(
 
     Example: adapt replay fit web.trace --network shop.toml --planner exact,c-fit -o web.fit
     """
-    from time import perf_counter
 
     from adapt.core.fit.planners.solver import MOST_PLANS
     from adapt.core.fit.replay.replay import FitOptions

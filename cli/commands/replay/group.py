@@ -1,5 +1,7 @@
 """`adapt replay`: a trace driven through mechanisms, and what happens over time."""
 
+from time import perf_counter
+
 import typer
 
 from adapt.cli.commands.replay.compare import compare
@@ -16,6 +18,7 @@ from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages
+from adapt.core.units.row_or_time_span import Length
 
 app = typer.Typer(
     cls=Group, help="Drive a trace through a mechanism and see what happens over time.", no_args_is_help=True
@@ -37,9 +40,7 @@ def repartition(
 
     Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
     """
-    from time import perf_counter
 
-    from adapt.core.units.row_or_time_span import Length
     from adapt.traces.replay.repartition import RepartitionOptions, replay_trace
     from adapt.traces.store.trace import open_trace
 

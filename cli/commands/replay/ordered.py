@@ -1,6 +1,7 @@
 """`adapt replay ordered`: a trace through a chain of operators, in order, by many workers."""
 
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Annotated
 
 from adapt.cli.options.artefacts import TracePath
@@ -45,7 +46,6 @@ def ordered(
 
     Example: adapt replay ordered web.trace --chain visits.toml --workers 1,2 -o web.ordered
     """
-    from time import perf_counter, process_time
 
     from adapt.core.ordered.replay.replay import Ordered
     from adapt.traces.replay.chains import open_chain

@@ -1,6 +1,6 @@
 """Options of `adapt replay fit`: who plans drops, and how."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -8,6 +8,7 @@ from adapt.cli.options import completion
 from adapt.cli.options.groups import setting
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
+from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
     from adapt.core.fit.network.settings import SheddingSettings
@@ -62,10 +63,6 @@ class PlanningOptions:
 
     def settings(self, said: "SheddingSettings") -> "SheddingSettings":
         """The settings of the network, with what options say instead."""
-        from dataclasses import replace
-
-        from adapt.core.units.durations import duration_us
-
         given: dict[str, Any] = {
             "tick_us": None if self.tick is None else duration_us(self.tick),
             "epsilon": self.epsilon,

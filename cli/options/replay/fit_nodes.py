@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from adapt.cli.options.groups import setting
 from adapt.cli.options.replay.shedding import SHED_PANEL, LeastShedOption, ShedFormOption
 from adapt.core.stage.conditions.names import SheddingForm
+from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
     from adapt.core.fit.distributed.exchange import Transport
@@ -41,7 +42,6 @@ class MessageOptions:
     def transport(self) -> "Transport | None":
         """What messages meet, if anything is said of it; they are sent again after the longest way there and back."""
         from adapt.core.fit.distributed.exchange import Transport
-        from adapt.core.units.durations import duration_us
 
         times = (self.message_delay, self.message_jitter)
         if times == (None, None) and self.message_loss is None:

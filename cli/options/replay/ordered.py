@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Engine, Heuristic, OrderlyWorklist, Reorder
+from adapt.core.ordered.chain.names import Engine, Heuristic, OrderlyWorklist, Reorder, Worklist
+from adapt.core.ordered.engine.contention import Contention
 
 if TYPE_CHECKING:
-    from adapt.core.ordered.engine.contention import Contention
     from adapt.core.ordered.engine.settings import RunSettings
 
 QUEUES_PANEL = "Rings, queues and time slices"
@@ -70,7 +70,6 @@ class RuntimeOptions:
         Raises:
             UsageError: one is out of its range.
         """
-        from adapt.core.ordered.chain.names import Worklist
         from adapt.core.ordered.engine.settings import RunSettings
 
         if self.mark_every is not None and self.mark_every < 1:
@@ -105,6 +104,4 @@ class ModelOptions:
 
     def contention(self) -> "Contention":
         """These costs."""
-        from adapt.core.ordered.engine.contention import Contention
-
         return Contention(self.jitter, self.crowding_us, self.send_us, self.output_us, self.hand_over_us)

@@ -9,13 +9,13 @@ from adapt.cli.options.replay.costs import CostOptions, NetworkOptions
 from adapt.cli.options.replay.shedding import SheddingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Router
+from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
     from adapt.core.stage.conditions.settings import StageSettings
     from adapt.core.stage.input.keyed_rows import Reading
     from adapt.core.stage.input.mini_partitions import MiniPartitions
-    from adapt.core.stream import Weight
     from adapt.traces.store.trace import Trace
 
 TROUBLE_PANEL = "What happens to sites"
@@ -83,8 +83,6 @@ class StageOptions:
 
     def partition_state(self) -> "int | Weight":
         """The state of a partition: so many tuples, or what of the trace decides."""
-        from adapt.core.stream import Weight
-
         named = {"rows": Weight.COUNT, "bytes": Weight.BYTES}
         if self.state in named:
             return named[self.state]
