@@ -8,7 +8,7 @@ import typer
 
 from adapt.cli.options.channels import MOST_CHANNELS
 from adapt.cli.options.groups import option, setting
-from adapt.cli.options.schemes import CurrentSchemeChoice
+from adapt.cli.options.placement import CurrentSchemeChoice
 from adapt.cli.terminal.output import Format, FormatOption, show
 from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapt.cli.options import completion
+from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
 from adapt.cli.options.result import ForceOption
@@ -85,10 +86,7 @@ class LimitOptions:
         if not asked:
             raise UsageError('nothing is to hold: give --limit, e.g. --limit "imbalance<=1.2", or --limits FILE')
         if self.worse_by is not None:
-            try:
-                allowed = percent_of(self.worse_by)
-            except UsageError as error:
-                raise UsageError(f"--worse-by: {error}") from None
+            allowed = amount_of("--worse-by", self.worse_by, percent_of)
         return asked, allowed
 
 
@@ -161,11 +159,10 @@ def check(
     """
     from adapt.core.check.check_limits import judge
     from adapt.core.check.outcome import as_document, verdict_table
+    from adapt.traces.store.atomic import check_free, write_whole
 
     asked, allowed = held.asked()
     if out is not None:
-        from adapt.traces.store.atomic import check_free
-
         check_free(out, force=force)
     paths = [*dict.fromkeys(artefacts), *([] if held.baseline is None else [held.baseline])]
     read = placing.facts(paths, asked, verify=verify, spark=spark)
@@ -173,8 +170,6 @@ def check(
     verdict = judge(asked, facts, before, allowed)
     document = as_document(verdict, facts, before)
     if out is not None:
-        from adapt.traces.store.atomic import write_whole
-
         write_whole(out, _text(verdict, document, format).encode("utf-8", "backslashreplace"), force=force)
         narrate_written(out)
     if out is not None or format in _SHOWN:

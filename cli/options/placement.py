@@ -1,13 +1,12 @@
 """Options of how plans place keys, whatever the scheme."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
-from adapt.cli.options.schemes import CurrentSchemeChoice
-from adapt.core.engines.names import AnyScheme
+from adapt.core.engines.names import CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
 
@@ -15,6 +14,12 @@ if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.measures.resources import Resources
+
+    SchemeChoice: TypeAlias = AnyScheme
+    CurrentSchemeChoice: TypeAlias = AnyScheme
+else:  # typer takes the choices of an option from an enumeration or a Literal, and from no union
+    SchemeChoice = Literal[tuple(SCHEMES_BY_NAME.values())]
+    CurrentSchemeChoice = Literal[CURRENT_SCHEMES]
 
 EngineOption: TypeAlias = Annotated[
     CurrentSchemeChoice, option("What places the keys of the stream today, for the verdict.")

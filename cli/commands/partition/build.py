@@ -7,9 +7,8 @@ from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import KeyCounting, narrate_counts
 from adapt.cli.options.groups import EXPERT, option, setting
-from adapt.cli.options.placement import EngineOption, Placement
+from adapt.cli.options.placement import EngineOption, Placement, SchemeChoice
 from adapt.cli.options.result import Output
-from adapt.cli.options.schemes import SchemeChoice
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import for_people, is_for_programs, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages

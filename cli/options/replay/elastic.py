@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import above_0, seconds
 from adapt.cli.options.groups import setting
-from adapt.cli.options.placement import HashOption
-from adapt.cli.options.schemes import SchemeChoice
+from adapt.cli.options.placement import HashOption, SchemeChoice
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
 from adapt.cli.options.loads import ResourcesOption, SigmaOption, ToleranceOption, TrackOption
-from adapt.cli.options.placement import HashOption, UtilityOption
-from adapt.cli.options.schemes import SchemeChoice
+from adapt.cli.options.placement import HashOption, SchemeChoice, UtilityOption
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
