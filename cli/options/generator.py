@@ -29,7 +29,6 @@ class GeneratorOptions:
     """What a synthetic trace has."""
 
     PANEL: ClassVar[str] = "Synthetic traces"
-
     generate: GeneratorName | None = setting(None, "Make a synthetic trace instead of reading one.")
     rows: int = setting(1_000_000, "Rows to make.", "N")
     domain: int = setting(
@@ -55,9 +54,7 @@ class GeneratorOptions:
     def stream(self, name: GeneratorName, carried: MappingOptions, typed: Mapping[str, str]) -> "NamedStream":
         """The synthetic stream; what was not typed is left to the generator, which has its own idea of it.
 
-        Args:
-            carried: The cost and size that rows carry.
-            typed: The options that were typed, by their parameter.
+        `carried` has the cost and size of rows, `typed` the options that were typed, by their parameter.
 
         Raises:
             UsageError: the generator does not take one, or one is out of its range.

@@ -22,9 +22,6 @@ def grouped(command: Command) -> Command:
     A field is a `setting`, or annotated as an option of typer (`Annotated[int, option("Workers.", "N")]`). A group may
     hold groups. Groups are frozen, so a command's groups are values that read and check themselves. A group's `PANEL`
     is the heading in the help of those of its options that name no other.
-
-    Args:
-        command: A function for `app.command`, without positional-only or variable parameters.
     """
     signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
     kinds = {name: hints[name] for name in signature.parameters}
@@ -66,8 +63,6 @@ def option(
         panel: Its heading in the help, if not that of the group.
         shown: Whether the help shows its default.
         completion: What a shell offers for a value that was begun.
-        min: The least number it takes.
-        max: The largest number it takes.
         envvar: A variable of the environment that stands for it.
     """
     return typer.Option(

@@ -22,7 +22,6 @@ class LimitOptions:
     """The options; keys are still text."""
 
     PANEL = EXPERT
-
     track_keys: Path | None = setting(None, "Track exactly the keys in this file, one a line.", "FILE")
     capacity: str | None = setting(
         None, "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.", "X,X,X"
@@ -39,10 +38,6 @@ class LimitOptions:
 
     def judged(self, channels: Sequence[int], track: int | None) -> "Limits":
         """The limits for these channel counts, as far as they can be judged before keys are counted.
-
-        Args:
-            channels: Every channel count that is built.
-            track: How many of the heaviest keys are tracked, if a number is given.
 
         Raises:
             UsageError: an option cannot be read, or does not fit the channels or another option.
@@ -69,10 +64,7 @@ class LimitOptions:
 class Limits:
     """What was judged before keys are counted; named keys are still text.
 
-    Attributes:
-        without_keys: Capacities and the limit to migration.
-        pins: One a key.
-        track: The keys to track; None, the heaviest.
+    `without_keys` has capacities and the limit to migration; `track` is None where the heaviest keys are tracked.
     """
 
     without_keys: "Constraints"

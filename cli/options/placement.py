@@ -36,7 +36,6 @@ class Placement:
     """How keys are placed: loads, utility, hash, limits."""
 
     PANEL = EXPERT
-
     loads: Loads = field(default_factory=Loads)
     measure: MeasureOption = None
     utility: UtilityOption = UtilityName.APM

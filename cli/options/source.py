@@ -16,7 +16,6 @@ class MappingOptions:
     """Which column or expression is what."""
 
     PANEL: ClassVar[str] = "What is what (each a column, or a Spark SQL expression over columns and _path)"
-
     key: str = setting("", "The partitioning key.", "EXPR")
     time: str = setting("", "When it happened; guessed if left out.", "EXPR")
     cost: str = setting(
@@ -47,7 +46,6 @@ class FormatOptions:
     """How the source is written."""
 
     PANEL: ClassVar[str] = "How the source is written"
-
     format: FormatName = setting(FormatName.AUTO, "The source's format.")
     pattern: str = setting("", "For text: a regular expression with named groups.", "REGEX")
     kcat_format: str = setting(

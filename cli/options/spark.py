@@ -17,7 +17,6 @@ class Spark:
     """Where Spark runs, and its settings."""
 
     PANEL = SPARK_PANEL
-
     master: str = setting("local[*]", "Where Spark runs.", "URL", "--master", envvar="ADAPT_MASTER")
     conf: list[str] | None = setting(None, "A Spark setting; repeatable.", "NAME=VALUE")
 
@@ -35,7 +34,6 @@ class TaskSpark:
     """Where Spark runs work that otherwise runs in processes of this machine."""
 
     PANEL = SPARK_PANEL
-
     master: str | None = setting(
         None, "Run each scenario as a task of this Spark.", "URL", "--master", envvar="ADAPT_MASTER", shown=False
     )

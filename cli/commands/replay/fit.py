@@ -7,7 +7,7 @@ from typing import Annotated
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option
 from adapt.cli.options.replay.fit import MessageOptions, PlanningOptions, QueueOptions, RunningOptions, TableOptions
-from adapt.cli.options.replay.output import RunOutput
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages

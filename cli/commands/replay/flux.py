@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting
 from adapt.cli.options.replay.flux import PlacingOptions, PolicyOptions, SiteOptions
-from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, check_speedup
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate
 from adapt.cli.terminal.stages import stages

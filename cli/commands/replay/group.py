@@ -12,8 +12,8 @@ from adapt.cli.commands.replay.ordered import ordered
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import grouped
-from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.repartition import PeriodOptions, RecipeOptions
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import for_people

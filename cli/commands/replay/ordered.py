@@ -7,8 +7,8 @@ from typing import Annotated
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.replay.ordered import ModelOptions, RuntimeOptions, WorkerOptions
-from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import SeedOption
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages

@@ -9,8 +9,8 @@ from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import CostOptions, ServiceSdOption, ServiceTimeOption
-from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import BufferOption, StageOptions, StateOption
+from adapt.cli.options.result import RunOutput
 from adapt.core.keys.names import HashName
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ class ScenarioOptions:
     """What is compared."""
 
     PANEL: ClassVar[str] = "What is compared"
-
     scenario: list[str] | None = setting(
         None,
         "What to compare with static-uniform; repeatable; all if left out.",
@@ -83,7 +82,6 @@ class TimeOptions:
     """When mechanisms act."""
 
     PANEL: ClassVar[str] = "When mechanisms act; what is left out follows from the length of the replay"
-
     period: str | None = setting(
         None, "How often policies look at workers, and parts of split keys are merged; 1/100 of the replay.", "1s"
     )

@@ -20,7 +20,6 @@ class CostOptions:
     """What a row and a tuple of state cost."""
 
     PANEL: ClassVar[str] = "What things cost"
-
     service_time: ServiceTimeOption = "45us"
     service_sd: ServiceSdOption = "3us"
     cost_unit: str | None = setting(None, "CPU for 1 of a row's cost in the trace; nothing is drawn then.", "1us")
@@ -51,7 +50,6 @@ class NetworkOptions:
     """What connects producers, sites and the states that move."""
 
     PANEL: ClassVar[str] = NETWORK_PANEL
-
     latency: str = setting("70us", "A packet is on its way so long.", "70us")
     connection: int = setting(24, "Rows that a connection holds.", "N")
     state_bandwidth: str = setting("250Mbps", "For one partition on its way.", "250Mbps")

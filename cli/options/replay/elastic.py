@@ -1,4 +1,4 @@
-"""Options of `adapt replay elastic`: when workers come and go, and which worker has what."""
+"""Options of `adapt replay elastic`: when workers come and go, which worker has what, and what is joined."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adapt.core.elastic.policies.scaler import Rebuild
     from adapt.core.elastic.replay.replay import Elastic
     from adapt.core.partitioning.build import Recipe
+    from adapt.core.stage.conditions.join import Join
     from adapt.core.stage.conditions.shed_factor import Thresholds
     from adapt.core.stage.input.mini_partitions import MiniPartitions
 
@@ -25,7 +26,6 @@ class PlanOptions:
     """Which worker has which partitions, and how they move."""
 
     PANEL: ClassVar[str] = "Which worker has what"
-
     rebuild: str | None = setting(
         None,
         "Build the plan anew every so often, when the imbalance is above a limit, or both; never if left out.",
@@ -78,7 +78,6 @@ class ScalingOptions:
     """How many workers there are, and when that changes."""
 
     PANEL: ClassVar[str] = "When workers come and go"
-
     pool: int = setting(16, "All workers there are.", "N", panel="Options")
     workers: int | None = setting(
         None,
@@ -146,3 +145,43 @@ class ScalingOptions:
             raise UsageError(
                 f"--sweep {self.sweep!r} is not values of tau1 with commas, such as tau1=0.2,0.4,0.6"
             ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOptions:
+    """What is joined, within which window, and what a match costs."""
+
+    PANEL: ClassVar[str] = "A join of two streams"
+    join: str | None = setting(
+        None, "Join the rows of equal key whose COLUMN differs, such as stream; it has two values.", "COLUMN"
+    )
+    join_window: str | None = setting(
+        None,
+        "Rows match if they are at most so far apart, in the time of the trace; --shed 5000 holds them so long.",
+        "10s",
+    )
+    match_time: str | None = setting(
+        None, "CPU for each match of a row, beside what the row costs; 1us if left out.", "1us", shown=False
+    )
+
+    def joined(self) -> "Join | None":
+        """What is joined, or nothing.
+
+        Raises:
+            UsageError: there is a join without a window, or a window or cost without a join.
+        """
+        from adapt.core.stage.conditions.join import Join
+
+        if self.join is None:
+            for option, given in (("--join-window", self.join_window), ("--match-time", self.match_time)):
+                if given is not None:
+                    raise UsageError(
+                        f"{option} {given} is of a join; say with --join COLUMN which two streams are joined"
+                    )
+            return None
+        if self.join_window is None:
+            raise UsageError(
+                f"--join {self.join} says not how far apart rows may be that match; give --join-window, such as 10s"
+            )
+        match_s = 1e-6 if self.match_time is None else seconds("--match-time", self.match_time)
+        return Join(round(above_0("--join-window", self.join_window) * 1e6), match_s)

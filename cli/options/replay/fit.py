@@ -52,7 +52,6 @@ class PlanningOptions:
     """Settings of the network that a run may override."""
 
     PANEL: ClassVar[str] = PLANNING_PANEL
-
     tick: str | None = setting(None, "How often a plan is made.", "1s")
     epsilon: float | None = setting(None, "What plans made in advance may lose of the best score.", "E")
     headroom: float | None = setting(None, "Part of every capacity that plans leave free.", "H")
@@ -82,7 +81,6 @@ class TableOptions:
     """Plans and tables made in advance."""
 
     PANEL: ClassVar[str] = PLANNING_PANEL
-
     grid: Grid = setting(Grid.SAFE, "Which rates stand in feasible input tables.")
     distance: float = setting(
         0.0, "Part of the score that tables of d-fit may be off once told, so that less is told when they change.", "D"
@@ -103,7 +101,6 @@ class MessageOptions:
     """What nodes tell each other, and what messages meet."""
 
     PANEL: ClassVar[str] = "What nodes of d-fit and d-fit-cuts tell each other"
-
     message_delay: str | None = setting(
         None,
         "How long messages between nodes take. Nodes begin to tell each other when the trace begins, and plan"
@@ -141,7 +138,6 @@ class QueueOptions:
     """What a node refuses by itself."""
 
     PANEL: ClassVar[str] = SHED_PANEL
-
     queue: int | None = setting(
         None, "A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.", "N"
     )

@@ -64,7 +64,6 @@ class PolicyOptions:
     """What moves partitions, and when."""
 
     PANEL: ClassVar[str] = "The policy"
-
     policy: list[FluxPolicy] | None = setting(
         None, "What moves partitions, beside the static case; repeatable; load if left out.", panel="Options"
     )
@@ -85,7 +84,6 @@ class SiteOptions(TroubleOptions):
     """What limits, slows or kills sites."""
 
     PANEL: ClassVar[str] = TROUBLE_PANEL
-
     memory: list[str] | None = setting(
         None,
         "Memory of every site for state, and what a site has from a time on; what does not fit goes to disk;"

@@ -95,7 +95,6 @@ class ModelOptions:
     PANEL: ClassVar[str] = (
         "What workers of the model cost each other (engine sim); assumptions, not measurements of your machine"
     )
-
     jitter: float = setting(0.0, "Share of a tuple's cost that is drawn from an exponential distribution.", "SHARE")
     crowding_us: float = setting(0.15, "Added to a tuple by each other worker on its operator.", "US")
     send_us: float = setting(0.05, "Of a batch, where only one worker at a time sends.", "US")

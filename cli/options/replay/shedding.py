@@ -22,7 +22,6 @@ class SheddingOptions:
     """What a site of a stage holds, and what it drops."""
 
     PANEL: ClassVar[str] = SHED_PANEL
-
     shed: str | None = setting(
         None,
         "A site holds up to so many rows, each for so long, and drops the more of what comes the fuller it is;"

@@ -34,7 +34,6 @@ class TroubleOptions:
     """What slows sites down."""
 
     PANEL: ClassVar[str] = TROUBLE_PANEL
-
     load: list[str] | None = setting(
         None,
         "Another process on a site takes 57% of its CPU; sites as 3, 0:7, 1,4 or all; 3@5s-60s:100us/50us sets"
