@@ -1,15 +1,12 @@
 """Amounts that options give as text, such as 45us or 250Mbps; a refusal names the option."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from adapt.core.errors import UsageError
 from adapt.core.units.amounts import bits_of, seconds_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-
-def amount_of(option: str, text: str, read: "Callable[[str], float]") -> float:
+def amount_of(option: str, text: str, read: Callable[[str], float]) -> float:
     """The amount that an option gives, or a refusal that names it."""
     try:
         return read(text)

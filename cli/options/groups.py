@@ -55,7 +55,7 @@ def option(
     max: float | None = None,
     envvar: str | None = None,
 ) -> Any:
-    """An option for an annotation.
+    """An option of a command, for an annotation.
 
     Args:
         metavar: What stands for its value.
@@ -89,8 +89,7 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
     options: list[inspect.Parameter] = []
     for each in fields(group):
         kind = hints[each.name]
-        found = _options_of(kind) if is_dataclass(kind) else [_option_of(each.name, kind, each, group)]
-        options += found
+        options += _options_of(kind) if is_dataclass(kind) else [_option_of(each.name, kind, each, group)]
     return options
 
 

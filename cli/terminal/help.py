@@ -15,20 +15,20 @@ _WIDEST = 100
 _WIDEST_NAME = 26
 
 
-class Command(TyperCommand):
+class HelpPage:
+    """What has a help page of this house."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the page."""
+        formatter.write(help_page(self, ctx))
+
+
+class Command(HelpPage, TyperCommand):
     """A command whose help page is this house's."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the page."""
-        formatter.write(help_page(self, ctx))
 
-
-class Group(TyperGroup):
+class Group(HelpPage, TyperGroup):
     """A group of commands whose help page is this house's; it lists them in the order in which they were added."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the page."""
-        formatter.write(help_page(self, ctx))
 
 
 def help_page(command: Any, ctx: Any) -> str:
