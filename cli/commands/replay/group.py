@@ -25,11 +25,6 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def replay() -> None:
-    """Drive a trace through a mechanism and see what happens over time."""
-
-
 def repartition(
     trace: TracePath, output: RunOutput, periods: PeriodOptions, plans: RecipeOptions, weight: WeightOption = None
 ) -> None:
