@@ -6,9 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from adapt.cli.commands import advise, check, demo, ingest, lint, report
+from adapt.cli.commands.advise import advise
+from adapt.cli.commands.check import check
+from adapt.cli.commands.demo import demo
+from adapt.cli.commands.ingest import ingest
+from adapt.cli.commands.lint import lint
 from adapt.cli.commands.partition import group as partition
 from adapt.cli.commands.replay import group as replay
+from adapt.cli.commands.report import report
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.command_line import typed
@@ -38,14 +43,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(name="ingest", cls=Command)(ingest.ingest)
-app.command(name="lint", cls=Command)(lint.lint)
-app.command(name="advise", cls=Command)(advise.advise)
+for command in (ingest, lint, advise, report, check, demo):
+    app.command(cls=Command)(grouped(command))
 app.add_typer(partition.app, name="partition")
 app.add_typer(replay.app, name="replay")
-app.command(name="report", cls=Command)(grouped(report.report))
-app.command(name="check", cls=Command)(grouped(check.check))
-app.command(name="demo", cls=Command)(demo.demo)
 
 
 def _show_version(asked: bool) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from adapt.cli.options.channels import MOST_CHANNELS
-from adapt.cli.options.groups import option
-from adapt.cli.options.schemes import CurrentSchemeChoice
+from adapt.cli.options.groups import option, setting
+from adapt.cli.options.placement import CurrentSchemeChoice
 from adapt.cli.terminal.output import Format, FormatOption, show
 from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
@@ -21,21 +21,15 @@ def advise(
     ] = None,
     *,
     parallelism: Annotated[
-        int,
-        typer.Option(
-            "--parallelism", "-p", metavar="N", min=1, max=MOST_CHANNELS, help="Subtasks, consumers or channels."
-        ),
+        int, option("Subtasks, consumers or channels.", "N", "--parallelism", "-p", min=1, max=MOST_CHANNELS)
     ],
-    max_parallelism: Annotated[int | None, option("Flink's key groups; Flink's default if left out.", "P")] = None,
-    partitions: Annotated[int | None, option("Partitions of the Kafka topic.", "P")] = None,
-    keys: Annotated[
-        list[str] | None,
-        option("Tell the salts of this key; repeatable. Those too heavy for a channel if left out.", "KEY", "--key"),
-    ] = None,
-    tolerance: Annotated[str, option("Most load over the mean that a key alone may make.", "T")] = "1.2",
-    engine: Annotated[
-        CurrentSchemeChoice, option("Whose hash places salted keys.", f"[{'|'.join(Engine)}]")
-    ] = Engine.FLINK,
+    max_parallelism: int | None = setting(None, "Flink's key groups; Flink's default if left out.", "P"),
+    partitions: int | None = setting(None, "Partitions of the Kafka topic.", "P"),
+    keys: list[str] | None = setting(
+        None, "Tell the salts of this key; repeatable. Those too heavy for a channel if left out.", "KEY", "--key"
+    ),
+    tolerance: str = setting("1.2", "Most load over the mean that a key alone may make.", "T"),
+    engine: CurrentSchemeChoice = setting(Engine.FLINK, "Whose hash places salted keys.", f"[{'|'.join(Engine)}]"),
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Advise on key groups, partitions, salts, and useful channels.

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapt.cli.options import completion
+from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
+from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,23 +53,17 @@ def _show_metrics(asked: bool) -> None:
 class LimitOptions:
     """What must hold, and against what."""
 
-    limits: Annotated[
-        list[str] | None,
-        option(
-            'What is to hold: "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
-            "EXPR",
-            "--limit",
-            "-l",
-            completion=completion.limits,
-        ),
-    ] = None
-    limits_file: Annotated[Path | None, option("A file with more of them.", "FILE.toml", "--limits")] = None
-    baseline: Annotated[
-        Path | None, option("What was before: limits without an amount are held against it.", "ARTEFACT")
-    ] = None
-    worse_by: Annotated[
-        str | None, option("How much worse than the baseline they may be; 5% if nothing is said.", "P%")
-    ] = None
+    limits: list[str] | None = setting(
+        None,
+        'What is to hold: "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
+        "EXPR",
+        "--limit",
+        "-l",
+        completion=completion.limits,
+    )
+    limits_file: Path | None = setting(None, "A file with more of them.", "FILE.toml", "--limits")
+    baseline: Path | None = setting(None, "What was before: limits without an amount are held against it.", "ARTEFACT")
+    worse_by: str | None = setting(None, "How much worse than the baseline they may be; 5% if nothing is said.", "P%")
 
     def asked(self) -> "tuple[list[Limit], float]":
         """The limits of options and file, and how much worse than a baseline they may be.
@@ -90,10 +86,7 @@ class LimitOptions:
         if not asked:
             raise UsageError('nothing is to hold: give --limit, e.g. --limit "imbalance<=1.2", or --limits FILE')
         if self.worse_by is not None:
-            try:
-                allowed = percent_of(self.worse_by)
-            except UsageError as error:
-                raise UsageError(f"--worse-by: {error}") from None
+            allowed = amount_of("--worse-by", self.worse_by, percent_of)
         return asked, allowed
 
 
@@ -101,17 +94,15 @@ class LimitOptions:
 class PlacingOptions:
     """What places the keys of a trace or of counts."""
 
-    engine: Annotated[
-        str | None,
-        option(
-            "What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
-            " if left out.",
-            "NAME|PLAN",
-            completion=completion.engines,
-        ),
-    ] = None
-    channels: Annotated[int | None, option("At how many channels; 8, or those of the plan.", "N")] = None
-    exact: Annotated[bool, option("Count the keys of a trace exactly.", None, "--exact")] = False
+    engine: str | None = setting(
+        None,
+        "What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
+        " if left out.",
+        "NAME|PLAN",
+        completion=completion.engines,
+    )
+    channels: int | None = setting(None, "At how many channels; 8, or those of the plan.", "N")
+    exact: bool = setting(False, "Count the keys of a trace exactly.", None, "--exact")
 
     def facts(self, paths: "Sequence[Path]", limits: "Sequence[Limit]", *, verify: bool, spark: Spark) -> "list[Facts]":
         """What was measured of each artefact.
@@ -120,7 +111,6 @@ class PlacingOptions:
             UsageError: no artefact has keys to place, but options say how.
             BadInput: an artefact is missing or damaged.
         """
-        from adapt.cli.terminal.stages import stages
         from adapt.traces.checking import DEFAULT_ENGINE, Placing, facts_of, places_keys
 
         if self.channels is not None:
@@ -150,11 +140,9 @@ def check(
     *,
     held: LimitOptions,
     placing: PlacingOptions,
-    verify: Annotated[bool, option("Check every byte against the manifest first.", None, "--verify")] = False,
-    out: Annotated[
-        Path | None, option("Write the outcome there, and show it as a table.", "FILE", "--out", "-o")
-    ] = None,
-    format: Annotated[CheckFormat, option("How the outcome is printed, or written to -o.")] = CheckFormat.TABLE,
+    verify: bool = setting(False, "Check every byte against the manifest first.", None, "--verify"),
+    out: Path | None = setting(None, "Write the outcome there, and show it as a table.", "FILE", "--out", "-o"),
+    format: CheckFormat = setting(CheckFormat.TABLE, "How the outcome is printed, or written to -o."),
     force: ForceOption = False,
     _metrics: Annotated[
         bool,
@@ -171,11 +159,10 @@ def check(
     """
     from adapt.core.check.check_limits import judge
     from adapt.core.check.outcome import as_document, verdict_table
+    from adapt.traces.store.atomic import check_free, write_whole
 
     asked, allowed = held.asked()
     if out is not None:
-        from adapt.traces.store.atomic import check_free
-
         check_free(out, force=force)
     paths = [*dict.fromkeys(artefacts), *([] if held.baseline is None else [held.baseline])]
     read = placing.facts(paths, asked, verify=verify, spark=spark)
@@ -183,8 +170,6 @@ def check(
     verdict = judge(asked, facts, before, allowed)
     document = as_document(verdict, facts, before)
     if out is not None:
-        from adapt.traces.store.atomic import write_whole
-
         write_whole(out, _text(verdict, document, format).encode("utf-8", "backslashreplace"), force=force)
         narrate_written(out)
     if out is not None or format in _SHOWN:

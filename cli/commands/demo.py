@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from adapt.cli.options.groups import setting
 from adapt.cli.terminal.command_line import typed
 from adapt.cli.terminal.output import Verbosity, narrate, show, top, verbosity, verdict_of
 from adapt.core.table import Table
@@ -21,9 +22,7 @@ TITLE = "A year of flights out of New York"
 
 def demo(
     context: typer.Context,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="A folder for what the demonstration makes.")
-    ] = Path("adapt-demo"),
+    out: Path = setting(Path("adapt-demo"), "A folder for what the demonstration makes.", "DIR", "--out", "-o"),
 ) -> None:
     """Ingest, compare, replay and report a year of real flights.
 

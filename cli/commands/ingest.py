@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapt.cli.options.generator import GeneratorOptions
-from adapt.cli.options.groups import grouped, option
+from adapt.cli.options.groups import option, setting
 from adapt.cli.options.mapping import GivenOptions
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
@@ -31,7 +31,6 @@ OF_READING = tuple(
 )
 
 
-@grouped
 def ingest(
     context: typer.Context,
     *,
@@ -48,7 +47,7 @@ def ingest(
     generating: GeneratorOptions,
     spark: Spark,
     force: ForceOption = False,
-    json: Annotated[bool, option("Print the result as one JSON document.", None, "--json")] = False,
+    json: bool = setting(False, "Print the result as one JSON document.", None, "--json"),
 ) -> None:
     """Turn a raw keyed stream into a trace, sorted by time.
 

@@ -1,16 +1,14 @@
 """`adapt lint`: what in a trace makes conclusions from it untrue; starts no Java."""
 
-from typing import Annotated
-
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.terminal.output import Format, FormatOption, narrate, show
 from adapt.cli.terminal.stages import stages
 
 
 def lint(
     trace: TracePath,
-    rules: Annotated[list[str] | None, option("Only this rule; repeatable.", "ID", "--rule")] = None,
+    rules: list[str] | None = setting(None, "Only this rule; repeatable.", "ID", "--rule"),
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Say what is odd in a trace, and what that does to conclusions.

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.result import Output
-from adapt.cli.terminal.output import (
-    MOST_ROWS,
-    for_people,
-    narrate,
-    narrate_written,
-    show,
-    verdict_of,
-)
+from adapt.cli.terminal.output import MOST_ROWS, for_people, narrate, narrate_written, show, verdict_of
 from adapt.core.table import Table
 
 if TYPE_CHECKING:
@@ -30,9 +23,9 @@ def report(
         list[Path],
         typer.Argument(metavar="ARTEFACT...", help="Traces, counted keys, plans, comparisons, runs, query networks."),
     ],
-    html: Annotated[Path | None, option("Write one self-contained page, with charts.", "FILE")] = None,
-    title: Annotated[str, option("The page's title.")] = "",
-    verify: Annotated[bool, option("Check every byte against the manifest first.", None, "--verify")] = False,
+    html: Path | None = setting(None, "Write one self-contained page, with charts.", "FILE"),
+    title: str = setting("", "The page's title."),
+    verify: bool = setting(False, "Check every byte against the manifest first.", None, "--verify"),
     *,
     output: Output,
 ) -> None:

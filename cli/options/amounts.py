@@ -1,14 +1,12 @@
 """Amounts that options give as text, such as 45us or 250Mbps; a refusal names the option."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from adapt.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from adapt.core.units.amounts import bits_of, seconds_of
 
 
-def amount_of(option: str, text: str, read: "Callable[[str], float]") -> float:
+def amount_of(option: str, text: str, read: Callable[[str], float]) -> float:
     """The amount that an option gives, or a refusal that names it."""
     try:
         return read(text)
@@ -18,15 +16,11 @@ def amount_of(option: str, text: str, read: "Callable[[str], float]") -> float:
 
 def seconds(option: str, text: str) -> float:
     """The time that an option gives, 0 or more; seconds."""
-    from adapt.core.units.amounts import seconds_of
-
     return amount_of(option, text, seconds_of)
 
 
 def bits(option: str, text: str) -> float:
     """The bandwidth that an option gives; bits per second."""
-    from adapt.core.units.amounts import bits_of
-
     return amount_of(option, text, bits_of)
 
 

@@ -1,30 +1,27 @@
 """What a shell completes of options whose values the parser does not know: lists, schemes of both kinds, metrics.
 
-Only names are loaded here, and only when one of these options is completed: a shell asks at every press of a key.
+Only names are loaded here, since a shell asks at every press of a key.
 """
 
 from collections.abc import Iterable
 
+from adapt.core.engines.names import SCHEMES_BY_NAME
+from adapt.core.fit.network.names import DropPlanner
+from adapt.core.partitioning.splitting.names import Splitting
+
 
 def schemes(incomplete: str) -> list[str]:
     """Schemes that keep keys whole, and those that split them."""
-    from adapt.core.engines.names import SCHEMES_BY_NAME
-    from adapt.core.partitioning.splitting.names import Splitting
-
     return _begun((*SCHEMES_BY_NAME, *Splitting), incomplete)
 
 
 def engines(incomplete: str) -> list[str]:
     """What may place the keys of a trace."""
-    from adapt.core.engines.names import SCHEMES_BY_NAME
-
     return _begun(SCHEMES_BY_NAME, incomplete)
 
 
 def planners(incomplete: str) -> list[str]:
     """Drop planners, also after a comma."""
-    from adapt.core.fit.network.names import DropPlanner
-
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in _begun(DropPlanner, last) if name not in before.split(",")]
 

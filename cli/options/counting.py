@@ -4,18 +4,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import narrate
 from adapt.core.counting.names import CountMethod
 from adapt.core.stream import KeyType, Weight
+from adapt.traces.spark.progress import Progress
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.verdict.skew_over_time import CountedPane
     from adapt.traces.counting.count_cache import Counted
-    from adapt.traces.spark.progress import Progress
 
 WeightOption: TypeAlias = Annotated[
     Weight | None, option("What a row weighs; cost where the trace has costs, else count.")
@@ -27,23 +27,18 @@ class KeyCounting:
     """How the keys of a trace are counted, or those of a CSV read."""
 
     weight: WeightOption = None
-    exact: Annotated[
-        bool, option("Count a trace exactly, not lossily with an error that serves these channels.", None, "--exact")
-    ] = False
-    key_type: Annotated[KeyType | None, option("How keys of a CSV are read; string if left out.", panel=EXPERT)] = None
+    exact: bool = setting(
+        False, "Count a trace exactly, not lossily with an error that serves these channels.", None, "--exact"
+    )
+    key_type: KeyType | None = setting(None, "How keys of a CSV are read; string if left out.", panel=EXPERT)
     spark: Spark = field(default_factory=Spark)
 
     def counted(
         self, source: Path, channels: int, resources: "Resources", track: int | None, progress: "Progress"
     ) -> "Counted":
-        """The counted keys of a trace, an artefact of counts or a CSV.
+        """The counted keys of a trace, an artefact of counts or a CSV, for up to so many channels.
 
-        Args:
-            source: What names them.
-            channels: The most channels that the counts serve.
-            resources: What keys are tracked by.
-            track: How many keys are tracked; None, those that reach delta.
-            progress: Called as tasks are done.
+        Tracked are the `track` heaviest keys; None, those that reach delta.
         """
         from adapt.traces.counting.count import Counting
         from adapt.traces.counting.count_cache import counted

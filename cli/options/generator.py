@@ -3,9 +3,9 @@
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.source import MappingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
@@ -29,42 +29,32 @@ class GeneratorOptions:
     """What a synthetic trace has."""
 
     PANEL: ClassVar[str] = "Synthetic traces"
-
-    generate: Annotated[GeneratorName | None, option("Make a synthetic trace instead of reading one.")] = None
-    rows: Annotated[int, option("Rows to make.", "N")] = 1_000_000
-    domain: Annotated[
-        int, option("Distinct keys to draw from; users of clicks (20000 if left out), items of sales (3000).", "N")
-    ] = 1_000_000
-    exponent: Annotated[float, option("Zipf's z: 0 is uniform; 0.8 for clicks if left out.", "Z")] = 1.0
-    hot: Annotated[float, option("Of self-similar keys, the share that has all rows but this share.", "SHARE")] = 0.2
-    rate: Annotated[float, option("Rows a second; 0.05 for clicks if left out, 0.5 for sales.", "R")] = 1000.0
-    start: Annotated[str, option("Time of the first row, ISO 8601, UTC.", "TIME")] = "2026-01-01T00:00:00"
-    key_type: Annotated[KeyType, option("Type of the keys: string or int64.")] = KeyType.STRING
-    diurnal: Annotated[
-        float, option("The rate swings by this share of its average, 0 to 1, over every day.", "SWING")
-    ] = 0.0
-    day: Annotated[str, option("How long such a day is; its trough is its start.", "LENGTH")] = "24h"
-    bursts: Annotated[
-        float, option("Bursts with so many times the rate between them (Markov-modulated).", "FACTOR")
-    ] = 1.0
-    burst_every: Annotated[str, option("Mean pause between bursts.", "LENGTH")] = "10m"
-    burst_for: Annotated[str, option("Mean length of a burst.", "LENGTH")] = "1m"
-    streams: Annotated[int, option("Part the rows into streams s1, s2 and so on.", "N")] = 1
-    lag: Annotated[
-        str, option("By how much the ups and downs of each stream follow those of the one before.", "LENGTH")
-    ] = "0"
-    drift: Annotated[str, option("After each such time heavy keys change their ranks.", "LENGTH")] = "0"
-    drift_share: Annotated[float, option("How many of the 4,096 heaviest ranks then do.", "SHARE")] = 0.1
-    key_life: Annotated[str, option("How long a key lives before a fresh one takes its rank.", "LENGTH")] = "0"
-    seed: Annotated[int, option("Of all chance.", "N")] = 0
+    generate: GeneratorName | None = setting(None, "Make a synthetic trace instead of reading one.")
+    rows: int = setting(1_000_000, "Rows to make.", "N")
+    domain: int = setting(
+        1_000_000, "Distinct keys to draw from; users of clicks (20000 if left out), items of sales (3000).", "N"
+    )
+    exponent: float = setting(1.0, "Zipf's z: 0 is uniform; 0.8 for clicks if left out.", "Z")
+    hot: float = setting(0.2, "Of self-similar keys, the share that has all rows but this share.", "SHARE")
+    rate: float = setting(1000.0, "Rows a second; 0.05 for clicks if left out, 0.5 for sales.", "R")
+    start: str = setting("2026-01-01T00:00:00", "Time of the first row, ISO 8601, UTC.", "TIME")
+    key_type: KeyType = setting(KeyType.STRING, "Type of the keys: string or int64.")
+    diurnal: float = setting(0.0, "The rate swings by this share of its average, 0 to 1, over every day.", "SWING")
+    day: str = setting("24h", "How long such a day is; its trough is its start.", "LENGTH")
+    bursts: float = setting(1.0, "Bursts with so many times the rate between them (Markov-modulated).", "FACTOR")
+    burst_every: str = setting("10m", "Mean pause between bursts.", "LENGTH")
+    burst_for: str = setting("1m", "Mean length of a burst.", "LENGTH")
+    streams: int = setting(1, "Part the rows into streams s1, s2 and so on.", "N")
+    lag: str = setting("0", "By how much the ups and downs of each stream follow those of the one before.", "LENGTH")
+    drift: str = setting("0", "After each such time heavy keys change their ranks.", "LENGTH")
+    drift_share: float = setting(0.1, "How many of the 4,096 heaviest ranks then do.", "SHARE")
+    key_life: str = setting("0", "How long a key lives before a fresh one takes its rank.", "LENGTH")
+    seed: int = setting(0, "Of all chance.", "N")
 
     def stream(self, name: GeneratorName, carried: MappingOptions, typed: Mapping[str, str]) -> "NamedStream":
         """The synthetic stream; what was not typed is left to the generator, which has its own idea of it.
 
-        Args:
-            name: The generator.
-            carried: The cost and size that rows carry.
-            typed: The options that were typed, by their parameter.
+        `carried` has the cost and size of rows, `typed` the options that were typed, by their parameter.
 
         Raises:
             UsageError: the generator does not take one, or one is out of its range.

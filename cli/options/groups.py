@@ -3,13 +3,14 @@
 import inspect
 from collections.abc import Callable
 from copy import copy
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
 
 import typer
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Value = TypeVar("Value")
 
 EXPERT = "For experts"
 """The heading over options that few users need."""
@@ -18,21 +19,21 @@ EXPERT = "For experts"
 def grouped(command: Command) -> Command:
     """Let a command take option groups: each parameter that is a dataclass becomes the options of its fields.
 
-    A field is annotated as an option of typer (`Annotated[int, option("Workers.", "N")]`) and has its default. A group
-    may hold groups. Groups are frozen, so a command's groups are values that read and check themselves. A group's
-    `PANEL` is the heading in the help of those of its options that name no other.
-
-    Args:
-        command: A function for `app.command`, without positional-only or variable parameters.
+    A field is a `setting`, or annotated as an option of typer (`Annotated[int, option("Workers.", "N")]`). A group may
+    hold groups. Groups are frozen, so a command's groups are values that read and check themselves. A group's `PANEL`
+    is the heading in the help of those of its options that name no other.
     """
     signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
     kinds = {name: hints[name] for name in signature.parameters}
     options: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
-        options += (
-            _options_of(kinds[name]) if is_dataclass(kinds[name]) else [parameter.replace(annotation=kinds[name])]
-        )
-    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
+        kind, default = kinds[name], parameter.default
+        if is_dataclass(kind):
+            options += _options_of(kind)
+        elif isinstance(default, Field):
+            options.append(_option_of(name, kind, default))
+        else:
+            options.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def call(**values: Any) -> Any:
@@ -50,39 +51,56 @@ def option(
     panel: str | None = None,
     shown: bool = True,
     completion: Callable[[str], list[str]] | None = None,
+    min: float | None = None,
+    max: float | None = None,
+    envvar: str | None = None,
 ) -> Any:
-    """An option for the field of a group.
+    """An option of a command, for an annotation.
 
     Args:
-        help: What it means.
         metavar: What stands for its value.
         names: How it is typed, if not as the field is named.
         panel: Its heading in the help, if not that of the group.
         shown: Whether the help shows its default.
         completion: What a shell offers for a value that was begun.
+        envvar: A variable of the environment that stands for it.
     """
     return typer.Option(
-        *names, help=help, metavar=metavar, rich_help_panel=panel, show_default=shown, autocompletion=completion
+        *names,
+        help=help,
+        metavar=metavar,
+        rich_help_panel=panel,
+        show_default=shown,
+        autocompletion=completion,
+        min=min,
+        max=max,
+        envvar=envvar,
     )
+
+
+def setting(default: Value, help: str, metavar: str | None = None, *names: str, **others: Any) -> Value:
+    """A field of a group, or a parameter of a command, that is an option: its default, then as in `option`."""
+    return field(default=default, metadata={"option": option(help, metavar, *names, **others)})
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
     """The options of a group, in the order of its fields."""
     hints = get_type_hints(group, include_extras=True)
     options: list[inspect.Parameter] = []
-    for field in fields(group):
-        if is_dataclass(hints[field.name]):
-            options += _options_of(hints[field.name])
-            continue
-        default = inspect.Parameter.empty if field.default is MISSING else field.default
-        kind, about = get_args(hints[field.name])
-        about = copy(about)
-        about.rich_help_panel = about.rich_help_panel or getattr(group, "PANEL", None)
-        annotation = cast(Any, Annotated)[kind, about]
-        options.append(
-            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        )
+    for each in fields(group):
+        kind = hints[each.name]
+        options += _options_of(kind) if is_dataclass(kind) else [_option_of(each.name, kind, each, group)]
     return options
+
+
+def _option_of(name: str, kind: Any, field: "Field[Any]", group: Any = None) -> inspect.Parameter:
+    """The option of a field, under the heading of its group."""
+    kind, about = (kind, field.metadata["option"]) if field.metadata else get_args(kind)
+    about = copy(about)
+    about.rich_help_panel = about.rich_help_panel or getattr(group, "PANEL", None)
+    default = inspect.Parameter.empty if field.default is MISSING else field.default
+    annotation = cast(Any, Annotated)[kind, about]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _made(kind: Any, name: str, values: dict[str, Any]) -> Any:

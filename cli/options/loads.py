@@ -57,10 +57,7 @@ class Loads:
     track: TrackOption = None
 
     def weighed(self, measure: Sequence[str] | None = None) -> "Resources":
-        """The loads and tolerances.
-
-        Args:
-            measure: Columns that measure resources in place of a letter, as RESOURCE=COLUMN.
+        """The loads and tolerances; `measure` has columns in place of letters, as RESOURCE=COLUMN.
 
         Raises:
             UsageError: an option is out of its range.

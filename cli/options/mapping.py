@@ -24,8 +24,6 @@ class GivenOptions:
     Attributes:
         values: As typed, else as the file has it, else as it is if neither says.
         typed: What was typed, which wins over what a stream of the file says too.
-        file: Where the file is, None if there is none.
-        streams: Those of the file.
     """
 
     values: Mapping[str, Any]

@@ -1,11 +1,11 @@
 """What placements must keep to, as a user asks for it: capacities, pins, a limit to migration, keys to track."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.groups import EXPERT, setting
 from adapt.cli.terminal.output import narrate
 from adapt.core.errors import UsageError
 
@@ -22,34 +22,22 @@ class LimitOptions:
     """The options; keys are still text."""
 
     PANEL = EXPERT
-
-    track_keys: Annotated[Path | None, option("Track exactly the keys in this file, one a line.", "FILE")] = None
-    capacity: Annotated[
-        str | None,
-        option(
-            "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.",
-            "X,X,X",
-        ),
-    ] = None
-    pin: Annotated[
-        list[str] | None,
-        option("Keep this key on this channel, whatever it weighs; repeatable.", "KEY=CHANNEL"),
-    ] = None
-    pins: Annotated[Path | None, option("Pins as a CSV of key,channel.", "FILE.csv")] = None
-    max_migration: Annotated[
-        str | None,
-        option(
-            "Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
-            "X|P%",
-        ),
-    ] = None
+    track_keys: Path | None = setting(None, "Track exactly the keys in this file, one a line.", "FILE")
+    capacity: str | None = setting(
+        None, "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.", "X,X,X"
+    )
+    pin: list[str] | None = setting(
+        None, "Keep this key on this channel, whatever it weighs; repeatable.", "KEY=CHANNEL"
+    )
+    pins: Path | None = setting(None, "Pins as a CSV of key,channel.", "FILE.csv")
+    max_migration: str | None = setting(
+        None,
+        "Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
+        "X|P%",
+    )
 
     def judged(self, channels: Sequence[int], track: int | None) -> "Limits":
         """The limits for these channel counts, as far as they can be judged before keys are counted.
-
-        Args:
-            channels: Every channel count that is built.
-            track: How many of the heaviest keys are tracked, if a number is given.
 
         Raises:
             UsageError: an option cannot be read, or does not fit the channels or another option.
@@ -76,10 +64,7 @@ class LimitOptions:
 class Limits:
     """What was judged before keys are counted; named keys are still text.
 
-    Attributes:
-        without_keys: Capacities and the limit to migration.
-        pins: One a key.
-        track: The keys to track; None, the heaviest.
+    `without_keys` has capacities and the limit to migration; `track` is None where the heaviest keys are tracked.
     """
 
     without_keys: "Constraints"
@@ -92,7 +77,6 @@ class Limits:
         Raises:
             BadInput: a pinned key is no key of that type, or was not counted.
         """
-        from dataclasses import replace
 
         from adapt.core.partitioning.problem.named_keys import pinned_keys, unlisted
 

@@ -1,15 +1,12 @@
 """Options of how plans place keys, whatever the scheme."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-import typer
-
-from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
-from adapt.cli.options.schemes import CurrentSchemeChoice
-from adapt.core.engines.names import AnyScheme
+from adapt.core.engines.names import CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
 
@@ -17,6 +14,12 @@ if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.measures.resources import Resources
+
+    SchemeChoice: TypeAlias = AnyScheme
+    CurrentSchemeChoice: TypeAlias = AnyScheme
+else:  # typer takes the choices of an option from an enumeration or a Literal, and from no union
+    SchemeChoice = Literal[tuple(SCHEMES_BY_NAME.values())]
+    CurrentSchemeChoice = Literal[CURRENT_SCHEMES]
 
 EngineOption: TypeAlias = Annotated[
     CurrentSchemeChoice, option("What places the keys of the stream today, for the verdict.")
@@ -33,18 +36,14 @@ class Placement:
     """How keys are placed: loads, utility, hash, limits."""
 
     PANEL = EXPERT
-
     loads: Loads = field(default_factory=Loads)
     measure: MeasureOption = None
     utility: UtilityOption = UtilityName.APM
     hash: HashOption = HashName.MURMUR3
     limits: LimitOptions = field(default_factory=LimitOptions)
-    moves: Annotated[
-        int | None,
-        typer.Option(
-            "--moves", metavar="C", min=1, help="How often readj may move each key; as often as it likes if left out."
-        ),
-    ] = None
+    moves: int | None = setting(
+        None, "How often readj may move each key; as often as it likes if left out.", "C", "--moves", min=1
+    )
     max_parallelism: MaxParallelismOption = None
 
     def weighed(self) -> "Resources":

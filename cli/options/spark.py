@@ -1,11 +1,9 @@
 """Options of commands that start Spark."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,11 +17,8 @@ class Spark:
     """Where Spark runs, and its settings."""
 
     PANEL = SPARK_PANEL
-
-    master: Annotated[str, typer.Option("--master", metavar="URL", help="Where Spark runs.", envvar="ADAPT_MASTER")] = (
-        "local[*]"
-    )
-    conf: Annotated[list[str] | None, option("A Spark setting; repeatable.", "NAME=VALUE")] = None
+    master: str = setting("local[*]", "Where Spark runs.", "URL", "--master", envvar="ADAPT_MASTER")
+    conf: list[str] | None = setting(None, "A Spark setting; repeatable.", "NAME=VALUE")
 
     def options(self) -> "SparkOptions":
         """The options of a Spark session.
@@ -39,18 +34,10 @@ class TaskSpark:
     """Where Spark runs work that otherwise runs in processes of this machine."""
 
     PANEL = SPARK_PANEL
-
-    master: Annotated[
-        str | None,
-        typer.Option(
-            "--master",
-            metavar="URL",
-            help="Run each scenario as a task of this Spark.",
-            envvar="ADAPT_MASTER",
-            show_default=False,
-        ),
-    ] = None
-    conf: Annotated[list[str] | None, option("A Spark setting; repeatable.", "NAME=VALUE")] = None
+    master: str | None = setting(
+        None, "Run each scenario as a task of this Spark.", "URL", "--master", envvar="ADAPT_MASTER", shown=False
+    )
+    conf: list[str] | None = setting(None, "A Spark setting; repeatable.", "NAME=VALUE")
 
     def options(self) -> "SparkOptions | None":
         """The options of a Spark session; None without a master.
@@ -66,7 +53,7 @@ class TaskSpark:
 def _options(master: str, settings: list[str]) -> "SparkOptions":
     from adapt.traces.spark.session import SparkOptions
 
-    for setting in settings:
-        if "=" not in setting or setting.startswith("="):
-            raise UsageError(f"--conf {setting!r} is not NAME=VALUE, e.g. spark.driver.memory=4g")
-    return SparkOptions(master, dict(setting.partition("=")[::2] for setting in settings))
+    for each in settings:
+        if "=" not in each or each.startswith("="):
+            raise UsageError(f"--conf {each!r} is not NAME=VALUE, e.g. spark.driver.memory=4g")
+    return SparkOptions(master, dict(each.partition("=")[::2] for each in settings))

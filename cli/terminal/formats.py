@@ -10,7 +10,7 @@ from adapt.core.report.transposed import upright
 from adapt.core.table import Cell, Table
 from adapt.core.values import MISSING, is_numeric, plain, shown, visible
 
-_LONGEST_MARKDOWN_CELL = 400
+_LONGEST_CELL = 400
 _UNQUOTABLE = re.compile(r"[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]|^[#\s]|\s$')
 _FORMULA = re.compile(r"[=+\-@\t\r\uff0b\uff0d\uff1d\uff20]")
@@ -24,10 +24,9 @@ def json_text(tables: Sequence[Table], document: Mapping[str, Any] | None = None
 
     Characters that would act on a terminal are written as JSON escapes, so every key comes back as it was.
     """
-    whole = (
-        {"schema": "adapt.tables/1", "tables": [_record(table) for table in tables]} if document is None else document
-    )
-    text = json.dumps(_finite(whole), ensure_ascii=ascii_only, allow_nan=False, indent=2)
+    if document is None:
+        document = {"schema": "adapt.tables/1", "tables": [_record(table) for table in tables]}
+    text = json.dumps(_finite(document), ensure_ascii=ascii_only, allow_nan=False, indent=2)
     return "".join(_json_character(character) for character in text) + "\n" if not ascii_only else text + "\n"
 
 
@@ -104,13 +103,8 @@ def _csv_cell(cell: Cell) -> str:
 def _markdown_block(table: Table) -> str:
     heads = [_markdown(headed(column)) for column in table.columns]
     rules = ["---:" if is_numeric(column.kind) else "---" for column in table.columns]
-    rows = [
-        [
-            _markdown(shown(cell, column, _LONGEST_MARKDOWN_CELL))
-            for cell, column in zip(row, table.columns, strict=True)
-        ]
-        for row in table.rows
-    ]
+    pairs = [zip(row, table.columns, strict=True) for row in table.rows]
+    rows = [[_markdown(shown(cell, column, _LONGEST_CELL)) for cell, column in row] for row in pairs]
     lines = [f"### {_markdown(visible(table.title))}", "", *(f"| {' | '.join(row)} |" for row in (heads, rules, *rows))]
     return "\n".join(lines + (["", _markdown(visible(table.note))] if table.note else [])) + "\n"
 

@@ -15,20 +15,20 @@ _WIDEST = 100
 _WIDEST_NAME = 26
 
 
-class Command(TyperCommand):
+class HelpPage:
+    """What has a help page of this house."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the page."""
+        formatter.write(help_page(self, ctx))
+
+
+class Command(HelpPage, TyperCommand):
     """A command whose help page is this house's."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the page."""
-        formatter.write(help_page(self, ctx))
 
-
-class Group(TyperGroup):
+class Group(HelpPage, TyperGroup):
     """A group of commands whose help page is this house's; it lists them in the order in which they were added."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the page."""
-        formatter.write(help_page(self, ctx))
 
 
 def help_page(command: Any, ctx: Any) -> str:
@@ -42,15 +42,16 @@ def help_page(command: Any, ctx: Any) -> str:
 def sections_of(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
     """What a command takes, or a group has: names and explanations, by the heading that they stand under."""
     commands = [(name, command.get_command(ctx, name)) for name in getattr(command, "list_commands", lambda _: [])(ctx)]
-    sections = {"Commands": [(name, _first_paragraph(each.help)) for name, each in commands]}
+    sections = {"Commands": [(name, inspect.cleandoc(each.help or "").split("\n\n")[0]) for name, each in commands]}
     for title, parameters in _panels(command.get_params(ctx)).items():
         sections[title] = [(_name(each), _about(each)) for each in parameters]
     return {title: rows for title, rows in sections.items() if rows}
 
 
 def usage_of(command: Any, ctx: Any) -> str:
-    """How a command is typed."""
-    return _once(" ".join([ctx.command_path, *command.collect_usage_pieces(ctx)]))
+    """How a command is typed, without marks that an argument is repeated beyond its own."""
+    usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
+    return usage.replace("...]...", "...]").replace("...}...", "...").replace("{", "").replace("}", "")
 
 
 def _paragraph(text: str) -> str:
@@ -58,11 +59,6 @@ def _paragraph(text: str) -> str:
     if not text.startswith("Example: "):
         return _wrapped(text)
     return f"{_heading('Example')}\n{_INDENT}{text.removeprefix('Example: ')}"
-
-
-def _once(usage: str) -> str:
-    """The usage without marks that an argument is repeated beyond its own."""
-    return usage.replace("...]...", "...]").replace("...}...", "...").replace("{", "").replace("}", "")
 
 
 def _panels(parameters: Iterable[Any]) -> dict[str, list[Any]]:
@@ -129,10 +125,6 @@ def _row(name: str, about: str, column: int) -> Iterator[str]:
     else:
         yield f"{_INDENT}{name:<{column}}  {explained.pop(0)}".rstrip()
     yield from (hanging + line for line in explained)
-
-
-def _first_paragraph(text: str | None) -> str:
-    return inspect.cleandoc(text or "").split("\n\n")[0]
 
 
 def _wrapped(text: str) -> str:

@@ -4,19 +4,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from adapt.core.values import visible
+from adapt.traces.spark.progress import Progress, silent
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-class Step(Protocol):
-    """Tells a progress display how much is done, and of how much where that is known."""
-
-    def __call__(self, done: float, total: float | None = None, what: str | None = None, /) -> None:
-        """So much is done, of something else than before if `what` is given."""
 
 
 class Verbosity(IntEnum):
@@ -57,30 +51,19 @@ def narrate_written(path: "Path") -> None:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Step]:
-    """A bar on stderr while the block runs, where stderr is a terminal and not quiet; otherwise nothing.
-
-    Example:
-        with progress("sorting by time") as step:
-            step(done, total)
-    """
+def progress() -> Iterator[Progress]:
+    """A bar on stderr while the block runs, where stderr is a terminal and not quiet; otherwise nothing."""
     if _verbosity < Verbosity.NORMAL or not sys.stderr.isatty():
-        yield _silent
+        yield silent
         return
+    from rich import progress as bars
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task(escape(visible(label)), total=None)
-
-        def step(done: float, total: float | None = None, what: str | None = None) -> None:
-            description = None if what is None else escape(visible(what))
-            display.update(task, completed=done, total=total, description=description)
-
-        yield step
-
-
-def _silent(_done: float, _total: float | None = None, _what: str | None = None) -> None:
-    return None
+    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TaskProgressColumn())
+    console = Console(stderr=True)
+    with bars.Progress(*columns, bars.TimeElapsedColumn(), console=console, transient=True) as display:
+        task = display.add_task("starting", total=None)
+        yield lambda what, done, total: display.update(
+            task, description=escape(visible(what)), completed=done, total=total or None
+        )

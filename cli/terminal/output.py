@@ -11,29 +11,13 @@ from typing import Annotated, Any, TextIO, TypeAlias
 import typer
 
 from adapt.cli.terminal.formats import csv_text, json_text, markdown_text
-from adapt.cli.terminal.narration import Step, Verbosity, narrate, narrate_written, progress, set_verbosity, verbosity
+from adapt.cli.terminal.narration import Verbosity, narrate, narrate_written, progress, set_verbosity, verbosity
 from adapt.cli.terminal.terminal import Paragraph, terminal_text
 from adapt.core.errors import EnvironmentFailure
 from adapt.core.table import Table
 
-__all__ = [
-    "Format",
-    "FormatOption",
-    "ReaderGone",
-    "Step",
-    "Verbosity",
-    "for_people",
-    "is_for_programs",
-    "narrate",
-    "narrate_written",
-    "progress",
-    "set_verbosity",
-    "show",
-    "top",
-    "verbosity",
-    "verdict_of",
-    "written_out",
-]
+__all__ = ["Format", "FormatOption", "ReaderGone", "Verbosity", "for_people", "is_for_programs", "narrate"]
+__all__ += ["narrate_written", "progress", "set_verbosity", "show", "top", "verbosity", "verdict_of", "written_out"]
 
 MOST_ROWS = 40
 """A list that may be long is cut after so many rows for people."""
@@ -72,10 +56,7 @@ def show(
     """Print a result on stdout.
 
     Args:
-        tables: What was measured.
-        format: How to print it.
         document: The command's own JSON document, with its `schema` field; without it, JSON holds the tables.
-        out: Where to print instead of stdout.
         lead: What people are told before the tables: paragraphs, each a heading and sentences.
     """
     out = sys.stdout if out is None else out

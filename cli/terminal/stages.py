@@ -7,25 +7,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from socketserver import BaseServer
-from typing import TYPE_CHECKING
 
-from adapt.cli.terminal.narration import Verbosity, progress, verbosity
-
-if TYPE_CHECKING:
-    from adapt.traces.spark.progress import Progress
+from adapt.cli.terminal.narration import progress
+from adapt.traces.spark.progress import Progress
 
 
 @contextmanager
-def stages() -> "Iterator[Progress]":
+def stages() -> Iterator[Progress]:
     """A callback for the library: what is being done, how much is done, of how much; silent where nobody watches."""
-    from adapt.traces.spark.progress import silent
-
-    with _interruptible():
-        if verbosity() < Verbosity.NORMAL or not sys.stderr.isatty():
-            yield silent
-            return
-        with progress("starting") as step:
-            yield lambda what, done, total: step(done, total or None, what)
+    with _interruptible(), progress() as told:
+        yield told
 
 
 @contextmanager

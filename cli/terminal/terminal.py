@@ -27,10 +27,7 @@ _MOST_LEADING = 3
 def terminal_text(tables: Sequence[Table], out: TextIO, lead: Sequence[Paragraph] = ()) -> str:
     """The tables as `out` can show them: as wide as it is, in colour if it is a terminal that wants colour.
 
-    Args:
-        tables: What was measured.
-        out: Where it goes.
-        lead: What is said before them: of each paragraph the first sentence stands out.
+    Of each paragraph that leads, the first sentence is bold.
     """
     from rich.console import Console
     from rich.text import Text

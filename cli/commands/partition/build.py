@@ -3,15 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import KeyCounting, narrate_counts
-from adapt.cli.options.groups import EXPERT, option
-from adapt.cli.options.placement import EngineOption, Placement
+from adapt.cli.options.groups import EXPERT, option, setting
+from adapt.cli.options.placement import EngineOption, Placement, SchemeChoice
 from adapt.cli.options.result import Output
-from adapt.cli.options.schemes import SchemeChoice
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import for_people, is_for_programs, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
@@ -22,25 +19,22 @@ from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construc
 def build(
     source: CountedPath,
     channels: Annotated[int, option("Parallel channels to route to.", "N")],
-    out: Annotated[Path | None, option("Where the plan goes.", "PLAN", "--out", "-o")] = None,
-    scheme: Annotated[SchemeChoice, option("How keys are placed.")] = Scheme.HYBRID,
-    construction: Annotated[Construction, option("How heavy keys are placed.")] = DEFAULT_CONSTRUCTION,
-    previous: Annotated[Path | None, option("The plan in force, which the new one follows.", "PLAN", "--from")] = None,
+    out: Path | None = setting(None, "Where the plan goes.", "PLAN", "--out", "-o"),
+    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are placed."),
+    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How heavy keys are placed."),
+    previous: Path | None = setting(None, "The plan in force, which the new one follows.", "PLAN", "--from"),
     engine: EngineOption = Engine.SPARK,
     *,
     placement: Placement,
     counting: KeyCounting,
-    optimum: Annotated[
-        float | None,
-        typer.Option(
-            "--optimum",
-            metavar="SECONDS",
-            min=0.0,
-            rich_help_panel=EXPERT,
-            help="Search so long for the exact optimum, to compare with; for 5,000 pairs of a key and a channel or"
-            " fewer (see --track).",
-        ),
-    ] = None,
+    optimum: float | None = setting(
+        None,
+        "Search so long for the exact optimum, to compare with; for 5,000 pairs of a key and a channel or fewer (see"
+        " --track).",
+        "SECONDS",
+        panel=EXPERT,
+        min=0.0,
+    ),
     output: Output,
 ) -> None:
     """Build one plan from counted keys.

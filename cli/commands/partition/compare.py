@@ -1,13 +1,15 @@
 """`adapt partition compare`: every scheme over a chain of channel counts."""
 
+from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adapt.cli.options import completion
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.counting import KeyCounting, narrate_counts
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import EngineOption, Placement
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
@@ -25,23 +27,18 @@ if TYPE_CHECKING:
 def compare(
     source: CountedPath,
     channels: Annotated[str, option("Channel counts in turn; A:B counts from A to B, both included.", "N|A:B|N,N")],
-    out: Annotated[
-        Path | None, option("Keeps the table, and a plan a scheme for the last count.", "DIR", "--out", "-o")
-    ] = None,
-    schemes: Annotated[
-        list[str] | None,
-        option(
-            "Only this scheme: one of those of build, or pkg, d-choices, w-choices, which split keys; repeatable."
-            " If left out, uniform, consistent, hybrid, and pkg and w-choices where whole keys cannot be even.",
-            "SCHEME",
-            "--scheme",
-            completion=completion.schemes,
-        ),
-    ] = None,
-    constructions: Annotated[
-        list[Construction] | None,
-        option("Only this construction of the hybrid scheme; repeatable.", None, "--construction"),
-    ] = None,
+    out: Path | None = setting(None, "Keeps the table, and a plan a scheme for the last count.", "DIR", "--out", "-o"),
+    schemes: list[str] | None = setting(
+        None,
+        "Only this scheme: one of those of build, or pkg, d-choices, w-choices, which split keys; repeatable."
+        " If left out, uniform, consistent, hybrid, and pkg and w-choices where whole keys cannot be even.",
+        "SCHEME",
+        "--scheme",
+        completion=completion.schemes,
+    ),
+    constructions: list[Construction] | None = setting(
+        None, "Only this construction of the hybrid scheme; repeatable.", None, "--construction"
+    ),
     engine: EngineOption = Engine.SPARK,
     *,
     placement: Placement,
@@ -54,8 +51,6 @@ def compare(
 
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """
-    from dataclasses import replace
-    from time import perf_counter
 
     from adapt.core.partitioning.compare import compare_schemes
     from adapt.core.partitioning.model_error import model_error

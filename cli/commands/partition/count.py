@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import WeightOption
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.loads import Loads
 from adapt.cli.options.placement import EngineOption
 from adapt.cli.options.result import Output
@@ -18,6 +18,7 @@ from adapt.cli.terminal.output import for_people, narrate_written, show, verdict
 from adapt.cli.terminal.stages import stages
 from adapt.core.counting.names import CountMethod
 from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.units.row_or_time_span import Length
 
 if TYPE_CHECKING:
     from adapt.core.counting.sliding import SlidingWindow
@@ -38,29 +39,27 @@ class SurveyOptions:
     """What is counted, and how."""
 
     weight: WeightOption = None
-    keys: Annotated[list[str] | None, option("Show this key's interval too; repeatable.", "KEY", "--key")] = None
-    measure: Annotated[
-        list[str] | None,
-        option("Add up count, cost or bytes for the listed keys too, to build plans by; repeatable.", "COLUMN"),
-    ] = None
-    over: Annotated[Over | None, option("Also show hot keys over time, or count stream by stream.")] = None
-    channels: Annotated[int, option("The most channels that the counts are to serve.", "N")] = 10
-    method: Annotated[CountMethod, option("How to count.", panel=COUNT_PANEL)] = CountMethod.LOSSY
-    epsilon: Annotated[
-        float | None,
-        option(
-            "Most that a count may be too low, as a share of the total; 0.1 delta if left out.", "E", panel=COUNT_PANEL
-        ),
-    ] = None
-    support: Annotated[
-        float | None,
-        option("List only keys that may have this share; over time, hot from it on.", "S", panel=COUNT_PANEL),
-    ] = None
-    window: Annotated[str | None, option("What a sliding counter holds.", "1h|1000rows", panel=COUNT_PANEL)] = None
-    counters: Annotated[
-        int, option("Staggered counters of a sliding window, which holds up to 1/(X-1) more.", "X", panel=COUNT_PANEL)
-    ] = 3
-    pane: Annotated[str | None, option("Step of time for --over time.", "1h|1000rows", panel=COUNT_PANEL)] = None
+    keys: list[str] | None = setting(None, "Show this key's interval too; repeatable.", "KEY", "--key")
+    measure: list[str] | None = setting(
+        None, "Add up count, cost or bytes for the listed keys too, to build plans by; repeatable.", "COLUMN"
+    )
+    over: Over | None = setting(None, "Also show hot keys over time, or count stream by stream.")
+    channels: int = setting(10, "The most channels that the counts are to serve.", "N")
+    method: CountMethod = setting(CountMethod.LOSSY, "How to count.", panel=COUNT_PANEL)
+    epsilon: float | None = setting(
+        None,
+        "Most that a count may be too low, as a share of the total; 0.1 delta if left out.",
+        "E",
+        panel=COUNT_PANEL,
+    )
+    support: float | None = setting(
+        None, "List only keys that may have this share; over time, hot from it on.", "S", panel=COUNT_PANEL
+    )
+    window: str | None = setting(None, "What a sliding counter holds.", "1h|1000rows", panel=COUNT_PANEL)
+    counters: int = setting(
+        3, "Staggered counters of a sliding window, which holds up to 1/(X-1) more.", "X", panel=COUNT_PANEL
+    )
+    pane: str | None = setting(None, "Step of time for --over time.", "1h|1000rows", panel=COUNT_PANEL)
 
     def survey(self, loads: Loads, engine: AnyScheme) -> "Survey":
         """What is asked of a trace.
@@ -68,7 +67,6 @@ class SurveyOptions:
         Raises:
             UsageError: an option is out of its range, or does not go with another.
         """
-        from adapt.core.units.row_or_time_span import Length
         from adapt.traces.counting.count import Counting
         from adapt.traces.counting.survey import Survey
 
@@ -94,14 +92,13 @@ class SurveyOptions:
 
     def _window(self) -> "SlidingWindow | None":
         from adapt.core.counting.sliding import SlidingWindow
-        from adapt.core.units.row_or_time_span import Length
 
         return None if self.window is None else SlidingWindow(Length.parse(self.window, "window"), self.counters)
 
 
 def count(
     trace: TracePath,
-    out: Annotated[Path | None, option("Where to keep the counts.", "FREQ", "--out", "-o")] = None,
+    out: Path | None = setting(None, "Where to keep the counts.", "FREQ", "--out", "-o"),
     *,
     options: SurveyOptions,
     engine: EngineOption = Engine.SPARK,

@@ -11,6 +11,7 @@ from adapt.cli.options.counting import KeyCounting, narrate_counts
 from adapt.cli.options.loads import MeasureOption, ResourcesOption, ToleranceOption
 from adapt.cli.terminal.output import Format, FormatOption, for_people, is_for_programs, show
 from adapt.cli.terminal.stages import stages
+from adapt.traces.read_errors import readable
 
 
 def diff(
@@ -32,7 +33,6 @@ def diff(
     """
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.difference import plan_difference
-    from adapt.traces.read_errors import readable
     from adapt.traces.store.plans import read_plan
 
     weighed = Resources.parse(resources, tolerance, measure=measure or ())

@@ -1,12 +1,13 @@
 """`adapt partition evaluate`: plans on every key of a stream."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from adapt.cli.options.counting import WeightOption
-from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.groups import EXPERT, setting
 from adapt.cli.options.loads import MeasureOption
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
@@ -23,26 +24,22 @@ def evaluate(
         ),
     ],
     weight: WeightOption = None,
-    resources: Annotated[
-        str | None,
-        option(
-            "How state, computation and network grow with a key's count, by C, L, Q; as in the first plan if left out.",
-            "XYZ",
-            panel=EXPERT,
-        ),
-    ] = None,
-    tolerance: Annotated[
-        str | None,
-        option(
-            "Tolerated load of the fullest channel over the emptiest; as in the first plan if left out.",
-            "A|A,A,A",
-            panel=EXPERT,
-        ),
-    ] = None,
+    resources: str | None = setting(
+        None,
+        "How state, computation and network grow with a key's count, by C, L, Q; as in the first plan if left out.",
+        "XYZ",
+        panel=EXPERT,
+    ),
+    tolerance: str | None = setting(
+        None,
+        "Tolerated load of the fullest channel over the emptiest; as in the first plan if left out.",
+        "A|A,A,A",
+        panel=EXPERT,
+    ),
     measure: MeasureOption = None,
-    key_type: Annotated[
-        KeyType | None, option("How keys of a CSV are read; as those of the plans if left out.", panel=EXPERT)
-    ] = None,
+    key_type: KeyType | None = setting(
+        None, "How keys of a CSV are read; as those of the plans if left out.", panel=EXPERT
+    ),
     format: FormatOption = Format.TABLE,
     *,
     spark: Spark,
@@ -54,7 +51,6 @@ def evaluate(
 
     Example: adapt partition evaluate web.plan web.trace
     """
-    from dataclasses import replace
 
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.evaluation import resources_of
@@ -68,12 +64,6 @@ def evaluate(
         weighed = replace(weighed, measured=first.measured)
     with stages() as progress:
         found = evaluate_plans(
-            named,
-            source,
-            weighed,
-            weight=weight,
-            key_type=key_type,
-            spark_options=spark.options(),
-            progress=progress,
+            named, source, weighed, weight=weight, key_type=key_type, spark_options=spark.options(), progress=progress
         )
     show([found.table(), for_people(found.foresight(), format)], format, found.as_data())

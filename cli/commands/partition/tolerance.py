@@ -1,19 +1,17 @@
 """`adapt partition tolerance`: a tolerance from what channels are for."""
 
-from typing import Annotated
-
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.terminal.output import Format, FormatOption, show
 
 
 def tolerance(
-    channels: Annotated[int, option("Parallel channels.", "N")] = 10,
-    utilisation: Annotated[
-        float | None, option("No channel is to be utilised less than this, from 0 to 1, when one is full.", "U")
-    ] = None,
-    total: Annotated[float | None, option("What all channels need together, e.g. 10 (GB).", "X")] = None,
-    capacity: Annotated[float | None, option("What one channel has, in the same unit.", "Y")] = None,
+    channels: int = setting(10, "Parallel channels.", "N"),
+    utilisation: float | None = setting(
+        None, "No channel is to be utilised less than this, from 0 to 1, when one is full.", "U"
+    ),
+    total: float | None = setting(None, "What all channels need together, e.g. 10 (GB).", "X"),
+    capacity: float | None = setting(None, "What one channel has, in the same unit.", "Y"),
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Suggest a tolerance, from a utilisation to keep or from what a channel can hold.

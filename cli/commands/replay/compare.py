@@ -1,11 +1,7 @@
 """`adapt replay compare`: several mechanisms on one trace, with one cost model."""
 
-from typing import Annotated
-
-import typer
-
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import grouped
+from adapt.cli.options.groups import setting
 from adapt.cli.options.replay.compare import (
     ComparedStage,
     ComparisonOutput,
@@ -19,7 +15,6 @@ from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 
 
-@grouped
 def compare(
     trace: TracePath,
     output: ComparisonOutput,
@@ -28,10 +23,7 @@ def compare(
     times: TimeOptions,
     stage: ComparedStage,
     spark: TaskSpark,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="J", help="Scenarios at a time on this machine; one a core if left out.", min=1),
-    ] = None,
+    jobs: int | None = setting(None, "Scenarios at a time on this machine; one a core if left out.", "J", min=1),
 ) -> None:
     """Run several mechanisms on one trace with one cost model, and say what to do.
 
@@ -48,11 +40,7 @@ def compare(
     chosen = scenarios.chosen()
     opened = open_trace(trace)
     options = ComparingOptions(
-        workers.wanted(times, stage, opened),
-        chosen,
-        scenarios.sustained(workers.channels),
-        jobs,
-        spark.options(),
+        workers.wanted(times, stage, opened), chosen, scenarios.sustained(workers.channels), jobs, spark.options()
     )
     try:
         with stages() as progress:

@@ -1,17 +1,14 @@
 """`adapt replay elastic`: a trace through a simulated stage whose workers come and go."""
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import grouped
-from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
-from adapt.cli.options.replay.join import JoinOptions
-from adapt.cli.options.replay.output import RunOutput
+from adapt.cli.options.replay.elastic import JoinOptions, PlanOptions, ScalingOptions
 from adapt.cli.options.replay.stage import DEFAULT_STATE, SpeedupOption, StageOptions, TroubleOptions, check_speedup
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
 
 
-@grouped
 def elastic(
     trace: TracePath,
     output: RunOutput,

@@ -1,19 +1,18 @@
 """`adapt replay fit`: a trace through a query network that sheds load, with one planner or several."""
 
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import grouped, option
-from adapt.cli.options.replay.fit import PlanningOptions, RunningOptions, TableOptions
-from adapt.cli.options.replay.fit_nodes import MessageOptions, QueueOptions
-from adapt.cli.options.replay.output import RunOutput
+from adapt.cli.options.groups import option
+from adapt.cli.options.replay.fit import MessageOptions, PlanningOptions, QueueOptions, RunningOptions, TableOptions
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
 
 
-@grouped
 def fit(
     trace: TracePath,
     network: Annotated[Path, option("The query network, its inputs bound to rows.", "N.toml", "--network", "-n")],
@@ -31,7 +30,6 @@ def fit(
 
     Example: adapt replay fit web.trace --network shop.toml --planner exact,c-fit -o web.fit
     """
-    from time import perf_counter
 
     from adapt.core.fit.planners.solver import MOST_PLANS
     from adapt.core.fit.replay.replay import FitOptions

@@ -1,12 +1,12 @@
 """`adapt replay flux`: a trace through a simulated stage of sites, without moves and with policies that move state."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import grouped, option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.replay.flux import PlacingOptions, PolicyOptions, SiteOptions
-from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, check_speedup
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate
 from adapt.cli.terminal.stages import stages
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _MOST_ROUNDS = 100_000
 
 
-@grouped
 def flux(
     trace: TracePath,
     output: RunOutput,
@@ -27,14 +26,9 @@ def flux(
     policy: PolicyOptions,
     sites: SiteOptions,
     stage: StageOptions,
-    arrivals: Annotated[
-        Arrivals, option("Rows arrive by their times, or as fast as they can be taken.")
-    ] = Arrivals.TRACE,
+    arrivals: Arrivals = setting(Arrivals.TRACE, "Rows arrive by their times, or as fast as they can be taken."),
     speedup: SpeedupOption = 1.0,
-    router: Annotated[
-        Router,
-        option("How rows find their site: one queue a connection, any site, or one buffer."),
-    ] = Router.FLUX,
+    router: Router = setting(Router.FLUX, "How rows find their site: one queue a connection, any site, or one buffer."),
 ) -> None:
     """Simulate a trace through a stage of sites, row by row, with partitions that stay and with partitions that move.
 

@@ -1,5 +1,7 @@
 """`adapt replay`: a trace driven through mechanisms, and what happens over time."""
 
+from time import perf_counter
+
 import typer
 
 from adapt.cli.commands.replay.compare import compare
@@ -10,25 +12,19 @@ from adapt.cli.commands.replay.ordered import ordered
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import grouped
-from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.repartition import PeriodOptions, RecipeOptions
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages
+from adapt.core.units.row_or_time_span import Length
 
 app = typer.Typer(
     cls=Group, help="Drive a trace through a mechanism and see what happens over time.", no_args_is_help=True
 )
 
 
-@app.callback()
-def replay() -> None:
-    """Drive a trace through a mechanism and see what happens over time."""
-
-
-@app.command(cls=Command)
-@grouped
 def repartition(
     trace: TracePath, output: RunOutput, periods: PeriodOptions, plans: RecipeOptions, weight: WeightOption = None
 ) -> None:
@@ -39,9 +35,7 @@ def repartition(
 
     Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
     """
-    from time import perf_counter
 
-    from adapt.core.units.row_or_time_span import Length
     from adapt.traces.replay.repartition import RepartitionOptions, replay_trace
     from adapt.traces.store.trace import open_trace
 
@@ -62,8 +56,5 @@ def repartition(
     output.show([run.summary(), for_people(run.tables()["periods"], output.format)], run.as_data())
 
 
-app.command(cls=Command)(flux)
-app.command(cls=Command)(elastic)
-app.command(cls=Command)(fit)
-app.command(cls=Command)(ordered)
-app.command(cls=Command)(compare)
+for command in (repartition, flux, elastic, fit, ordered, compare):
+    app.command(cls=Command)(grouped(command))

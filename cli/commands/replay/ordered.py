@@ -1,20 +1,20 @@
 """`adapt replay ordered`: a trace through a chain of operators, in order, by many workers."""
 
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Annotated
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import grouped, option
+from adapt.cli.options.groups import option, setting
 from adapt.cli.options.replay.ordered import ModelOptions, RuntimeOptions, WorkerOptions
-from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import SeedOption
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Engine
 
 
-@grouped
 def ordered(
     trace: TracePath,
     chain: Annotated[
@@ -31,16 +31,12 @@ def ordered(
     workers: WorkerOptions,
     runtime: RuntimeOptions,
     model: ModelOptions,
-    plan: Annotated[
-        Path | None,
-        option('The partitions of operators with by = "plan".', "PLAN"),
-    ] = None,
-    rows: Annotated[int | None, option("The first rows only; all if left out.", "N")] = None,
+    plan: Path | None = setting(None, 'The partitions of operators with by = "plan".', "PLAN"),
+    rows: int | None = setting(None, "The first rows only; all if left out.", "N"),
     seed: SeedOption = 0,
-    check: Annotated[
-        bool,
-        option("Hold what leaves against a serial run: in plain Python, or of the model by one worker."),
-    ] = True,
+    check: bool = setting(
+        True, "Hold what leaves against a serial run: in plain Python, or of the model by one worker."
+    ),
 ) -> None:
     """Run a trace through a chain of operators by many workers, with the results of a serial run.
 
@@ -50,7 +46,6 @@ def ordered(
 
     Example: adapt replay ordered web.trace --chain visits.toml --workers 1,2 -o web.ordered
     """
-    from time import perf_counter, process_time
 
     from adapt.core.ordered.replay.replay import Ordered
     from adapt.traces.replay.chains import open_chain

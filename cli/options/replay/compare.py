@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import completion
 from adapt.cli.options.amounts import above_0_or_none
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import CostOptions, ServiceSdOption, ServiceTimeOption
-from adapt.cli.options.replay.output import RunOutput
 from adapt.cli.options.replay.stage import BufferOption, StageOptions, StateOption
+from adapt.cli.options.result import RunOutput
 from adapt.core.keys.names import HashName
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class ComparisonOutput(RunOutput):
     """Where a comparison is kept, with a run for each scenario."""
 
-    out: Annotated[
-        Path | None, option("Where to keep the comparison, with a run for each scenario.", "RUN", "--out", "-o")
-    ] = None
+    out: Path | None = setting(
+        None, "Where to keep the comparison, with a run for each scenario.", "RUN", "--out", "-o"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +50,20 @@ class ScenarioOptions:
     """What is compared."""
 
     PANEL: ClassVar[str] = "What is compared"
-
-    scenario: Annotated[
-        list[str] | None,
-        option(
-            "What to compare with static-uniform; repeatable; all if left out.", "NAME", completion=completion.scenarios
-        ),
-    ] = None
-    scenarios: Annotated[Path | None, option("Scenarios of your own, each a [[scenario]].", "FILE.toml")] = None
-    sustainable: Annotated[
-        bool,
-        option(
-            "Also find the largest rate that each sustains, with half the channels, these, and twice as many, and"
-            " from that the workers needed against load; takes some thirty times as long.",
-            None,
-            "--sustainable",
-        ),
-    ] = False
+    scenario: list[str] | None = setting(
+        None,
+        "What to compare with static-uniform; repeatable; all if left out.",
+        "NAME",
+        completion=completion.scenarios,
+    )
+    scenarios: Path | None = setting(None, "Scenarios of your own, each a [[scenario]].", "FILE.toml")
+    sustainable: bool = setting(
+        False,
+        "Also find the largest rate that each sustains, with half the channels, these, and twice as many, and"
+        " from that the workers needed against load; takes some thirty times as long.",
+        None,
+        "--sustainable",
+    )
 
     def chosen(self) -> "tuple[Scenario, ...]":
         """The scenarios that were named, those of the file, or all there are."""
@@ -85,37 +82,33 @@ class TimeOptions:
     """When mechanisms act."""
 
     PANEL: ClassVar[str] = "When mechanisms act; what is left out follows from the length of the replay"
-
-    period: Annotated[
-        str | None,
-        option("How often policies look at workers, and parts of split keys are merged; 1/100 of the replay.", "1s"),
-    ] = None
-    hold_up: Annotated[str | None, option("More workers must be wanted so long.", "2s")] = None
-    hold_down: Annotated[str | None, option("Fewer must be, so long.", "10s")] = None
-    window: Annotated[str | None, option("Plans are built from the rows of so long.", "10s")] = None
-    rebuild: Annotated[str | None, option("How often plans are built anew.", "10s")] = None
+    period: str | None = setting(
+        None, "How often policies look at workers, and parts of split keys are merged; 1/100 of the replay.", "1s"
+    )
+    hold_up: str | None = setting(None, "More workers must be wanted so long.", "2s")
+    hold_down: str | None = setting(None, "Fewer must be, so long.", "10s")
+    window: str | None = setting(None, "Plans are built from the rows of so long.", "10s")
+    rebuild: str | None = setting(None, "How often plans are built anew.", "10s")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """How many workers there are, and how fast rows come to them."""
 
-    channels: Annotated[int, option("Where the number of workers is fixed.", "N")] = 8
-    offered: Annotated[
-        float,
-        option(
-            "Replay at the speed at which the busiest channel of static-uniform has X times the work that it can do.",
-            "X",
-        ),
-    ] = 1.2
-    speedup: Annotated[
-        float | None, option("Or at this one: trace seconds that pass in a second of the stage.", "X", shown=False)
-    ] = None
-    pool: Annotated[int | None, option("All workers, where they come and go; 2N if left out.", "P", shown=False)] = None
-    workers: Annotated[
-        int | None, option("Those at the start, and at least; too few for the stream if left out.", "M", shown=False)
-    ] = None
-    partitions: Annotated[int, option("Partitions of a channel; each moves as a whole.", "K")] = 64
+    channels: int = setting(8, "Where the number of workers is fixed.", "N")
+    offered: float = setting(
+        1.2,
+        "Replay at the speed at which the busiest channel of static-uniform has X times the work that it can do.",
+        "X",
+    )
+    speedup: float | None = setting(
+        None, "Or at this one: trace seconds that pass in a second of the stage.", "X", shown=False
+    )
+    pool: int | None = setting(None, "All workers, where they come and go; 2N if left out.", "P", shown=False)
+    workers: int | None = setting(
+        None, "Those at the start, and at least; too few for the stream if left out.", "M", shown=False
+    )
+    partitions: int = setting(64, "Partitions of a channel; each moves as a whole.", "K")
     hash: HashOption = HashName.MURMUR3
 
     def wanted(self, times: TimeOptions, stage: ComparedStage, trace: "Trace") -> "Wanted":

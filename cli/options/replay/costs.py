@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0_or_none, bits, seconds
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import option, setting
 
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.settings import Costs, Network
@@ -20,15 +20,12 @@ class CostOptions:
     """What a row and a tuple of state cost."""
 
     PANEL: ClassVar[str] = "What things cost"
-
     service_time: ServiceTimeOption = "45us"
     service_sd: ServiceSdOption = "3us"
-    cost_unit: Annotated[
-        str | None, option("CPU for 1 of a row's cost in the trace; nothing is drawn then.", "1us")
-    ] = None
-    produce_time: Annotated[str, option("CPU to make a row.", "0.5us")] = "0.5us"
-    marshal_time: Annotated[str, option("CPU to take out or put in a tuple of state.", "0.2us")] = "0.2us"
-    tuple_bytes: Annotated[int, option("Size of a tuple of state.", "B")] = 80
+    cost_unit: str | None = setting(None, "CPU for 1 of a row's cost in the trace; nothing is drawn then.", "1us")
+    produce_time: str = setting("0.5us", "CPU to make a row.", "0.5us")
+    marshal_time: str = setting("0.2us", "CPU to take out or put in a tuple of state.", "0.2us")
+    tuple_bytes: int = setting(80, "Size of a tuple of state.", "B")
 
     def costs(self) -> "Costs":
         """The costs in seconds and bytes."""
@@ -53,11 +50,10 @@ class NetworkOptions:
     """What connects producers, sites and the states that move."""
 
     PANEL: ClassVar[str] = NETWORK_PANEL
-
-    latency: Annotated[str, option("A packet is on its way so long.", "70us")] = "70us"
-    connection: Annotated[int, option("Rows that a connection holds.", "N")] = 24
-    state_bandwidth: Annotated[str, option("For one partition on its way.", "250Mbps")] = "250Mbps"
-    state_bandwidth_all: Annotated[str, option("For all of them together.", "500Mbps")] = "500Mbps"
+    latency: str = setting("70us", "A packet is on its way so long.", "70us")
+    connection: int = setting(24, "Rows that a connection holds.", "N")
+    state_bandwidth: str = setting("250Mbps", "For one partition on its way.", "250Mbps")
+    state_bandwidth_all: str = setting("500Mbps", "For all of them together.", "500Mbps")
 
     def network(self) -> "Network":
         """The network in seconds and bits per second."""

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import above_0, bits, seconds
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import NETWORK_PANEL
 from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 class PlacingOptions:
     """Where keys are at the start."""
 
-    sites: Annotated[int | None, option("Sites, each with a producer and a consumer.", "N", shown=False)] = None
-    plan: Annotated[Path | None, option("The sites are its channels, where it places keys at the start.", "PLAN")] = (
-        None
-    )
-    partitions: Annotated[int, option("Partitions of a site at the start; each moves as a whole.", "K")] = 64
+    sites: int | None = setting(None, "Sites, each with a producer and a consumer.", "N", shown=False)
+    plan: Path | None = setting(None, "The sites are its channels, where it places keys at the start.", "PLAN")
+    partitions: int = setting(64, "Partitions of a site at the start; each moves as a whole.", "K")
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, str | None]":
@@ -66,14 +64,12 @@ class PolicyOptions:
     """What moves partitions, and when."""
 
     PANEL: ClassVar[str] = "The policy"
-
-    policy: Annotated[
-        list[FluxPolicy] | None,
-        option("What moves partitions, beside the static case; repeatable; load if left out.", panel="Options"),
-    ] = None
-    min_collection: Annotated[str, option("Least time to collect statistics in a round.", "150ms")] = "150ms"
-    min_imbalance: Annotated[float, option("Least ratio of two sites' utilisations to be evened out.", "X")] = 1.2
-    max_receiver: Annotated[float, option("A site that is busier receives nothing.", "U")] = 0.95
+    policy: list[FluxPolicy] | None = setting(
+        None, "What moves partitions, beside the static case; repeatable; load if left out.", panel="Options"
+    )
+    min_collection: str = setting("150ms", "Least time to collect statistics in a round.", "150ms")
+    min_imbalance: float = setting(1.2, "Least ratio of two sites' utilisations to be evened out.", "X")
+    max_receiver: float = setting(0.95, "A site that is busier receives nothing.", "U")
 
     def adapting(self, router: Router) -> "Adapting":
         """The policies, with delta_min, lambda_min and u_max."""
@@ -88,24 +84,20 @@ class SiteOptions(TroubleOptions):
     """What limits, slows or kills sites."""
 
     PANEL: ClassVar[str] = TROUBLE_PANEL
-
-    memory: Annotated[
-        list[str] | None,
-        option(
-            "Memory of every site for state, and what a site has from a time on; what does not fit goes to disk;"
-            " no limit if left out; repeatable.",
-            "1GB|0@5s:512MB",
-        ),
-    ] = None
-    faults: Annotated[
-        Path | None, option("Loads, slow-downs, pauses and crashes of sites, as JSON (adapt.faults/1).", "FILE")
-    ] = None
-    standby: Annotated[
-        bool,
-        option("Every partition has a twin on another site, which takes over when its site dies.", None, "--standby"),
-    ] = False
-    disk: Annotated[str, option("Bandwidth of a site's disk, 20 MB/s.", "160Mbps", panel=NETWORK_PANEL)] = "160Mbps"
-    seek: Annotated[str, option("Before each access to it.", "5ms", panel=NETWORK_PANEL)] = "5ms"
+    memory: list[str] | None = setting(
+        None,
+        "Memory of every site for state, and what a site has from a time on; what does not fit goes to disk;"
+        " no limit if left out; repeatable.",
+        "1GB|0@5s:512MB",
+    )
+    faults: Path | None = setting(
+        None, "Loads, slow-downs, pauses and crashes of sites, as JSON (adapt.faults/1).", "FILE"
+    )
+    standby: bool = setting(
+        False, "Every partition has a twin on another site, which takes over when its site dies.", None, "--standby"
+    )
+    disk: str = setting("160Mbps", "Bandwidth of a site's disk, 20 MB/s.", "160Mbps", panel=NETWORK_PANEL)
+    seek: str = setting("5ms", "Before each access to it.", "5ms", panel=NETWORK_PANEL)
 
     def conditions(self, settings: "StageSettings") -> "Conditions":
         """The memory, faults and standby of a stage.

@@ -1,13 +1,12 @@
 """Options of `adapt replay repartition`: when plans are built anew, and how."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import setting
 from adapt.cli.options.loads import ResourcesOption, SigmaOption, ToleranceOption, TrackOption
-from adapt.cli.options.placement import HashOption, UtilityOption
-from adapt.cli.options.schemes import SchemeChoice
+from adapt.cli.options.placement import HashOption, SchemeChoice, UtilityOption
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 class PeriodOptions:
     """Channels by time, and how often the plan is built anew."""
 
-    channels: Annotated[int | None, option("Channels all the time.", "N")] = None
-    schedule: Annotated[str, option("Channels by the time since the first row.", "0h:N,6h:N")] = ""
-    period: Annotated[str, option("How often keys are counted and the plan is built anew.", "7d|1000rows")] = "1h"
+    channels: int | None = setting(None, "Channels all the time.", "N")
+    schedule: str = setting("", "Channels by the time since the first row.", "0h:N,6h:N")
+    period: str = setting("1h", "How often keys are counted and the plan is built anew.", "7d|1000rows")
 
     def channel_schedule(self) -> "Schedule":
         """The channels by the time since the first row.
@@ -45,8 +44,8 @@ class PeriodOptions:
 class RecipeOptions:
     """How plans are built."""
 
-    scheme: Annotated[SchemeChoice, option("How keys are placed.")] = Scheme.HYBRID
-    construction: Annotated[Construction, option("How heavy keys are placed.")] = DEFAULT_CONSTRUCTION
+    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are placed.")
+    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How heavy keys are placed.")
     resources: ResourcesOption = "LLL"
     tolerance: ToleranceOption = "1.2"
     sigma: SigmaOption = 0.1

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import option, setting
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import SheddingForm
 
@@ -22,22 +22,17 @@ class SheddingOptions:
     """What a site of a stage holds, and what it drops."""
 
     PANEL: ClassVar[str] = SHED_PANEL
-
-    shed: Annotated[
-        str | None,
-        option(
-            "A site holds up to so many rows, each for so long, and drops the more of what comes the fuller it is;"
-            " none if left out.",
-            "5000@100ms",
-        ),
-    ] = None
-    tau: Annotated[
-        str,
-        option(
-            "Thresholds of how full a site is, rising; it drops from the third on, the others are for scaling.",
-            "T0,T1,T2,T3",
-        ),
-    ] = "0.1,0.4,0.8,0.9"
+    shed: str | None = setting(
+        None,
+        "A site holds up to so many rows, each for so long, and drops the more of what comes the fuller it is;"
+        " none if left out.",
+        "5000@100ms",
+    )
+    tau: str = setting(
+        "0.1,0.4,0.8,0.9",
+        "Thresholds of how full a site is, rising; it drops from the third on, the others are for scaling.",
+        "T0,T1,T2,T3",
+    )
     least_shed: LeastShedOption = 0.0
     shed_form: ShedFormOption = SheddingForm.LINEAR
 

@@ -4,18 +4,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0_or_none
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import option, setting
 from adapt.cli.options.replay.costs import CostOptions, NetworkOptions
 from adapt.cli.options.replay.shedding import SheddingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Router
+from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
     from adapt.core.stage.conditions.settings import StageSettings
     from adapt.core.stage.input.keyed_rows import Reading
     from adapt.core.stage.input.mini_partitions import MiniPartitions
-    from adapt.core.stream import Weight
     from adapt.traces.store.trace import Trace
 
 TROUBLE_PANEL = "What happens to sites"
@@ -34,18 +34,15 @@ class TroubleOptions:
     """What slows sites down."""
 
     PANEL: ClassVar[str] = TROUBLE_PANEL
-
-    load: Annotated[
-        list[str] | None,
-        option(
-            "Another process on a site takes 57% of its CPU; sites as 3, 0:7, 1,4 or all; 3@5s-60s:100us/50us sets"
-            " its burst and sleep; repeatable.",
-            "3@5s-60s",
-        ),
-    ] = None
-    slow: Annotated[
-        list[str] | None, option("A site runs at a part of its speed; 0% is a pause; repeatable.", "3@5s-60s:50%")
-    ] = None
+    load: list[str] | None = setting(
+        None,
+        "Another process on a site takes 57% of its CPU; sites as 3, 0:7, 1,4 or all; 3@5s-60s:100us/50us sets"
+        " its burst and sleep; repeatable.",
+        "3@5s-60s",
+    )
+    slow: list[str] | None = setting(
+        None, "A site runs at a part of its speed; 0% is a pause; repeatable.", "3@5s-60s:50%"
+    )
 
     def disturbances(self, sites: int) -> "tuple[ExternalLoad | SlowDown, ...]":
         """The loads and slow-downs of a stage with so many sites."""
@@ -58,21 +55,17 @@ class TroubleOptions:
 class StageOptions:
     """What a simulated stage is made of, and how rows come to it."""
 
-    duration: Annotated[
-        str | None, option("Stop at this time of the stage; at the end of the trace if left out.", "60s")
-    ] = None
-    interval: Annotated[str | None, option("How often to take down what the stage does.", "1s")] = None
+    duration: str | None = setting(None, "Stop at this time of the stage; at the end of the trace if left out.", "60s")
+    interval: str | None = setting(None, "How often to take down what the stage does.", "1s")
     seed: SeedOption = 0
     buffer: BufferOption = 2048
     state: StateOption = DEFAULT_STATE
-    producers: Annotated[
-        str | None,
-        option(
-            "A row's producer by the hash of its number or of its stream; stream where the trace has streams.",
-            "row|stream",
-            shown=False,
-        ),
-    ] = None
+    producers: str | None = setting(
+        None,
+        "A row's producer by the hash of its number or of its stream; stream where the trace has streams.",
+        "row|stream",
+        shown=False,
+    )
     shedding: SheddingOptions
     costs: CostOptions
     network: NetworkOptions
@@ -89,8 +82,6 @@ class StageOptions:
 
     def partition_state(self) -> "int | Weight":
         """The state of a partition: so many tuples, or what of the trace decides."""
-        from adapt.core.stream import Weight
-
         named = {"rows": Weight.COUNT, "bytes": Weight.BYTES}
         if self.state in named:
             return named[self.state]

@@ -14,6 +14,7 @@ import zipfile
 import pytest
 
 from adapt.cli.commands.ingest import OF_BOTH, OF_GENERATING, OF_READING, ingest
+from adapt.cli.options.groups import grouped
 from adapt.traces.store import disk
 from adapt.traces.store.trace import open_trace
 
@@ -209,7 +210,7 @@ def test_options_of_reading_and_of_generating_do_not_mix(adapt, here, line, told
 
 def test_every_option_of_ingest_is_of_reading_of_generating_or_of_both():
     both = {"context", "sources", "out", "force", "json", "generate", "master", "conf"}
-    assert {*OF_READING, *OF_GENERATING, *OF_BOTH} == inspect.signature(ingest).parameters.keys() - both
+    assert {*OF_READING, *OF_GENERATING, *OF_BOTH} == inspect.signature(grouped(ingest)).parameters.keys() - both
 
 
 def test_rows_that_are_piped_in_give_the_trace_of_the_file(adapt, here, monkeypatch):

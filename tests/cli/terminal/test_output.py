@@ -281,9 +281,9 @@ def test_narration_goes_to_stderr_unless_quiet(capsys):
 
 
 def test_progress_is_silent_without_a_terminal(capsys):
-    with progress("sorting by time") as step:
-        step(1, 2)
-        step(2)
+    with progress() as step:
+        step("sorting by time", 1, 2)
+        step("sorting by time", 2, 0)
     assert capsys.readouterr() == ("", "")
 
 
@@ -295,8 +295,8 @@ def test_progress_draws_on_a_terminal(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
-    with progress("sorting [b]by time[/b]") as step:
-        step(1, 2)
+    with progress() as step:
+        step("sorting [b]by time[/b]", 1, 2)
     assert "sorting [b]by time[/b]" in screen.getvalue()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from adapt.cli.commands.replay.ordered import ordered
 from adapt.cli.main import run
+from adapt.cli.options.groups import grouped
 from adapt.core.ordered.engine.contention import MEASURED
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
@@ -77,7 +78,7 @@ def test_the_model_runs_what_the_machine_has_no_cores_for(adapt, here):
 
 
 def test_the_contention_that_is_assumed_is_that_which_was_measured():
-    named = inspect.signature(ordered).parameters
+    named = inspect.signature(grouped(ordered)).parameters
     assert all(named[field.name].default == getattr(MEASURED, field.name) for field in fields(MEASURED))
 
 
