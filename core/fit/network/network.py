@@ -151,6 +151,8 @@ class Link:
     """A limit to what goes from one node to another, by all arcs together.
 
     Attributes:
+        source: The node from which.
+        target: The node to which.
         bytes_per_s: The most that goes, above 0.
     """
 

@@ -38,6 +38,7 @@ class Operator:
         kind: How much of it may run at once.
         key: Column whose values have a state each; of a partitioned operator only.
         partitions: How many parts the keys are divided into, 1 to 2^20; None where a plan says it.
+        by: How.
         cost: Microseconds of work a tuple, or the column that has them; for `work` and functions in Python only.
         selectivity: Outputs a tuple, on average; likewise.
         function: What it computes.
@@ -94,6 +95,7 @@ class Chain:
     """Operators in the order in which tuples pass them.
 
     Attributes:
+        operators: They.
         punctuations: Where windows end; None, nowhere.
 
     Raises:
