@@ -98,18 +98,10 @@ def _ordered(options: Namespace) -> Paper[Any]:
 
 PAPERS = {
     "partitioning": Known(
-        (
-            "core/frequencies",
-            "core/hashing",
-            "core/partitioners",
-            "core/resources",
-            "traces/artefacts",
-            "paper/partitioning",
-        ),
-        _partitioning,
+        ("core/counting", "core/keys", "core/partitioning", "traces/store", "paper/partitioning"), _partitioning
     ),
     "flux": Known(("core/flux", "core/stage", "paper/flux"), _flux),
-    "fit": Known(("core/shedding", "paper/fit"), _fit),
+    "fit": Known(("core/fit", "paper/fit"), _fit),
     "ordered": Known(("core/ordered", "paper/ordered"), _ordered),
 }
 """Every paper by the name that `--only` knows it by."""

@@ -121,9 +121,12 @@ class InProcess:
 
 
 @pytest.fixture
-def adapt(capsys: pytest.CaptureFixture[str]) -> InProcess:
+def adapt(capsys: pytest.CaptureFixture[str]) -> Iterator[InProcess]:
     """Runs command lines in this process; work on Spark needs the fixture `spark` beside it."""
-    return InProcess(capsys)
+    from adapt.cli.terminal.output import Verbosity, set_verbosity
+
+    yield InProcess(capsys)
+    set_verbosity(Verbosity.NORMAL)  # what a `-q` has set
 
 
 @pytest.fixture(scope="session")
