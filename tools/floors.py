@@ -26,7 +26,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "stage": (
         "core/stage/records",
         "core/stage/conditions",
-        "core/stage/kernel",
+        "core/stage/engine/kernel",
         "core/stage/engine",
         "core/stage/input",
         "core/stage/movement",
@@ -48,7 +48,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/fit/replay",
         "core/ordered/chain",
         "core/ordered/functions",
-        "core/ordered/kernel",
+        "core/ordered/engine/kernel",
         "core/ordered/engine",
         "core/ordered/model",
         "core/ordered/retail",

@@ -8,6 +8,9 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, Worklist
 from adapt.core.ordered.engine.contention import Modelled
+from adapt.core.ordered.engine.kernel import codes
+from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
+from adapt.core.ordered.engine.kernel.worker import release_all
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress
@@ -15,9 +18,6 @@ from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.storage import Storage
 from adapt.core.ordered.functions.function import MOST, OWN, PACE, STATE, STRIDE, Function
 from adapt.core.ordered.functions.registry import function_of
-from adapt.core.ordered.kernel import codes
-from adapt.core.ordered.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
-from adapt.core.ordered.kernel.worker import release_all
 
 _REORDERS: dict[Reorder, int] = {each: getattr(codes, each.name) for each in Reorder}
 _HEURISTICS: dict[Heuristic, int] = {each: getattr(codes, each.name) for each in Heuristic}

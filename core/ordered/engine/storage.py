@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import Words
+from adapt.core.ordered.engine.kernel.layout import LINE
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.kernel.layout import LINE
 
 MOST_BYTES = 1 << 34
 

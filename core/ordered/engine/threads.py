@@ -3,13 +3,13 @@
 import threading
 
 from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.engine.kernel import worker as kernel
+from adapt.core.ordered.engine.kernel.codes import DEAD, FAULTY, FINISHED, GOES_ON
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.functions.function import NO_MEMORY
 from adapt.core.ordered.functions.work import measured_pace
-from adapt.core.ordered.kernel import worker as kernel
-from adapt.core.ordered.kernel.codes import DEAD, FAULTY, FINISHED, GOES_ON
 
 
 def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = None, keep: int = 0) -> WorkersRun:

@@ -5,9 +5,9 @@ import numpy as np
 from adapt.core.atomics import load, store
 from adapt.core.compiled import inlined
 from adapt.core.ordered.chain.mixing import FOLD
-from adapt.core.ordered.kernel.layout import Header, Operator, Tally, slot_at
-from adapt.core.ordered.kernel.punctuation import count_bare, hand_on
-from adapt.core.ordered.kernel.tuples import BARE, MARK, PUNCTUATION, copy_of, copy_words, outputs_at, tuple_at
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, slot_at
+from adapt.core.ordered.engine.kernel.punctuation import count_bare, hand_on
+from adapt.core.ordered.engine.kernel.tuples import BARE, MARK, PUNCTUATION, copy_of, copy_words, outputs_at, tuple_at
 from adapt.core.random_bits import mixed
 
 

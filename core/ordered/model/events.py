@@ -2,9 +2,9 @@
 
 from adapt.core.atomics import store
 from adapt.core.compiled import Record, inlined, record_at
-from adapt.core.ordered.kernel.feeding import MOST_FED, feed_rows
-from adapt.core.ordered.kernel.layout import Header, of_words, operator_at
-from adapt.core.ordered.kernel.work_queue import room_in
+from adapt.core.ordered.engine.kernel.feeding import MOST_FED, feed_rows
+from adapt.core.ordered.engine.kernel.layout import Header, of_words, operator_at
+from adapt.core.ordered.engine.kernel.work_queue import room_in
 
 NEVER = 1 << 62
 

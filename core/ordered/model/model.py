@@ -10,9 +10,9 @@ from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.chain.names import Reorder, Worklist
 from adapt.core.ordered.engine.contention import Contention, Modelled
+from adapt.core.ordered.engine.kernel.codes import FINISHED
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.kernel.codes import FINISHED
 from adapt.core.ordered.model.model_memory import model_memory
 from adapt.core.ordered.model.simulate import simulate
 

@@ -2,10 +2,10 @@
 
 from adapt.core.atomics import load
 from adapt.core.compiled import inlined, record_after
-from adapt.core.ordered.kernel.layout import Header, Operator, Tally, slot_at
-from adapt.core.ordered.kernel.reorder_buffer import send_down
-from adapt.core.ordered.kernel.tuples import outputs_at
-from adapt.core.ordered.kernel.work_queue import room_in
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, slot_at
+from adapt.core.ordered.engine.kernel.reorder_buffer import send_down
+from adapt.core.ordered.engine.kernel.tuples import outputs_at
+from adapt.core.ordered.engine.kernel.work_queue import room_in
 from adapt.core.ordered.model.events import DRAINED, LOCKED, ModelWorker, model_worker_at, schedule, wake_idle
 
 

@@ -2,12 +2,12 @@
 
 from adapt.core.atomics import load, store
 from adapt.core.compiled import compiled, flattened, inlined, record_after, record_at
-from adapt.core.ordered.kernel.batch import count_ahead
-from adapt.core.ordered.kernel.codes import FINISHED, HYBRID, LOCK, STALLED
-from adapt.core.ordered.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
-from adapt.core.ordered.kernel.layout import HEADER, Header, Operator, Tally, operator_at, partition_at, tally_at
-from adapt.core.ordered.kernel.progress import is_finished
-from adapt.core.ordered.kernel.schedule import choose_operator
+from adapt.core.ordered.engine.kernel.batch import count_ahead
+from adapt.core.ordered.engine.kernel.codes import FINISHED, HYBRID, LOCK, STALLED
+from adapt.core.ordered.engine.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
+from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, partition_at, tally_at
+from adapt.core.ordered.engine.kernel.progress import is_finished
+from adapt.core.ordered.engine.kernel.schedule import choose_operator
 from adapt.core.ordered.model.draws import put_outputs
 from adapt.core.ordered.model.events import (
     ASKS,

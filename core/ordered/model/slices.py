@@ -2,13 +2,13 @@
 
 from adapt.core.atomics import load
 from adapt.core.compiled import inlined, record_at
-from adapt.core.ordered.kernel.claiming import claimable_before, run_length, until_wrap
-from adapt.core.ordered.kernel.codes import HYBRID, PARTITIONED
-from adapt.core.ordered.kernel.estimates import outputs_made, tuples_done
-from adapt.core.ordered.kernel.layout import TIMED, Header, Operator, Tally, partition_at
-from adapt.core.ordered.kernel.partitions import partition_run
-from adapt.core.ordered.kernel.tuples import COPY, MARK, tuple_at
-from adapt.core.ordered.kernel.work_queue import partition_queue_at
+from adapt.core.ordered.engine.kernel.claiming import claimable_before, run_length, until_wrap
+from adapt.core.ordered.engine.kernel.codes import HYBRID, PARTITIONED
+from adapt.core.ordered.engine.kernel.estimates import outputs_made, tuples_done
+from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, Tally, partition_at
+from adapt.core.ordered.engine.kernel.partitions import partition_run
+from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, tuple_at
+from adapt.core.ordered.engine.kernel.work_queue import partition_queue_at
 from adapt.core.ordered.model.draws import service_ns
 from adapt.core.ordered.model.events import SERVED, ModelWorker, schedule
 

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from adapt.core.stage.engine.event_queue import Action
-from adapt.core.stage.kernel.orders import wake
+from adapt.core.stage.engine.kernel.orders import wake
 from adapt.core.stage.records.arrays import Arrays
 
 

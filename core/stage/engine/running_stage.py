@@ -12,9 +12,9 @@ from adapt.core.stage.engine.census import Census
 from adapt.core.stage.engine.event_queue import Action, Agenda
 from adapt.core.stage.engine.initial_arrays import prepare
 from adapt.core.stage.engine.jobs import Job, Jobs
+from adapt.core.stage.engine.kernel.advance import advance
+from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
 from adapt.core.stage.engine.spilled_lists import enlarge_spill
-from adapt.core.stage.kernel.advance import advance
-from adapt.core.stage.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
 from adapt.core.stage.records import codes
 from adapt.core.stage.records.arrays import Arrays
 

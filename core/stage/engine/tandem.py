@@ -17,8 +17,8 @@ from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.event_queue import Agenda
+from adapt.core.stage.engine.kernel.advance_two import advance_two
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.kernel.advance_two import advance_two
 from adapt.core.stage.records.codes import IN_JOB, REACHED, SERVING
 from adapt.core.stage.records.sites import CPU
 

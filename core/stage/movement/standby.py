@@ -23,8 +23,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.stage.engine.kernel.standby import answer_for, put_back
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.kernel.standby import answer_for, put_back
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.records.codes import NONE

@@ -12,13 +12,13 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, Worklist
 from adapt.core.ordered.engine import memory
+from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.serial import SerialRun, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.count import Count
 from adapt.core.ordered.functions.registry import FUNCTIONS
-from adapt.core.ordered.kernel import worker as kernel
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 
 soak = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")

@@ -13,10 +13,10 @@ from adapt.core.ordered.chain.bound import END, BoundOperator
 from adapt.core.ordered.chain.chain import Operator
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
 from adapt.core.ordered.chain.roles import CHUNKED, COUNTED, ROLES, VALUE, Passes
+from adapt.core.ordered.engine.kernel.worker import release_all
 from adapt.core.ordered.functions.baskets import PAIR
 from adapt.core.ordered.functions.function import MOST, OWN, STATE, STRIDE, Row, Windowed
 from adapt.core.ordered.functions.registry import FUNCTIONS
-from adapt.core.ordered.kernel.worker import release_all
 
 KEYS, PARTITIONS = 6, 3
 MINUTE = 60_000_000

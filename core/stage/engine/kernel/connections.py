@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import inlined
-from adapt.core.stage.kernel.next_event import set_due
-from adapt.core.stage.kernel.tuples import write_tuple
+from adapt.core.stage.engine.kernel.next_event import set_due
+from adapt.core.stage.engine.kernel.tuples import write_tuple
 from adapt.core.stage.records.codes import IDLE, NONE
 from adapt.core.stage.records.finding import (
     connection_at,

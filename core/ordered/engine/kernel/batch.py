@@ -14,12 +14,12 @@ from adapt.core.atomics import (
     store,
 )
 from adapt.core.compiled import flattened, inlined, record_at
-from adapt.core.ordered.kernel.codes import FAULTY, GOES_ON, RETRY
-from adapt.core.ordered.kernel.layout import TIMED, Header, Operator, Tally, partition_at, slot_at
-from adapt.core.ordered.kernel.punctuation import count_bare, hand_on
-from adapt.core.ordered.kernel.reorder_buffer import drain
-from adapt.core.ordered.kernel.sending import send
-from adapt.core.ordered.kernel.tuples import BARE, COPY, MARK, PUNCTUATION, clear_marks, outputs_at, tuple_at
+from adapt.core.ordered.engine.kernel.codes import FAULTY, GOES_ON, RETRY
+from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, Tally, partition_at, slot_at
+from adapt.core.ordered.engine.kernel.punctuation import count_bare, hand_on
+from adapt.core.ordered.engine.kernel.reorder_buffer import drain
+from adapt.core.ordered.engine.kernel.sending import send
+from adapt.core.ordered.engine.kernel.tuples import BARE, COPY, MARK, PUNCTUATION, clear_marks, outputs_at, tuple_at
 
 
 @inlined

@@ -9,11 +9,11 @@ Source: ordered streams, section 3 (Figure 4).
 
 from adapt.core.atomics import apart, exchange, fixed, load, load_atomic, publish, release, short_loops
 from adapt.core.compiled import flattened, inlined, record_after
-from adapt.core.ordered.kernel.egress import leave
-from adapt.core.ordered.kernel.layout import Header, Operator, Tally, slot_at
-from adapt.core.ordered.kernel.punctuation import enqueue_copies
-from adapt.core.ordered.kernel.tuples import BARE, MARK, PUNCTUATION, outputs_at
-from adapt.core.ordered.kernel.work_queue import enqueue, room_in
+from adapt.core.ordered.engine.kernel.egress import leave
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, slot_at
+from adapt.core.ordered.engine.kernel.punctuation import enqueue_copies
+from adapt.core.ordered.engine.kernel.tuples import BARE, MARK, PUNCTUATION, outputs_at
+from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
 
 
 @inlined

@@ -2,9 +2,9 @@
 
 from adapt.core.atomics import apart, clock_ns, exchange, fixed, load, load_atomic, publish, short_loops
 from adapt.core.compiled import flattened, inlined, record_at
-from adapt.core.ordered.kernel.layout import TIMED, Header, Operator, operator_at
-from adapt.core.ordered.kernel.punctuation import enqueue_copies
-from adapt.core.ordered.kernel.work_queue import enqueue, room_in
+from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, operator_at
+from adapt.core.ordered.engine.kernel.punctuation import enqueue_copies
+from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
 
 MOST_FED = 1024
 """Rows that enter at once."""

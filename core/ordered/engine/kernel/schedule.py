@@ -7,10 +7,10 @@ import numpy as np
 
 from adapt.core.atomics import load_atomic, replace
 from adapt.core.compiled import flattened, inlined, record_after
-from adapt.core.ordered.kernel.claiming import claimable_before
-from adapt.core.ordered.kernel.codes import CT, ET, LP, PARTITIONED, QST
-from adapt.core.ordered.kernel.estimates import cost_ns, selectivity
-from adapt.core.ordered.kernel.layout import Header, Operator, operator_at
+from adapt.core.ordered.engine.kernel.claiming import claimable_before
+from adapt.core.ordered.engine.kernel.codes import CT, ET, LP, PARTITIONED, QST
+from adapt.core.ordered.engine.kernel.estimates import cost_ns, selectivity
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, operator_at
 
 _LEAST = 1e-9
 """Where no tuple goes on, so many are assumed."""

@@ -5,11 +5,11 @@ Source: ordered streams, section 4 (Figure 7).
 
 from adapt.core.atomics import exchange, fetch_add, give_way, load, load_atomic, publish, replace
 from adapt.core.compiled import inlined
-from adapt.core.ordered.kernel.batch import process
-from adapt.core.ordered.kernel.claiming import claimable_before, run_length
-from adapt.core.ordered.kernel.layout import Header, Operator, Tally, partition_at
-from adapt.core.ordered.kernel.tuples import MARK, tuple_at
-from adapt.core.ordered.kernel.work_queue import partition_of, partition_queue_at
+from adapt.core.ordered.engine.kernel.batch import process
+from adapt.core.ordered.engine.kernel.claiming import claimable_before, run_length
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, partition_at
+from adapt.core.ordered.engine.kernel.tuples import MARK, tuple_at
+from adapt.core.ordered.engine.kernel.work_queue import partition_of, partition_queue_at
 
 
 @inlined

@@ -3,9 +3,9 @@
 import numpy as np
 
 from adapt.core.compiled import compiled
-from adapt.core.stage.kernel.connections import send_waiting, stop_waiting, wait_for_room
-from adapt.core.stage.kernel.next_event import set_due
-from adapt.core.stage.kernel.producers import fill_pool
+from adapt.core.stage.engine.kernel.connections import send_waiting, stop_waiting, wait_for_room
+from adapt.core.stage.engine.kernel.next_event import set_due
+from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import IDLE, NONE
 from adapt.core.stage.records.finding import connection_at, flow_at, partition_at, producer_at, site_at

@@ -2,11 +2,11 @@
 
 from adapt.core.atomics import apart, exchange, fixed, give_way, load_atomic, publish, release
 from adapt.core.compiled import inlined
-from adapt.core.ordered.kernel.codes import LOCK, RETRY
-from adapt.core.ordered.kernel.layout import Header, Operator, Tally, slot_at
-from adapt.core.ordered.kernel.progress import rest
-from adapt.core.ordered.kernel.reorder_buffer import drain_apart, send_ready
-from adapt.core.ordered.kernel.tuples import copy_words, outputs_at
+from adapt.core.ordered.engine.kernel.codes import LOCK, RETRY
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, slot_at
+from adapt.core.ordered.engine.kernel.progress import rest
+from adapt.core.ordered.engine.kernel.reorder_buffer import drain_apart, send_ready
+from adapt.core.ordered.engine.kernel.tuples import copy_words, outputs_at
 
 
 @inlined

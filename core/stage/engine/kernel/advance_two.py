@@ -10,10 +10,10 @@ import numpy as np
 
 from adapt.core.compiled import compiled, inlined
 from adapt.core.random_bits import GOLDEN, MIX1, mixed, uniform
-from adapt.core.stage.kernel.next_event import set_due
-from adapt.core.stage.kernel.producers import fill_pool
-from adapt.core.stage.kernel.routing import DRAWN, group_of, route_tuple
-from adapt.core.stage.kernel.service import begin_work, finish_tuple
+from adapt.core.stage.engine.kernel.next_event import set_due
+from adapt.core.stage.engine.kernel.producers import fill_pool
+from adapt.core.stage.engine.kernel.routing import DRAWN, group_of, route_tuple
+from adapt.core.stage.engine.kernel.service import begin_work, finish_tuple
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import (
     BLOCKED,

@@ -5,9 +5,9 @@ import numpy as np
 from adapt.core.atomics import apart, fixed, load, load_atomic
 from adapt.core.compiled import flattened, inlined, record_at
 from adapt.core.ordered.chain.mixing import FOLD
-from adapt.core.ordered.kernel.feeding import current_ns
-from adapt.core.ordered.kernel.layout import TIMED, Header, Operator
-from adapt.core.ordered.kernel.tuples import COPY, MARK, PUNCTUATION, copy_words
+from adapt.core.ordered.engine.kernel.feeding import current_ns
+from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator
+from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, PUNCTUATION, copy_words
 
 
 @inlined

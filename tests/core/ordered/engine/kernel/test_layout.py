@@ -6,7 +6,7 @@ import pytest
 
 from adapt.core.atomics import fetch_add, load_atomic
 from adapt.core.compiled import record_after, record_at
-from adapt.core.ordered.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY
+from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY
 
 ALONE = [
     (HEADER, {"stop"}),

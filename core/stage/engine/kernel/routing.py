@@ -6,8 +6,8 @@ import numpy as np
 
 from adapt.core.compiled import inlined
 from adapt.core.random_bits import GOLDEN, mixed
-from adapt.core.stage.kernel.connections import keep_sent, place_in_connection, wait_for_room
-from adapt.core.stage.kernel.tuples import write_tuple
+from adapt.core.stage.engine.kernel.connections import keep_sent, place_in_connection, wait_for_room
+from adapt.core.stage.engine.kernel.tuples import write_tuple
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.finding import connection_at, flow_at, group_at, partition_at, pooled_at, producer_at
 from adapt.core.stage.records.world import World

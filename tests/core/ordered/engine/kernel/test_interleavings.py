@@ -14,12 +14,12 @@ from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, Worklist
 from adapt.core.ordered.chain.roles import COUNTED
 from adapt.core.ordered.engine import threads
+from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.kernel import worker as kernel
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
-from tests.core.ordered.kernel.plain_kernel import plain_worker
+from tests.core.ordered.engine.kernel.plain_kernel import plain_worker
 
 SCHEMES = [
     (Reorder.CLAIM, Worklist.HYBRID),

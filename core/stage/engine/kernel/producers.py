@@ -6,8 +6,8 @@ import numpy as np
 
 from adapt.core.compiled import fetch_ahead, inlined
 from adapt.core.random_bits import GOLDEN, mixed
-from adapt.core.stage.kernel.next_event import set_due
-from adapt.core.stage.kernel.routing import DRAWN, group_of, random_bits, route_tuple
+from adapt.core.stage.engine.kernel.next_event import set_due
+from adapt.core.stage.engine.kernel.routing import DRAWN, group_of, random_bits, route_tuple
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.finding import group_at, producer_at, row_at, site_at
 from adapt.core.stage.records.queues import FLOW

@@ -5,7 +5,7 @@ Source: ordered streams, section 6.
 
 from adapt.core.atomics import exchange, fetch_add, load_atomic, replace
 from adapt.core.compiled import inlined
-from adapt.core.ordered.kernel.layout import Header, Operator, Tally, operator_at
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, operator_at
 
 _REMEMBERED = 64
 """Least inputs that an estimate is made from: with fewer, nothing is forgotten."""

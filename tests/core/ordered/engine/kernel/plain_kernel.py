@@ -16,9 +16,7 @@ import numpy as np
 
 from adapt.core import random_bits
 from adapt.core.ordered.chain.names import FunctionName
-from adapt.core.ordered.functions import baskets, count, stateless, top, work
-from adapt.core.ordered.functions.registry import FUNCTIONS
-from adapt.core.ordered.kernel import (
+from adapt.core.ordered.engine.kernel import (
     batch,
     claiming,
     egress,
@@ -35,6 +33,8 @@ from adapt.core.ordered.kernel import (
     work_queue,
     worker,
 )
+from adapt.core.ordered.functions import baskets, count, stateless, top, work
+from adapt.core.ordered.functions.registry import FUNCTIONS
 from adapt.core.ordered.model import draws, events, simulate, slices
 from adapt.core.ordered.model import sending as model_sending
 

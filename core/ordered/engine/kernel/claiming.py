@@ -2,10 +2,10 @@
 
 from adapt.core.atomics import fixed, load, load_atomic, replace, short_loops
 from adapt.core.compiled import flattened, inlined, record_after
-from adapt.core.ordered.kernel.batch import process, process_plain
-from adapt.core.ordered.kernel.codes import CLAIM, RETRY
-from adapt.core.ordered.kernel.layout import Header, Operator, Tally
-from adapt.core.ordered.kernel.tuples import MARK, tuple_at
+from adapt.core.ordered.engine.kernel.batch import process, process_plain
+from adapt.core.ordered.engine.kernel.codes import CLAIM, RETRY
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
+from adapt.core.ordered.engine.kernel.tuples import MARK, tuple_at
 
 
 @flattened

@@ -6,7 +6,7 @@ import numpy as np
 
 from adapt.core.compiled import inlined
 from adapt.core.histogram import BINS, bin_of
-from adapt.core.stage.kernel.producers import fill_pool
+from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.finding import bin_at, entry_at, kept_at, latency_at, pooled_at, producer_at, site_at
 from adapt.core.stage.records.world import World

@@ -2,8 +2,8 @@
 
 from adapt.core.atomics import fetch_add, give_way, load_atomic, replace, rest_us
 from adapt.core.compiled import inlined
-from adapt.core.ordered.kernel.codes import GOES_ON, STALLED
-from adapt.core.ordered.kernel.layout import Header, operator_at
+from adapt.core.ordered.engine.kernel.codes import GOES_ON, STALLED
+from adapt.core.ordered.engine.kernel.layout import Header, operator_at
 
 _REST_AFTER, _REST_US = 50, 50
 """Rounds without progress after which a worker sleeps, and for how long."""

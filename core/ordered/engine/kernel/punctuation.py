@@ -5,9 +5,9 @@ The copies have serial numbers one after the other, so the last is behind all th
 
 from adapt.core.atomics import apart, load, store
 from adapt.core.compiled import inlined
-from adapt.core.ordered.kernel.layout import Operator, Tally, partition_at
-from adapt.core.ordered.kernel.tuples import COPY, MARK, PUNCTUATION
-from adapt.core.ordered.kernel.work_queue import enqueue, room_in
+from adapt.core.ordered.engine.kernel.layout import Operator, Tally, partition_at
+from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, PUNCTUATION
+from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
 
 
 @inlined

@@ -3,7 +3,7 @@
 from typing import Any
 
 from adapt.core.compiled import inlined
-from adapt.core.stage.kernel.tuples import take_in_hand, write_tuple
+from adapt.core.stage.engine.kernel.tuples import take_in_hand, write_tuple
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.finding import partition_at, spilled_at
 from adapt.core.stage.records.world import World

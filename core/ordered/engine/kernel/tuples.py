@@ -6,7 +6,7 @@ so that selective chains are timed too. A punctuation is a tuple whose first fie
 
 from adapt.core.atomics import fixed, load, put
 from adapt.core.compiled import flattened, inlined
-from adapt.core.ordered.kernel.layout import Operator
+from adapt.core.ordered.engine.kernel.layout import Operator
 
 MARK, BARE, PUNCTUATION, COPY = 0, 1 << 62, 1 << 61, 1 << 40
 """The word of a tuple that holds its mark; flag of a tuple without fields; flag of a punctuation; unit in which a

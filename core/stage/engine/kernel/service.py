@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import fetch_ahead, inlined
-from adapt.core.stage.kernel.answers import count_matches, insert_row, window_sum
-from adapt.core.stage.kernel.commit import commit
-from adapt.core.stage.kernel.connections import forward, forward_anywhere
-from adapt.core.stage.kernel.cpu_time import done_at
-from adapt.core.stage.kernel.next_event import set_due
-from adapt.core.stage.kernel.producers import fill_pool
-from adapt.core.stage.kernel.shedding import count_shed, sheds
-from adapt.core.stage.kernel.spill import spill_tuple, take_spilled
-from adapt.core.stage.kernel.standby import finish_mirrored, send_to_twin, take_mirrored
-from adapt.core.stage.kernel.tuples import pass_acknowledgement, take_in_hand
+from adapt.core.stage.engine.kernel.answers import count_matches, insert_row, window_sum
+from adapt.core.stage.engine.kernel.commit import commit
+from adapt.core.stage.engine.kernel.connections import forward, forward_anywhere
+from adapt.core.stage.engine.kernel.cpu_time import done_at
+from adapt.core.stage.engine.kernel.next_event import set_due
+from adapt.core.stage.engine.kernel.producers import fill_pool
+from adapt.core.stage.engine.kernel.shedding import count_shed, sheds
+from adapt.core.stage.engine.kernel.spill import spill_tuple, take_spilled
+from adapt.core.stage.engine.kernel.standby import finish_mirrored, send_to_twin, take_mirrored
+from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand
 from adapt.core.stage.records.codes import IDLE, IN_JOB, NONE, SERVING
 from adapt.core.stage.records.finding import (
     connection_at,

@@ -8,8 +8,8 @@ import numpy as np
 
 from adapt.core.atomics import fixed, load, load_atomic, publish, store
 from adapt.core.compiled import flattened, inlined
-from adapt.core.ordered.kernel.layout import Operator, partition_at
-from adapt.core.ordered.kernel.tuples import BARE, MARK, PUNCTUATION, copy_of, copy_words, tuple_at
+from adapt.core.ordered.engine.kernel.layout import Operator, partition_at
+from adapt.core.ordered.engine.kernel.tuples import BARE, MARK, PUNCTUATION, copy_of, copy_words, tuple_at
 from adapt.core.random_bits import mixed
 
 
