@@ -18,12 +18,12 @@ import numpy as np
 from ratio import Ratio, best_of, holds, measured
 from scipy.optimize import linprog
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import Program
-from adapt.core.partitioning.measures.resources import Floats
 
 POINTS = 20_000
 SOLVED = 100

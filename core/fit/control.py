@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
@@ -15,7 +16,6 @@ from adapt.core.fit.planners.planner import UNSHED, Planner
 from adapt.core.fit.registry import MadeAhead, PlannerOptions, Telling, planner_of
 from adapt.core.fit.running.tick import Tick
 from adapt.core.fit.running.window_aware import WindowAware
-from adapt.core.partitioning.measures.resources import Floats
 
 _LEARNED = 0.3
 """Weight of the newest tick in what is thought of a node's speed."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.kept_tables import kept_nodes, shown_nodes, stored_nodes
@@ -17,7 +18,6 @@ from adapt.core.fit.planners.region_tree import RegionTree
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import MadeAhead, PlannerOptions, d_fit, planner_of
 from adapt.core.fit.tables.point_tree import PointTree
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.table import Column, Kind, Table
 
 MADE_AHEAD = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Operator, Output
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import planner_of
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 

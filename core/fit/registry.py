@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.distributed.distributed import DFit
@@ -22,7 +23,6 @@ from adapt.core.fit.planners.workload import Workload
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.spacing import Spacing
-from adapt.core.partitioning.measures.resources import Floats
 
 MadeAhead: TypeAlias = TablePlanner | DFit
 """Planners whose plans stand in tables."""

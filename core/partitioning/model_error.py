@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.tables import key_shown
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
@@ -13,7 +14,7 @@ from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import RESOURCES, Floats, Load, Resources
+from adapt.core.partitioning.measures.resources import RESOURCES, Load, Resources
 from adapt.core.partitioning.problem.tracking import tracked_keys
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Cell, Column, Kind, Table

@@ -1,12 +1,13 @@
 """Finding what a report says first of counted keys."""
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.relative_loads import over_average, relative
-from adapt.core.partitioning.measures.resources import Floats, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.answer import Answer

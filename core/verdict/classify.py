@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.measures.floors import imbalance_floor
 from adapt.core.partitioning.measures.imbalance import max_over_mean
 from adapt.core.partitioning.measures.population import Population
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.verdict.packing import packed, room_of, sticking_out
 from adapt.core.verdict.verdict_class import MOST_SPLIT, Cure
 

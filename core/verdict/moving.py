@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.verdict.packing import packed, room_of, sticking_out
 
 

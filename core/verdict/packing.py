@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.resources import Floats
 
 MOST_STEPS = 500_000
 """Steps of the exact search; a few hundredths of a second."""

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
 from adapt.core.counting.tables import key_shown
 from adapt.core.counting.top_share import top_share
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import Floats, ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.stream import Weight
 from adapt.core.verdict.classify import Skewed, classify
 from adapt.core.verdict.moving import moved_within

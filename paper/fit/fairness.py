@@ -3,8 +3,8 @@
 import highspy
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.program.program import Program, Scaled
-from adapt.core.partitioning.measures.resources import Floats
 
 _TIGHT = 1e-9
 """Shares that cannot rise by more than this are at their best."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.exchange import Channel
@@ -22,7 +23,6 @@ from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.leaf import feasible_grid
 from adapt.core.fit.tables.spacing import Spacing
-from adapt.core.partitioning.measures.resources import Floats
 from paper.experiments import Data
 from paper.fit.networks import NETWORKS, figure_1
 from paper.fit.quotes import quote_rates

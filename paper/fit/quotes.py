@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import numpy as np
 import pyarrow.csv as csv
 
-from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.arrays import Floats
 from paper.spread import ROOT
 
 STREAMS = ("forex/oanda/tick/eurusd", "forex/fxcm/tick/eurusd")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.network.network import Link, Network
 from adapt.core.fit.planners.direct_planners import LinearProgram, Proportional
@@ -12,7 +13,6 @@ from adapt.core.fit.planners.max_min import service
 from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
-from adapt.core.partitioning.measures.resources import Floats
 from paper.fit.fairness import fairest
 from paper.fit.measured import loads_of
 from paper.fit.networks import chains, diamond, figure_1, figure_7

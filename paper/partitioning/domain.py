@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.key_order import key_order
-from adapt.core.partitioning.measures.resources import Floats
 
 TUPLES_A_KEY = 10
 """Tuples of a stream over its keys. Whole counts make every sum exact, in whatever order it is added up, and make ties

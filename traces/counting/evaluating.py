@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.measures.exact_sums import ExactSums
-from adapt.core.partitioning.measures.resources import Floats, Load, Measured, Resources
+from adapt.core.partitioning.measures.resources import Load, Measured, Resources
 from adapt.core.partitioning.measures.tally import Tally, tallies
 from adapt.core.partitioning.plans.evaluation import EvaluatedPlan, Evaluation, foreseen_metrics, resources_of
 from adapt.core.partitioning.plans.plan import Plan

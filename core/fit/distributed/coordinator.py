@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.planners.plan_table import PlanTable, TablePlanner
@@ -15,7 +16,6 @@ from adapt.core.fit.tables.rows import FitRows, TooManyRows
 from adapt.core.fit.tables.site import Site
 from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.fit.tables.topology import Topology
-from adapt.core.partitioning.measures.resources import Floats
 
 COARSER = 1.25
 """By which epsilon grows until a table is small enough."""

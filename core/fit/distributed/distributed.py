@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import COARSER, check_nodes
 from adapt.core.fit.distributed.exchange import Channel, Exchange, Exchanging, Transport
@@ -20,7 +21,6 @@ from adapt.core.fit.tables.rows import FitRows, TooManyRows
 from adapt.core.fit.tables.site import Site
 from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.fit.tables.topology import Topology
-from adapt.core.partitioning.measures.resources import Floats
 
 
 class DFit(Exchanging):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.clusters import clusters
 from adapt.core.fit.distributed.cuts import Group, Master, Recipe
@@ -9,7 +10,6 @@ from adapt.core.fit.distributed.exchange import Channel, Exchange, Exchanging, T
 from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
-from adapt.core.partitioning.measures.resources import Floats
 
 MOST_CUTS = 2000
 """A group that has as many adds no more; plans may then be below the best."""

@@ -5,6 +5,7 @@ from dataclasses import astuple
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.exchange import Channel, Traffic
 from adapt.core.fit.distributed.messages import Topic
@@ -15,7 +16,6 @@ from adapt.core.fit.tables.local_plans import busy_nodes
 from adapt.core.fit.tables.rows import FitRows
 from adapt.core.fit.tables.site import Site
 from adapt.core.fit.tables.topology import Topology
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.table import Column, Kind, Table
 
 _SENT = (

@@ -5,9 +5,9 @@ from enum import StrEnum
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.tables.point_tree import PointTree
-from adapt.core.partitioning.measures.resources import Floats
 
 
 class Topic(StrEnum):

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.exchange import Channel, Traffic
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.planner import MADE, NO_PLAN, UNSHED
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.fit.tables.rows import FitRows
 from adapt.core.fit.tables.site import Site
-from adapt.core.partitioning.measures.resources import Floats
 
 _FITS = 1 + 1e-11
 """Up to which part of a limit nothing needs to be dropped."""

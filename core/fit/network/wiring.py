@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.fit.network.network import Network
-from adapt.core.partitioning.measures.resources import Floats
 
 Indices = NDArray[np.int64]
 

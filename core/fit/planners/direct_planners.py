@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.planners.max_min import service
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.highs import WarmProgram
 from adapt.core.fit.program.program import Program
-from adapt.core.partitioning.measures.resources import Floats
 
 
 class Nothing:

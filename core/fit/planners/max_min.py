@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.partitioning.measures.resources import Floats
 
 _HALVINGS = 60
 """Of a level's interval: no float is left between its ends."""

@@ -5,10 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.planner import NO_PLAN, UNSHED, Plans
 from adapt.core.fit.program.program import Program
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.table import Column, Kind, Table
 
 

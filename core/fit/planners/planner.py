@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.partitioning.measures.resources import Floats
 
 UNSHED = 0
 """The id of the plan that drops nothing."""

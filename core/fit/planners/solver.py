@@ -4,13 +4,13 @@ import heapq
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.planners.plan_table import PlanTable, TablePlanner
 from adapt.core.fit.planners.region_tree import RegionTree
 from adapt.core.fit.planners.workload import Workload
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import ROUNDING, Program
-from adapt.core.partitioning.measures.resources import Floats
 
 MOST_PLANS = 200_000
 """Regions are not divided beyond this many."""

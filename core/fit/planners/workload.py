@@ -5,9 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.partitioning.measures.resources import Floats
 
 
 class Workload(Protocol):

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.basis_search import TOLERANCE, Pool, Variables, plan_points
 from adapt.core.fit.program.highs import WarmSolver
 from adapt.core.fit.program.lp_presolve import Merged
 from adapt.core.fit.program.program import Program
-from adapt.core.partitioning.measures.resources import Floats
 
 MOST_BASES = 2000
 """A larger pool takes longer to search than the solver to solve."""

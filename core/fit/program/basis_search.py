@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.partitioning.measures.resources import Floats
 
 TOLERANCE = 1e-10
 """How far a variable may lie past its bound, where limits are about 1: what the solver itself allows."""

@@ -6,8 +6,8 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.program.program import Program, Scaled
-from adapt.core.partitioning.measures.resources import Floats
 
 _FEASIBLE = 1e-10
 """How far the solver may leave a row, where limits are about 1; the least it takes."""

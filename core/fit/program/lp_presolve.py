@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.program import Program, Scaled
-from adapt.core.partitioning.measures.resources import Floats
 
 _ALIKE = 1e-13
 """Columns are told apart by this part of their largest entry, and no finer."""

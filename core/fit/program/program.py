@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.partitioning.measures.resources import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

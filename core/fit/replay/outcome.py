@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.control import Decision, Sent
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.running.tick import Tick
 from adapt.core.histogram import percentile
-from adapt.core.partitioning.measures.resources import Floats
 
 FULL = 1 + 1e-9
 """More of a resource than this part of it is too much; less is rounding."""

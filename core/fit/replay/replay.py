@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.distributed.exchange import Transport
@@ -33,7 +34,6 @@ from adapt.core.fit.running.fluid import Fluid, scales
 from adapt.core.fit.running.living_windows import LivingWindows, windows_of_arcs
 from adapt.core.fit.running.tick import Running, Tick
 from adapt.core.fit.running.tuples import Tuples
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.conditions.shed_factor import Overload
 from adapt.core.table import Table

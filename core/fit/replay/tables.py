@@ -7,10 +7,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.replay.bound_rows import Counts
 from adapt.core.fit.replay.outcome import FitOutcome
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.table import Cell, Column, Kind, Table
 
 Mask: TypeAlias = NDArray[np.bool_]

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Operator, Window
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.running.living_windows import LivingWindows
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.random_bits import substream
 
 NONE = -1

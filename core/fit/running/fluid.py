@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.running.tick import Offered, Tick
-from adapt.core.partitioning.measures.resources import Floats
 
 
 class Fluid:

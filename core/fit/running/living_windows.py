@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.names import BATCH
 from adapt.core.fit.network.network import Operator, Window
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.running.window_drop import aggregates, needed_for, windows_at, windows_behind
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.random_bits import substream, uniforms
 
 MOST_WINDOWS = 50_000_000

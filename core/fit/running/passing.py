@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
 from adapt.core.fit.running.servers import Books, begin, queue, refused, release, take_place
 from adapt.core.histogram import bin_of
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.random_bits import output, uniform
 
 _ALMOST = 1e-9

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.random_bits import output, uniform
 
 

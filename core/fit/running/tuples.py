@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.running.arcs import NONE, READ, WAITING, arc_records, largest_burst, server_records
 from adapt.core.fit.running.fluid import scales, true_use
@@ -11,7 +12,6 @@ from adapt.core.fit.running.passing import advance
 from adapt.core.fit.running.servers import Books
 from adapt.core.fit.running.tick import Offered, Tick
 from adapt.core.histogram import BINS
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.random_bits import substream
 from adapt.core.stage.conditions.shed_factor import Overload
 

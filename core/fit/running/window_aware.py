@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import BATCH
 from adapt.core.fit.network.network import Network, Window
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.planner import Planner, Plans
 from adapt.core.fit.running.window_drop import aggregates, needed_for, tuples_kept, windows_behind, windows_kept
-from adapt.core.partitioning.measures.resources import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

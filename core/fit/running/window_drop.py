@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Operator, Window
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.partitioning.measures.resources import Floats
 
 _HALVINGS = 60
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.drop_order import DropOrder
 from adapt.core.fit.tables.local_plans import Part
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
-from adapt.core.partitioning.measures.resources import Floats
 
 _ROUNDING = 1e-9
 """Grid lines that are nearer than this part of a step are one."""

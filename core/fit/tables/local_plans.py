@@ -6,12 +6,12 @@ from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.network import Input, Network, Operator, Output
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.drop_order import DropOrder
-from adapt.core.partitioning.measures.resources import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
-from adapt.core.partitioning.measures.resources import Floats
 
 
 def mapped_back(

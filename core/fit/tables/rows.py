@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.partitioning.measures.resources import Floats
 
 
 class TooManyRows(Exception):

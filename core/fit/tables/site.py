@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.program.highs import WarmSolver
@@ -15,7 +16,6 @@ from adapt.core.fit.tables.local_plans import Part
 from adapt.core.fit.tables.propagation import mapped_back
 from adapt.core.fit.tables.rows import FitRows, merged, without_similar
 from adapt.core.fit.tables.spacing import Spacing
-from adapt.core.partitioning.measures.resources import Floats
 
 _SIMILAR = 1e-9
 """Rates of rows that differ by this part of the largest are the same."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import Grid
-from adapt.core.partitioning.measures.resources import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.resources import Floats
 
 _TIE = 1e-12
 """Utilisations within this part of each other tie; those of channels of unequal capacity are rounded."""

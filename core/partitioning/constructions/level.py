@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.fill_to_level import fill_to_level
 from adapt.core.partitioning.constructions.level_with_budget import BudgetedStep, within_budget
-from adapt.core.partitioning.measures.resources import Floats, Load, ResourceFunction
+from adapt.core.partitioning.measures.resources import Load, ResourceFunction
 from adapt.core.partitioning.problem.balance_penalty import same_rows
 from adapt.core.partitioning.problem.problem import Problem
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.resources import Floats
 
 _ROUNDING = 1e-12
 """Falls of the sum of squares within this part of it, and budgets exceeded by no more, are rounding."""

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.partitioning.problem.balance_penalty import Balance
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.problem.utility import UTILITIES, weighed

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.readj_gain import (
@@ -24,7 +25,6 @@ from adapt.core.partitioning.constructions.readj_mapping import (
     rank_channels,
     swap_partners,
 )
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.partitioning.problem.balance_penalty import Balance
 from adapt.core.partitioning.problem.problem import Problem
 

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.readj import readjust
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.partitioning.problem.balance_penalty import Balance
 from adapt.core.partitioning.problem.problem import Problem
 

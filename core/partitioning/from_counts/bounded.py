@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import Floats, Load, ResourceFunction
+from adapt.core.partitioning.measures.resources import Load, ResourceFunction
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap

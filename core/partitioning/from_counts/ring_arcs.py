@@ -7,12 +7,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels
 from adapt.core.keys.positions import SortedPositions
-from adapt.core.partitioning.measures.resources import Floats, Load
+from adapt.core.partitioning.measures.resources import Load
 from adapt.core.partitioning.schemes.consistent import replica_names
 
 Counts = NDArray[np.int64]

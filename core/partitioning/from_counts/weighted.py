@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.constructions.level import level
@@ -13,7 +14,7 @@ from adapt.core.partitioning.from_counts.ring_arcs import Arcs, Counts
 from adapt.core.partitioning.measures.floors import water_level
 from adapt.core.partitioning.measures.key_loads import loads_at
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import Floats, Load, ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import Load, ResourceFunction, Resources
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash

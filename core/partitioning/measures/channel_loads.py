@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import Floats, Resources
+from adapt.core.partitioning.measures.resources import Resources
 
 
 def channel_loads(

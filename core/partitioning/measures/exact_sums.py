@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
-from adapt.core.partitioning.measures.resources import Floats
 
 _LIMB_BITS = 32
 _LOW_BITS = 2**_LIMB_BITS - 1

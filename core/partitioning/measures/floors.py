@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.arrays import Floats
 
 
 def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: Floats | None = None) -> float | None:

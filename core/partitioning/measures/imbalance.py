@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.arrays import Floats
 
 
 def max_over_min(load: Floats) -> float | None:

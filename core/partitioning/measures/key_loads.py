@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Counts, Frequencies
-from adapt.core.partitioning.measures.resources import Floats, Load, Measured, ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources
 
 
 def listed_loads(frequencies: Frequencies, load: Load) -> Floats:

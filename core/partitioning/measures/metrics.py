@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor, r_floor_pair
@@ -11,7 +12,7 @@ from adapt.core.partitioning.measures.imbalance import empty_channels, max_over_
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.migration import Migration, migration
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import Floats, ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.table import Column, Kind

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.arrays import Floats
 from adapt.core.table import Column, Kind, Table
 
 

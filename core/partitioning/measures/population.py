@@ -7,9 +7,10 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.partitioning.measures.key_loads import listed_loads
-from adapt.core.partitioning.measures.resources import Floats, Load, Measured
+from adapt.core.partitioning.measures.resources import Load, Measured
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.stream import Weight
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import Floats, Resources
+from adapt.core.partitioning.measures.resources import Resources
 
 
 def over_average(

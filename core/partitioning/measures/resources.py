@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adapt.core.arrays import Floats as Floats
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError, did_you_mean
 
 

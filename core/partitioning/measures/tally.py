@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.exact import KeyCounts, check_counts
 from adapt.core.counting.frequencies import Counts
 from adapt.core.errors import BadInput
@@ -16,7 +17,7 @@ from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.floors import r_floor_pair
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
 from adapt.core.partitioning.measures.migration import Migration
-from adapt.core.partitioning.measures.resources import Floats, Load, Measured, Resources
+from adapt.core.partitioning.measures.resources import Load, Measured, Resources
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 
 

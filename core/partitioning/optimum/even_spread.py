@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.resources import Floats
 
 _GAIN = 1e-12
 """Exchanges that change the sum of squares by no more than this part of it are rounding."""

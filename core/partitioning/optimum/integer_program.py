@@ -7,9 +7,9 @@ from enum import StrEnum
 import highspy
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.measures.floors import highest_level
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.partitioning.optimum.symmetry import Alike
 
 TOLERANCE = 1e-8

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import MOST_KEYS, key_shown
 from adapt.core.errors import BadInput
@@ -16,7 +17,7 @@ from adapt.core.partitioning.measures.migration import Migration, migration
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.measures.relative_loads import relative
-from adapt.core.partitioning.measures.resources import Floats, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 from adapt.core.table import Column, Kind, Table

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adapt.core.arrays import Floats
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
-from adapt.core.partitioning.measures.resources import RESOURCES, Floats, Resources
+from adapt.core.partitioning.measures.resources import RESOURCES, Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Kind, Table

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.partitioning.measures.resources import Floats
+from adapt.core.arrays import Floats
 from adapt.core.partitioning.problem.problem import Problem
 
 

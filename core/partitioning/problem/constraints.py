@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.partitioning.problem.named_keys import absence, absent_keys, beyond
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, Scheme

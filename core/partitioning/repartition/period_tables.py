@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
+from adapt.core.arrays import Floats
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.table import Cell, Column, Kind, Table
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
@@ -10,7 +11,6 @@ from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
 from adapt.core.partitioning.measures.migration import Migration, migration
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.partitioning.plans.registry import make_partitioner
 
 

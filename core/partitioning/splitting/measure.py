@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
-from adapt.core.partitioning.measures.resources import Floats, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.split import Split
 from adapt.core.table import Column, Kind

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.keys.columns import one_array
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import Floats, ResourceFunction
+from adapt.core.partitioning.measures.resources import ResourceFunction
 
 MOST_MESSAGES = 10_000_000
 """Messages that stand for a counted stream at most; of a heavier stream each stands for several."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
 from adapt.core.keys.channel_count import check_channels
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.resources import Floats
 from adapt.core.partitioning.splitting.choices import Choices, choices_of
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import Splitting

@@ -7,8 +7,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.arrays import Floats
 from adapt.core.fit.program.program import Program, Scaled
-from adapt.core.partitioning.measures.resources import Floats
 
 MOST_CROSSINGS = 200_000
 """Of hyperplanes that are looked at."""
