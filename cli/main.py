@@ -20,33 +20,38 @@ from adapt.cli.terminal.command_line import typed
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
 
-ORDER = ("ingest", "lint", "advise", "partition", "replay", "report", "check", "demo")
-"""In the order of the work."""
+PANELS = {
+    "Commands": ("ingest", "partition", "replay", "report"),
+    "Before and after": ("lint", "advise", "check"),
+    "To try it": ("demo", "generate"),
+}
+"""The commands in the order of the work, by their heading in the help."""
 
 SETTINGS = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """May stand anywhere in the command line, since they mean the same to every command."""
 
 
 class InOrder(Group):
-    """Lists commands in the order of the work, not groups after single commands."""
+    """Lists commands in the order of the work, the four main ones first."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """The names for help."""
-        return sorted(super().list_commands(ctx), key=ORDER.index)
+        return [name for names in PANELS.values() for name in names if name in self.commands]
 
 
 app = typer.Typer(
     cls=InOrder,
-    help="Answers from your own trace: how to partition, rebalance, scale and shed a keyed, stateful stream.",
-    epilog="First steps: `adapt demo`; then `adapt ingest --help`, to read a stream of your own.",
+    help="Decide from your own trace how to partition, rebalance, scale and shed load in a keyed, stateful stream.",
+    epilog="Start with `adapt demo`, then read your own stream with `adapt ingest`.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 for command in (ingest, lint, advise, report, check, demo):
-    app.command(cls=Command)(grouped(command))
-app.add_typer(partition.app, name="partition")
-app.add_typer(replay.app, name="replay")
+    app.command(cls=Command, rich_help_panel=_PANEL_OF[command.__name__])(grouped(command))
+for name, group in {"partition": partition.app, "replay": replay.app}.items():
+    app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
 
 
 def _show_version(asked: bool) -> None:
@@ -59,11 +64,11 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def settings(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more on stderr.")] = False,
-    _debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more detail on stderr.")] = False,
+    _debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     _version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Settings of every command."""

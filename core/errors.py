@@ -1,47 +1,69 @@
-"""The failures a caller may handle differently; each knows its exit code.
+"""Errors that a caller can handle, each with its exit code.
 
-A message is one sentence: what is wrong, with the value, where, and how to mend it. Anything that is not an
-`AdaptError` is a bug.
+A message says in one line what was given, what is required, and how to fix it. Any other exception is a bug.
 """
 
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher, get_close_matches
+from heapq import nlargest
 from typing import ClassVar
 
 
 class AdaptError(Exception):
-    """A failure that is the user's to mend, not a bug."""
+    """An error that the user can fix."""
 
     exit_code: ClassVar[int] = 3
 
 
 class UsageError(AdaptError):
-    """An option or argument that cannot be what was meant."""
+    """An invalid option or argument."""
 
     exit_code: ClassVar[int] = 2
 
 
 class BadInput(AdaptError):
-    """Data that cannot be read as what it is said to be."""
+    """Invalid input data."""
 
     exit_code: ClassVar[int] = 3
 
 
 class EnvironmentFailure(AdaptError):
-    """The machine does not give what is needed: Java, disk, permission, a free output name."""
+    """Something outside the program is missing: Java, disk space, a permission, a free output name."""
 
     exit_code: ClassVar[int] = 4
 
 
+_LISTED = 12
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The tail of a message about an unknown name: a near one if there is one, and what is known."""
+    """End of a message about an unknown name: the nearest match, then what is available.
+
+    Lists at most a dozen names, the nearest first where there are more.
+    """
     names = sorted(str(name) for name in known)
     hint = near_miss(word, names)
-    return f"{hint} (there are: {', '.join(names)})" if names else hint
+    if not names:
+        return hint
+    return f"{hint} Available: {listed(names, word)}" if hint else f"; available: {listed(names, word)}"
 
 
 def near_miss(word: str, known: Iterable[str]) -> str:
-    """The tail of a message about an unknown name: the nearest of those known, if one is near."""
+    """End of a message about an unknown name: the nearest match, if any is near."""
     lowered = {name.lower(): name for name in reversed(list(known))}
     near = get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
     return f"; did you mean {lowered[near[0]]!r}?" if near else ""
+
+
+def listed(names: Sequence[str], near: str = "") -> str:
+    """Names with commas: all of them up to a dozen, else the dozen nearest to a word and how many more there are."""
+    if len(names) <= _LISTED:
+        return ", ".join(names)
+    matcher = SequenceMatcher(b=near.lower())
+
+    def similarity(name: str) -> float:
+        matcher.set_seq1(name.lower())
+        return matcher.quick_ratio()
+
+    nearest = nlargest(_LISTED, names, key=similarity) if near else names[:_LISTED]
+    return f"{', '.join(nearest)} and {len(names) - _LISTED:,} more"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapt.cli.options.generator import GeneratorOptions
-from adapt.cli.options.groups import option, setting
+from adapt.cli.options.groups import option, setting, short_help
 from adapt.cli.options.mapping import GivenOptions
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
@@ -31,6 +31,9 @@ OF_READING = tuple(
 )
 
 
+@short_help(
+    "out", "key", "time", "cost", "bytes_", "stream", "format", "mapping", "unique", "generate", "force", "help"
+)
 def ingest(
     context: typer.Context,
     *,

@@ -9,6 +9,8 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
 
 import typer
 
+from adapt.cli.terminal.help import show_all
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Value = TypeVar("Value")
 
@@ -34,6 +36,8 @@ def grouped(command: Command) -> Command:
             options.append(_option_of(name, kind, default))
         else:
             options.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
+    if hasattr(command, "short_help"):
+        options.append(_HELP_ALL)
 
     @wraps(command)
     def call(**values: Any) -> Any:
@@ -42,6 +46,19 @@ def grouped(command: Command) -> Command:
     call.__dict__["__signature__"] = inspect.Signature(options)
     call.__annotations__ = {option.name: option.annotation for option in options}
     return cast(Command, call)
+
+
+def short_help(*options: str) -> Callable[[Command], Command]:
+    """Name the options that `--help` shows, in order, by parameter; `--help-all` shows every option.
+
+    Goes above the command, which `grouped` reads.
+    """
+
+    def mark(command: Command) -> Command:
+        command.__dict__["short_help"] = options
+        return command
+
+    return mark
 
 
 def option(
@@ -81,6 +98,16 @@ def option(
 def setting(default: Value, help: str, metavar: str | None = None, *names: str, **others: Any) -> Value:
     """A field of a group, or a parameter of a command, that is an option: its default, then as in `option`."""
     return field(default=default, metadata={"option": option(help, metavar, *names, **others)})
+
+
+_HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool, typer.Option("--help-all", help="Show every option and exit.", is_eager=True, callback=show_all)
+    ],
+)
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:

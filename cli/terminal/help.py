@@ -1,13 +1,15 @@
-"""Help pages: what a command is for, its example ready to copy, what it takes; as wide as the terminal."""
+"""Help pages as wide as the terminal: the options that most users need, and all of them."""
 
 import inspect
 import os
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 _INDENT = "  "
@@ -15,8 +17,12 @@ _WIDEST = 100
 _WIDEST_NAME = 26
 
 
+_EXAMPLE = "Example: "
+_FIRST_SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
+
+
 class HelpPage:
-    """What has a help page of this house."""
+    """Anything with a help page in this layout."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page."""
@@ -24,28 +30,60 @@ class HelpPage:
 
 
 class Command(HelpPage, TyperCommand):
-    """A command whose help page is this house's."""
+    """A command with two help pages: `--help` for what most users need, `--help-all` for every option."""
 
 
 class Group(HelpPage, TyperGroup):
-    """A group of commands whose help page is this house's; it lists them in the order in which they were added."""
+    """A group of commands, listed in the order in which they were added."""
 
 
-def help_page(command: Any, ctx: Any) -> str:
-    """The help of a command or a group."""
+def help_page(command: Any, ctx: Any, *, whole: bool = False) -> str:
+    """The help of a command or a group: what most users need of it, or the whole of it."""
     about, *rest = inspect.cleandoc(command.help or "").split("\n\n")
-    parts = [_wrapped(about), f"{_heading('Usage')} {usage_of(command, ctx)}", *map(_paragraph, rest)]
-    parts += [_section(title, rows) for title, rows in sections_of(command, ctx).items()]
+    parts = [_wrapped(about), f"{_heading('Usage')} {usage_of(command, ctx)}"]
+    short = () if whole else _short_options(command)
+    parts += [_paragraph(each) for each in rest if not short or each.startswith(_EXAMPLE)]
+    parts += [_section(title, rows) for title, rows in sections_of(command, ctx, short).items()]
+    if short:
+        named = [each for each in command.params if each.param_type_name == "option"]
+        parts.append(_wrapped(f"{len(named) + 1 - len(short)} more options: {ctx.command_path} --help-all"))
     return "\n\n".join([*parts, _wrapped(command.epilog)] if command.epilog else parts) + "\n"
 
 
-def sections_of(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-    """What a command takes, or a group has: names and explanations, by the heading that they stand under."""
-    commands = [(name, command.get_command(ctx, name)) for name in getattr(command, "list_commands", lambda _: [])(ctx)]
-    sections = {"Commands": [(name, inspect.cleandoc(each.help or "").split("\n\n")[0]) for name, each in commands]}
-    for title, parameters in _panels(command.get_params(ctx)).items():
-        sections[title] = [(_name(each), _about(each)) for each in parameters]
+def sections_of(command: Any, ctx: Any, short: Sequence[str] = ()) -> dict[str, list[tuple[str, str]]]:
+    """What a command takes, or what a group has: names and explanations, by heading.
+
+    Args:
+        short: The options to show, in one section and by their first sentence; all if empty.
+    """
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for name in getattr(command, "list_commands", lambda _: [])(ctx):
+        each = command.get_command(ctx, name)
+        heading = getattr(each, "rich_help_panel", None)
+        about = inspect.cleandoc(each.help or "").split("\n\n")[0]
+        sections.setdefault(heading if isinstance(heading, str) else "Commands", []).append((name, about))
+    parameters = [each for each in command.get_params(ctx) if not getattr(each, "hidden", False)]
+    if short:
+        arguments = [each for each in parameters if each.param_type_name == "argument"]
+        options = [each for name in short for each in parameters if each.name == name]
+        sections["Arguments"] = [(_name(each), _about(each)) for each in arguments]
+        sections["Options"] = [(_name(each), _about(each, short=True)) for each in options]
+    else:
+        for title, panel in _panels(parameters).items():
+            sections[title] = [(_name(each), _about(each)) for each in panel]
     return {title: rows for title, rows in sections.items() if rows}
+
+
+def _short_options(command: Any) -> Sequence[str]:
+    """The options that `--help` shows; none if it shows all."""
+    return tuple(getattr(getattr(command, "callback", None), "short_help", ()))
+
+
+def show_all(ctx: typer.Context, asked: bool) -> None:
+    """Print the whole help page and leave, if asked."""
+    if asked and not ctx.resilient_parsing:
+        print(help_page(ctx.command, ctx, whole=True), end="")
+        raise typer.Exit
 
 
 def usage_of(command: Any, ctx: Any) -> str:
@@ -56,9 +94,9 @@ def usage_of(command: Any, ctx: Any) -> str:
 
 def _paragraph(text: str) -> str:
     """A paragraph; an example stands on a line of its own that is never broken, ready to copy."""
-    if not text.startswith("Example: "):
+    if not text.startswith(_EXAMPLE):
         return _wrapped(text)
-    return f"{_heading('Example')}\n{_INDENT}{text.removeprefix('Example: ')}"
+    return f"{_heading('Example')}\n{_INDENT}{text.removeprefix(_EXAMPLE)}"
 
 
 def _panels(parameters: Iterable[Any]) -> dict[str, list[Any]]:
@@ -94,8 +132,8 @@ def _choices(parameter: Any) -> str:
     return ", ".join(str(getattr(name, "value", name)) for name in names or ())
 
 
-def _about(parameter: Any) -> str:
-    """What a parameter means, with what it may be and what it is if left out."""
+def _about(parameter: Any, *, short: bool = False) -> str:
+    """What a parameter means, with its choices and its default; in short, its first sentence and its default."""
     is_option = parameter.param_type_name == "option"
     choices = _choices(parameter) if is_option else ""
     default = parameter.default
@@ -106,8 +144,10 @@ def _about(parameter: Any) -> str:
         f"or ${parameter.envvar}" if isinstance(parameter.envvar, str) else "",
         "required" if parameter.required and is_option else "",
     ]
-    noted = "; ".join(note for note in notes if note)
-    return f"{parameter.help or ''}{f' [{noted}]' if noted else ''}"
+    noted = "; ".join(note for note in (notes[1:] if short else notes) if note)
+    about = str(parameter.help or "")
+    about = f"{_FIRST_SENTENCE.split(about)[0].rstrip('.')}." if short and about else about
+    return f"{about}{f' [{noted}]' if noted else ''}"
 
 
 def _section(title: str, rows: list[tuple[str, str]]) -> str:
