@@ -55,16 +55,22 @@ def find_java_home() -> Path:
 def java_version(java: Path) -> int | None:
     """The major version a `java` program reports, or None if it does not run."""
     try:
-        told = _told(java, "-version")
+        told = java_says(java, "-version")
     except (OSError, subprocess.SubprocessError):
         return None
     found = re.search(r'version "(?:1\.)?(\d+)', told)
     return int(found.group(1)) if found else None
 
 
-def _told(java: Path, *options: str) -> str:
-    told = subprocess.run([java, *options], capture_output=True, text=True, errors="replace", timeout=60, check=True)
-    return told.stderr + told.stdout
+def java_says(java: Path, *options: str) -> str:
+    """What a `java` program prints.
+
+    Raises:
+        OSError: it cannot be run.
+        subprocess.SubprocessError: it fails, or takes more than a minute.
+    """
+    done = subprocess.run([java, *options], capture_output=True, text=True, errors="replace", timeout=60, check=True)
+    return done.stderr + done.stdout
 
 
 def _home_of(java: Path) -> Path:
@@ -72,7 +78,7 @@ def _home_of(java: Path) -> Path:
     home = java.resolve().parent.parent
     if (home / "bin" / "java").is_file():
         return home
-    said = re.search(r"java\.home = (.+)", _told(java, "-XshowSettings:properties", "-version"))
+    said = re.search(r"java\.home = (.+)", java_says(java, "-XshowSettings:properties", "-version"))
     return Path(said.group(1).strip()) if said else home
 
 
@@ -124,17 +130,22 @@ def _shim_home(bundled: Path) -> Path:
 def _shim_places() -> Iterator[Path]:
     """A user's cache, the environment we are installed in, then temporary folders, each of this user alone."""
     name = f"java-shim-{sys.version_info.major}.{sys.version_info.minor}"
-    cache = os.environ.get("XDG_CACHE_HOME")
-    if cache:
-        yield Path(cache).absolute() / "adapt" / name
-    with suppress(RuntimeError):  # no home at all
-        yield Path.home() / ".cache" / "adapt" / name
+    yield from (folder / name for folder in user_cache())
     yield Path(sys.prefix) / "var" / "adapt" / name
     for parent in dict.fromkeys((tempfile.gettempdir(), "/var/tmp", "/dev/shm")):
         if os.path.isdir(parent) and os.access(parent, os.W_OK):
             folder = tempfile.mkdtemp(prefix=f"adapt-{name}-", dir=parent)
             atexit.register(shutil.rmtree, folder, ignore_errors=True)
             yield Path(folder)
+
+
+def user_cache() -> Iterator[Path]:
+    """Our folders in the user's cache, the preferred one first."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    if cache:
+        yield Path(cache).absolute() / "adapt"
+    with suppress(RuntimeError):  # no home at all
+        yield Path.home() / ".cache" / "adapt"
 
 
 def _write_script(path: Path, text: str) -> None:

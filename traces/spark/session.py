@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
+from adapt.traces.spark.class_archive import FIRST_COMPILER, archive_options
 from adapt.traces.spark.java import find_java_home
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ SETTINGS = {
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Kept to this machine where the master is this machine."""
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
@@ -52,10 +55,12 @@ class SparkOptions:
     Attributes:
         master: A Spark master: `local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`.
         conf: Spark settings that go before ours.
+        brief: Whether this process ends after little work, so that Spark's Java compiles quickly rather than well.
     """
 
     master: str = "local[*]"
     conf: Mapping[str, str] = field(default_factory=dict)
+    brief: bool = False
 
 
 Spark: TypeAlias = SparkOptions | None
@@ -121,7 +126,8 @@ def _beside(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession
 def _started(options: SparkOptions) -> "SparkSession":
     from pyspark.sql import SparkSession
 
-    os.environ["JAVA_HOME"] = str(find_java_home())
+    java_home = find_java_home()
+    os.environ["JAVA_HOME"] = str(java_home)
     settings = {**SETTINGS, "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "adapt-warehouse")}
     if options.master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -131,7 +137,12 @@ def _started(options: SparkOptions) -> "SparkSession":
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # a cluster's Python may stand elsewhere
     _silence_query_log()
     builder = SparkSession.builder.master(options.master)
-    for name, value in {**settings, **options.conf}.items():
+    java_options = [
+        archive_options(java_home),
+        FIRST_COMPILER if options.brief else "",
+        options.conf.get(JAVA_OPTIONS, ""),
+    ]
+    for name, value in {**settings, **options.conf, JAVA_OPTIONS: " ".join(filter(None, java_options))}.items():
         builder = builder.config(name, value)
     if not _jvm_log:
         _jvm_log.append(tempfile.TemporaryFile())  # noqa: SIM115 - it lives as long as the Java process
@@ -296,16 +307,23 @@ def _interrupts_kept() -> Iterator[None]:
 
 @contextmanager
 def _console_into(log: int) -> Iterator[None]:
-    """Give the standard error of programs started here to `log`; the Java process keeps it for life."""
-    if sys.stderr is not None:  # a program without a console has none
-        sys.stderr.flush()
+    """Give the console of programs started here to `log`; the Java process keeps it for life.
+
+    So it never holds a pipe open that somebody reads our output from, and what it prints as it ends is not seen.
+    """
+    held = {}
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        if stream is not None:  # a program without a console has none
+            stream.flush()
+        try:
+            held[number] = os.dup(number)
+        except OSError:
+            held[number] = os.open(os.devnull, os.O_WRONLY)
     try:
-        console = os.dup(2)
-    except OSError:
-        console = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(log, 2)
+        for number in held:
+            os.dup2(log, number)
         yield
     finally:
-        os.dup2(console, 2)
-        os.close(console)
+        for number, console in held.items():
+            os.dup2(console, number)
+            os.close(console)
