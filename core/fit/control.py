@@ -11,9 +11,9 @@ from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.planners.fragments import Apart
+from adapt.core.fit.planners.fragments import FragmentPlanner
 from adapt.core.fit.planners.planner import UNSHED, Planner
-from adapt.core.fit.registry import MadeAhead, PlannerOptions, Telling, planner_of
+from adapt.core.fit.registry import Distributed, PlannerOptions, Precomputed, planner_of
 from adapt.core.fit.running.tick import Tick
 from adapt.core.fit.running.window_aware import WindowAware
 
@@ -23,7 +23,7 @@ _LEARNED = 0.3
 _LEAST_WORK = 0.01
 """Part of a node's capacity below which a tick says nothing of its speed."""
 
-MOST_TOGETHER = 4096
+MAX_TOGETHER = 4096
 """Ticks whose plans are made together, at most."""
 
 _CORRECTED = 0.01
@@ -98,7 +98,7 @@ class Control:
         settings: SheddingSettings,
         options: PlannerOptions,
         clock: Callable[[], float],
-        planner: Apart | None = None,
+        planner: FragmentPlanner | None = None,
     ) -> None:
         """A control that has seen nothing.
 
@@ -115,25 +115,27 @@ class Control:
         self._keeps = np.ones(len(self._wiring.arcs))
         self._seen: list[Floats] = []
         self._smooth: Floats | None = None
-        self._foreseen: deque[Floats] = deque()
+        self._announced: deque[Floats] = deque()
         self._planned: deque[_Planned] = deque()
         self._together, self._lost_s = 1, 0.0
-        self._dearer = np.ones(len(network.nodes))
-        self._assumed = self._dearer
+        self._slowdown = np.ones(len(network.nodes))
+        self._assumed = self._slowdown
         begun = clock()
         self._use(planner or planner_of(name, network, options))
         self._tick_s, self._ticks = settings.tick_us / 1e6, 0
-        self._begun_s = [each.now_s for each in self._telling]
-        self._told = Sent()
+        self._begun_s = [each.now_s for each in self._distributed]
+        self._reported = Sent()
         self.prepared_s = clock() - begun
         """How long it took to make the planner, its table included; nothing to speak of if it was made in advance."""
 
     @property
     def sent(self) -> Sent:
         """What nodes have told each other so that plans could be made; nothing where one place plans."""
-        told = [each for planner in self._telling for each in planner.traffic().values()]
+        traffic = [each for planner in self._distributed for each in planner.traffic().values()]
         return Sent(
-            sum(each.messages for each in told), sum(each.rows for each in told), sum(each.size for each in told)
+            sum(each.messages for each in traffic),
+            sum(each.rows for each in traffic),
+            sum(each.size for each in traffic),
         )
 
     def decide(self, rates: Floats) -> Decision:
@@ -142,10 +144,10 @@ class Control:
         Args:
             rates: Of that tick, tuples/s, shape (inputs,); used from `lag_ticks` later on. As foreseen, if they were.
         """
-        stale = self._hear()
+        stale = self._receive()
         if not self._planned:
-            if not self._foreseen:
-                self.foresee(rates[None])
+            if not self._announced:
+                self.announce(rates[None])
             self._plan_next()
         planned = self._planned.popleft()
         keeps, before = planned.keeps, self._keeps
@@ -154,17 +156,17 @@ class Control:
             keeps = np.where(slight, before, keeps)
         changed = bool((keeps != before).any())
         self._keeps = keeps
-        sent, self._told = self.sent - self._told, self.sent
+        sent, self._reported = self.sent - self._reported, self.sent
         lost_s, self._lost_s = self._lost_s, 0.0
         return Decision(planned.rates, keeps, planned.ids, changed, planned.took_s + lost_s, sent, stale)
 
-    def foresee(self, rates: Floats) -> None:
+    def announce(self, rates: Floats) -> None:
         """Tell what rates come, so that the plans of several ticks can be made together, which is faster.
 
         Args:
             rates: Of the next ticks, shape (ticks, inputs).
         """
-        self._foreseen.extend(map(self._known, rates))
+        self._announced.extend(map(self._known, rates))
 
     def observe(self, tick: Tick, tick_s: float) -> None:
         """What came of it."""
@@ -173,10 +175,10 @@ class Control:
         nodes = len(self._network.nodes)
         should = (self._wiring.use @ tick.served)[:nodes] / (self._wiring.limits[:nodes] * tick_s)
         took = tick.busy_s[:nodes] / tick_s
-        telling = should > _LEAST_WORK
-        ratio = np.divide(took, should, out=self._dearer.copy(), where=telling)
-        self._dearer = self._dearer + _LEARNED * (ratio - self._dearer)
-        if (np.abs(self._dearer / self._assumed - 1) > _CORRECTED).any():
+        known = should > _LEAST_WORK
+        ratio = np.divide(took, should, out=self._slowdown.copy(), where=known)
+        self._slowdown = self._slowdown + _LEARNED * (ratio - self._slowdown)
+        if (np.abs(self._slowdown / self._assumed - 1) > _CORRECTED).any():
             self._correct()
 
     def flows(self, rates: Floats, keeps: Floats) -> Floats:
@@ -189,24 +191,24 @@ class Control:
     @property
     def table(self) -> int | None:
         """Plans or rows of tables that were made in advance; None, there are none."""
-        made = [planner.size for planner in self._planner.planners if isinstance(planner, MadeAhead)]
+        made = [planner.size for planner in self._planner.planners if isinstance(planner, Precomputed)]
         return sum(made) if made else None
 
     @property
     def epsilon(self) -> float | None:
         """What these came to, of the fragment where it is largest; None, there are none."""
-        return max((each.epsilon for each in self._planner.planners if isinstance(each, MadeAhead)), default=None)
+        return max((each.epsilon for each in self._planner.planners if isinstance(each, Precomputed)), default=None)
 
-    def _hear(self) -> bool:
+    def _receive(self) -> bool:
         """Let nodes hear what has arrived when a tick begins; whether more is still to be told."""
         self._deliver()
         self._ticks += 1
-        return any(planner.stale for planner in self._telling)
+        return any(planner.stale for planner in self._distributed)
 
     def _deliver(self) -> None:
         """What arrives by the end of the ticks so far, where messages take time."""
         if self._options.transport is not None:
-            for planner, begun_s in zip(self._telling, self._begun_s, strict=True):
+            for planner, begun_s in zip(self._distributed, self._begun_s, strict=True):
                 planner.settle(begun_s + self._ticks * self._tick_s)
 
     def _plan_next(self) -> None:
@@ -216,10 +218,10 @@ class Control:
         each other, which they would do for plans that are never used.
         """
         if self._options.transport is not None or self._settings.feedback:
-            self._together = 1 if self._telling else min(2 * self._together, MOST_TOGETHER)
+            self._together = 1 if self._distributed else min(2 * self._together, MAX_TOGETHER)
         else:
-            self._together = MOST_TOGETHER
-        known = np.array([self._foreseen.popleft() for _ in range(min(self._together, len(self._foreseen)))])
+            self._together = MAX_TOGETHER
+        known = np.array([self._announced.popleft() for _ in range(min(self._together, len(self._announced)))])
         begun = self._clock()
         plans = self._shedding.plan(known)
         took_s = (self._clock() - begun) / len(known)
@@ -240,21 +242,21 @@ class Control:
         self._deliver()
         begun = self._clock()
         self._lost_s += sum(each.took_s for each in self._planned)
-        self._foreseen.extendleft(each.rates for each in reversed(self._planned))
+        self._announced.extendleft(each.rates for each in reversed(self._planned))
         self._planned.clear()
         self._together = 1
-        self._assumed = self._dearer
+        self._assumed = self._slowdown
         nodes = tuple(
-            replace(node, capacity=node.capacity / float(dearer))
-            for node, dearer in zip(self._network.nodes, self._assumed, strict=True)
+            replace(node, capacity=node.capacity / float(slowdown))
+            for node, slowdown in zip(self._network.nodes, self._assumed, strict=True)
         )
         self._use(planner_of(self._name, replace(self._network, nodes=nodes), self._options, self._planner))
         self._lost_s += self._clock() - begun
 
-    def _use(self, planner: Apart) -> None:
+    def _use(self, planner: FragmentPlanner) -> None:
         """Plan by it from now on, with shares of windows before aggregates if windows are dropped."""
         self._planner = planner
-        self._telling = [each for each in planner.planners if isinstance(each, Telling)]
+        self._distributed = [each for each in planner.planners if isinstance(each, Distributed)]
         self._shedding: Planner = planner
         if self._settings.drops is Drops.WINDOW:
             self._shedding = WindowAware.for_network(planner, self._network, self._settings.batch)

@@ -11,16 +11,16 @@ from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.kept_tables import kept_nodes, shown_nodes, stored_nodes
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Network
-from adapt.core.fit.planners.fragments import Apart, Fragment
+from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
 from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.planners.region_tree import RegionTree
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import MadeAhead, PlannerOptions, d_fit, planner_of
+from adapt.core.fit.registry import PlannerOptions, Precomputed, d_fit, planner_of
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.table import Column, Kind, Table
 
-MADE_AHEAD = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
+PRECOMPUTED = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
 """The planners whose plans stand in tables: at one place, or with d-fit one at every node."""
 
 _OF_A_REPLAY = {"stream", "rate", "scale"}
@@ -36,7 +36,7 @@ class DropPlans:
         headroom: Part of every capacity that they leave free.
         epsilon: What they may lose of the best score.
         grid: Of feasible input tables.
-        most_rates: The highest rates that they are for, tuples/s, shape (inputs,).
+        max_rates: The highest rates that they are for, tuples/s, shape (inputs,).
         planners: Each with its tables, by name.
     """
 
@@ -44,8 +44,8 @@ class DropPlans:
     headroom: float
     epsilon: float
     grid: Grid
-    most_rates: Floats
-    planners: Mapping[DropPlanner, Apart]
+    max_rates: Floats
+    planners: Mapping[DropPlanner, FragmentPlanner]
 
     @classmethod
     def made(cls, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> "DropPlans":
@@ -54,7 +54,7 @@ class DropPlans:
         Raises:
             UsageError: an option that a planner needs is not given, or it cannot take this network.
         """
-        planners = {name: planner_of(name, network, options) for name in names if name in MADE_AHEAD}
+        planners = {name: planner_of(name, network, options) for name in names if name in PRECOMPUTED}
         for apart in planners.values():
             for nodes in apart.planners:
                 if isinstance(nodes, DFit):
@@ -69,22 +69,22 @@ class DropPlans:
         """
         found = next(differences(self.network, network), None)
         if found is not None:
-            raise BadInput(f"was made for another network: {found}")
+            raise BadInput(f"belongs to another network: {found}")
         for what in ("headroom", "epsilon", "grid"):
             then, now = getattr(self, what), getattr(options, what)
             if then != now:
                 raise BadInput(f"was made with {what} {then}, not {now}")
         for name in names:
-            if name in MADE_AHEAD and name not in self.planners:
-                raise BadInput(f"has no plans of {name}, but of {', '.join(self.planners)}")
+            if name in PRECOMPUTED and name not in self.planners:
+                raise BadInput(f"has no plans of {name}, only of {', '.join(self.planners)}")
 
     def beyond(self, rates: Floats) -> list[str]:
         """A sentence for each input that comes at higher rates than the plans are for; shape (ticks, inputs)."""
         highest = rates.max(axis=0, initial=0.0)
         return [
-            f"input {entering.name!r} comes at up to {most:,.6g} tuples/s, but the plans are for {planned:,.6g} at"
-            " most; above that they may lose more than epsilon"
-            for entering, most, planned in zip(self.network.inputs, highest, self.most_rates, strict=True)
+            f"input {entering.name!r} reaches {most:,.6g} tuples/s, but the plans cover rates up to {planned:,.6g};"
+            " above that they may lose more than epsilon"
+            for entering, most, planned in zip(self.network.inputs, highest, self.max_rates, strict=True)
             if most > planned * (1 + 1e-9)
         ]
 
@@ -104,7 +104,7 @@ class DropPlans:
             for at, planner in enumerate(apart.planners):
                 place = f"{name}-{at}-"
                 stored = stored_nodes(planner) if isinstance(planner, DFit) else _stored_plans(planner)
-                assert isinstance(planner, MadeAhead)
+                assert isinstance(planner, Precomputed)
                 stored["made"] = Table.from_rows("Made", (Column("epsilon", Kind.NUMBER),), ((planner.epsilon,),))
                 tables |= {f"{place}{part}": table for part, table in stored.items()}
         return tables
@@ -122,7 +122,7 @@ def from_tables(
     Raises:
         KeyError, ValueError: the tables are not those of this network.
     """
-    planners = {name: Apart(network, _reader(name, network, options, tables)) for name in names}
+    planners = {name: FragmentPlanner(network, _reader(name, network, options, tables)) for name in names}
     return DropPlans(network, options.headroom, options.epsilon, options.grid, options.box, planners)
 
 
@@ -131,17 +131,17 @@ def differences(there: Network, here: Network) -> Iterator[str]:
     for kind in ("nodes", "inputs", "operators", "outputs", "links"):
         one, other = ({each.name: each for each in getattr(network, kind)} for network in (there, here))
         for name in sorted(one.keys() ^ other.keys()):
-            yield f"{kind[:-1]} {name!r} is in {'its' if name in one else 'the given'} network only"
+            yield f"{kind[:-1]} {name!r} is only in {'its' if name in one else 'the given'} network"
         for name in [name for name in one if name in other]:
             for field in fields(one[name]):
                 then, now = getattr(one[name], field.name), getattr(other[name], field.name)
                 if then != now and field.name not in _OF_A_REPLAY:
-                    yield f"{kind[:-1]} {name!r} had {field.name} {_told(then)} there and has {_told(now)} here"
+                    yield f"{kind[:-1]} {name!r} has {field.name} {_text(then)} there and {_text(now)} here"
         if list(one) != list(other):
-            yield f"its {kind} stand in another order"
+            yield f"its {kind} are in another order"
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

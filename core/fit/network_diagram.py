@@ -13,7 +13,7 @@ from adapt.core.labels import label
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import human
 
-MOST_DRAWN = 60
+MAX_DRAWN = 60
 """Elements; of more, nothing could be read."""
 
 _BOX, _TALL = 0.4, 0.33
@@ -35,7 +35,7 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
     Args:
         nodes: Its nodes with their `load`.
     """
-    if len(network.sources) + len(network.outputs) > MOST_DRAWN:
+    if len(network.sources) + len(network.outputs) > MAX_DRAWN:
         return ()
     layout = _Layout.from_network(network)
     shares = dict(zip(nodes.values("node"), nodes.values("load"), strict=True))
@@ -43,8 +43,8 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
     points += [_arrow(layout, arc.source, arc.target, arc.port) for arc in Wiring.from_network(network).arcs]
     points += [_box(kind, name, at) for (kind, name), at in layout.places.items()]
     sentence = (
-        "Each band is a node with its operators. The bar at its top is its load: half of the width is all that the node"
-        " can do, and what is beyond has another colour. Tuples go from the inputs at the left to the outputs at the"
+        "Each band is a node with its operators. The bar at the top of a band shows the node's load: half of the width is"
+        " its capacity, and overload has another color. Tuples flow from the inputs on the left to the outputs on the"
         " right."
     )
     body = {"height": round(layout.height * _ROW_PIXELS), "layer": _layers(layout)}

@@ -17,21 +17,21 @@ _BLANK = "\u00a0"
 """A space that neither a page nor a terminal folds away."""
 
 ELEMENT_COLUMNS = (
-    Column("element", about="below and to the right of what it reads; … where that stands further up"),
+    Column("element", about="indented below what it reads; … repeats one from above"),
     Column("kind"),
     Column("node"),
-    Column("cost", Kind.SECONDS, "s", "CPU for an arriving tuple"),
-    Column("selectivity", Kind.NUMBER, about="tuples given for each that arrives; of a join, for each pair"),
-    Column("weight", Kind.NUMBER, about="what a tuple is worth at an output"),
-    Column("arriving", Kind.NUMBER, "tuples/s", "where nothing is dropped"),
-    Column("load", Kind.SHARE, about="of its node"),
+    Column("cost", Kind.SECONDS, "s", "CPU per arriving tuple"),
+    Column("selectivity", Kind.NUMBER, about="tuples out / tuples in; of a join, per pair"),
+    Column("weight", Kind.NUMBER, about="value of a tuple at an output"),
+    Column("arriving", Kind.NUMBER, "tuples/s", "without drops"),
+    Column("load", Kind.SHARE, about="of its node's capacity"),
 )
 
 NODE_COLUMNS = (
     Column("node", about="or link"),
     Column("capacity", Kind.NUMBER, "per s", "CPU seconds, or bytes of a link"),
     Column("operators", Kind.COUNT),
-    Column("load", Kind.SHARE, about="where nothing is dropped"),
+    Column("load", Kind.SHARE, about="without drops"),
     Column("load_best", Kind.SHARE, about="with the best drop plan"),
 )
 
@@ -61,9 +61,9 @@ class NetworkLoad:
     def from_network(cls, network: Network) -> "NetworkLoad":
         """At the rates of its inputs, or at equal ones where one is not told."""
         wiring = Wiring.from_network(network)
-        told = [entering.rate for entering in network.inputs]
-        are_given = None not in told
-        rates = np.array([rate if are_given and rate is not None else 1.0 for rate in told])
+        known = [entering.rate for entering in network.inputs]
+        are_given = None not in known
+        rates = np.array([rate if are_given and rate is not None else 1.0 for rate in known])
         if not are_given:
             fullest = float(wiring.uses(wiring.unshed(rates[None]))[0].max(initial=0.0))
             rates = rates / fullest if fullest > 0 else rates
@@ -84,18 +84,18 @@ class NetworkLoad:
         unshed = float(self.flows @ self.wiring.worth)
         if not self.are_given:
             said.append(
-                f"Its inputs tell no rates; loads are those of equal rates at which all just fits,"
-                f" {_figures(self.rates[0])} tuples/s each, where {name} is full."
+                f"No input rates are given; loads are at equal rates that just fit,"
+                f" {_figures(self.rates[0])} tuples/s each, where {name} is at capacity."
                 if load > 0
-                else "No operator costs anything, so that nothing ever has to be dropped."
+                else "No operator has a cost, so nothing ever needs to be dropped."
             )
         elif load > 1 + 1e-9:
             said.append(
-                f"At the rates of its inputs {name} would need {load:.1%} of what it has; the best drop plan gives"
+                f"Shed load: the given input rates need {load:.1%} of the capacity of {name}; the best drop plan keeps"
                 f" {_figures(self.score)} of {_figures(unshed)} weighted tuples/s."
             )
         else:
-            said.append(f"At the rates of its inputs all fits; {name} is busiest, at {load:.1%}.")
+            said.append(f"Nothing to do: the given input rates fit. {name} is the busiest, at {load:.1%}.")
         return said
 
     def elements(self) -> Table:
@@ -116,7 +116,7 @@ class NetworkLoad:
         numbers = [*(on.count(node.name) for node in network.nodes), *(None for _ in network.links)]
         limits, loads, best_loads = (map(float, each) for each in (self.wiring.limits, self.loads, self.best_loads))
         columns = zip(self.wiring.resources, limits, numbers, loads, best_loads, strict=True)
-        return Table.from_rows("Load of its nodes", NODE_COLUMNS, columns)
+        return Table.from_rows("Load of the nodes", NODE_COLUMNS, columns)
 
     def _cells(self, element: Input | Operator | Output, loads: Floats) -> tuple[Cell, ...]:
         wiring = self.wiring

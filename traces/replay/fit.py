@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.fit.drop_plans import MADE_AHEAD, DropPlans, from_tables
+from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans, from_tables
 from adapt.core.fit.network.network_file import NetworkFile, read_network
 from adapt.core.fit.registry import PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
@@ -41,7 +41,7 @@ def open_network(path: Path) -> NamedNetwork:
     Raises:
         BadInput: there is none, or it is none; the sentence begins with the file.
     """
-    no_text = "is no text in UTF-8; give a query network in TOML"
+    no_text = "is not UTF-8 text; give a query network in TOML"
     return parsed(path, lambda text: NamedNetwork(path.name, text, read_network(text)), no_text)
 
 
@@ -55,14 +55,14 @@ class FitTraceOptions:
         speedup: Trace seconds that pass in a second of the network.
         plans: Where the plans made in advance are kept: used if there are any, else made and put there, before anything
             is run.
-        workload_told: Where the workload of `fit` comes from, for the run to keep.
+        workload_source: Where the workload of `fit` comes from, for the run to keep.
     """
 
     network: NamedNetwork
     fit: FitOptions
     speedup: float = 1.0
     plans: Path | None = None
-    workload_told: Mapping[str, Any] | None = None
+    workload_source: Mapping[str, Any] | None = None
 
 
 def replay_fit_trace(
@@ -96,8 +96,8 @@ def replay_fit_trace(
     binding.check(trace.columns)
     columns = binding.columns
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
-    if options.workload_told is not None:
-        parameters["workload"] = dict(options.workload_told)
+    if options.workload_source is not None:
+        parameters["workload"] = dict(options.workload_source)
     inputs = [trace.as_input]
     kept = None
     if options.plans is not None:
@@ -108,7 +108,7 @@ def replay_fit_trace(
         fit,
         clock=clock,
         parameters=parameters,
-        told=lambda what, done, total: progress(what, done, total or trace.rows),
+        progress=lambda what, done, total: progress(what, done, total or trace.rows),
         plans=kept,
     )
     warnings = run.counts.unmatched(run.network)
@@ -133,9 +133,9 @@ class _Kept:
             UsageError: no planner makes any.
             BadInput: they were made for another network or otherwise.
         """
-        if not set(options.planners) & set(MADE_AHEAD):
+        if not set(options.planners) & set(PRECOMPUTED):
             raise UsageError(
-                f"--plans {path}: none of {', '.join(options.planners)} keeps plans; {', '.join(MADE_AHEAD)} do"
+                f"--plans {path} needs one of {', '.join(PRECOMPUTED)} (got {', '.join(options.planners)})"
             )
         self.path, self.content_hash = path, ""
         self._network, self._options, self._made = network, options, made
@@ -149,7 +149,7 @@ class _Kept:
             try:
                 stored.plans.check(network.read.network, options.planners, asked)
             except BadInput as error:
-                raise BadInput(f"{path} {error}; give another folder, or remove it") from None
+                raise BadInput(f"{path} {error}; give another folder or remove it") from None
 
     @property
     def plans(self) -> DropPlans:

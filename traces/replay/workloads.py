@@ -24,11 +24,11 @@ class NamedWorkload:
 
     Attributes:
         workload: How likely rates are.
-        told: Of where that is said; JSON data.
+        source: Of where that is said; JSON data.
     """
 
     workload: Workload
-    told: dict[str, Any]
+    source: dict[str, Any]
 
 
 def open_workload(said: str, network: Network) -> NamedWorkload:
@@ -44,7 +44,9 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
         rates = np.array([entering.rate or 0.0 for entering in network.inputs])
         for name, rate in zip(names, rates.tolist(), strict=True):
             if rate <= 0:
-                raise BadInput(f"--workload {EXPONENTIAL}: input {name!r} has no rate in the network file, its mean")
+                raise BadInput(
+                    f"--workload {EXPONENTIAL}: input {name!r} needs a rate in the network file, which is its mean"
+                )
         return NamedWorkload(Exponential(rates), {"exponential": dict(zip(names, rates.tolist(), strict=True))})
     path = Path(said)
     with readable(path):
@@ -52,7 +54,7 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
         try:
             table = pcsv.read_csv(path)
         except pa.ArrowInvalid as error:
-            raise BadInput(f"{path} is no CSV of rates: {error}") from error
+            raise BadInput(f"{path} is not a CSV of rates: {error}") from error
     return NamedWorkload(Observed(_rates(path, table, names)), {"name": path.name, "sha256": sha256})
 
 
@@ -60,20 +62,20 @@ def _rates(path: Path, table: pa.Table, names: list[str]) -> np.ndarray[Any, np.
     """Tuples/s, shape (times, inputs)."""
     for name in table.column_names:
         if name not in names:
-            raise BadInput(f"{path}: column {name!r} is no input of the network{did_you_mean(name, names)}")
+            raise BadInput(f"{path}: column {name!r} is not an input of the network{did_you_mean(name, names)}")
     columns = []
     for name in names:
         if name not in table.column_names:
-            raise BadInput(f"{path}: there is no column {name!r}, for the rates of that input")
+            raise BadInput(f"{path}: column {name!r} is missing; every input needs a column of rates")
         try:
             rates = table.column(name).cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid as error:
-            raise BadInput(f"{path}: column {name!r} holds something else than numbers: {error}") from error
+            raise BadInput(f"{path}: column {name!r} must hold numbers: {error}") from error
         bad = ~(np.isfinite(rates) & (rates >= 0))
         if bad.any():
             row = int(bad.argmax())
-            raise BadInput(f"{path} row {row + 1}: {name!r} is {rates[row]:g}; rates are tuples/s from 0 up")
+            raise BadInput(f"{path} row {row + 1}: {name!r} must be at least 0 tuples/s (got {rates[row]:g})")
         columns.append(rates)
     if not len(table):
-        raise BadInput(f"{path}: there are no rates below the header")
+        raise BadInput(f"{path}: the file has a header but no rates")
     return np.column_stack(columns)

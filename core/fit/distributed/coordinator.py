@@ -13,7 +13,7 @@ from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
 from adapt.core.fit.tables.local_plans import busy_nodes, circle_of_nodes, worth_of_arrival
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
-from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.server import Server
 from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.fit.tables.topology import Topology
 
@@ -61,7 +61,7 @@ class Fit:
         return TablePlanner(program, tuple(parts), self.epsilon)
 
 
-def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, most_rows: int = 1_000_000) -> Fit:
+def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, max_rows: int = 1_000_000) -> Fit:
     """Make the tables from the leaves up.
 
     A leaf has rows for rates on a grid. Any other node takes the rows of those after it, with rows on a grid for
@@ -73,7 +73,7 @@ def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, 
         most: The highest rates, tuples/s, shape (inputs,).
         epsilon: Share of the best score that a plan may lose; kept by the guaranteed grid only.
         grid: How rates are spaced and which are left out.
-        most_rows: A table that would have more is made with a larger epsilon.
+        max_rows: A table that would have more is made with a larger epsilon.
 
     Raises:
         UsageError: the network is of another kind, or no epsilon below 1 makes the tables small enough.
@@ -84,10 +84,15 @@ def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, 
     tried = epsilon
     while tried < 1:
         try:
-            return Fit(program, tried, _tables(program, most, Spacing(tried, grid, None, most_rows)))
+            return Fit(program, tried, _tables(program, most, Spacing(tried, grid, None, max_rows)))
         except TooManyRows:
             tried *= COARSER
-    raise UsageError(f"no table of {most_rows} rows holds this network at any epsilon; allow more rows, or use exact")
+    raise too_large(max_rows)
+
+
+def too_large(max_rows: int) -> UsageError:
+    """The error where no epsilon makes tables small enough."""
+    return UsageError(f"no epsilon fits this network into {max_rows:,} rows per table; raise --max-plans or use exact")
 
 
 def check_nodes(program: Program, planner: str) -> None:
@@ -98,35 +103,37 @@ def check_nodes(program: Program, planner: str) -> None:
     """
     circle = circle_of_nodes(program.wiring)
     if circle:
-        raise UsageError(f"{planner} needs nodes that send one way only; {' -> '.join(circle)} is a circle; use exact")
+        raise UsageError(f"{planner} needs a network whose nodes form no cycle (got {' -> '.join(circle)}); use exact")
 
 
-def _check_merges(sites: list[Site]) -> None:
-    for site in sites:
-        if site.merges and not site.leaf:
-            name = site.program.wiring.network.nodes[site.node].name
-            raise UsageError(f"the guaranteed grid allows no union or join on {name!r}, which has nodes after it")
+def _check_merges(servers: list[Server]) -> None:
+    for server in servers:
+        if server.merges and not server.leaf:
+            name = server.program.wiring.network.nodes[server.node].name
+            raise UsageError(
+                f"the guaranteed grid needs unions and joins on leaf nodes; node {name!r} sends to other nodes"
+            )
 
 
 def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, ...]:
     """Made node by node: what can come is told from the inputs on, tables from the leaves up."""
-    sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
-    topology = Topology.from_sites(sites, program.wiring)
+    servers = {node: Server(program, node) for node in busy_nodes(program.wiring)}
+    topology = Topology.from_servers(servers, program.wiring)
     if spacing.grid is Grid.GUARANTEED:
-        _check_merges(list(sites.values()))
-        spacing = replace(spacing, quantum=_quantum(program, list(sites.values()), spacing.epsilon))
+        _check_merges(list(servers.values()))
+        spacing = replace(spacing, quantum=_quantum(program, list(servers.values()), spacing.epsilon))
     bounds = bounds_of_inputs(program, most)
     for node in topology.nodes:
-        if not sites[node].leaf:
-            bounds = Bounds.joined((bounds, sites[node].passed_on(bounds.on(sites[node].entering))))
+        if not servers[node].leaf:
+            bounds = Bounds.joined((bounds, servers[node].passed_on(bounds.on(servers[node].entering))))
     made: dict[int, FitRows] = {}
     for node in reversed(topology.nodes):
         behind = [made.pop(other) for other in topology.senders(node)]
-        made[node] = sites[node].table(bounds.on(sites[node].entering), behind, spacing)
+        made[node] = servers[node].table(bounds.on(servers[node].entering), behind, spacing)
     return tuple(made.values())
 
 
-def _quantum(program: Program, sites: list[Site], epsilon: float) -> float:
+def _quantum(program: Program, servers: list[Server], epsilon: float) -> float:
     """Score between lines of the guaranteed grid.
 
     Raises:
@@ -137,11 +144,11 @@ def _quantum(program: Program, sites: list[Site], epsilon: float) -> float:
     can_overload = np.isfinite(corners)
     for entering in np.flatnonzero(can_overload & (worth == 0)):
         name = program.wiring.network.inputs[entering].name
-        raise UsageError(f"input {name!r} loads nodes and is worth nothing, so that no grid guarantees an error")
+        raise UsageError(f"the guaranteed grid needs every input to reach a weighted output; input {name!r} does not")
     if not can_overload.any():
         return 0.0
     arrival = worth_of_arrival(program.wiring)
-    counted = sum(int((arrival[site.gridded()] > 0).sum()) for site in sites)
+    counted = sum(int((arrival[server.gridded()] > 0).sum()) for server in servers)
     return epsilon * float((worth[can_overload] * corners[can_overload]).min()) / max(counted, 1)
 
 

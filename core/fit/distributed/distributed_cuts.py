@@ -11,7 +11,7 @@ from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
 
-MOST_CUTS = 2000
+MAX_CUTS = 2000
 """A group that has as many adds no more; plans may then be below the best."""
 
 _FAR = 1e-11
@@ -44,9 +44,9 @@ class DFitCuts(Exchanging):
         program: Program,
         transport: Transport | None = None,
         seed: int = 0,
-        most_cuts: int = MOST_CUTS,
+        max_cuts: int = MAX_CUTS,
         asks: bool = True,
-        trusting: bool = False,
+        trust_upstream: bool = False,
     ) -> None:
         """All groups, with everything still to be told.
 
@@ -55,10 +55,10 @@ class DFitCuts(Exchanging):
             transport: What messages meet; None, nothing.
             seed: Of delays and losses.
             asks: Whether a plan waits until all have answered, however long messages take.
-            trusting: Whether groups let in whatever others send.
+            trust_upstream: Whether groups let in whatever others send.
         """
-        self._exchange, self._most_cuts = Exchange(transport or Transport(), np.random.default_rng(seed)), most_cuts
-        self._asks, self._trusting = asks, trusting
+        self._exchange, self._max_cuts = Exchange(transport or Transport(), np.random.default_rng(seed)), max_cuts
+        self._asks, self._trust_upstream = asks, trust_upstream
         self._recipes: dict[int, list[Recipe]] = {}
         self._masters: dict[int, Master] = {}
         self.asked = 0
@@ -100,12 +100,14 @@ class DFitCuts(Exchanging):
             UsageError: arcs are others.
         """
         if program.wiring.arcs != self.program.wiring.arcs:
-            raise UsageError("cuts can follow a change of numbers or of places; for other operators make new ones")
+            raise UsageError(
+                "cuts follow new costs, capacities and placements; a change of operators needs a new planner"
+            )
         before, parents = self._groups, self._parent
         self._place(program)
-        told = {self._channel(name) for name in self._parent}
+        needed = {self._channel(name) for name in self._parent}
         for channel in self._exchange.channels():
-            if channel not in told:
+            if channel not in needed:
                 self._exchange.close(channel)
         recipes, self._masters = self._recipes, {}
         self._recipes = {}
@@ -113,8 +115,8 @@ class DFitCuts(Exchanging):
             alike = name in before and before[name].shape() == group.shape()
             stays = alike and not group.alone
             self._recipes[name] = recipes[name] if stays else group.first_recipes()
-            told_there = parents.get(name) == self._parent.get(name)
-            if not (alike and told_there and before[name].facts() == group.facts()):
+            same_parent = parents.get(name) == self._parent.get(name)
+            if not (alike and same_parent and before[name].facts() == group.facts()):
                 self._react(name)
 
     def plan(self, rates: Floats) -> Plans:
@@ -122,13 +124,13 @@ class DFitCuts(Exchanging):
 
         Where nobody asks, plans by the cuts that are known, and what follows is told.
         """
-        return self._plan(rates, asks=self._asks, tells=not self._asks)
+        return self._plan(rates, asks=self._asks, sends=not self._asks)
 
     def plan_unasked(self, rates: Floats) -> Plans:
         """Plans by the cuts that have been told so far, however old."""
-        return self._plan(rates, asks=False, tells=False)
+        return self._plan(rates, asks=False, sends=False)
 
-    def _plan(self, rates: Floats, asks: bool, tells: bool) -> Plans:
+    def _plan(self, rates: Floats, asks: bool, sends: bool) -> Plans:
         program, wiring = self.program, self.program.wiring
         keeps = np.ones((len(rates), len(wiring.arcs)))
         ids = np.full((len(rates), len(self._groups)), UNSHED, np.int64)
@@ -141,10 +143,10 @@ class DFitCuts(Exchanging):
                     values = self._agreed(group, arriving, rates[point])[1]
                 else:
                     score, values = self._solved(group, arriving, rates[point])
-                    if tells:
-                        self._tell_less(group, arriving, rates[point], score)
+                    if sends:
+                        self._send_tighter_cut(group, arriving, rates[point], score)
                 shares = group.shares(arriving, values)
-                if self._trusting:
+                if self._trust_upstream:
                     shares[wiring.source[group.drop_arcs[: len(group.entering)]] >= program.inputs] = 1.0
                 keeps[point, group.drop_arcs] *= shares
                 if (shares < 1).any():
@@ -155,11 +157,11 @@ class DFitCuts(Exchanging):
         """A group's best score and variables once no child has another cut to tell about what it would get."""
         while True:
             score, values = self._solved(group, arriving, rates)
-            told = [self._tells_more(child, group, values, rates) for child in group.children]
-            if not any(told):
+            tightened = [self._child_tightens(child, group, values, rates) for child in group.children]
+            if not any(tightened):
                 return score, values
 
-    def _tells_more(self, name: int, parent: Group, values: Floats, rates: Floats) -> bool:
+    def _child_tightens(self, name: int, parent: Group, values: Floats, rates: Floats) -> bool:
         """Ask a child what its part of a parent's variables would bring; whether it has told a cut that says less."""
         child = self._groups[name]
         if child.alone:
@@ -176,7 +178,7 @@ class DFitCuts(Exchanging):
         )
         said = values[columns + parent.children.index(name)]
         score, _ = self._agreed(child, arriving, rates)
-        if score >= said * (1 - _FAR) or len(self._recipes[name]) >= self._most_cuts:
+        if score >= said * (1 - _FAR) or len(self._recipes[name]) >= self._max_cuts:
             return False
         recipe = self._master(name).recipe()
         cut = child.cut(recipe, self._sheets(name))
@@ -189,10 +191,10 @@ class DFitCuts(Exchanging):
         self.settle()
         return True
 
-    def _tell_less(self, group: Group, arriving: Floats, rates: Floats, score: float) -> None:
+    def _send_tighter_cut(self, group: Group, arriving: Floats, rates: Floats, score: float) -> None:
         """Let a group whose cuts say more than what arrives brings tell the cut that says so, whenever that arrives."""
         name = group.name
-        if name not in self._parent or group.alone or len(self._recipes[name]) >= self._most_cuts:
+        if name not in self._parent or group.alone or len(self._recipes[name]) >= self._max_cuts:
             return
         point = np.concatenate((arriving, rates[self.program.wiring.source[group.passing]]))
         cuts = self.cuts(name)
@@ -229,14 +231,14 @@ class DFitCuts(Exchanging):
         sheets = {}
         for child in self._groups[name].children:
             arcs = self._groups[child].dimensions
-            heard = self._exchange.heard(self._channel(child))
-            if heard is None or not np.array_equal(heard.arcs, arcs) or not len(heard.rows):
-                heard = Sheet(arcs, np.concatenate((np.zeros((1, 1)), np.ones((1, len(arcs)))), axis=1))
-            sheets[child] = heard
+            received = self._exchange.received(self._channel(child))
+            if received is None or not np.array_equal(received.arcs, arcs) or not len(received.rows):
+                received = Sheet(arcs, np.concatenate((np.zeros((1, 1)), np.ones((1, len(arcs)))), axis=1))
+            sheets[child] = received
         return sheets
 
     def _react(self, name: int) -> None:
         """Make and tell anew what follows from what a group knows now."""
         self._masters.pop(name, None)
         if name in self._parent:
-            self._exchange.tell(self._channel(name), Sheet(self._groups[name].dimensions, self.cuts(name)))
+            self._exchange.send(self._channel(name), Sheet(self._groups[name].dimensions, self.cuts(name)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, Delta, Sheet, Topic
+from adapt.core.fit.network.settings import check_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,8 @@ class Transport:
 
     def __post_init__(self) -> None:
         if not (0 <= self.delay_s < np.inf and 0 <= self.jitter_s < np.inf and 0 < self.resend_s < np.inf):
-            raise UsageError("messages take a time from 0 up and are sent again after a time above 0")
-        if not 0 <= self.loss < 1:
-            raise UsageError(f"a share of {self.loss:g} of all messages is lost; give one from 0 to below 1")
+            raise UsageError("message delay and jitter must be at least 0 s, the resend timeout above 0 s")
+        check_ratio("--message-loss", self.loss)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,7 +48,7 @@ class Traffic:
 
     Attributes:
         messages: With rows, those sent again included.
-        again: Of them, those sent again.
+        retries: Of them, those sent again.
         lost: Messages and acknowledgements that did not arrive.
         rows: Sent, each time that they were.
         erased: Rows whose erasure was sent.
@@ -56,7 +56,7 @@ class Traffic:
     """
 
     messages: int = 0
-    again: int = 0
+    retries: int = 0
     lost: int = 0
     rows: int = 0
     erased: int = 0
@@ -97,8 +97,8 @@ class _Ends:
     sent_version: int = 0
     known: Sheet | None = None
     known_version: int = 0
-    heard: Sheet | None = None
-    heard_version: int = 0
+    received: Sheet | None = None
+    received_version: int = 0
     traffic: Traffic = field(default_factory=Traffic)
 
 
@@ -127,7 +127,8 @@ class Exchange:
     def up_to_date(self) -> bool:
         """Whether all receivers have heard what their senders last wanted told."""
         return all(
-            ends.sent is None or (ends.heard is not None and ends.wanted is not None and ends.wanted.same(ends.heard))
+            ends.sent is None
+            or (ends.received is not None and ends.wanted is not None and ends.wanted.same(ends.received))
             for ends in self._ends.values()
         )
 
@@ -136,23 +137,23 @@ class Exchange:
         known = sorted({*self._closed, *self._ends})
         return {channel: self._closed.get(channel, Traffic()) + self._now(channel) for channel in known}
 
-    def tell(self, channel: Channel, sheet: Sheet) -> None:
+    def send(self, channel: Channel, sheet: Sheet) -> None:
         """Let the receiver know this, if it does not."""
         self._number += 1
         ends = self._ends.setdefault(channel, _Ends(self._number))
         ends.wanted = sheet
         if ends.sent is None:
-            self._send(channel, ends)
+            self._send_next(channel, ends)
 
     def known(self, channel: Channel) -> Sheet | None:
         """What the receiver knows, or will once it has all that is on its way."""
         ends = self._ends.get(channel)
         return None if ends is None else ends.sent or ends.known
 
-    def heard(self, channel: Channel) -> Sheet | None:
+    def received(self, channel: Channel) -> Sheet | None:
         """What has arrived."""
         ends = self._ends.get(channel)
-        return None if ends is None else ends.heard
+        return None if ends is None else ends.received
 
     def assume(self, channel: Channel, sheet: Sheet) -> None:
         """Let this have been told and heard before, at no cost now."""
@@ -180,12 +181,12 @@ class Exchange:
         """When something happens next; inf if nothing will."""
         return self._events[0][0] if self._events and not self.idle else np.inf
 
-    def run(self, until_s: float, hear: Callable[[int], None]) -> None:
+    def run(self, until_s: float, react: Callable[[int], None]) -> None:
         """Let messages go until nothing is left to tell, or until a time; a node that hears something new reacts."""
         while self.next_s() < np.inf and self.next_s() <= until_s:
             channel = self.step()
             if channel is not None:
-                hear(channel.receiver)
+                react(channel.receiver)
 
     def step(self) -> Channel | None:
         """What happens next; if something new arrives, its channel."""
@@ -199,9 +200,9 @@ class Exchange:
                 return self._arrive(event, ends)
             case _Acknowledged() if ends.sent is not None and event.version == ends.sent_version:
                 ends.known, ends.known_version, ends.sent = ends.sent, ends.sent_version, None
-                self._send(event.channel, ends)
+                self._send_next(event.channel, ends)
             case _Overdue() if ends.sent is not None and event.version == ends.sent_version:
-                ends.traffic.again += 1
+                ends.traffic.retries += 1
                 self._transmit(event.channel, ends)
             case _:
                 pass
@@ -211,14 +212,14 @@ class Exchange:
         return self._ends[channel].traffic if channel in self._ends else Traffic()
 
     def _arrive(self, message: _Message, ends: _Ends) -> Channel | None:
-        new = message.version > ends.heard_version
+        new = message.version > ends.received_version
         if new:
-            ends.heard, ends.heard_version = message.delta.applied(ends.heard), message.version
+            ends.received, ends.received_version = message.delta.applied(ends.received), message.version
         ends.traffic.size += ACKNOWLEDGED_BYTES
-        self._on_its_way(_Acknowledged(message.channel, ends.opened, ends.heard_version), ends)
+        self._on_its_way(_Acknowledged(message.channel, ends.opened, ends.received_version), ends)
         return message.channel if new else None
 
-    def _send(self, channel: Channel, ends: _Ends) -> None:
+    def _send_next(self, channel: Channel, ends: _Ends) -> None:
         if ends.wanted is None or (ends.known is not None and ends.wanted.same(ends.known)):
             return
         ends.sent, ends.sent_version = ends.wanted, ends.known_version + 1

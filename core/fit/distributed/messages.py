@@ -99,7 +99,7 @@ class Delta:
         return row * len(self.rows) + ERASED_BYTES * len(self.erased)
 
 
-def good_enough(told: Sheet, new: Sheet, distance: float) -> Sheet:
+def good_enough(sent: Sheet, new: Sheet, distance: float) -> Sheet:
     """A table near a new one, with as many rows as may be of the one that was told before.
 
     An old row stays if what the new table gives at its rates differs from what it says by a third of the distance at
@@ -107,24 +107,24 @@ def good_enough(told: Sheet, new: Sheet, distance: float) -> Sheet:
     result, and is given what the new table gives there, loses at most `distance` of the new table's best score.
 
     Args:
-        told: Rates, score; shape (rows, arcs + 1).
+        sent: Rates, score; shape (rows, arcs + 1).
         new: The same, of the table as it is.
         distance: Part of the score, in [0, 1).
 
     Source: FIT, section 8.2.5, which leaves open how the entries to be sent are found.
     """
-    if distance == 0 or not np.array_equal(told.arcs, new.arcs):
+    if distance == 0 or not np.array_equal(sent.arcs, new.arcs):
         return new
     allowed, arcs = distance / 3, len(new.arcs)
-    given = _best_below(new.rows[:, :arcs], new.rows[:, arcs], told.rows[:, :arcs])
-    says = told.rows[:, arcs]
+    given = _best_below(new.rows[:, :arcs], new.rows[:, arcs], sent.rows[:, :arcs])
+    says = sent.rows[:, arcs]
     stays = (given >= 0) & (np.abs(says - given) <= allowed * given)
-    reached = _best_below(told.rows[stays, :arcs], given[stays], new.rows[:, :arcs])
+    reached = _best_below(sent.rows[stays, :arcs], given[stays], new.rows[:, :arcs])
     comes = reached < (1 - allowed) * new.rows[:, arcs]
     comes |= reached < 0
     if stays.sum() + comes.sum() > 2 * len(new.rows):
         return new
-    return Sheet(new.arcs, np.concatenate((told.rows[stays], new.rows[comes])))
+    return Sheet(new.arcs, np.concatenate((sent.rows[stays], new.rows[comes])))
 
 
 def _best_below(rates: Floats, scores: Floats, points: Floats) -> Floats:

@@ -11,7 +11,7 @@ from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.planner import MADE, NO_PLAN, UNSHED
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.fit.tables.rows import FitRows
-from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.server import Server
 
 _FITS = 1 + 1e-11
 """Up to which part of a limit nothing needs to be dropped."""
@@ -60,11 +60,11 @@ class KeptTables:
     traffic: Mapping[Channel, Traffic]
 
 
-def shed(site: Site, state: NodeTable, trusting: bool, flows: Floats, keeps: Floats, cap: Floats) -> Indices:
+def shed(server: Server, state: NodeTable, trust_upstream: bool, flows: Floats, keeps: Floats, cap: Floats) -> Indices:
     """One node's plans, by its own table; returns their ids, shape (points,).
 
     Args:
-        trusting: Whether it lets in whatever other nodes send.
+        trust_upstream: Whether it lets in whatever other nodes send.
         flows: Tuples/s that are offered on each arc, shape (points, arcs).
         keeps: The share kept on each arc, to which its drops are added; shape (points, arcs).
         cap: What later nodes may let in on each arc, to which its promises are added; shape (points, arcs).
@@ -73,37 +73,37 @@ def shed(site: Site, state: NodeTable, trusting: bool, flows: Floats, keeps: Flo
     """
     arriving = np.minimum(flows, cap)
     if state.table is None:
-        variables, ids = _alone(site, arriving[:, site.entering])
+        variables, ids = _alone(server, arriving[:, server.entering])
     else:
         found = state.find(arriving[:, state.table.dimensions])
-        variables = planned(site, state.table, arriving[:, site.entering], found)
-        passing = state.table.dimensions[len(site.entering) :]
+        variables = planned(server, state.table, arriving[:, server.entering], found)
+        passing = state.table.dimensions[len(server.entering) :]
         some = np.flatnonzero(found >= 0)
-        promised = state.table.rates[found[some], len(site.entering) :] * _SAME
+        promised = state.table.rates[found[some], len(server.entering) :] * _SAME
         cap[np.ix_(some, passing)] = np.minimum(arriving[np.ix_(some, passing)], promised)
         ids = np.where(found >= 0, found + 1, np.where(found == _ALL_FITS, UNSHED, NO_PLAN))
-    kept = site.part.program.keeps(flows[:, site.entering], variables)
-    if trusting:
-        kept[:, np.isin(site.part.arcs, site.sent_by_others)] = 1.0
-    keeps[:, site.part.arcs] *= kept
+    kept = server.part.program.keeps(flows[:, server.entering], variables)
+    if trust_upstream:
+        kept[:, np.isin(server.part.arcs, server.sent_by_others)] = 1.0
+    keeps[:, server.part.arcs] *= kept
     return ids
 
 
-def _alone(site: Site, arriving: Floats) -> tuple[Floats, Indices]:
+def _alone(server: Server, arriving: Floats) -> tuple[Floats, Indices]:
     """What a node keeps that knows nothing of others, and ids."""
-    inner = site.part.program
-    links = (arriving @ site.links.T).max(axis=1, initial=1.0)
-    variables, _ = site.alone.plan(arriving / links[:, None])
+    inner = server.part.program
+    links = (arriving @ server.links.T).max(axis=1, initial=1.0)
+    variables, _ = server.alone.plan(arriving / links[:, None])
     shed = (variables < inner.unshed(arriving)).any(axis=1)
     return variables, np.where(shed, MADE, UNSHED)
 
 
-def planned(site: Site, table: FitRows, arriving: Floats, found: Indices) -> Floats:
+def planned(server: Server, table: FitRows, arriving: Floats, found: Indices) -> Floats:
     """The variables of a node's part by the rows that were found, nothing where there is none."""
-    inner = site.part.program
+    inner = server.part.program
     variables = np.where(found[:, None] == _ALL_FITS, inner.unshed(arriving), 0.0)
     some = np.flatnonzero(found >= 0)
-    splits, whole = site.split_variables()
+    splits, whole = server.split_variables()
     roots = np.flatnonzero(inner.input_of >= 0)
     variables[np.ix_(some, splits)] = table.flows[np.ix_(found[some], whole)]
     variables[np.ix_(some, roots)] = table.rates[np.ix_(found[some], inner.input_of[roots])]

@@ -201,7 +201,7 @@ class Network:
         for operator in self.operators:
             self._check_operator(operator)
         for output in self.outputs:
-            self._known_source(f"output {output.name!r} comes from", output.source)
+            self._known_source(f"output {output.name!r} reads", output.source)
             _from_0(f"output {output.name!r}", "weight", output.weight)
         object.__setattr__(self, "operators", _sources_first(self.operators))
         self._check_ways()
@@ -230,10 +230,10 @@ class Network:
             self._known_node(where, entering.node)
         match entering.stream:
             case KeyBucket(bucket, of) if not 0 <= bucket < of:
-                raise BadInput(f"{where}: bucket {bucket} of {of} does not exist; buckets run from 0 to {of - 1}")
+                raise BadInput(f"{where}: bucket must be from 0 to {of - 1} (got {bucket})")
             case KeyRange(first, end) if first is not None and end is not None and type(first) is not type(end):
                 raise BadInput(
-                    f"{where}: keys from {first!r} to {end!r} are of two types; give two texts or two integers"
+                    f"{where}: keys from {first!r} to {end!r} are of two types; give two strings or two integers"
                 )
             case _:
                 pass
@@ -248,28 +248,26 @@ class Network:
         if operator.out_bytes is not None:
             _from_0(where, "out_bytes", operator.out_bytes)
         if operator.cost == 0 and operator.selectivity == 0:
-            raise BadInput(
-                f"{where} has cost and selectivity 0, so it does nothing; give it one of them, or leave it out"
-            )
+            raise BadInput(f"{where} has cost 0 and selectivity 0, so it does nothing; set one of them or remove it")
         if operator.kind is OperatorKind.FILTER and operator.selectivity > 1:
             raise BadInput(
-                f"{where} is a filter and cannot give {operator.selectivity:g} tuples for one; it may be a map"
+                f"{where}: selectivity of a filter must be at most 1 (got {operator.selectivity:g}); use a map"
             )
         needed = {OperatorKind.JOIN: "2", OperatorKind.UNION: "1 or more"}.get(operator.kind, "1")
         number = len(operator.inputs)
         if number < 1 or (needed in "12" and str(number) != needed):
-            raise BadInput(f"{where} is a {operator.kind} and reads {number} inputs instead of {needed}")
+            raise BadInput(f"{where} is a {operator.kind} and must read {needed} inputs (got {number})")
         _check_windows(where, operator)
 
     def _known_source(self, which: str, name: str) -> None:
         known = [source.name for source in self.sources]
         if name not in known:
-            raise BadInput(f"{which} {name!r}, which is no input or operator{did_you_mean(name, known)}")
+            raise BadInput(f"{which} {name!r}, which is neither an input nor an operator{did_you_mean(name, known)}")
 
     def _known_node(self, where: str, name: str) -> None:
         known = [node.name for node in self.nodes]
         if name not in known:
-            raise BadInput(f"{where} is on {name!r}, which is no node{did_you_mean(name, known)}")
+            raise BadInput(f"{where} is on node {name!r}, which does not exist{did_you_mean(name, known)}")
 
     def _check_ways(self) -> None:
         """Every source has a way to an output."""
@@ -279,13 +277,11 @@ class Network:
                 reaching |= set(operator.inputs)
         for operator in self.operators:
             if operator.name not in reaching:
-                raise BadInput(
-                    f"operator {operator.name!r} has no way to an output; add an [[output]], or leave it out"
-                )
+                raise BadInput(f"operator {operator.name!r} does not reach an output; add an [[output]] or remove it")
         for entering in self.inputs:
             if entering.name not in reaching:
                 raise BadInput(
-                    f"input {entering.name!r} has no way to an output; let an operator read it, or leave it out"
+                    f"input {entering.name!r} does not reach an output; let an operator read it or remove it"
                 )
 
     def _check_links(self) -> None:
@@ -296,12 +292,12 @@ class Network:
             self._known_node(where, link.target)
             _above_0(where, "bytes_per_s", link.bytes_per_s)
             if link.source == link.target:
-                raise BadInput(f"{where} goes from a node to itself, which costs nothing; leave it out")
+                raise BadInput(f"{where} connects a node to itself, which needs no link; remove it")
             for operator in self.operators:
                 for source in [by_name[name] for name in operator.inputs]:
                     crosses = (self.node_of(source), operator.node) == (link.source, link.target)
                     if crosses and source.out_bytes is None:
-                        raise BadInput(f"{where} limits bytes, but {source.name!r}, which crosses it, has no out_bytes")
+                        raise BadInput(f"{where} limits bytes, so {source.name!r}, which crosses it, needs out_bytes")
 
 
 class _Named(Protocol):
@@ -318,34 +314,34 @@ def _unique(what: str, elements: Iterable[_Named]) -> None:
     names = [element.name for element in elements]
     name, times = next(iter(Counter(names).most_common(1)), ("", 0))
     if times > 1:
-        raise BadInput(f"{what} {name!r} is given {times} times; names are unique")
+        raise BadInput(f"{what} {name!r} is defined {times} times; names must be unique")
 
 
 def _from_0(where: str, what: str, value: float) -> None:
     if not (0 <= value < math.inf):
-        raise BadInput(f"{where}: {what} is {value:g}; give a finite number from 0 up")
+        raise BadInput(f"{where}: {what} must be a finite number, at least 0 (got {value:g})")
 
 
 def _above_0(where: str, what: str, value: float) -> None:
     if not (0 < value < math.inf):
-        raise BadInput(f"{where}: {what} is {value:g}; give a finite number above 0")
+        raise BadInput(f"{where}: {what} must be a finite number above 0 (got {value:g})")
 
 
 def _check_windows(where: str, operator: Operator) -> None:
     joins = operator.kind is OperatorKind.JOIN
     if joins and operator.join_windows is None:
-        raise BadInput(f"{where} is a join without two count windows; give window = [tuples, tuples]")
+        raise BadInput(f"{where} is a join and needs two count windows: window = [TUPLES, TUPLES]")
     if joins != (operator.join_windows is not None):
-        raise BadInput(f"{where} is a {operator.kind}, and only a join has two count windows; leave window out")
+        raise BadInput(f"{where} is a {operator.kind}, but only a join takes window = [TUPLES, TUPLES]; remove window")
     if operator.join_windows is not None:
         for side in operator.join_windows:
             _above_0(where, "window", side)
     if operator.window is None:
         return
     if operator.kind is not OperatorKind.AGGREGATE:
-        raise BadInput(f"{where} is a {operator.kind}, and only an aggregate has size and slide; leave window out")
+        raise BadInput(f"{where} is a {operator.kind}, but only an aggregate takes a size and a slide; remove window")
     if not 0 < operator.window.slide <= operator.window.size:
-        raise BadInput(f"{where}: a window slides by more than 0 and at most by its size")
+        raise BadInput(f"{where}: the slide of a window must be above 0 and at most its size")
 
 
 def _sources_first(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
@@ -355,7 +351,5 @@ def _sources_first(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     try:
         order = list(TopologicalSorter(graph).static_order())
     except CycleError as error:
-        raise BadInput(
-            f"operators read each other in a cycle: {' -> '.join(error.args[1])}; break it somewhere"
-        ) from None
+        raise BadInput(f"operators must not form a cycle (got {' -> '.join(error.args[1])})") from None
     return tuple(by_name[name] for name in order)

@@ -52,7 +52,7 @@ def read_network(text: str) -> NetworkFile:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the network is not written as TOML: {error}") from None
+        raise BadInput(f"the network is not valid TOML: {error}") from None
     only("the network", document, ("settings", *FIELDS))
     network = Network(
         nodes=tuple(_node(element) for element in elements(document, "node")),
@@ -93,8 +93,8 @@ def _stream(where: str, binding: Any) -> Stream | None:
         case {"bucket": int(bucket), "of": int(of), **rest} if not rest:
             return KeyBucket(bucket, of)
     raise BadInput(
-        f"{where}: stream is {binding!r}; give {{ column = NAME, equals = VALUE }}, {{ keys = [FIRST, END] }} with "
-        '"" for no bound, or { bucket = NUMBER, of = BUCKETS }'
+        f"{where}: stream must be {{ column = NAME, equals = VALUE }}, {{ keys = [FIRST, END] }}, where an empty "
+        f"string is open-ended, or {{ bucket = NUMBER, of = BUCKETS }} (got {binding!r})"
     )
 
 
@@ -102,7 +102,7 @@ def _operator(fields: Mapping[str, Any]) -> Operator:
     element = Element(called("operator", fields), fields, FIELDS["operator"])
     inputs = element.get("inputs")
     if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
-        raise BadInput(f'{element.where}: inputs is {inputs!r} instead of a list of names, such as ["parse"]')
+        raise BadInput(f'{element.where}: inputs must be a list of names such as ["parse"] (got {inputs!r})')
     window = element.get("window")
     return Operator(
         name=element.text("name"),
@@ -119,7 +119,7 @@ def _operator(fields: Mapping[str, Any]) -> Operator:
 
 def _join_windows(where: str, window: Sequence[Any]) -> tuple[float, float]:
     if len(window) != 2 or any(isinstance(side, str) for side in window):
-        raise BadInput(f"{where}: window is {window}; a join keeps two count windows, [tuples, tuples]")
+        raise BadInput(f"{where}: a join needs window = [TUPLES, TUPLES] (got {window})")
     first, second = (number_of(where, "window", side) for side in window)
     return first, second
 
@@ -132,13 +132,13 @@ def _window(where: str, window: Any) -> Window:
             timed, sizes = False, (tuples, step)
         case _:
             raise BadInput(
-                f"{where}: window is {window!r}; an aggregate has {{ size = ..., slide = ... }}, both lengths of time "
-                "or both numbers of tuples, and a join [tuples, tuples]"
+                f"{where}: an aggregate needs window = {{ size, slide }}, both durations or both tuple counts; "
+                f"a join needs window = [TUPLES, TUPLES] (got {window!r})"
             )
     only(f"{where}: window", {str(name): value for name, value in rest.items()}, ("group_by",))
     group_by = rest.get("group_by")
     if group_by is not None and not isinstance(group_by, str):
-        raise BadInput(f"{where}: group_by is {group_by!r} instead of the name of a column")
+        raise BadInput(f"{where}: group_by must be the name of a column (got {group_by!r})")
     return Window(*sizes, timed, group_by)
 
 
@@ -155,7 +155,7 @@ def _link(fields: Mapping[str, Any]) -> Link:
 
 def _settings(fields: Any) -> SheddingSettings:
     if not isinstance(fields, dict):
-        raise BadInput("settings is no table; write it as [settings] with its fields below")
+        raise BadInput("settings must be a table: [settings], with its fields below")
     names = [field.name.removesuffix("_us") for field in fields_of(SheddingSettings)]
     element, default = Element("settings", fields, names), SheddingSettings()
     tick = element.text_or_none("tick")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import AdaptError, BadInput, UsageError
 from adapt.core.fit.network.names import BATCH, DropPlanner, Drops
 
 
@@ -39,16 +39,22 @@ class SheddingSettings:
 
     def __post_init__(self) -> None:
         if self.tick_us <= 0:
-            raise BadInput("settings: tick is 0, so that no plan is ever due; give a length of time, such as 1s")
-        if not 0 < self.epsilon < 1:
-            raise BadInput(f"settings: epsilon is {self.epsilon:g}; give a part of the score above 0 and below 1")
-        if not 0 <= self.headroom < 1:
-            raise BadInput(f"settings: headroom is {self.headroom:g}; give a part of a capacity from 0 to below 1")
-        if self.lag_ticks < 0:
-            raise BadInput(f"settings: lag_ticks is {self.lag_ticks}; plans cannot know what comes, so give 0 or more")
+            raise BadInput("settings: tick must be above 0 (got 0)")
+        check_ratio("settings: epsilon", self.epsilon, above_0=True, error=BadInput)
+        check_ratio("settings: headroom", self.headroom, error=BadInput)
+        check_ratio("settings: min_rate_change", self.min_rate_change, error=BadInput)
         if not 0 < self.smoothing <= 1:
-            raise BadInput(f"settings: smoothing is {self.smoothing:g}; give the newest rates a weight above 0 up to 1")
-        if self.batch < 1:
-            raise BadInput(f"settings: batch is {self.batch}; windows live or die by 1 or more")
-        if not 0 <= self.min_rate_change < 1:
-            raise BadInput(f"settings: min_rate_change is {self.min_rate_change:g}; give a part from 0 to below 1")
+            raise BadInput(f"settings: smoothing must be above 0 and at most 1 (got {self.smoothing:g})")
+        for name, value, least in (("lag_ticks", self.lag_ticks, 0), ("batch", self.batch, 1)):
+            if value < least:
+                raise BadInput(f"settings: {name} must be at least {least} (got {value})")
+
+
+def check_ratio(name: str, value: float, *, above_0: bool = False, error: type[AdaptError] = UsageError) -> None:
+    """Require a value in [0, 1), or in (0, 1).
+
+    Raises:
+        AdaptError: `error`; the value is outside.
+    """
+    if not 0 <= value < 1 or (above_0 and value == 0):
+        raise error(f"{name} must be {'above' if above_0 else 'at least'} 0 and below 1 (got {value:g})")

@@ -47,7 +47,7 @@ def fragments(network: Network) -> tuple[Fragment, ...]:
     return tuple(parts)
 
 
-class Apart:
+class FragmentPlanner:
     """Plans each fragment by a planner of its own."""
 
     def __init__(self, network: Network, planner_of: Callable[[Fragment], Planner]) -> None:

@@ -43,11 +43,11 @@ class PlanTable:
         arcs = [program.wiring.arcs[arc].name for arc in program.drop_arcs]
         keeps = program.keeps(self.low, self.flows)[:, program.drop_arcs]
         columns = [
-            Column("plan", Kind.COUNT, about="its id"),
+            Column("plan", Kind.COUNT, about="id"),
             *(Column(f"{name} from", Kind.NUMBER, "tuples/s") for name in inputs),
-            *(Column(f"{name} to", Kind.NUMBER, "tuples/s", "empty: no upper end") for name in inputs),
+            *(Column(f"{name} to", Kind.NUMBER, "tuples/s", "empty: no upper limit") for name in inputs),
             Column("score", Kind.NUMBER, "tuples/s", "weighted output rate"),
-            Column("error", Kind.SHARE, about="lost of the best score at most; empty: not known"),
+            Column("error", Kind.SHARE, about="most that is lost of the best score; empty: unknown"),
             *(Column(f"keep {name}", Kind.SHARE) for name in arcs),
         ]
         rows = (

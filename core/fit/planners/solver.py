@@ -12,10 +12,10 @@ from adapt.core.fit.planners.workload import Workload
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import ROUNDING, Program
 
-MOST_PLANS = 200_000
+MAX_PLANS = 200_000
 """Regions are not divided beyond this many."""
 
-MOST_INPUTS = 16
+MAX_INPUTS = 16
 """A division makes two to the power of so many regions."""
 
 
@@ -41,11 +41,9 @@ class Regions:
             UsageError: a rate is negative or not finite, or there are too many inputs.
         """
         if most.shape != (program.inputs,) or not ((most >= 0) & (most < np.inf)).all():
-            raise UsageError(f"highest rates are {most}; give {program.inputs} finite numbers from 0 up")
-        if len(most) > MOST_INPUTS:
-            raise UsageError(
-                f"a region of {len(most)} inputs divides into 2^{len(most)}; use exact, which divides none"
-            )
+            raise UsageError(f"highest rates must be {program.inputs} finite numbers, at least 0 (got {most})")
+        if len(most) > MAX_INPUTS:
+            raise UsageError(f"solver takes at most {MAX_INPUTS} inputs (got {len(most)}); use exact")
         self.program, self._most, self._workload = program, most, workload
         self._pool = BasisPool(program)
         self._axes = np.flatnonzero(most > 0)
@@ -66,10 +64,10 @@ class Regions:
         priorities = [-priority for priority, _ in self._queue]
         return sum(priorities) if self._workload is not None else max(priorities, default=0.0)
 
-    def divide(self, target: float, most_plans: int = MOST_PLANS) -> None:
+    def divide(self, target: float, max_plans: int = MAX_PLANS) -> None:
         """Divide the worst region until the error is at most `target`, or another division made too many plans."""
         left = self.error
-        while self._queue and left > target * (1 + ROUNDING) and self.plans + len(self._upper_half) - 1 <= most_plans:
+        while self._queue and left > target * (1 + ROUNDING) and self.plans + len(self._upper_half) - 1 <= max_plans:
             priority, region = heapq.heappop(self._queue)
             self.plans -= 1
             low, high = self._low[region], self._high[region]

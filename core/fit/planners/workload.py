@@ -36,7 +36,7 @@ class Exponential:
 
     def __post_init__(self) -> None:
         if not ((self.means > 0) & (self.means < np.inf)).all():
-            raise BadInput(f"mean rates are {self.means}; give finite numbers above 0")
+            raise BadInput(f"mean rates must be finite numbers above 0 (got {self.means})")
 
     def probability(self, low: Floats, high: Floats) -> Floats:
         """The product over inputs of differences of exp(-rate / mean)."""
@@ -59,7 +59,7 @@ class Observed:
 
     def __post_init__(self) -> None:
         if not len(self.rates):
-            raise BadInput("a workload needs rates that were seen at some time, and there are none")
+            raise BadInput("a workload needs at least one row of observed rates")
 
     def probability(self, low: Floats, high: Floats) -> Floats:
         """The share of times within each box."""

@@ -12,7 +12,7 @@ from adapt.core.fit.program.highs import WarmSolver
 from adapt.core.fit.program.lp_presolve import Merged
 from adapt.core.fit.program.program import Program
 
-MOST_BASES = 2000
+MAX_BASES = 2000
 """A larger pool takes longer to search than the solver to solve."""
 
 
@@ -31,7 +31,7 @@ class BasisPool:
     Source: sensitivity analysis of linear programs; FIT samples the rates instead.
     """
 
-    def __init__(self, program: Program, most: int = MOST_BASES) -> None:
+    def __init__(self, program: Program, most: int = MAX_BASES) -> None:
         self.program = program
         self.solved = 0
         """Linear programs that were solved."""

@@ -33,7 +33,7 @@ class WarmSolver:
         self._solver.run()
         status = self._solver.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"HiGHS ends with {status} on a program that has a best solution, with bounds {upper}")
+            raise RuntimeError(f"HiGHS ended with {status} on a solvable program with bounds {upper}")
         return np.asarray(np.clip(np.array(self._solver.getSolution().col_value), 0.0, upper))
 
     def aim(self, weights: Floats) -> None:

@@ -15,7 +15,7 @@ from adapt.core.fit.running.tick import Offered
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.stage.input.keyed_rows import KEY, TIME, times_of
 
-MOST_TICKS = 5_000_000
+MAX_TICKS = 5_000_000
 """All that is taken down of each must fit in memory."""
 
 
@@ -50,7 +50,7 @@ class Binding:
 
     def __post_init__(self) -> None:
         if not 0 < self.speedup < np.inf:
-            raise UsageError(f"a speed-up of {self.speedup:g} is none; give a number above 0")
+            raise UsageError(f"--speedup must be above 0 (got {self.speedup:g})")
 
     @property
     def columns(self) -> list[str]:
@@ -71,12 +71,12 @@ class Binding:
             match entering.stream:
                 case None:
                     raise BadInput(
-                        f"input {entering.name!r} is bound to no rows; give it stream = {{ column = NAME, equals = "
+                        f"input {entering.name!r} has no stream; add stream = {{ column = NAME, equals = "
                         "VALUE }, { keys = [FIRST, END] } or { bucket = NUMBER, of = BUCKETS }"
                     )
                 case ColumnEquals(column, _) if column not in there:
                     raise BadInput(
-                        f"input {entering.name!r} is bound to column {column!r}, which the trace does not have"
+                        f"input {entering.name!r} reads column {column!r}, which the trace does not have"
                         f"{did_you_mean(column, there)}; ingest it with --keep {column}"
                     )
                 case _:
@@ -97,7 +97,9 @@ class Binding:
             times = times_of(batch, before)
             early = np.flatnonzero(times < np.concatenate(([last_us], times[:-1])))
             if len(early):
-                raise BadInput(f"row {before + early[0] + 1:,} is before the one above it; sort the trace by {TIME!r}")
+                raise BadInput(
+                    f"row {before + early[0] + 1:,} is earlier than the row before it; sort the trace by {TIME!r}"
+                )
             first_us, last_us = int(times[0]) if first_us is None else first_us, int(times[-1])
             before += batch.num_rows
             since = times - first_us
@@ -147,13 +149,13 @@ class Counts:
 
     @classmethod
     def from_batches(
-        cls, binding: Binding, batches: Iterable[pa.RecordBatch], told: Callable[[int], None] | None = None
+        cls, binding: Binding, batches: Iterable[pa.RecordBatch], progress: Callable[[int], None] | None = None
     ) -> "Counts":
         """Of a trace; the ticks go from its first row to its last.
 
         Args:
             batches: In time order.
-            told: Given the rows read so far.
+            progress: Given the rows read so far.
 
         Raises:
             BadInput: as `Binding.bound`, or there are no rows.
@@ -166,10 +168,8 @@ class Counts:
         for bound in binding.bound(seen):
             last_us = max(last_us, int(seen.span_us / binding.speedup))
             ticks = last_us // binding.tick_us + 1
-            if ticks > MOST_TICKS:
-                raise UsageError(
-                    f"the trace lasts more than {MOST_TICKS:,} ticks; give a longer tick, or a larger --speedup"
-                )
+            if ticks > MAX_TICKS:
+                raise UsageError(f"the trace lasts longer than {MAX_TICKS:,} ticks; increase --tick or --speedup")
             if ticks > len(so_far):
                 so_far = np.concatenate(
                     (so_far, np.zeros((max(ticks, 2 * len(so_far)) - len(so_far), inputs), np.int64))
@@ -180,10 +180,10 @@ class Counts:
                 added = np.bincount(cells - first)
                 so_far.reshape(-1)[first : first + len(added)] += added
             bound_rows += bound.matched
-            if told is not None:
-                told(seen.rows)
+            if progress is not None:
+                progress(seen.rows)
         if not seen.rows:
-            raise BadInput("the trace has no rows, so nothing comes in")
+            raise BadInput("the trace has no rows")
         return cls(so_far[: last_us // binding.tick_us + 1], seen.rows, seen.rows - bound_rows)
 
     def unmatched(self, network: Network) -> list[str]:
@@ -246,7 +246,7 @@ def _matches(entering: Input, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         case KeyBucket(bucket, of):
             return np.asarray(UniformPartitioner(of).channels_of(batch.column(KEY)) == bucket)
         case None:
-            raise BadInput(f"input {entering.name!r} is bound to no rows; give it a stream")
+            raise BadInput(f"input {entering.name!r} has no stream")
 
 
 def _value(name: str, value: str | int, kind: pa.DataType) -> pa.Scalar:
@@ -257,7 +257,7 @@ def _value(name: str, value: str | int, kind: pa.DataType) -> pa.Scalar:
             return pa.scalar(value, pa.string() if isinstance(value, str) else pa.int64()).cast(kind)
         except pa.ArrowException:
             pass
-    raise BadInput(f"input {name!r} is bound to {value!r}, but the column holds {kind}; give a value of that type")
+    raise BadInput(f"input {name!r} selects {value!r}, but the column holds {kind}; give a value of that type")
 
 
 def _truths(array: pa.Array) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.planners.solver import MOST_PLANS
+from adapt.core.fit.planners.solver import MAX_PLANS
 from adapt.core.fit.planners.workload import Observed, Workload
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
@@ -25,8 +25,8 @@ from adapt.core.fit.replay.outcome import FitOutcome, kept_use, overloaded
 from adapt.core.fit.replay.tables import (
     drops_table,
     nodes_table,
+    planners_shown,
     planners_table,
-    planners_told,
     summary_table,
     ticks_table,
 )
@@ -38,8 +38,8 @@ from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.conditions.shed_factor import Overload
 from adapt.core.table import Table
 
-Told: TypeAlias = Callable[[str, int, int], None]
-"""Told what is done, rows done, and rows in all."""
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Progress what is done, rows done, and rows in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class FitOptions:
         distance: Part of the score that tables which nodes tell each other may be off, in [0, 1).
         transport: What messages between nodes meet; they begin to tell when the trace begins. None: everything is told
             by then, and what changes later at once.
-        trusting: Whether nodes let in whatever others send, be it what these should have dropped.
-        most_plans: A table made in advance has no more plans; what they then lose may be above epsilon.
+        trust_upstream: Whether nodes let in whatever others send, be it what these should have dropped.
+        max_plans: A table made in advance has no more plans; what they then lose may be above epsilon.
         workload: How likely rates are, for solver-w; None, as they are in the stream.
     """
 
@@ -71,25 +71,25 @@ class FitOptions:
     grid: Grid = Grid.SAFE
     distance: float = 0.0
     transport: Transport | None = None
-    trusting: bool = False
-    most_plans: int = MOST_PLANS
+    trust_upstream: bool = False
+    max_plans: int = MAX_PLANS
     workload: Workload | None = None
 
     def __post_init__(self) -> None:
-        if self.most_plans < 1:
-            raise UsageError(f"tables of {self.most_plans} plans are none; allow 1 or more")
+        if self.max_plans < 1:
+            raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
         if not self.planners:
-            raise UsageError("no planner is given; name one or several")
+            raise UsageError("at least one drop planner is needed")
         if not 0 < self.cost_scale < np.inf:
-            raise UsageError(f"true costs cannot be {self.cost_scale:g} times those of the file; give a number above 0")
+            raise UsageError(f"--true-costs must be above 0 (got {self.cost_scale:g})")
         if not 0 <= self.seed < 2**63:
-            raise UsageError(f"a seed of {self.seed} is none; give a whole number from 0 to 2^63 - 1")
+            raise UsageError(f"--seed must be an integer from 0 to 2^63 - 1 (got {self.seed})")
         if self.overload is not None and self.flow is Flow.FLUID:
-            raise UsageError("nodes refuse tuples, which fluid has none of; let tuples flow, or leave the refusal away")
+            raise UsageError("--queue needs --flow tuples; a fluid flow has no queue of tuples")
         if self.settings.drops is Drops.WINDOW and self.flow is Flow.FLUID:
-            raise UsageError("windows are of tuples, which fluid has none of; let tuples flow, or drop at random")
+            raise UsageError("--drops window needs --flow tuples; a fluid flow has no windows")
         if self.settings.drops is Drops.WINDOW and self.overload is not None:
-            raise UsageError("tuples that nodes refuse lack in windows; leave the refusal away, or drop at random")
+            raise UsageError("--drops window cannot be combined with --queue, which drops tuples from kept windows")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +138,7 @@ class FitRun:
         """The planners under the verdict, and the rest of the summary."""
         wiring = Wiring.from_network(self.network)
         table = planners_table(self.outcomes, wiring, self.optimum, self.full)
-        return verdict_under(planners_told(table), self.summary())
+        return verdict_under(planners_shown(table), self.summary())
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -156,7 +156,7 @@ def replay_fit(
     *,
     clock: Callable[[], float],
     parameters: Mapping[str, Any] | None = None,
-    told: Told | None = None,
+    progress: Progress | None = None,
     plans: Callable[[PlannerOptions], DropPlans] | None = None,
 ) -> FitRun:
     """Run a stream through a network, tick by tick, with each planner at its own copy of it.
@@ -168,7 +168,7 @@ def replay_fit(
         binding: Of rows to the inputs of the network; its ticks are those of the settings.
         clock: Tells seconds, for how long planning takes; nothing else depends on it.
         parameters: What is recorded as decisive, beside what is known here.
-        told: Progress.
+        progress: Progress.
         plans: Gives the plans that planners have made in advance, once the rates are counted; each makes its own if
             left out.
 
@@ -176,12 +176,12 @@ def replay_fit(
         UsageError: an argument is out of its range, or a planner cannot take the network.
         BadInput: a row of the stream cannot be.
     """
-    tell = told or (lambda *_: None)
+    report = progress or (lambda *_: None)
     network, settings = binding.network, options.settings
     wiring = Wiring.from_network(network)
     if settings.drops is Drops.WINDOW:
         windows_of_arcs(wiring)
-    counts = Counts.from_batches(binding, batches(), lambda rows: tell("counting", rows, 0))
+    counts = Counts.from_batches(binding, batches(), lambda rows: report("counting", rows, 0))
     rates = counts.by_tick * (scales(wiring) / (settings.tick_us / 1e6))
     names = tuple(dict.fromkeys(options.planners))
     asked = planner_options(options, rates)
@@ -189,7 +189,7 @@ def replay_fit(
     controls = [Control(network, name, settings, asked, clock, ahead.get(name)) for name in names]
     running = [_running(wiring, options) for _ in names]
     for control in controls:
-        control.foresee(rates)
+        control.announce(rates)
     done: list[list[tuple[Decision, Tick]]] = [[] for _ in names]
     passed = 0
     for at, offered in enumerate(binding.ticks(batches(), len(rates))):
@@ -199,7 +199,7 @@ def replay_fit(
             control.observe(tick, offered.tick_s)
             log.append((decision, tick))
         passed += len(offered.at_us)
-        tell(f"tick {at + 1:,} of {len(rates):,}", passed, int(counts.by_tick.sum()))
+        report(f"tick {at + 1:,} of {len(rates):,}", passed, int(counts.by_tick.sum()))
     outcomes = []
     for name, control, runs, log in zip(names, controls, running, done, strict=True):
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
@@ -230,14 +230,14 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "cost_scale": options.cost_scale,
         "grid": options.grid.value,
         "distance": options.distance,
-        "most_plans": options.most_plans,
+        "max_plans": options.max_plans,
         "messages": options.transport and asdict(options.transport),
-        "trusting": options.trusting,
-        "refuse": overload
+        "trust_upstream": options.trust_upstream,
+        "queue": overload
         and {
             "tau2": overload.factor.tau2,
-            "least": overload.factor.least,
-            "form": str(overload.factor.form),
+            "min_drop": overload.factor.least,
+            "drop_curve": str(overload.factor.form),
             "capacity_tuples": overload.capacity_tuples,
         },
         "bindings": {entering.name: binding_text(entering.stream) for entering in binding.network.inputs},
@@ -255,13 +255,13 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
     return PlannerOptions(
         headroom=options.settings.headroom,
         epsilon=options.settings.epsilon,
-        most_rates=None if highest is None else np.where(highest > 0, highest, 1.0),
+        max_rates=None if highest is None else np.where(highest > 0, highest, 1.0),
         workload=options.workload or (None if rates is None else Observed(rates)),
         grid=options.grid,
         distance=options.distance,
-        most_plans=options.most_plans,
+        max_plans=options.max_plans,
         transport=options.transport,
-        trusting=options.trusting,
+        trust_upstream=options.trust_upstream,
         seed=options.seed,
     )
 

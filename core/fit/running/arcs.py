@@ -63,7 +63,7 @@ ARC = np.dtype(
         ("worked", np.int64),
         ("offered", np.int64),  # in the tick
         ("dropped", np.int64),
-        ("refused", np.int64),
+        ("queue_drops", np.int64),
         ("served", np.int64),
         ("queued", np.int64),
     ],
@@ -133,8 +133,8 @@ def largest_burst(wiring: Wiring, scale: Floats) -> int:
     most = int(np.argmax(at_once))
     if at_once[most] > _MOST_AT_ONCE:
         raise BadInput(
-            f"{wiring.network.sources[most].name!r} gives {given[most]:,.0f} tuples for one, too many to follow one by "
-            "one; give it a smaller scale, selectivity or window, or let fluid flow"
+            f"{wiring.network.sources[most].name!r} emits {given[most]:,.0f} tuples for one, too many to simulate; "
+            "reduce its scale, selectivity or window, or use --flow fluid"
         )
     return int(at_once[most])
 

@@ -36,7 +36,7 @@ class Fluid:
         return Tick(
             offered=came,
             dropped=dropped,
-            refused=np.zeros(arcs),
+            queue_drops=np.zeros(arcs),
             served=served,
             queued=self._queued.copy(),
             busy_s=self._use @ served / wiring.limits,

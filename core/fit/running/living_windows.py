@@ -11,7 +11,7 @@ from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.running.window_drop import aggregates, needed_for, windows_at, windows_behind
 from adapt.core.random_bits import substream, uniforms
 
-MOST_WINDOWS = 50_000_000
+MAX_WINDOWS = 50_000_000
 """Of one aggregate; more do not fit in memory."""
 
 
@@ -33,13 +33,13 @@ def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
         assert isinstance(operator, Operator)
         if len(operator.inputs) > 1:
             raise UsageError(
-                f"operator {operator.name!r} merges streams before an aggregate, so that a window could lack the tuples"
-                " of one of them; drop at random there"
+                f"operator {operator.name!r} merges streams before an aggregate, so no window can be dropped whole; use"
+                " --drops random"
             )
         if aggregates(wiring, arc) and not windows[0].timed:
             raise UsageError(
-                f"operator {operator.name!r} has a window of tuples, whose numbers change where some are dropped; give"
-                " it lengths of time, or drop at random"
+                f"operator {operator.name!r} has a count window, which drops would shift; give it durations or use"
+                " --drops random"
             )
     return behind
 
@@ -120,10 +120,10 @@ class LivingWindows:
     def _numbers(self, row: int, window: Window | None, end_us: int) -> Indices:
         assert window is not None
         end = -(-end_us // window.slide)
-        if end > MOST_WINDOWS:
+        if end > MAX_WINDOWS:
             raise BadInput(
-                f"a window that begins every {window.slide / 1e6:g} s comes to more than {MOST_WINDOWS:,} in this"
-                " trace; let it slide by more, or drop at random"
+                f"a window that slides by {window.slide / 1e6:g} s opens more than {MAX_WINDOWS:,} times in this trace;"
+                " increase the slide or use --drops random"
             )
         return np.arange(self._begun[row], max(end, self._begun[row]))
 

@@ -12,7 +12,7 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
-from adapt.core.fit.running.servers import Books, begin, queue, refused, release, take_place
+from adapt.core.fit.running.servers import Books, begin, overflows, queue, release, take_place
 from adapt.core.histogram import bin_of
 from adapt.core.random_bits import output, uniform
 
@@ -83,8 +83,8 @@ def _serve(books: Books, number: int, link: bool, now: float) -> None:
         arc.served += 1
         arc.worked += 1
         _work(books, arc, born, at, now)
-    elif refused(books, arc.node):
-        arc.refused += 1
+    elif overflows(books, arc.node):
+        arc.queue_drops += 1
         arc.queued -= 1
         release(books, place)
     else:
@@ -132,8 +132,8 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float)
             elif arc.target == NONE:
                 arc.served += 1
                 _read(books, now - born * 1e-6)
-            elif arc.link == NONE and refused(books, arc.node):
-                arc.refused += 1
+            elif arc.link == NONE and overflows(books, arc.node):
+                arc.queue_drops += 1
             else:
                 place = take_place(books)
                 waiting = books.pool[place]

@@ -21,8 +21,8 @@ class Books(NamedTuple):
         servers: Nodes, then links, of kind `SERVER`; shape (servers,).
         pool: Places for tuples that wait, of kind `WAITING`.
         free: The first free place of the pool, and how many there are.
-        parts: The share that is refused by the length of the queue; empty, none is.
-        refusals: The random seed of what each server refuses, shape (servers,).
+        drop_curve: The share that is refused by the length of the queue; empty, none is.
+        shed_seeds: The random seed of what each server refuses, shape (servers,).
         lived: How many windows before each number live; see `LivingWindows`.
         bins: Results by latency; see `core.histogram`.
         read: Of kind `READ`, what the tick's results had; shape (1,).
@@ -33,8 +33,8 @@ class Books(NamedTuple):
     servers: NDArray[Any]
     pool: NDArray[Any]
     free: Indices
-    parts: Floats
-    refusals: NDArray[np.uint64]
+    drop_curve: Floats
+    shed_seeds: NDArray[np.uint64]
     lived: NDArray[np.int32]
     bins: NDArray[np.int64]
     read: NDArray[Any]
@@ -68,14 +68,14 @@ def queue(books: Books, number: int, place: int, link: bool, now: float) -> None
 
 
 @flattened
-def refused(books: Books, number: int) -> Any:
+def overflows(books: Books, number: int) -> Any:
     """Whether a node refuses what comes to it."""
-    if len(books.parts) == 0:
+    if len(books.drop_curve) == 0:
         return False
     server = books.servers[number]
     server.taken += 1
-    part = books.parts[min(server.length, len(books.parts) - 1)]
-    return part > 0 and uniform(output(books.refusals[number], np.uint64(server.taken))) < part
+    part = books.drop_curve[min(server.length, len(books.drop_curve) - 1)]
+    return part > 0 and uniform(output(books.shed_seeds[number], np.uint64(server.taken))) < part
 
 
 @flattened

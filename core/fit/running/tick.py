@@ -36,12 +36,12 @@ class Offered:
 class Tick:
     """What happened between two times; amounts are tuples, by arc.
 
-    On every arc, from the start on: offered = dropped + refused + served + queued.
+    On every arc, from the start on: offered = dropped + queue_drops + served + queued.
 
     Attributes:
         offered: What the source of each arc gave, shape (arcs,).
         dropped: By plan.
-        refused: By a node whose queue is too full.
+        queue_drops: By a node whose queue is too full.
         served: Worked on by the operator, or read at an output.
         queued: Waiting at a link or a node, or being worked on, at the end.
         busy_s: CPU or transfer time of each node, then link; shape (resources,).
@@ -53,7 +53,7 @@ class Tick:
 
     offered: Floats
     dropped: Floats
-    refused: Floats
+    queue_drops: Floats
     served: Floats
     queued: Floats
     busy_s: Floats

@@ -56,8 +56,8 @@ class Tuples:
             servers=server_records(len(wiring.limits)),
             pool=np.zeros(0, WAITING),
             free=np.full(2, NONE, np.int64),
-            parts=np.zeros(0) if overload is None else overload.factor.table(overload.capacity_tuples),
-            refusals=np.array([substream(seed, len(wiring.arcs) + at) for at in range(len(wiring.limits))]),
+            drop_curve=np.zeros(0) if overload is None else overload.factor.table(overload.capacity_tuples),
+            shed_seeds=np.array([substream(seed, len(wiring.arcs) + at) for at in range(len(wiring.limits))]),
             lived=np.zeros((0, 1), np.int32),
             bins=np.zeros(BINS, np.int64),
             read=np.zeros(1, READ),
@@ -66,7 +66,8 @@ class Tuples:
     def run(self, offered: Offered, keeps: Floats) -> Tick:
         """Let a tick happen."""
         arcs, servers, read = self._books.arcs, self._books.servers, self._books.read
-        for name in ("offered", "dropped", "refused", "served"):
+        counted = ("offered", "dropped", "queue_drops", "served")
+        for name in counted:
             arcs[name] = 0
         arcs["keep"] = keeps
         if self._windows is not None:
@@ -86,7 +87,9 @@ class Tuples:
                 break
             self._enlarge()
         count = int(read["count"][0])
-        counts = {name: arcs[name].astype(np.float64) for name in ("offered", "dropped", "refused", "served", "queued")}
+        counts = {
+            name: arcs[name].astype(np.float64) for name in ("offered", "dropped", "queue_drops", "served", "queued")
+        }
         return Tick(
             **counts,
             busy_s=servers["busy"].copy(),

@@ -22,7 +22,7 @@ def needed_for(windows: Sequence[Window]) -> Window:
     Source: Tatbul and Zdonik, section 4.2.
     """
     if len({window.timed for window in windows}) > 1:
-        raise UsageError("aggregates behind one another have windows of time and of tuples; drop at random there")
+        raise UsageError("chained aggregates mix time windows and count windows; use --drops random")
     needed = windows[-1]
     for inner in reversed(windows[:-1]):
         if inner.timed:
@@ -94,8 +94,8 @@ def windows_behind(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
         further = {behind[at] for at in range(out.start, out.stop)} - {()}
         if len(further) > 1:
             raise UsageError(
-                f"behind {operator.name!r} are aggregates side by side with different windows, so that windows cannot "
-                "be dropped before it; give them the same window, or drop at random"
+                f"operator {operator.name!r} feeds parallel aggregates with different windows, so none can be dropped "
+                "whole; give them the same window or use --drops random"
             )
         behind[arc] = (*_own(operator), *next(iter(further), ()))
     return tuple(behind[arc] for arc in range(len(wiring.arcs)))
@@ -106,7 +106,7 @@ def _own(operator: Operator) -> tuple[Window, ...]:
         return ()
     if operator.window is None:
         raise UsageError(
-            f"operator {operator.name!r} is an aggregate without a window; give it window = {{ size, slide }}, "
-            "or drop at random"
+            f"operator {operator.name!r} is an aggregate without a window; add window = {{ size = ..., slide = ... }} "
+            "or use --drops random"
         )
     return (replace(operator.window, group_by=None),)

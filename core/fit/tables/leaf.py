@@ -48,7 +48,7 @@ def leaf_rows(
     most: Floats,
     steps: Floats,
     triangle: Triangle | None,
-    most_rows: int,
+    max_rows: int,
 ) -> FitRows:
     """The table of a leaf.
 
@@ -67,7 +67,7 @@ def leaf_rows(
 
     Source: FIT, section 6.2.
     """
-    rates = feasible_grid(most, steps, order.loads[-1], order.limit, triangle, most_rows)
+    rates = feasible_grid(most, steps, order.loads[-1], order.limit, triangle, max_rows)
     variables, _ = order.plan(rates)
     flows = np.zeros((len(rates), len(program.drop_arcs)))
     splits = np.flatnonzero(part.program.input_of < 0)
@@ -77,17 +77,17 @@ def leaf_rows(
 
 
 def feasible_grid(
-    most: Floats, steps: Floats, loads: Floats, limit: float, triangle: Triangle | None, most_rows: int
+    most: Floats, steps: Floats, loads: Floats, limit: float, triangle: Triangle | None, max_rows: int
 ) -> Floats:
     """The points of a grid that load at most `limit`, less those of the triangle; shape (points, dimensions).
 
     Raises:
-        TooManyRows: there are more than `most_rows`.
+        TooManyRows: there are more than `max_rows`.
     """
     counts = np.ones(len(most), np.int64)
     stepping = (steps > 0) & (most > 0)
     counts[stepping] += np.ceil(most[stepping] / steps[stepping] - _ROUNDING).astype(np.int64)
-    if counts.sum() > most_rows:
+    if counts.sum() > max_rows:
         raise TooManyRows
     lines = np.zeros((len(most), counts.max(initial=1)))
     for axis in np.flatnonzero(stepping):
@@ -101,11 +101,11 @@ def feasible_grid(
     if triangle is not None:  # what a cell above fits needs no row; without a margin, the edge itself has rows
         below = 1 + 1e-12 - margin if triangle.margin else 1 - 1e-12
     allowed = limit * (1 + 1e-12)
-    number = _walk(lines, counts, loads, allowed, edge, below, most_rows, np.empty((0, len(most))))
-    if number > most_rows:
+    number = _walk(lines, counts, loads, allowed, edge, below, max_rows, np.empty((0, len(most))))
+    if number > max_rows:
         raise TooManyRows
     points = np.empty((number, len(most)))
-    _walk(lines, counts, loads, allowed, edge, below, most_rows, points)
+    _walk(lines, counts, loads, allowed, edge, below, max_rows, points)
     return points
 
 

@@ -16,13 +16,13 @@ class Spacing:
         epsilon: Part of the highest rate of an arc between its grid lines.
         grid: Whether what lies below the edge of the feasibility triangle is left out, and with which margin.
         quantum: Score between grid lines instead, of the guaranteed grid; None, `epsilon` counts.
-        most_rows: That a table may have.
+        max_rows: That a table may have.
     """
 
     epsilon: float
     grid: Grid = Grid.SAFE
     quantum: float | None = None
-    most_rows: int = 1_000_000
+    max_rows: int = 1_000_000
 
     def steps(self, most: Floats, worth: Floats) -> Floats:
         """Between rates on arcs, 0 where no tuple is worth anything; shape (arcs,).

@@ -6,7 +6,7 @@ import numpy as np
 
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.tables.local_plans import busy_nodes
-from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.server import Server
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,18 +25,18 @@ class Topology:
     dimensions: dict[int, Indices]
 
     @classmethod
-    def from_sites(cls, sites: dict[int, Site], wiring: Wiring) -> "Topology":
+    def from_servers(cls, servers: dict[int, Server], wiring: Wiring) -> "Topology":
         """The topology of a network without nodes in a circle."""
         nodes = tuple(busy_nodes(wiring))
         receiver: dict[int, int] = {}
         dimensions: dict[int, Indices] = {}
         for node in reversed(nodes):
-            leaving = sites[node].leaving
+            leaving = servers[node].leaving
             behind = [other for other in dimensions if other not in receiver]
             behind = [other for other in behind if np.isin(dimensions[other], leaving).any()]
             receiver |= dict.fromkeys(behind, node)
             passing = [dimensions[other][~np.isin(dimensions[other], leaving)] for other in behind]
-            dimensions[node] = np.concatenate((sites[node].entering, *passing))
+            dimensions[node] = np.concatenate((servers[node].entering, *passing))
         return cls(nodes, receiver, dimensions)
 
     def senders(self, node: int) -> list[int]:

@@ -21,7 +21,7 @@ _SIMILAR = 1e-9
 """Rates of rows that differ by this part of the largest are the same."""
 
 
-class Site:
+class Server:
     """A node with what it runs, and nothing of others but which arcs lead where.
 
     Attributes:
@@ -155,7 +155,7 @@ class Site:
         most = highest_rates(self._order, self._most(bounds))
         steps = spacing.steps(most, self.worth)
         triangle = self._triangle(bounds, spacing) if self.straight else None
-        return leaf_rows(self.program, self.part, self._order, most, steps, triangle, spacing.most_rows)
+        return leaf_rows(self.program, self.part, self._order, most, steps, triangle, spacing.max_rows)
 
     def _triangle(self, bounds: Bounds, spacing: Spacing) -> Triangle:
         with np.errstate(divide="ignore"):
@@ -167,10 +167,8 @@ class Site:
         if len(outputs):
             left = self.passed_on(bounds).on(outputs)
             behind = [*behind, *(self._output(int(arc), left.on(np.array([arc])), spacing) for arc in outputs)]
-        together = merged(behind, spacing.most_rows)
-        rows, loads = mapped_back(
-            self.program, self.node, self._operators, together, spacing.epsilon, spacing.most_rows
-        )
+        together = merged(behind, spacing.max_rows)
+        rows, loads = mapped_back(self.program, self.node, self._operators, together, spacing.epsilon, spacing.max_rows)
         if len(behind) == 1 and len(rows.dimensions) == len(together.dimensions):
             return rows  # one to one
         return without_similar(rows, loads, _SIMILAR)
@@ -179,7 +177,7 @@ class Site:
         """A table of its own for an output on a node that is no leaf."""
         worth = self.program.wiring.worth[[arc]]
         steps = spacing.steps(bounds.most, worth)
-        rates = feasible_grid(bounds.most, steps, np.zeros(1), 1.0, None, spacing.most_rows)
+        rates = feasible_grid(bounds.most, steps, np.zeros(1), 1.0, None, spacing.max_rows)
         flows = np.zeros((len(rates), len(self.program.drop_arcs)))
         return FitRows(np.array([arc]), rates, rates[:, 0] * worth[0], flows)
 
