@@ -43,8 +43,8 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
     points += [_arrow(layout, arc.source, arc.target, arc.port) for arc in Wiring.from_network(network).arcs]
     points += [_box(kind, name, at) for (kind, name), at in layout.places.items()]
     sentence = (
-        "Each band is a node with its operators. The bar at the top of a band shows the node's load: half of the width is"
-        " its capacity, and overload has another color. Tuples flow from the inputs on the left to the outputs on the"
+        "Each band is a node with its operators. The bar at its top is the node's load: half of the width is the"
+        " capacity, and overload has another color. Tuples flow from the inputs on the left to the outputs on the"
         " right."
     )
     body = {"height": round(layout.height * _ROW_PIXELS), "layer": _layers(layout)}

@@ -11,7 +11,11 @@ from adapt.core.stage.charts import lines_of_cases
 from adapt.core.table import Table
 
 _DRAWN = (
-    ("Score", ("score", "optimum"), "Weighted output rate of each planner; dashed: the best possible for the offered rates"),
+    (
+        "Score",
+        ("score", "optimum"),
+        "Weighted output rate of each planner; dashed: the best possible for the offered rates",
+    ),
     ("Dropped", ("dropped",), "Share of the offered tuples that each planner drops at the inputs"),
     ("Waiting", ("wait_max",), "Time to drain the longest queue of a node or link"),
     (
@@ -42,7 +46,11 @@ def _beside_each_other(planners: Table) -> Chart:
     ]
     ticks = "in overloaded ticks" if full else "in all ticks"
     return written_bars(
-        "Planners", pairs, column, f"Score of each planner as a share of the best possible, {ticks} ({column.name}).", planners
+        "Planners",
+        pairs,
+        column,
+        f"Score of each planner as a share of the best possible, {ticks} ({column.name}).",
+        planners,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
+from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.replay.bound_rows import Counts
 from adapt.core.fit.replay.outcome import FitOutcome
@@ -38,7 +39,9 @@ PLANNER_COLUMNS = (
     Column("prepared_s", Kind.SECONDS, "s", "to build the planner and its table"),
     Column("planned_s", Kind.SECONDS, "s", "to make all plans, in total"),
     Column("table", Kind.COUNT, "plans", "or rows, precomputed"),
-    Column("epsilon", Kind.SHARE, about="reached: lost at most (solver), on average (solver-w); grid step (c-fit, d-fit)"),
+    Column(
+        "epsilon", Kind.SHARE, about="reached: lost at most (solver), on average (solver-w); grid step (c-fit, d-fit)"
+    ),
     Column("stale", Kind.COUNT, "ticks", "planned before all messages had arrived"),
     Column("messages", Kind.COUNT, about="between nodes; retries included"),
     Column("message_rows", Kind.COUNT, "rows"),
@@ -189,9 +192,12 @@ def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, 
     reached = {each.planner: of_optimum(each, optimum) for each in outcomes}
     if reached[best.planner] is None:
         return "No input reaches an output with a weight above 0."
-    sentences = [f"Use {best.planner}: it reaches {reached[best.planner]:.1%} of the best possible score."]
+    action = "Drop nothing" if best.planner == DropPlanner.NONE else f"Shed load with {best.planner}"
+    if not full.any():
+        action = f"Nothing to do, as no tick is overloaded; {best.planner}"
+    sentences = [f"{action}: {reached[best.planner]:.1%} of the best possible score."]
     if full.any() and not full.all() and in_full[best.planner] is not None:
-        ticks = f"the {full.sum():,} of {len(full):,} overloaded ticks"
+        ticks = f"the {full.sum():,} overloaded ticks (of {len(full):,})"
         sentences[0] = f"{sentences[0][:-1]}, and {in_full[best.planner]:.1%} in {ticks}."
         reached = in_full
     waits = {each.planner: f"{_longest_wait_s(each):.3g} s" for each in outcomes}

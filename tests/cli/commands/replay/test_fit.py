@@ -237,7 +237,7 @@ def test_tables_are_as_small_as_is_asked_and_the_epsilon_of_that_is_told(adapt, 
 def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
     said = adapt.done("report", "n.toml", "--html", "n.html")
     assert "└─ few" in said.out.replace("\u00a0", " ")
-    assert "1 node, 3 inputs, 2 operators, 2 outputs. Its inputs tell no rates" in said.err
+    assert "1 node, 3 inputs, 2 operators, 2 outputs. No input rates are given" in said.err
     page = (here / "n.html").read_text()
     assert "edge, load 100.00%" in page
     (artefact,) = json.loads(adapt.done("report", "n.toml", "--format", "json").out)["artefacts"]
@@ -298,7 +298,7 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
     page = (here / "x.html").read_text()
     assert "Utilization of edge" in page
     assert (">Latency<" in page) == (flow == "tuples")
-    assert "Where it was dropped" in page
+    assert "Drops by arc" in page
 
 
 @pytest.mark.parametrize(
