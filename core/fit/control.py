@@ -1,4 +1,4 @@
-"""What decides, tick by tick, on the shares that are kept: known rates, a planner, and what is measured of nodes."""
+"""The control loop of load shedding: input rates to drop rates, tick by tick."""
 
 from collections import deque
 from collections.abc import Callable
@@ -18,43 +18,43 @@ from adapt.core.fit.running.tick import Tick
 from adapt.core.fit.running.window_aware import WindowAware
 
 _LEARNED = 0.3
-"""Weight of the newest tick in what is thought of a node's speed."""
+"""Weight of the newest tick in the estimate of a node's speed."""
 
 _LEAST_WORK = 0.01
-"""Part of a node's capacity below which a tick says nothing of its speed."""
+"""Utilization of a node below which a tick says nothing about its speed."""
 
 MAX_TOGETHER = 4096
-"""Ticks whose plans are made together, at most."""
+"""Maximum number of ticks planned in one batch."""
 
 _CORRECTED = 0.01
-"""Capacities are corrected when they change by more than this part; a planner is made anew for that."""
+"""Relative change of a capacity estimate that makes the planner start over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Messages between nodes, those sent again included, their rows and bytes."""
+    """Messages between nodes, retries included, with their rows and bytes."""
 
     messages: int = 0
     rows: int = 0
     size: int = 0
 
     def __sub__(self, before: "Sent") -> "Sent":
-        """What was sent since."""
+        """The traffic since an earlier count."""
         return Sent(self.messages - before.messages, self.rows - before.rows, self.size - before.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What is done in a tick.
+    """The drop rates of one tick.
 
     Attributes:
-        rates: For which it was planned, tuples/s, shape (inputs,).
-        keeps: The shares that are kept on arcs, shape (arcs,).
-        plans: Ids of the plan, one for each fragment; shape (fragments,).
-        changed: Whether any share is not that of the tick before.
-        planned_s: How long planning took by the clock; where it was for many ticks together, its part.
-        sent: What nodes told each other since the tick before.
-        stale: Whether some nodes planned without what others had told them and what was still on its way.
+        rates: Input rates that were planned for, tuples/s, shape (inputs,).
+        keeps: Share kept on each arc, shape (arcs,).
+        plans: Plan id of each fragment, shape (fragments,).
+        changed: Whether any share differs from the previous tick.
+        planned_s: Planning time by the clock; a batch of ticks shares its time evenly.
+        sent: Messages between nodes since the previous tick.
+        stale: Whether some nodes planned before all messages to them had arrived.
     """
 
     rates: Floats
@@ -75,20 +75,21 @@ class _Planned:
 
 
 class Control:
-    """Plans for every tick.
+    """The control loop: one plan per tick.
 
-    Rates are those of `lag_ticks` before, smoothed; before any are known, nothing is dropped. What fits is not shed.
-    Where a plan changes a share by less than `min_rate_change`, the old one stays.
+    A plan is made for the rates of `lag_ticks` ago, smoothed; before any are known, nothing is dropped. Nothing is
+    dropped where everything fits. A share that a plan changes by less than `min_rate_change` keeps its old value.
 
-    Where windows are dropped, shares before aggregates are of windows, such that nodes are loaded as was planned.
+    Where windows are dropped whole, shares before aggregates are shares of windows, chosen so that nodes are loaded as
+    planned.
 
-    Where messages take time, nodes begin to tell each other when the first tick does, unless the planner was made in
-    advance; what has not arrived by then is not known to a tick's plan.
+    Where messages take time, nodes start to exchange them with the first tick, unless the planner was precomputed; a
+    plan ignores messages that have not arrived yet.
 
-    With feedback, the work that a node does in a tick is held against what the served tuples should have cost; the
-    ratio, smoothed, corrects the capacity that is planned with.
+    With feedback, the work that a node did in a tick is divided by the expected work of the tuples served; the ratio,
+    smoothed, corrects the capacity that plans assume.
 
-    Source: FIT, section 7; the engine in which the paper was implemented, for the least change.
+    Source: FIT, section 7; the minimum change is that of the engine in which the paper was implemented.
     """
 
     def __init__(
@@ -100,15 +101,15 @@ class Control:
         clock: Callable[[], float],
         planner: FragmentPlanner | None = None,
     ) -> None:
-        """A control that has seen nothing.
+        """A control loop before its first tick.
 
         Args:
-            settings: Lag, smoothing, least change, feedback.
-            clock: Tells seconds, for how long planning takes; nothing else depends on it.
-            planner: The planner, if it was made in advance.
+            settings: Lag, smoothing, minimum change, feedback.
+            clock: Seconds; used only to measure planning time.
+            planner: A precomputed planner.
 
         Raises:
-            UsageError: the planner needs an option that is not given, or cannot take this network.
+            UsageError: an option that the planner needs is missing, or the planner does not support this network.
         """
         self._network, self._name, self._settings, self._options = network, name, settings, options
         self._wiring, self._clock = Wiring.from_network(network), clock
@@ -126,11 +127,11 @@ class Control:
         self._begun_s = [each.now_s for each in self._distributed]
         self._reported = Sent()
         self.prepared_s = clock() - begun
-        """How long it took to make the planner, its table included; nothing to speak of if it was made in advance."""
+        """Time to build the planner with its tables; near 0 if it was precomputed."""
 
     @property
     def sent(self) -> Sent:
-        """What nodes have told each other so that plans could be made; nothing where one place plans."""
+        """Messages that nodes exchanged to make plans; zero for a central planner."""
         traffic = [each for planner in self._distributed for each in planner.traffic().values()]
         return Sent(
             sum(each.messages for each in traffic),
@@ -139,10 +140,11 @@ class Control:
         )
 
     def decide(self, rates: Floats) -> Decision:
-        """The shares for the next tick.
+        """Choose the shares to keep in the next tick.
 
         Args:
-            rates: Of that tick, tuples/s, shape (inputs,); used from `lag_ticks` later on. As foreseen, if they were.
+            rates: Input rates of that tick, tuples/s, shape (inputs,), as announced if they were; planned for
+                `lag_ticks` later.
         """
         stale = self._receive()
         if not self._planned:
@@ -161,7 +163,7 @@ class Control:
         return Decision(planned.rates, keeps, planned.ids, changed, planned.took_s + lost_s, sent, stale)
 
     def announce(self, rates: Floats) -> None:
-        """Tell what rates come, so that the plans of several ticks can be made together, which is faster.
+        """Announce upcoming rates, so that several ticks are planned in one faster batch.
 
         Args:
             rates: Of the next ticks, shape (ticks, inputs).
@@ -169,7 +171,7 @@ class Control:
         self._announced.extend(map(self._known, rates))
 
     def observe(self, tick: Tick, tick_s: float) -> None:
-        """What came of it."""
+        """Learn the nodes' speed from a finished tick."""
         if not self._settings.feedback:
             return
         nodes = len(self._network.nodes)
@@ -182,7 +184,7 @@ class Control:
             self._correct()
 
     def flows(self, rates: Floats, keeps: Floats) -> Floats:
-        """Tuples/s that are kept on arcs where these shares are, of windows where those drop; shape (ticks, arcs)."""
+        """Tuples/s kept on each arc at these shares; shape (ticks, arcs)."""
         shedding = self._shedding
         return (
             shedding.flows(rates, keeps)[0] if isinstance(shedding, WindowAware) else self._wiring.flows(rates, keeps)
@@ -190,32 +192,32 @@ class Control:
 
     @property
     def table(self) -> int | None:
-        """Plans or rows of tables that were made in advance; None, there are none."""
+        """Number of precomputed plans or table rows; None without tables."""
         made = [planner.size for planner in self._planner.planners if isinstance(planner, Precomputed)]
         return sum(made) if made else None
 
     @property
     def epsilon(self) -> float | None:
-        """What these came to, of the fragment where it is largest; None, there are none."""
+        """The largest epsilon of the precomputed tables; None without tables."""
         return max((each.epsilon for each in self._planner.planners if isinstance(each, Precomputed)), default=None)
 
     def _receive(self) -> bool:
-        """Let nodes hear what has arrived when a tick begins; whether more is still to be told."""
+        """Deliver the messages due at the start of a tick; returns whether more are on their way."""
         self._deliver()
         self._ticks += 1
         return any(planner.stale for planner in self._distributed)
 
     def _deliver(self) -> None:
-        """What arrives by the end of the ticks so far, where messages take time."""
+        """Deliver the messages due by the end of the ticks so far."""
         if self._options.transport is not None:
             for planner, begun_s in zip(self._distributed, self._begun_s, strict=True):
                 planner.settle(begun_s + self._ticks * self._tick_s)
 
     def _plan_next(self) -> None:
-        """Plan some of the ticks that are foreseen.
+        """Plan a batch of the announced ticks.
 
-        With feedback, plans are made for more and more ticks until a capacity is corrected; for one where nodes tell
-        each other, which they would do for plans that are never used.
+        With feedback, batches grow until a capacity is corrected. Distributed planners then plan one tick at a time, as
+        they would otherwise exchange messages for plans that are never used.
         """
         if self._options.transport is not None or self._settings.feedback:
             self._together = 1 if self._distributed else min(2 * self._together, MAX_TOGETHER)
@@ -238,7 +240,7 @@ class Control:
         return self._smooth
 
     def _correct(self) -> None:
-        """Plan from now on with what nodes are found to be able to do; plans that were made for later are void."""
+        """Plan with the corrected capacities from now on, and discard plans made ahead."""
         self._deliver()
         begun = self._clock()
         self._lost_s += sum(each.took_s for each in self._planned)
@@ -254,7 +256,7 @@ class Control:
         self._lost_s += self._clock() - begun
 
     def _use(self, planner: FragmentPlanner) -> None:
-        """Plan by it from now on, with shares of windows before aggregates if windows are dropped."""
+        """Switch to a planner, with shares of windows before aggregates if windows are dropped."""
         self._planner = planner
         self._distributed = [each for each in planner.planners if isinstance(each, Distributed)]
         self._shedding: Planner = planner

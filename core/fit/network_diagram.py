@@ -1,4 +1,4 @@
-"""A query network as a plain diagram: nodes with their load as bands, operators in them, tuples from left to right."""
+"""A diagram of a query network, with the load of each node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import human
 
 MAX_DRAWN = 60
-"""Elements; of more, nothing could be read."""
+"""Elements beyond which a diagram would be illegible."""
 
 _BOX, _TALL = 0.4, 0.33
 """Half of what a box takes of its column and of its row."""
@@ -30,7 +30,7 @@ _COLOURS = {"input": PALETTE[2], "operator": PALETTE[0], "output": PALETTE[3]}
 
 
 def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
-    """The diagram of a network; none of one that is too large to be read.
+    """The diagram of a network; empty if it is too large.
 
     Args:
         nodes: Its nodes with their `load`.
@@ -53,11 +53,11 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where everything stands, columns from 0 to `last` and rows from 0 to `height`.
+    """Positions of all elements, in columns 0 to `last` and rows 0 to `height`.
 
     Attributes:
         places: Column and row of inputs, operators and outputs, by kind and name.
-        bands: First and last row of each node that runs something.
+        bands: First and last row of each node with operators.
     """
 
     places: Mapping[tuple[str, str], tuple[float, float]]
@@ -67,7 +67,7 @@ class _Layout:
 
     @classmethod
     def from_network(cls, network: Network) -> "_Layout":
-        """Operators as far right as they are from inputs, each node a band; the rest beside what it belongs to."""
+        """Operators in columns by distance from the inputs, in one band per node."""
         depth = {entering.name: 0 for entering in network.inputs}
         for operator in network.operators:
             depth[operator.name] = 1 + max(depth[name] for name in operator.inputs)
@@ -99,12 +99,12 @@ class _Layout:
         return cls(places, bands, last, max([top - _GAP, *(at + 0.5 for _, at in places.values())]))
 
     def of_source(self, name: str) -> tuple[float, float]:
-        """Where an input or operator stands."""
+        """Position of an input or operator."""
         return self.places.get(("input", name)) or self.places["operator", name]
 
 
 def _spread(wanted: Mapping[str, float]) -> dict[str, float]:
-    """Rows near those that are wanted, a row apart."""
+    """Rows near the wanted ones, at least one row apart."""
     placed: dict[str, float] = {}
     free = 0.5
     for name in sorted(wanted, key=lambda name: wanted[name]):
@@ -114,7 +114,7 @@ def _spread(wanted: Mapping[str, float]) -> dict[str, float]:
 
 
 def _band(node: str, share: Cell, span: tuple[float, float], last: int) -> Records:
-    """A node's band, its name with its load, and its load as a bar."""
+    """A node's band, labeled with its name and load, with the load as a bar."""
     left, right = 0.5, last - 0.5
     top, bottom = span
     load = float(share) if is_real(share) else 0.0

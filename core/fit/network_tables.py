@@ -1,4 +1,4 @@
-"""A query network as tables: its elements in the order in which tuples go, and how loaded its nodes are."""
+"""A query network as tables: its elements, and the load of its nodes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 
 _BLANK = "\u00a0"
-"""A space that neither a page nor a terminal folds away."""
+"""A space that neither a page nor a terminal collapses."""
 
 ELEMENT_COLUMNS = (
     Column("element", about="indented below what it reads; … repeats one from above"),
@@ -38,15 +38,15 @@ NODE_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkLoad:
-    """A network at some rates.
+    """The load of a network at given rates.
 
     Attributes:
         rates: Tuples/s of each input, shape (inputs,).
-        are_given: Whether the network tells the rates; if not, all are equal, and so high that all just fits.
-        flows: On each arc where nothing is dropped, shape (arcs,).
-        loads: Then, of nodes and links, parts of what there is; shape (resources,).
-        best_loads: The same under the best drop plan.
-        score: What that gives, weighted tuples/s.
+        are_given: Whether the network gives its rates; if not, they are equal and just fit.
+        flows: On each arc without drops, shape (arcs,).
+        loads: Utilization of nodes and links without drops; shape (resources,).
+        best_loads: The same with the best drop plan.
+        score: Of the best drop plan, weighted tuples/s.
     """
 
     wiring: Wiring
@@ -59,7 +59,7 @@ class NetworkLoad:
 
     @classmethod
     def from_network(cls, network: Network) -> "NetworkLoad":
-        """At the rates of its inputs, or at equal ones where one is not told."""
+        """The load at the inputs' rates, or at equal rates if one is missing."""
         wiring = Wiring.from_network(network)
         known = [entering.rate for entering in network.inputs]
         are_given = None not in known
@@ -75,7 +75,7 @@ class NetworkLoad:
         )
 
     def sentences(self) -> list[str]:
-        """How loaded it is, and what comes out at best."""
+        """A summary of the load and the best possible output."""
         network = self.wiring.network
         kinds = ("node", "input", "operator", "output")
         said = [f"{', '.join(counted(len(getattr(network, f'{kind}s')), kind) for kind in kinds)}."]
@@ -99,7 +99,7 @@ class NetworkLoad:
         return said
 
     def elements(self) -> Table:
-        """What reads what, as a tree that goes on where something was met before."""
+        """The elements as a tree; an element met before is not expanded again."""
         loads = self.wiring.use * self.flows
         rows = [
             (f"{drawn}{element.name}", *self._cells(element, loads))
@@ -110,7 +110,7 @@ class NetworkLoad:
         return Table.from_rows("The network", ELEMENT_COLUMNS, rows)
 
     def nodes(self) -> Table:
-        """One row for each node, then link."""
+        """One row per node, then per link."""
         network = self.wiring.network
         on = [operator.node for operator in network.operators]
         numbers = [*(on.count(node.name) for node in network.nodes), *(None for _ in network.links)]
@@ -136,12 +136,12 @@ class NetworkLoad:
 
 
 def _figures(amount: float) -> str:
-    """Four significant digits, without an exponent from 1,000 on."""
+    """Four significant digits, without an exponent above 1,000."""
     return f"{amount:,.0f}" if amount >= 1000 else f"{amount:.4g}"
 
 
 def _tree(network: Network) -> Iterator[tuple[str, Input | Operator | Output, bool]]:
-    """Elements under what they read, with what is drawn before them, and whether it is for the first time."""
+    """Elements below what they read, with their branch symbols and whether they are new."""
     readers: dict[str, list[Operator | Output]] = {source.name: [] for source in network.sources}
     for operator in network.operators:
         for name in dict.fromkeys(operator.inputs):

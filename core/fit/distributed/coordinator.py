@@ -1,4 +1,4 @@
-"""C-FIT: all tables made and merged at one place, which then picks plans."""
+"""C-FIT: a coordinator builds and merges all tables and looks up plans."""
 
 from dataclasses import dataclass, replace
 
@@ -18,16 +18,16 @@ from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.fit.tables.topology import Topology
 
 COARSER = 1.25
-"""By which epsilon grows until a table is small enough."""
+"""Factor by which epsilon grows until a table is small enough."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """The tables of a network, one for each set of nodes that no other shares tuples or nodes with.
+    """The tables of a network, one per independent set of nodes.
 
     Attributes:
-        epsilon: That they were made with: the one asked for, or the least larger one tried that kept them small.
-        tables: Over arcs of inputs only.
+        epsilon: Grid step of the tables: the one asked for, or the first larger one that keeps them small enough.
+        tables: Over the arcs of inputs.
     """
 
     program: Program
@@ -35,10 +35,10 @@ class Fit:
     tables: tuple[FitRows, ...]
 
     def planner(self, prune: bool = True) -> TablePlanner:
-        """Selects the best row at or below the rates, and scales the inputs down to it.
+        """A planner that scales inputs down to the best row at or below them.
 
         Args:
-            prune: Whether to leave out rows that another row at or below them matches.
+            prune: Whether to omit rows that are dominated by another row.
         """
         program, wiring = self.program, self.program.wiring
         parts = []
@@ -62,21 +62,21 @@ class Fit:
 
 
 def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, max_rows: int = 1_000_000) -> Fit:
-    """Make the tables from the leaves up.
+    """Build the tables from the leaves to the inputs.
 
-    A leaf has rows for rates on a grid. Any other node takes the rows of those after it, with rows on a grid for
-    outputs of its own, and maps them back to what enters it. Nodes may have several parents. The feasibility triangle
-    is left out only where it is known to need no row: along straight chains to one leaf.
+    A leaf has rows for rates on a grid. Any other node maps the rows of its children back to its own inputs, together
+    with rows on a grid for its own outputs. Nodes may have several parents. The feasibility triangle is omitted only
+    where it is known to need no row: along straight chains to one leaf.
 
     Args:
-        program: Of a network without nodes in a circle.
+        program: Of a network whose nodes form no cycle.
         most: The highest rates, tuples/s, shape (inputs,).
-        epsilon: Share of the best score that a plan may lose; kept by the guaranteed grid only.
-        grid: How rates are spaced and which are left out.
-        max_rows: A table that would have more is made with a larger epsilon.
+        epsilon: Share of the best score that a plan may lose; a guarantee with the guaranteed grid only.
+        grid: Spacing of rates, and which rates are omitted.
+        max_rows: A larger table is built with a larger epsilon.
 
     Raises:
-        UsageError: the network is of another kind, or no epsilon below 1 makes the tables small enough.
+        UsageError: the planner does not support the network, or no epsilon below 1 makes the tables small enough.
 
     Source: FIT, section 6.
     """
@@ -96,10 +96,10 @@ def too_large(max_rows: int) -> UsageError:
 
 
 def check_nodes(program: Program, planner: str) -> None:
-    """Tables are made from the leaves up, so that there must be leaves.
+    """Require nodes without a cycle, as tables are built from the leaves up.
 
     Raises:
-        UsageError: nodes send to each other in a circle.
+        UsageError: nodes send to each other in a cycle.
     """
     circle = circle_of_nodes(program.wiring)
     if circle:
@@ -116,7 +116,7 @@ def _check_merges(servers: list[Server]) -> None:
 
 
 def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, ...]:
-    """Made node by node: what can come is told from the inputs on, tables from the leaves up."""
+    """Build the tables: bounds from the inputs down, then tables from the leaves up."""
     servers = {node: Server(program, node) for node in busy_nodes(program.wiring)}
     topology = Topology.from_servers(servers, program.wiring)
     if spacing.grid is Grid.GUARANTEED:
@@ -134,10 +134,10 @@ def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, 
 
 
 def _quantum(program: Program, servers: list[Server], epsilon: float) -> float:
-    """Score between lines of the guaranteed grid.
+    """Score between grid lines of the guaranteed grid.
 
     Raises:
-        UsageError: the best plan may give nothing where not all fits, so that no spacing guarantees anything.
+        UsageError: an overloading input has no weight, so no spacing guarantees an error.
     """
     corners = _corners(program)
     worth = program.wiring.scores(program.wiring.unshed(np.eye(program.inputs)))
@@ -153,7 +153,7 @@ def _quantum(program: Program, servers: list[Server], epsilon: float) -> float:
 
 
 def _corners(program: Program) -> Floats:
-    """The highest rate of each input alone that fits without drops, inf if any does; shape (inputs,)."""
+    """Highest rate of each input alone that fits without drops, else inf; shape (inputs,)."""
     loads = program.unshed(np.eye(program.inputs)) @ program.rows[: program.resources].T
     with np.errstate(divide="ignore"):
         alone = np.where(loads > 0, program.limits[: program.resources] / np.where(loads > 0, loads, 1.0), np.inf)

@@ -1,4 +1,4 @@
-"""D-FIT: every node makes its own table from what its neighbours tell it, and plans by it for itself."""
+"""D-FIT: every node builds its own table from its neighbors' messages."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,18 +25,18 @@ from adapt.core.fit.tables.topology import Topology
 
 
 class DFit(Exchanging):
-    """The nodes of a network with their tables, and the messages between them.
+    """All nodes with their tables, and the messages between them.
 
-    What can come is sent downstream, tables and conditions are told upstream; a node that hears something new makes
-    its own anew and tells what changed. A node's table goes to one other: its parent; where nodes share a child, to the
-    last of those before it, which passes on what it does not feed itself. As no node waits for one that waits for it,
-    the tables end as those that a coordinator makes.
+    Bounds are sent downstream, tables and conditions upstream; a node that receives something new rebuilds its table
+    and sends what changed. A node's table goes to one other node, its parent. Where nodes share a child, it goes to the
+    last of those parents, which forwards what it does not feed itself. As no two nodes wait for each other, the tables
+    converge to those of a coordinator.
 
-    A node plans by its own table: where its conditions do not hold, it takes the best row at or below what arrives,
-    scales what enters down to it, and drops on its splits what the row says. So no node is ever overloaded, however
-    old the tables that others go by: it sheds at its entrance what they should have, and what they did for that was
-    for nothing. Nodes that trust each other let in what comes, as the paper has it, and are overloaded until the others
-    know better. A node that has no table takes all that leaves it for others to be worth the same.
+    A node plans by its own table: where its conditions do not hold, it takes the best row at or below the arriving
+    rates, scales its inputs down to it, and drops on its splits what the row says. So no node is ever overloaded, even
+    where other nodes plan with old tables: it drops on arrival what they should have dropped, and their work for those
+    tuples is lost. Nodes that trust upstream accept what arrives, as in the paper, and are overloaded until the others
+    catch up. A node without a table assumes that all tuples it sends to other nodes are worth the same.
 
     Source: FIT, sections 4, 6.3, 7 and 8.2.5.
     """
@@ -52,22 +52,22 @@ class DFit(Exchanging):
         trust_upstream: bool = False,
         kept: KeptTables | None = None,
     ) -> None:
-        """All nodes, with everything still to be sent.
+        """All nodes, before any message is delivered.
 
         Args:
-            program: Of a network without nodes in a circle.
+            program: Of a network whose nodes form no cycle.
             most: The highest rates, tuples/s, shape (inputs,).
-            spacing: How tables are made, on the paper's or the safe grid; if a table would have more than its
-                `max_rows`, all are made with a larger epsilon.
-            distance: Part of the score that a table may be off at its receiver, so that fewer rows are sent; 0, none.
-            transport: What messages meet; None, nothing.
-            seed: Of delays and losses.
-            trust_upstream: Whether nodes let in whatever others send.
-            kept: What nodes made and sent before, for the same network; None, all is still to be made.
+            spacing: How tables are built, on the paper's or the safe grid; tables above its `max_rows` are built with a
+                larger epsilon.
+            distance: Relative score error accepted in a table at its receiver, to send fewer rows; 0: none.
+            transport: Delay and loss of messages; None: none.
+            seed: Random seed of delays and losses.
+            trust_upstream: Whether nodes accept whatever others send.
+            kept: Tables and traffic of an earlier run on the same network; None: start from nothing.
 
         Raises:
-            UsageError: the network or grid is of another kind.
-            KeyError: a node's table was not kept.
+            UsageError: the network or grid is not supported.
+            KeyError: the table of a node is missing in `kept`.
         """
         check_nodes(program, "d-fit")
         if spacing.grid is Grid.GUARANTEED:
@@ -93,25 +93,25 @@ class DFit(Exchanging):
 
     @property
     def size(self) -> int:
-        """Rows of all tables."""
+        """Rows of all tables together."""
         return sum(len(state.table) for state in self._states.values() if state.table is not None)
 
     @property
     def epsilon(self) -> float:
-        """That tables are made with."""
+        """Grid step of the tables."""
         return self._spacing.epsilon
 
     @property
     def settled(self) -> bool:
-        """Whether there is nothing left to tell."""
+        """Whether no message is pending."""
         return self._exchange.idle and not any(state.too_large for state in self._states.values())
 
     def table(self, node: int) -> FitRows | None:
-        """The table of a node, with the flows of its own drop arcs only; None, it has none yet."""
+        """A node's table, with flows of its own drop arcs; None before it has one."""
         return self._states[node].table
 
     def kept(self) -> KeptTables:
-        """What nodes have made and sent, once they are settled."""
+        """The tables and traffic of all nodes, once settled."""
         made = {node: state for node, state in self._states.items() if state.table is not None}
         return KeptTables(
             self.epsilon,
@@ -121,10 +121,10 @@ class DFit(Exchanging):
         )
 
     def shares(self, node: int) -> tuple[Indices, Floats]:
-        """The variables of a node's splits, and the share that each row of its table keeps there.
+        """A node's splits, and the share that each table row keeps there.
 
         Returns:
-            Shapes (splits,) and (rows, splits).
+            Variables of shape (splits,), and shares of shape (rows, splits).
         """
         server, table = self._servers[node], self._states[node].table
         splits, whole = server.split_variables()
@@ -136,11 +136,11 @@ class DFit(Exchanging):
         return whole, keeps[:, inner.drop_arcs[splits]]
 
     def tops(self) -> list[int]:
-        """Nodes that tell their tables to none."""
+        """Nodes that send their table to no other node."""
         return [node for node in self._topology.nodes if node not in self._topology.receiver]
 
     def settle(self, until_s: float = np.inf) -> None:
-        """Let messages go until nothing is left to tell, or until a time.
+        """Deliver messages until none is pending, or until a time.
 
         Raises:
             UsageError: no epsilon below 1 makes the tables small enough.
@@ -158,13 +158,13 @@ class DFit(Exchanging):
             self._react(node)
 
     def change(self, program: Program) -> None:
-        """Other costs, selectivities, capacities, or operators on other nodes; nodes tell each other what follows.
+        """Apply new costs, selectivities, capacities or placements; nodes exchange the consequences.
 
         Args:
             program: Of a network with the same inputs, operators and outputs.
 
         Raises:
-            UsageError: arcs are others.
+            UsageError: the arcs differ.
         """
         check_nodes(program, "d-fit")
         if program.wiring.arcs != self.program.wiring.arcs:
@@ -187,7 +187,7 @@ class DFit(Exchanging):
                 self._react(node)
 
     def plan(self, rates: Floats) -> Plans:
-        """Node by node, each by the table that it has now."""
+        """Plan node by node, each by its current table."""
         wiring, points = self.program.wiring, len(rates)
         keeps, cap = np.ones((points, len(wiring.arcs))), np.full((points, len(wiring.arcs)), np.inf)
         ids = np.empty((points, len(self._topology.nodes)), np.int64)
@@ -198,7 +198,7 @@ class DFit(Exchanging):
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
 
     def _take_up(self, kept: KeptTables) -> None:
-        """Go on from what was made and sent before."""
+        """Continue from kept tables and traffic."""
         self._spacing = replace(self._spacing, epsilon=kept.epsilon)
         for node in self._topology.nodes:
             bounds = self._bounds(node)
@@ -223,7 +223,7 @@ class DFit(Exchanging):
         self._inputs = bounds_of_inputs(program, self._most)
 
     def _knows(self, node: int) -> tuple[object, ...]:
-        """All that a node goes by but for what it is sent."""
+        """Everything that determines a node's table, except received messages."""
         arcs = self._topology.dimensions[node].tobytes()
         return (*self._servers[node].facts(), arcs, self._topology.receiver.get(node), self._channels_to(node))
 
@@ -235,7 +235,7 @@ class DFit(Exchanging):
             self._react(node)
 
     def _channels_to(self, node: int) -> list[Channel]:
-        """Those by which a node is sent something."""
+        """The channels on which a node receives messages."""
         channels = [
             Channel(other, node, topic)
             for other in self._topology.senders(node)
@@ -246,7 +246,7 @@ class DFit(Exchanging):
         return channels + [Channel(other, node, Topic.BOUNDS) for other in before]
 
     def _react(self, node: int) -> None:
-        """Make and tell anew what follows from what a node knows now."""
+        """Rebuild what follows from a node's current knowledge, and send it."""
         server = self._servers[node]
         bounds = self._bounds(node)
         if bounds is None:
@@ -271,7 +271,7 @@ class DFit(Exchanging):
             self._send_table(node, table, where)
 
     def _bounds(self, node: int) -> Bounds | None:
-        """What can come on the arcs that enter a node; None, it has not been sent of all."""
+        """The highest rates on the arcs that enter a node; None before all are received."""
         entering = self._servers[node].entering
         from_inputs = entering[np.isin(entering, self._inputs.arcs)]
         parts = [self._inputs.on(from_inputs)]
@@ -283,7 +283,7 @@ class DFit(Exchanging):
         return bounds.on(entering) if np.isin(entering, bounds.arcs).all() else None
 
     def _behind(self, node: int) -> tuple[list[FitRows], list[tuple[Indices, Floats]]] | None:
-        """Tables and conditions that a node was told; None, some are missing or about other arcs."""
+        """Tables and conditions received by a node; None if some are missing or cover other arcs."""
         tables, conditions = [], []
         for other in self._topology.senders(node):
             rows = self._exchange.received(Channel(other, node, Topic.TABLE))

@@ -1,4 +1,4 @@
-"""The tables of D-FIT's nodes, for people and to be kept apart from any replay."""
+"""The tables of D-FIT's nodes, for display and for storage."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple
@@ -29,7 +29,7 @@ _SENT = (
 
 
 def shown_nodes(nodes: DFit) -> Iterator[Table]:
-    """The table of each node with ids, conditions, scores and shares kept; then what they told each other."""
+    """Each node's table with ids, conditions, scores and shares; then the messages."""
     wiring, kept = nodes.program.wiring, nodes.kept()
     names = [node.name for node in wiring.network.nodes]
     for node, rows in kept.tables.items():
@@ -49,7 +49,7 @@ def shown_nodes(nodes: DFit) -> Iterator[Table]:
 
 
 def stored_nodes(nodes: DFit) -> dict[str, Table]:
-    """All that nodes have made and told, from which `kept_nodes` makes it again, bit for bit; but for its epsilon."""
+    """Tables and traffic of all nodes, from which `kept_nodes` restores them exactly."""
     kept = nodes.kept()
     columns = (Column("sender", Kind.COUNT), Column("receiver", Kind.COUNT), Column("topic"), *_SENT)
     said = ((way.sender, way.receiver, way.topic.value, *astuple(sent)) for way, sent in _sent(kept))
@@ -66,10 +66,10 @@ def stored_nodes(nodes: DFit) -> dict[str, Table]:
 
 
 def kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) -> KeptTables:
-    """What `stored_nodes` told of.
+    """Restore what `stored_nodes` gave.
 
     Raises:
-        KeyError, ValueError: the tables are not those of this network.
+        KeyError, ValueError: the tables belong to another network.
     """
     servers = {node: Server(program, node) for node in busy_nodes(program.wiring)}
     topology = Topology.from_servers(servers, program.wiring)

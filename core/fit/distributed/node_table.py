@@ -1,4 +1,4 @@
-"""The table of one D-FIT node, and the drops it implies."""
+"""The table of one D-FIT node, and the drops that follow from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ from adapt.core.fit.tables.rows import FitRows
 from adapt.core.fit.tables.server import Server
 
 _FITS = 1 + 1e-11
-"""Up to which part of a limit nothing needs to be dropped."""
+"""Relative load up to which nothing needs to be dropped."""
 
 _SAME = 1 + 1e-9
-"""Rates that a node was promised may arrive lower by rounding; a row is still at them."""
+"""Tolerance for rounding: promised rates may arrive slightly lower and still match their row."""
 
 _ALL_FITS = -2
-"""Instead of a row's number."""
+"""Instead of a row number: everything fits."""
 
 
 @dataclass(slots=True, eq=False)
 class NodeTable:
-    """The table that a node has made, if it was told all that it needs."""
+    """A node's table, once it has received what it needs."""
 
     table: FitRows | None = None
     conditions: Floats = field(default_factory=lambda: np.zeros((0, 0)))
@@ -33,7 +33,11 @@ class NodeTable:
     too_large: bool = False
 
     def find(self, rates: Floats) -> Indices:
-        """The number of the best row at or below each point; -1, none is; -2, all fits. Shape (points,)."""
+        """The best row at or below each point; shape (points,).
+
+        Returns:
+            The row number; -1 if there is no such row, -2 where everything fits.
+        """
         assert self.table is not None
         if self.tree is None:
             self.tree = PointTree.from_table(self.table.rates, self.table.scores, prune=True)
@@ -45,13 +49,13 @@ class NodeTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptTables:
-    """What nodes had made and told when there was nothing left to tell.
+    """The tables and traffic of nodes that had settled.
 
     Attributes:
-        epsilon: That tables were made with.
+        epsilon: Grid step of the tables.
         tables: Of each node, with the flows of its own drop arcs.
         conditions: Of each node, shape (conditions, dimensions of its table).
-        traffic: What was sent.
+        traffic: Messages sent.
     """
 
     epsilon: float
@@ -61,13 +65,13 @@ class KeptTables:
 
 
 def shed(server: Server, state: NodeTable, trust_upstream: bool, flows: Floats, keeps: Floats, cap: Floats) -> Indices:
-    """One node's plans, by its own table; returns their ids, shape (points,).
+    """Plan one node by its own table; returns plan ids, shape (points,).
 
     Args:
-        trust_upstream: Whether it lets in whatever other nodes send.
-        flows: Tuples/s that are offered on each arc, shape (points, arcs).
-        keeps: The share kept on each arc, to which its drops are added; shape (points, arcs).
-        cap: What later nodes may let in on each arc, to which its promises are added; shape (points, arcs).
+        trust_upstream: Whether it accepts whatever other nodes send.
+        flows: Tuples/s offered on each arc, shape (points, arcs).
+        keeps: Share kept on each arc, updated with its drops; shape (points, arcs).
+        cap: Rates that downstream nodes may accept on each arc, updated with its promises; shape (points, arcs).
 
     Source: FIT, sections 4 and 6.4.
     """
@@ -90,7 +94,7 @@ def shed(server: Server, state: NodeTable, trust_upstream: bool, flows: Floats, 
 
 
 def _alone(server: Server, arriving: Floats) -> tuple[Floats, Indices]:
-    """What a node keeps that knows nothing of others, and ids."""
+    """The variables and plan ids of a node that has received nothing yet."""
     inner = server.part.program
     links = (arriving @ server.links.T).max(axis=1, initial=1.0)
     variables, _ = server.alone.plan(arriving / links[:, None])
@@ -99,7 +103,7 @@ def _alone(server: Server, arriving: Floats) -> tuple[Floats, Indices]:
 
 
 def planned(server: Server, table: FitRows, arriving: Floats, found: Indices) -> Floats:
-    """The variables of a node's part by the rows that were found, nothing where there is none."""
+    """The variables of a node for the rows found; 0 where no row was found."""
     inner = server.part.program
     variables = np.where(found[:, None] == _ALL_FITS, inner.unshed(arriving), 0.0)
     some = np.flatnonzero(found >= 0)

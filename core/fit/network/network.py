@@ -1,6 +1,6 @@
-"""A query network: operators on nodes, fed by inputs, read by outputs.
+"""A query network: operators on nodes, from inputs to outputs.
 
-A tuple that an operator or an input gives goes to every consumer that names it: naming one source twice is a split.
+Every consumer that names a source gets all its tuples: naming one source twice is a split.
 """
 
 import math
@@ -16,7 +16,7 @@ from adapt.core.fit.network.names import OperatorKind
 
 @dataclass(frozen=True, slots=True)
 class ColumnEquals:
-    """The rows of a trace whose column has a value."""
+    """The rows of a trace with a value in a column."""
 
     column: str
     value: str | int
@@ -24,7 +24,10 @@ class ColumnEquals:
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """The rows whose key lies from `first` to before `end`, in the order of the key's type; None is no end."""
+    """The rows with keys from `first` up to, but excluding, `end`.
+
+    Keys are in the order of their type; None is open-ended.
+    """
 
     first: str | int | None
     end: str | int | None
@@ -32,25 +35,25 @@ class KeyRange:
 
 @dataclass(frozen=True, slots=True)
 class KeyBucket:
-    """The rows whose key has a hash that leaves `bucket` when divided by `of`."""
+    """The rows whose key hash modulo `of` is `bucket`."""
 
     bucket: int
     of: int
 
 
 Stream = ColumnEquals | KeyRange | KeyBucket
-"""Which rows of a trace belong to an input."""
+"""Selects the rows of a trace that belong to an input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Windows of an aggregate: each holds `size`, and a new one begins every `slide`.
+    """Windows of an aggregate: each holds `size`, and one starts every `slide`.
 
     Attributes:
         size: Microseconds if `timed`, else tuples.
-        slide: As `size`, and not above it.
-        timed: Whether the window is one of time.
-        group_by: Column whose values have windows of their own; None, one for all tuples.
+        slide: In the unit of `size`, at most `size`.
+        timed: Whether windows are time windows.
+        group_by: Column whose values have windows of their own; None: one window for all tuples.
     """
 
     size: int
@@ -65,7 +68,7 @@ class Node:
 
     Attributes:
         name: Unique among nodes.
-        capacity: CPU seconds a second, above 0 (zeta).
+        capacity: CPU seconds per second, above 0 (zeta).
     """
 
     name: str
@@ -79,10 +82,10 @@ class Input:
     Attributes:
         name: Unique among inputs and operators.
         stream: Rows of the trace that belong to it; None where rates are given otherwise.
-        scale: Tuples that each row stands for.
-        rate: Tuples/s offered where no trace says so, r; None if not known.
-        out_bytes: Size of a tuple, for links; None if not known.
-        node: Where it enters; None, where its first consumer is.
+        scale: Tuples per row.
+        rate: Tuples/s offered where no trace is given, r; None if unknown.
+        out_bytes: Size of a tuple, for links; None if unknown.
+        node: Node that it enters; None: that of its first consumer.
     """
 
     name: str
@@ -101,12 +104,12 @@ class Operator:
         name: Unique among inputs and operators.
         node: The node that runs it.
         kind: What it does; joins and aggregates have windows.
-        inputs: What it reads, by name: two for a join, one or more for a union, one for others.
-        cost: CPU seconds an arriving tuple, c.
-        selectivity: Tuples given for each that arrives, s; of a join, the share of pairs that match.
+        inputs: Names of its sources: two for a join, one or more for a union, one otherwise.
+        cost: CPU seconds per arriving tuple, c.
+        selectivity: Tuples out / tuples in, s; of a join, the share of pairs that match.
         join_windows: Tuples that a join keeps of its first and second input, w1 and w2.
         window: Of an aggregate, where it is known.
-        out_bytes: Size of a given tuple, for links; None if not known.
+        out_bytes: Size of an emitted tuple, for links; None if unknown.
     """
 
     name: str
@@ -120,9 +123,9 @@ class Operator:
     out_bytes: float | None = None
 
     def gain(self, port: int) -> float:
-        """Tuples given for each that arrives from its input number `port`.
+        """Tuples emitted per tuple that arrives on input number `port`.
 
-        A join's window is counted in tuples, so that a tuple of one side meets as many of the other at any rate.
+        A join's window counts tuples, so a tuple of one side meets the same number of the other at any rate.
 
         Source: FIT, section 3.3, Eqs. 9 to 11.
         """
@@ -133,12 +136,12 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where results leave.
+    """Where results leave the network.
 
     Attributes:
         name: Unique among outputs.
-        source: The operator or input whose tuples they are.
-        weight: What a tuple is worth, p.
+        source: The operator or input whose tuples it emits.
+        weight: Value of a tuple, p.
     """
 
     name: str
@@ -148,12 +151,12 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A limit to what goes from one node to another, by all arcs together.
+    """A bandwidth limit between two nodes, for all arcs together.
 
     Attributes:
-        source: The node from which.
-        target: The node to which.
-        bytes_per_s: The most that goes, above 0.
+        source: The sending node.
+        target: The receiving node.
+        bytes_per_s: Bandwidth, above 0.
     """
 
     source: str
@@ -168,16 +171,15 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """All of it, valid from construction.
+    """A query network, valid from construction.
 
     Attributes:
-        operators: In an order in which sources come before their consumers; any order may be given.
+        operators: Sources before their consumers; may be given in any order.
 
     Raises:
-        BadInput: naming the element at fault: a name unknown or given twice, a cycle, an operator without a way to an
-            output, an input that nothing reads, cost and selectivity both 0, a join without two count windows, a wrong
-            number of inputs, a capacity or bandwidth not above 0, a negative rate, cost, weight or selectivity, bytes
-            that a link needs and does not know.
+        BadInput: an element is invalid, and named in the message: unknown or duplicate names, cycles, operators that
+            reach no output, inputs that nothing reads, cost and selectivity both 0, joins without two count windows, a
+            wrong number of inputs, numbers out of range, missing tuple sizes on a link.
     """
 
     nodes: tuple[Node, ...]
@@ -209,11 +211,11 @@ class Network:
 
     @property
     def sources(self) -> tuple[Input | Operator, ...]:
-        """All that gives tuples: inputs, then operators, each after what it reads."""
+        """Inputs, then operators, each after what it reads."""
         return (*self.inputs, *self.operators)
 
     def node_of(self, source: Input | Operator) -> str:
-        """Where its tuples come from."""
+        """The node that a source's tuples come from."""
         if isinstance(source, Operator):
             return source.node
         first = next((operator.node for operator in self.operators if source.name in operator.inputs), None)
@@ -270,7 +272,7 @@ class Network:
             raise BadInput(f"{where} is on node {name!r}, which does not exist{did_you_mean(name, known)}")
 
     def _check_ways(self) -> None:
-        """Every source has a way to an output."""
+        """Require a path from every source to an output."""
         reaching = {output.source for output in self.outputs}
         for operator in reversed(self.operators):
             if operator.name in reaching:
@@ -345,7 +347,7 @@ def _check_windows(where: str, operator: Operator) -> None:
 
 
 def _sources_first(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """Operators after what they read, otherwise in the given order."""
+    """Operators sorted so that sources come first, otherwise in the given order."""
     by_name = {operator.name: operator for operator in operators}
     graph = {operator.name: [name for name in operator.inputs if name in by_name] for operator in operators}
     try:

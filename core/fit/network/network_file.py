@@ -1,4 +1,7 @@
-"""A network as a user writes it: TOML text with [settings], [[node]], [[input]], [[operator]], [[output]], [[link]]."""
+"""The TOML file of a query network.
+
+Its tables are [settings], [[node]], [[input]], [[operator]], [[output]] and [[link]].
+"""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -32,22 +35,22 @@ FIELDS = {
     "output": ("name", "from", "weight"),
     "link": ("from", "to", "bytes_per_s"),
 }
-"""What each kind of element may say."""
+"""The fields of each kind of element."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkFile:
-    """What a file holds."""
+    """The contents of a network file."""
 
     network: Network
     settings: SheddingSettings
 
 
 def read_network(text: str) -> NetworkFile:
-    """A network from the text of its file.
+    """Read a network from the text of its file.
 
     Raises:
-        BadInput: the text is no TOML, or an element is not what it may be; the message names the element.
+        BadInput: the text is not TOML, or an element is invalid; the message names the element.
     """
     try:
         document = tomllib.loads(text)
@@ -82,7 +85,7 @@ def _input(fields: Mapping[str, Any]) -> Input:
 
 
 def _stream(where: str, binding: Any) -> Stream | None:
-    """Which rows an input is bound to."""
+    """The rows that an input reads."""
     if binding is None:
         return None
     match binding:

@@ -1,4 +1,4 @@
-"""How load is shed while a network runs."""
+"""Settings of load shedding in a running network."""
 
 from dataclasses import dataclass
 
@@ -8,22 +8,22 @@ from adapt.core.fit.network.names import BATCH, DropPlanner, Drops
 
 @dataclass(frozen=True, slots=True)
 class SheddingSettings:
-    """What is planned, how often, and for which rates.
+    """How often drop plans are made, for which rates, and by which planner.
 
     Attributes:
-        tick_us: A plan is made for each period of this length.
-        planner: What makes it.
-        epsilon: The part of the best score that the planners with an error bound may lose, in (0, 1).
-        headroom: Part of every capacity that plans leave free, in [0, 1).
-        lag_ticks: Plans for tick t know rates up to t - lag_ticks.
-        smoothing: Weight of the newest rates, in (0, 1]; 1 goes by them alone.
-        min_rate_change: Smaller changes of a drop rate are not applied, in [0, 1).
-        feedback: Whether capacities are corrected by the utilization that is measured.
+        tick_us: Planning interval.
+        planner: The drop planner.
+        epsilon: Share of the best score that planners with an error bound may lose, in (0, 1).
+        headroom: Share of every capacity that plans leave free, in [0, 1).
+        lag_ticks: Age of the newest rates that a plan knows, in ticks.
+        smoothing: Weight of the newest rates in the moving average, in (0, 1]; 1: no smoothing.
+        min_rate_change: Changes of a drop rate below this are ignored, in [0, 1).
+        feedback: Whether capacities are corrected by measured utilization.
         drops: What is dropped before aggregates.
-        batch: Windows that live or die together, where windows are dropped; 1 or more.
+        batch: Consecutive windows kept or dropped together, where windows are dropped; at least 1.
 
     Raises:
-        BadInput: one of them is not what it may be.
+        BadInput: a setting is out of range.
     """
 
     tick_us: int = 1_000_000

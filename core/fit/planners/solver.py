@@ -1,4 +1,4 @@
-"""Solver and Solver-W: best plans made in advance for the bottom corners of regions, the worst region divided first."""
+"""Solver and Solver-W: precomputed best plans for regions of rates."""
 
 import heapq
 
@@ -13,19 +13,19 @@ from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import ROUNDING, Program
 
 MAX_PLANS = 200_000
-"""Regions are not divided beyond this many."""
+"""Default limit of regions with a plan."""
 
 MAX_INPUTS = 16
-"""A division makes two to the power of so many regions."""
+"""Limit of inputs, as dividing a region makes two to the power of them."""
 
 
 class Regions:
-    """A box of rates, divided until the plans of bottom corners are good enough for all above them.
+    """A box of rates, divided until every region's plan is good enough.
 
-    The best score rises with the rates, so that within a region no point can lose more by the plan of its bottom
-    corner than the top corner would: error = 1 - S(bottom) / S(top). A region whose top corner fits needs no plan.
-    With a workload, what counts is the sum over regions of probability times error; without, the largest error.
-    Division can stop at any time, with `error` so far.
+    The best score rises with the rates, so within a region no point loses more by the plan of its bottom corner than
+    the top corner does: error = 1 - S(bottom) / S(top). A region whose top corner fits needs no plan. With a workload,
+    the sum over regions of probability times error is reduced; without one, the largest error. Division can stop at any
+    time, with `error` reached so far.
 
     Source: FIT, section 5.1; with a workload a reconstruction, as section 5.2 is lost.
     """
@@ -34,8 +34,8 @@ class Regions:
         """One region.
 
         Args:
-            most: The highest rates that are planned for, from 0 up, shape (inputs,).
-            workload: How likely rates are; those beyond the box are taken at its edge.
+            most: The highest rates to plan for, at least 0, shape (inputs,).
+            workload: Distribution of rates; rates outside the box are clamped to it.
 
         Raises:
             UsageError: a rate is negative or not finite, or there are too many inputs.
@@ -60,12 +60,12 @@ class Regions:
 
     @property
     def error(self) -> float:
-        """The largest error of a region; with a workload, the sum of probability times error."""
+        """The largest error of a region; with a workload, the expected error."""
         priorities = [-priority for priority, _ in self._queue]
         return sum(priorities) if self._workload is not None else max(priorities, default=0.0)
 
     def divide(self, target: float, max_plans: int = MAX_PLANS) -> None:
-        """Divide the worst region until the error is at most `target`, or another division made too many plans."""
+        """Divide the worst region until `target` or the limit of plans is reached."""
         left = self.error
         while self._queue and left > target * (1 + ROUNDING) and self.plans + len(self._upper_half) - 1 <= max_plans:
             priority, region = heapq.heappop(self._queue)
@@ -77,7 +77,7 @@ class Regions:
             left = left + priority + added if self._workload is not None else -self._queue[0][0] if self._queue else 0.0
 
     def planner(self) -> TablePlanner:
-        """A planner by the regions as they are."""
+        """A planner by the current regions."""
         child = np.array(self._child, np.int64)
         planned = np.flatnonzero((child < 0) & ~np.isnan(self._error))
         low, high = np.array(self._low)[planned], np.array(self._high)[planned]
@@ -89,11 +89,11 @@ class Regions:
         return TablePlanner(self.program, ((table, tree),), self.error)
 
     def corners(self) -> int:
-        """How many different points were planned."""
+        """Number of distinct points planned."""
         return len(np.unique(np.concatenate((self._low, self._high)), axis=0))
 
     def _add(self, low: Floats, high: Floats) -> float:
-        """Add regions; returns the sum of what they count."""
+        """Add regions; returns the sum of their priorities."""
         fits = self.program.feasible(high)
         _, scores = self._pool.plan(np.concatenate((low, high)))
         bottom, top = scores[: len(low)], scores[len(low) :]

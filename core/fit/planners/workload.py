@@ -1,4 +1,4 @@
-"""How likely rates are: what the workload-aware solver goes by."""
+"""Distributions of input rates, for the workload-aware solver."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,11 +14,11 @@ class Workload(Protocol):
     """A distribution of the rates of all inputs."""
 
     def probability(self, low: Floats, high: Floats) -> Floats:
-        """Of boxes from `low` to before `high`, shape (boxes, inputs) each; shape (boxes,)."""
+        """Of boxes from `low` to below `high`, shape (boxes, inputs) each; shape (boxes,)."""
         ...
 
     def for_inputs(self, inputs: Indices) -> "Workload":
-        """The distribution of some of the inputs."""
+        """The marginal distribution of some inputs."""
         ...
 
 
@@ -29,7 +29,7 @@ class Exponential:
     Attributes:
         means: Tuples/s, above 0; shape (inputs,).
 
-    Source: FIT, section 8.1; the paper's lambda behaves as a mean, not as its inverse.
+    Source: FIT, section 8.1; the paper's lambda behaves like a mean, not its inverse.
     """
 
     means: Floats
@@ -43,13 +43,13 @@ class Exponential:
         return np.asarray(np.prod(np.exp(-low / self.means) - np.exp(-high / self.means), axis=1))
 
     def for_inputs(self, inputs: Indices) -> "Exponential":
-        """Of some of the inputs."""
+        """The marginal distribution of some inputs."""
         return Exponential(self.means[inputs])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """Rates as they were seen.
+    """The empirical distribution of observed rates.
 
     Attributes:
         rates: Shape (times, inputs), at least one time.
@@ -71,5 +71,5 @@ class Observed:
         )
 
     def for_inputs(self, inputs: Indices) -> "Observed":
-        """Of some of the inputs."""
+        """The marginal distribution of some inputs."""
         return Observed(self.rates[:, inputs])
