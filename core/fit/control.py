@@ -1,4 +1,4 @@
-"""The control loop of load shedding: input rates to drop rates, tick by tick."""
+"""The control loop of load shedding: from input rates to drop rates."""
 
 from collections import deque
 from collections.abc import Callable
@@ -163,7 +163,7 @@ class Control:
         return Decision(planned.rates, keeps, planned.ids, changed, planned.took_s + lost_s, sent, stale)
 
     def announce(self, rates: Floats) -> None:
-        """Announce upcoming rates, so that several ticks are planned in one faster batch.
+        """Announce upcoming rates, so that several ticks are planned together.
 
         Args:
             rates: Of the next ticks, shape (ticks, inputs).

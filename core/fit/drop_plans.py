@@ -62,7 +62,7 @@ class DropPlans:
         return cls(network, options.headroom, options.epsilon, options.grid, options.box, planners)
 
     def check(self, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> None:
-        """Require these to be the plans that would be built now, except for the rates.
+        """Require the plans that would be built now, except for rates.
 
         Raises:
             BadInput: they belong to another network or other settings, or lack a planner.

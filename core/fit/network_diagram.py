@@ -26,7 +26,7 @@ _GAP = 0.3
 """Rows between bands."""
 
 _ROW_PIXELS = 40
-_COLOURS = {"input": PALETTE[2], "operator": PALETTE[0], "output": PALETTE[3]}
+_COLORS = {"input": PALETTE[2], "operator": PALETTE[0], "output": PALETTE[3]}
 
 
 def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
@@ -118,7 +118,7 @@ def _band(node: str, share: Cell, span: tuple[float, float], last: int) -> Recor
     left, right = 0.5, last - 0.5
     top, bottom = span
     load = float(share) if is_real(share) else 0.0
-    middle = (left + right) / 2  # where a node that has just enough to do ends, so that twice as much can be seen
+    middle = (left + right) / 2  # full load, so that twice as much is visible
     named = f"{label(node)}, load {human(share, Column('load', Kind.SHARE))}"
     band: dict[str, Any] = {"part": "band", "x": left, "x2": right, "y": top, "y2": bottom, "name": named}
     bars = [{"part": "load", "x": left, "x2": left + (middle - left) * min(load, 1.0), "y": top, "y2": top + 0.1}]
@@ -139,7 +139,7 @@ def _arrow(layout: _Layout, source: str, target: str, port: int) -> dict[str, An
 def _box(kind: str, name: str, at: tuple[float, float]) -> dict[str, Any]:
     x, y = at
     ends = {"x": x - _BOX, "x2": x + _BOX, "y": y - _TALL, "y2": y + _TALL}
-    return {"part": kind, "name": label(name), "middle": x, "centre": y, **ends}
+    return {"part": kind, "name": label(name), "middle": x, "center": y, **ends}
 
 
 def _layers(layout: _Layout) -> Sequence[Mapping[str, Any]]:
@@ -153,7 +153,7 @@ def _layers(layout: _Layout) -> Sequence[Mapping[str, Any]]:
     limit = 2 * _BOX / (layout.last + 2 * _BOX)
     text = {"type": "text", "color": INK, "baseline": "middle", "aria": False}
     named = {"text": {"field": "name"}}
-    middle = {"x": {**across, "field": "middle"}, "y": {**down, "field": "centre"}, **named}
+    middle = {"x": {**across, "field": "middle"}, "y": {**down, "field": "center"}, **named}
     return (
         layer(["band"], {"type": "rect", "color": INK, "opacity": 0.08, "aria": False}, ends),
         layer(["load"], {"type": "rect", "color": PALETTE[0], "aria": False}, ends),
@@ -161,9 +161,9 @@ def _layers(layout: _Layout) -> Sequence[Mapping[str, Any]]:
         layer(["arrow"], {"type": "rule", "color": INK, "opacity": 0.55, "aria": False}, ends),
         *(
             layer([kind], {"type": "rect", "color": colour, "fillOpacity": 0.22, "stroke": colour, "aria": False}, ends)
-            for kind, colour in _COLOURS.items()
+            for kind, colour in _COLORS.items()
         ),
-        layer(list(_COLOURS), {**text, "fontSize": 10.5, "limit": {"expr": f"width * {limit:.4f} - 4"}}, middle),
+        layer(list(_COLORS), {**text, "fontSize": 10.5, "limit": {"expr": f"width * {limit:.4f} - 4"}}, middle),
         layer(
             ["band"], {**text, "align": "left", "dx": 5, "dy": 17, "fontSize": 11.5}, {"x": across, "y": down, **named}
         ),

@@ -1,4 +1,4 @@
-"""A query network as tables: its elements, and the load of its nodes."""
+"""A query network as tables: its elements and its nodes' load."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,7 +59,10 @@ class NetworkLoad:
 
     @classmethod
     def from_network(cls, network: Network) -> "NetworkLoad":
-        """The load at the inputs' rates, or at equal rates if one is missing."""
+        """The load at the inputs' rates, or at equal rates.
+
+        Rates are equal, and just fit, if the network lacks the rate of any input.
+        """
         wiring = Wiring.from_network(network)
         known = [entering.rate for entering in network.inputs]
         are_given = None not in known
@@ -99,7 +102,7 @@ class NetworkLoad:
         return said
 
     def elements(self) -> Table:
-        """The elements as a tree; an element met before is not expanded again."""
+        """The elements as a tree that expands each element once."""
         loads = self.wiring.use * self.flows
         rows = [
             (f"{drawn}{element.name}", *self._cells(element, loads))

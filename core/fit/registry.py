@@ -1,4 +1,4 @@
-"""Every planner by name."""
+"""All drop planners by name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -26,28 +26,28 @@ from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.spacing import Spacing
 
 Precomputed: TypeAlias = TablePlanner | DFit
-"""Planners whose plans stand in tables."""
+"""Planners with precomputed tables."""
 
 Distributed: TypeAlias = DFit | DFitCuts
-"""Planners whose nodes tell each other, and follow other costs, selectivities, capacities and places of operators."""
+"""Planners whose nodes exchange messages, and which follow changes of costs, capacities and placements."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannerOptions:
-    """What planners may ask for.
+    """Options of all planners.
 
     Attributes:
-        headroom: Part of every node and link that plans leave free, in [0, 1).
-        epsilon: What plans of a table may lose of the best score; of solver-w, what they may lose on average.
-        max_rates: The highest rates that a table is made for, tuples/s, shape (inputs,); others need none.
-        workload: How likely rates are; solver-w needs it.
-        max_plans: A table has no more of them; what it then loses may be above epsilon.
-        grid: Which rates stand in the tables of c-fit and d-fit.
-        distance: What the scores in tables that nodes of d-fit tell each other may be off, so that less is told.
-        transport: What messages between nodes of d-fit and d-fit-cuts meet; None, they take no time and all arrive, so
-            that a planner is made with everything told.
-        trust_upstream: Whether these nodes let in whatever others send, be it what they should have dropped.
-        seed: Of delays and losses.
+        headroom: Share of every node and link that plans leave free, in [0, 1).
+        epsilon: Share of the best score that plans of a table may lose; with solver-w, on average.
+        max_rates: The highest rates that tables cover, tuples/s, shape (inputs,); other planners ignore it.
+        workload: Distribution of rates; solver-w needs it.
+        max_plans: Maximum plans per table; the loss may then exceed epsilon.
+        grid: Rates covered by the tables of c-fit and d-fit.
+        distance: Score error accepted in tables that nodes of d-fit exchange, to send fewer rows.
+        transport: Delay and loss of messages between nodes of d-fit and d-fit-cuts; None: none, and planners start with
+            all messages delivered.
+        trust_upstream: Whether these nodes accept whatever others send, even what those should have dropped.
+        seed: Random seed of delays and losses.
     """
 
     headroom: float = 0.0
@@ -69,7 +69,7 @@ class PlannerOptions:
             raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
 
     def for_fragment(self, fragment: Fragment) -> "PlannerOptions":
-        """The same for a fragment."""
+        """The options for a fragment."""
         return replace(
             self,
             max_rates=None if self.max_rates is None else self.max_rates[fragment.inputs],
@@ -81,7 +81,7 @@ class PlannerOptions:
         """The highest rates.
 
         Raises:
-            UsageError: they are not given.
+            UsageError: they are missing.
         """
         if self.max_rates is None:
             raise UsageError("precomputed plans need the highest rate of each input; give max_rates or use exact")
@@ -101,14 +101,14 @@ def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
 
 
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
-    """Nodes with everything told, or still to be told where messages take time.
+    """D-FIT nodes, settled unless messages take time.
 
     Args:
-        kept: What they made and told before.
+        kept: Tables and traffic of an earlier run.
 
     Raises:
-        UsageError: d-fit cannot take this network.
-        KeyError: what was kept is of another network.
+        UsageError: d-fit does not support this network.
+        KeyError: `kept` belongs to another network.
     """
     spacing = Spacing(options.epsilon, options.grid, max_rows=options.max_plans)
     way = (options.distance, options.transport, options.seed, options.trust_upstream)
@@ -143,20 +143,20 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
         DropPlanner.EXACT: lambda program, _: Exact(program),
     }
 )
-"""How each is made for the program of a fragment."""
+"""Builds each planner for the program of a fragment."""
 
 
 def planner_of(
     name: DropPlanner, network: Network, options: PlannerOptions | None = None, before: FragmentPlanner | None = None
 ) -> FragmentPlanner:
-    """A planner of a network, each fragment planned apart.
+    """A planner of a network, one per fragment.
 
     Args:
-        before: A planner of the same name and options whose place it takes; where nodes tell each other what they
-            know, they go on and tell only what changed, at once or as the transport lets them.
+        before: A planner of the same name and options to replace. Distributed planners continue from it and send only
+            what changed, at once or as the transport allows.
 
     Raises:
-        UsageError: the planner needs an option that is not given, or cannot take this network.
+        UsageError: the planner lacks an option, or does not support this network.
     """
     chosen = options or PlannerOptions()
     following = [planner for planner in (before.planners if before else ()) if isinstance(planner, Distributed)]

@@ -1,4 +1,4 @@
-"""How likely the rates of a network's inputs are, said in a file."""
+"""Distributions of input rates, read from a CSV."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +15,16 @@ from adapt.traces.read_errors import readable
 from adapt.traces.store.manifest import file_sha256
 
 EXPONENTIAL = "exponential"
-"""In place of a file: independent exponential rates, with those of the network file as means."""
+"""In place of a file: independent exponential rates, with the rates in the network file as means."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedWorkload:
-    """Rates to plan for, with what a run keeps of where they come from.
+    """A distribution of rates, with its source.
 
     Attributes:
-        workload: How likely rates are.
-        source: Of where that is said; JSON data.
+        workload: The distribution.
+        source: Where it comes from, to record in the run; JSON data.
     """
 
     workload: Workload
@@ -32,12 +32,14 @@ class NamedWorkload:
 
 
 def open_workload(said: str, network: Network) -> NamedWorkload:
-    """Read how likely rates are: from a CSV with a column of tuples/s for each input, or `exponential`.
+    """Read a distribution of rates from a CSV, or `exponential`.
+
+    The CSV has a column of tuples/s for each input.
 
     Source: FIT, sections 5.2 and 8.1.
 
     Raises:
-        BadInput: there is no such file, or it is none of rates; or the network file states no rate of an input.
+        BadInput: the file is missing or invalid, or the network file lacks the rate of an input.
     """
     names = [entering.name for entering in network.inputs]
     if said == EXPONENTIAL:

@@ -1,4 +1,4 @@
-"""Options of `adapt replay fit`: planners, drop plans, messages between nodes, full queues."""
+"""Options of `adapt replay fit`: planners, drop plans, messages, queues."""
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -121,7 +121,7 @@ class MessageOptions:
     )
 
     def transport(self) -> "Transport | None":
-        """Delay and loss of messages, if any is given; the resend timeout covers the longest round trip."""
+        """Delay and loss of messages; None if not given."""
         from adapt.core.fit.distributed.exchange import Transport
 
         delay, jitter, loss = self.message_delay, self.message_jitter, self.message_loss

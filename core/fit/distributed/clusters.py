@@ -7,7 +7,7 @@ from adapt.core.fit.tables.local_plans import nodes_ahead
 
 
 def clusters(wiring: Wiring) -> tuple[tuple[int, ...], ...]:
-    """Groups of nodes, each fed by at most one other group, upstream groups first.
+    """Groups of nodes, upstream first, each fed by one other at most.
 
     Nodes that share a child plan together, and so do nodes in a cycle; in a tree every node is a group of its own.
     Nodes without operators belong to no group.

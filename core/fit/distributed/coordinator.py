@@ -35,7 +35,7 @@ class Fit:
     tables: tuple[FitRows, ...]
 
     def planner(self, prune: bool = True) -> TablePlanner:
-        """A planner that scales inputs down to the best row at or below them.
+        """A planner that scales inputs down to the best row.
 
         Args:
             prune: Whether to omit rows that are dominated by another row.
@@ -96,7 +96,7 @@ def too_large(max_rows: int) -> UsageError:
 
 
 def check_nodes(program: Program, planner: str) -> None:
-    """Require nodes without a cycle, as tables are built from the leaves up.
+    """Require nodes without a cycle: tables start at the leaves.
 
     Raises:
         UsageError: nodes send to each other in a cycle.

@@ -1,4 +1,4 @@
-"""Cuts: linear upper bounds of the best score of a group of nodes."""
+"""Cuts: linear upper bounds of a node group's best score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ class Group:
         return (self.nodes, tuple(self.resources), self.children, tuple(self.dimensions), tuple(self.drop_arcs))
 
     def shares(self, arriving: Floats, values: Floats) -> Floats:
-        """The share that each variable keeps, 1 where nothing is offered; shape (variables,)."""
+        """The share that each variable keeps, 1 by default; shape (variables,)."""
         variables = values[: len(self.drop_arcs)]
         offered = np.concatenate((arriving, self.offered @ variables))
         share = np.divide(variables, offered, out=np.ones_like(offered), where=offered > 0)
@@ -110,7 +110,7 @@ class Group:
         return recipes + [Recipe(np.array([max(price, 0.0)]), {}) for price in np.unique(prices)]
 
     def cut(self, recipe: Recipe, sheets: dict[int, Sheet]) -> Floats:
-        """A recipe's cut: a score, then a slope per dimension; shape (1 + dimensions,)."""
+        """A recipe's cut: score, then slope per dimension; shape (1 + dimensions,)."""
         wiring = self._wiring
         worth, base = wiring.worth.copy(), float(recipe.prices @ self.limits)
         passing = np.zeros(len(wiring.arcs))

@@ -107,7 +107,7 @@ class DFit(Exchanging):
         return self._exchange.idle and not any(state.too_large for state in self._states.values())
 
     def table(self, node: int) -> FitRows | None:
-        """A node's table, with flows of its own drop arcs; None before it has one."""
+        """A node's table, with its own drop arcs' flows; None without one."""
         return self._states[node].table
 
     def kept(self) -> KeptTables:

@@ -19,7 +19,7 @@ _FAR = 1e-11
 
 
 class DFitCuts(Exchanging):
-    """The groups of a network with their cuts, and the messages between them.
+    """The node groups of a network with their cuts and messages.
 
     The best score of a group and everything downstream is a concave function of the arriving rates: the minimum of
     finitely many linear functions. A node without children knows all of them and sends them in advance. Any other group
@@ -79,7 +79,7 @@ class DFitCuts(Exchanging):
         return tuple(self._groups[name] for name in reversed(self._groups))
 
     def cuts(self, name: int) -> Floats:
-        """The current cuts of a group: a score, then a slope per dimension."""
+        """A group's current cuts: a score, then a slope per dimension."""
         group = self._groups[name]
         sheets = self._sheets(name)
         return np.array([group.cut(recipe, sheets) for recipe in self._recipes[name]])
@@ -120,9 +120,10 @@ class DFitCuts(Exchanging):
                 self._react(name)
 
     def plan(self, rates: Floats) -> Plans:
-        """The best plans, agreed on by the groups; no drops where everything fits.
+        """The best plans, agreed on by the groups.
 
-        Where groups do not ask each other, plans follow the known cuts, and tighter cuts are sent.
+        Nothing is dropped where everything fits. Where groups do not ask each other, plans follow the known cuts, and
+        tighter cuts are sent.
         """
         return self._plan(rates, asks=self._asks, sends=not self._asks)
 

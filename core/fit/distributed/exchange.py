@@ -182,7 +182,12 @@ class Exchange:
         return self._events[0][0] if self._events and not self.idle else np.inf
 
     def run(self, until_s: float, react: Callable[[int], None]) -> None:
-        """Deliver messages until none is pending or until a time, with nodes reacting."""
+        """Deliver messages until none is pending, or until a time.
+
+        Args:
+            until_s: On the clock of the messages.
+            react: Called with each node that received something new.
+        """
         while self.next_s() < np.inf and self.next_s() <= until_s:
             channel = self.step()
             if channel is not None:

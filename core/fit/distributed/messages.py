@@ -65,7 +65,10 @@ class Delta:
 
     @classmethod
     def between(cls, old: Sheet | None, new: Sheet) -> "Delta":
-        """The rows that a new sheet adds; rows that change order are sent again."""
+        """The rows to add to and erase from an old sheet.
+
+        Rows that change their order are sent again.
+        """
         every = np.arange(len(new.rows))
         if old is None or not np.array_equal(old.arcs, new.arcs) or old.rows.shape[1] != new.rows.shape[1]:
             return cls(new.arcs, np.arange(0 if old is None else len(old.rows)), every, new.rows)
@@ -91,7 +94,7 @@ class Delta:
         return Sheet(self.arcs, rows)
 
     def size(self, topic: Topic) -> int:
-        """Size in bytes; a row of a table with D arcs takes 8 + 22 D.
+        """Size in bytes; a table row takes 8 + 22 per arc.
 
         Source: FIT, Table 3.
         """

@@ -1,4 +1,4 @@
-"""The table of one D-FIT node, and the drops that follow from it."""
+"""The table of one D-FIT node, and the resulting drops."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -103,7 +103,7 @@ def _alone(server: Server, arriving: Floats) -> tuple[Floats, Indices]:
 
 
 def planned(server: Server, table: FitRows, arriving: Floats, found: Indices) -> Floats:
-    """The variables of a node for the rows found; 0 where no row was found."""
+    """The variables of a node for the rows found, else 0."""
     inner = server.part.program
     variables = np.where(found[:, None] == _ALL_FITS, inner.unshed(arriving), 0.0)
     some = np.flatnonzero(found >= 0)

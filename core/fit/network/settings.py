@@ -8,7 +8,7 @@ from adapt.core.fit.network.names import BATCH, DropPlanner, Drops
 
 @dataclass(frozen=True, slots=True)
 class SheddingSettings:
-    """How often drop plans are made, for which rates, and by which planner.
+    """How often drop plans are made, for which rates, by what.
 
     Attributes:
         tick_us: Planning interval.

@@ -60,7 +60,7 @@ class LinearProgram:
 
 
 class Exact:
-    """The best plan, by reuse of optimal bases; otherwise by a linear program."""
+    """The best plan, by reuse of bases that were optimal before."""
 
     def __init__(self, program: Program) -> None:
         self._program, self.pool = program, BasisPool(program)

@@ -31,11 +31,12 @@ class Service:
 
 
 def service(wiring: Wiring, rates: Floats, keeps: Floats) -> Service:
-    """Serve every arc up to a common level, the highest that its resource allows.
+    """Serve every arc up to a level that its resource allows.
 
-    Equal levels in tuples/s reproduce the paper's Table 1; equal shares of CPU time would give other numbers. What is
-    not served is lost downstream, as its queue grows without bound. Links serve like nodes. Where nodes wait for each
-    other in a cycle, levels are iterated until they are stable.
+    The level is the highest possible, and the same for all arcs of a resource. Equal levels in tuples/s reproduce the
+    paper's Table 1; equal shares of CPU time would give other numbers. What is not served is lost downstream, as its
+    queue grows without bound. Links serve like nodes. Where nodes wait for each other in a cycle, levels are iterated
+    until they are stable.
 
     Args:
         rates: Offered, shape (points, inputs).

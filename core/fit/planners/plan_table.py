@@ -37,7 +37,7 @@ class PlanTable:
         return len(self.scores)
 
     def table(self, program: Program) -> Table:
-        """The plans with id, conditions, score, and the shares kept at rates `low`."""
+        """The plans with id, conditions, score and shares kept at `low`."""
         inputs = [entering.name for entering in program.wiring.network.inputs]
         arcs = [program.wiring.arcs[arc].name for arc in program.drop_arcs]
         keeps = program.keeps(self.low, self.flows)[:, program.drop_arcs]

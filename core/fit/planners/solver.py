@@ -65,7 +65,12 @@ class Regions:
         return sum(priorities) if self._workload is not None else max(priorities, default=0.0)
 
     def divide(self, target: float, max_plans: int = MAX_PLANS) -> None:
-        """Divide the worst region until `target` or the limit of plans is reached."""
+        """Divide the worst region until the target or limit is reached.
+
+        Args:
+            target: The error to reach.
+            max_plans: Stop before a division would exceed this number of plans.
+        """
         left = self.error
         while self._queue and left > target * (1 + ROUNDING) and self.plans + len(self._upper_half) - 1 <= max_plans:
             priority, region = heapq.heappop(self._queue)

@@ -14,7 +14,12 @@ class Workload(Protocol):
     """A distribution of the rates of all inputs."""
 
     def probability(self, low: Floats, high: Floats) -> Floats:
-        """Of boxes from `low` to below `high`, shape (boxes, inputs) each; shape (boxes,)."""
+        """The probability of each box, shape (boxes,).
+
+        Args:
+            low: Lower corners, inclusive, shape (boxes, inputs).
+            high: Upper corners, exclusive, shape (boxes, inputs).
+        """
         ...
 
     def for_inputs(self, inputs: Indices) -> "Workload":

@@ -1,4 +1,4 @@
-"""Rows of a trace as the tuples of a query network: which are bound to which of its inputs, and when they come."""
+"""Rows of a trace as tuples of a query network."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.stage.input.keyed_rows import KEY, TIME, times_of
 
 MAX_TICKS = 5_000_000
-"""All that is taken down of each must fit in memory."""
+"""Limit of ticks, whose measurements must all fit in memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """Some rows, one for each input that they are bound to, in the order of time.
+    """Rows in time order, once for each input that reads them.
 
     Attributes:
-        at_us: When they come, in microseconds since the first row of the trace; shape (rows,).
-        inputs: Of the network, shape (rows,).
-        matched: How many rows of the trace they are: a row may be bound to several inputs.
+        at_us: Arrival, in microseconds since the first row of the trace; shape (rows,).
+        inputs: Number of the input, shape (rows,).
+        matched: Number of distinct rows of the trace: several inputs may read the same row.
     """
 
     at_us: NDArray[np.int64]
@@ -39,9 +39,9 @@ class Binding:
     """How rows of a trace become tuples.
 
     Attributes:
-        network: Whose inputs are bound.
-        tick_us: How long a tick is, after the speed-up.
-        speedup: Trace seconds that pass in a second of the network.
+        network: Its inputs select the rows.
+        tick_us: Length of a tick, after the speed-up.
+        speedup: Trace seconds per second in the network.
     """
 
     network: Network
@@ -54,7 +54,7 @@ class Binding:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read."""
+        """The columns to read."""
         named = [
             entering.stream.column for entering in self.network.inputs if isinstance(entering.stream, ColumnEquals)
         ]
@@ -62,10 +62,10 @@ class Binding:
         return list(dict.fromkeys([TIME, *([KEY] if by_key else []), *named]))
 
     def check(self, there: Sequence[str]) -> None:
-        """Whether every input is bound, by columns that a trace has.
+        """Require a stream for every input, over columns of the trace.
 
         Raises:
-            BadInput: one is not.
+            BadInput: an input has no stream, or a column is missing.
         """
         for entering in self.network.inputs:
             match entering.stream:
@@ -86,7 +86,8 @@ class Binding:
         """The rows of a trace, in time order, as tuples.
 
         Raises:
-            BadInput: a row has no time or is before the one above it, or a value cannot be one of its column.
+            BadInput: a row has no time or is earlier than the row before it, or a value does not have its column's
+                type.
         """
         first_us: int | None = None
         last_us = np.iinfo(np.int64).min
@@ -106,7 +107,7 @@ class Binding:
             yield self._bound(batch, since if self.speedup == 1 else (since / self.speedup).astype(np.int64))
 
     def ticks(self, batches: Iterable[pa.RecordBatch], count: int) -> Iterator[Offered]:
-        """The same, cut into so many ticks."""
+        """The same, cut into a number of ticks."""
         at_us, inputs = np.empty(0, np.int64), np.empty(0, np.int64)
         at = 0
         for bound in self.bound(batches):
@@ -118,7 +119,7 @@ class Binding:
         yield from self._cut(at_us, inputs, at, count)
 
     def _cut(self, at_us: NDArray[np.int64], inputs: NDArray[np.int64], first: int, end: int) -> Iterator[Offered]:
-        """The ticks from one to before another, of rows none of which comes before."""
+        """The ticks from one to before another, of rows that all come later."""
         edges = np.arange(first, end + 1) * self.tick_us
         cuts = zip(edges.tolist(), np.searchsorted(at_us, edges).tolist(), strict=True)
         for (begin_us, begin), (end_us, stop) in pairwise(cuts):
@@ -135,12 +136,12 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """How many rows come when.
+    """Rows per tick and input.
 
     Attributes:
         by_tick: Rows of each input, shape (ticks, inputs).
         rows: Of the trace.
-        unbound: Rows that no input is bound to.
+        unbound: Rows that no input reads.
     """
 
     by_tick: NDArray[np.int64]
@@ -151,11 +152,11 @@ class Counts:
     def from_batches(
         cls, binding: Binding, batches: Iterable[pa.RecordBatch], progress: Callable[[int], None] | None = None
     ) -> "Counts":
-        """Of a trace; the ticks go from its first row to its last.
+        """Count a trace; ticks span its first to its last row.
 
         Args:
             batches: In time order.
-            progress: Given the rows read so far.
+            progress: Called with the number of rows read.
 
         Raises:
             BadInput: as `Binding.bound`, or there are no rows.
@@ -187,7 +188,7 @@ class Counts:
         return cls(so_far[: last_us // binding.tick_us + 1], seen.rows, seen.rows - bound_rows)
 
     def unmatched(self, network: Network) -> list[str]:
-        """A sentence for each input that no row is bound to."""
+        """A warning for each input that reads no row."""
         totals = self.by_tick.sum(axis=0)
         return [
             f"input {entering.name!r} ({binding_text(entering.stream)}) matches none of the {self.rows:,} rows"
@@ -197,7 +198,7 @@ class Counts:
 
 
 class _Seen:
-    """Batches as they pass, and what was in them."""
+    """Batches as they pass, with their rows counted."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = batches
@@ -216,7 +217,7 @@ class _Seen:
 
 
 def binding_text(stream: Stream | None) -> str:
-    """How messages and tables call a binding."""
+    """How messages and tables describe a stream."""
     match stream:
         case ColumnEquals(column, value):
             return f"{column} = {value!r}"
@@ -230,7 +231,7 @@ def binding_text(stream: Stream | None) -> str:
 
 
 def _matches(entering: Input, batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Whether each row is bound to an input; a missing value is bound to none. Shape (rows,)."""
+    """Whether an input reads each row; missing values never match. Shape (rows,)."""
     match entering.stream:
         case ColumnEquals(column, value):
             cells = batch.column(column)
@@ -250,7 +251,7 @@ def _matches(entering: Input, batch: pa.RecordBatch) -> NDArray[np.bool_]:
 
 
 def _value(name: str, value: str | int, kind: pa.DataType) -> pa.Scalar:
-    """A value as one of a column."""
+    """A value in the type of a column."""
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if not (text and isinstance(value, int)):
         try:

@@ -1,4 +1,4 @@
-"""Charts of a query network that sheds load: its planners beside each other, tick by tick."""
+"""Charts of load shedding: planners compared, tick by tick."""
 
 from dataclasses import replace
 
@@ -24,11 +24,11 @@ _DRAWN = (
         "Longest time from arrival of a row to its results; dashed: mean",
     ),
 )
-"""Title, columns and sentence of each chart of ticks."""
+"""Title, columns and caption of each chart of ticks."""
 
 
 def shedding_charts(planners: Table, ticks: Table, nodes: Table) -> tuple[Chart, ...]:
-    """Planners beside each other; score, share dropped, queues and latency over time; how busy each node is."""
+    """Planners compared; score, drop rate, queues, latency and utilization over time."""
     cases = _as_cases(ticks)
     charts = [lines_of_cases(cases, *each) for each in _drawn(ticks)]
     names = list(dict.fromkeys(nodes.values("node")))
@@ -36,7 +36,7 @@ def shedding_charts(planners: Table, ticks: Table, nodes: Table) -> tuple[Chart,
 
 
 def _beside_each_other(planners: Table) -> Chart:
-    """What each gives of the best: in the ticks that tell them apart, if there are any."""
+    """Score of each planner as a share of the best, over overloaded ticks if there are any."""
     full = any(is_real(share) for share in planners.values("of_optimum_full"))
     column = column_of(planners, "of_optimum_full" if full else "of_optimum")
     pairs = [
@@ -55,7 +55,7 @@ def _beside_each_other(planners: Table) -> Chart:
 
 
 def _drawn(ticks: Table) -> list[tuple[str, tuple[str, ...], str]]:
-    """Those of which there is anything to draw."""
+    """The charts that have data."""
     return [each for each in _DRAWN if any(is_real(cell) for cell in ticks.values(each[1][0]))]
 
 
@@ -67,6 +67,6 @@ def _busy(nodes: Table, name: str) -> Chart:
 
 
 def _as_cases(table: Table) -> Table:
-    """The same, a planner being a case."""
+    """The same table, with planners as cases."""
     columns = tuple(replace(column, name="case") if column.name == "planner" else column for column in table.columns)
     return replace(table, columns=columns)

@@ -1,4 +1,4 @@
-"""What a replay of a query network measured, as tables."""
+"""Tables of a replay with load shedding."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,7 +53,7 @@ _SHOWN_IF_ANY = {
     *("latency_p50", "latency_p95", "latency_p99"),
     *("table", "epsilon", "stale", "messages", "message_rows", "message_bytes"),
 }
-"""Columns of planners that are shown where any cell is neither empty nor 0."""
+"""Columns of planners shown only if a cell is neither empty nor 0."""
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
@@ -106,7 +106,11 @@ DROP_COLUMNS = (
 
 
 def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats, full: Mask) -> Table:
-    """One row a planner; `full` tells in which ticks not all that came could be done, shape (ticks,)."""
+    """One row per planner.
+
+    Args:
+        full: Which ticks are overloaded, shape (ticks,).
+    """
     return Table.from_rows("Planners", PLANNER_COLUMNS, [_planner(each, wiring, optimum, full) for each in outcomes])
 
 
@@ -140,7 +144,7 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
 
 
 def planners_shown(planners: Table) -> Table:
-    """The table of planners without the columns that say nothing here: no node refuses, or tells another."""
+    """The table of planners without its empty columns."""
     kept = [
         at
         for at, column in enumerate(planners.columns)
@@ -154,12 +158,13 @@ def planners_shown(planners: Table) -> Table:
 
 
 def of_optimum(outcome: FitOutcome, optimum: Floats, ticks: Mask | None = None) -> float | None:
-    """All scores, none above the best of its tick, over the best ones; None where nothing could be had.
+    """A planner's score as a share of the best; None without one.
 
-    Of some of the ticks, if they are given, shape (ticks,).
+    The score of a tick counts up to its best score. A tick that works off queues of earlier ones scores more than its
+    own rates allow; without the limit, never dropping would look best wherever there is time to catch up.
 
-    A tick in which queues of earlier ones are worked off scores more than it alone could; without the limit, never
-    dropping would look best wherever there is time to catch up.
+    Args:
+        ticks: The ticks to count, shape (ticks,); None: all.
     """
     chosen = slice(None) if ticks is None else ticks
     best = float(optimum[chosen].sum())
@@ -171,7 +176,10 @@ def _longest_wait_s(outcome: FitOutcome) -> float:
 
 
 def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, full: Mask, tick_us: int) -> Table:
-    """All planners in one row, with the verdict; planners are told apart where not all that came could be done."""
+    """All planners in one row, with the verdict.
+
+    Planners are compared in the overloaded ticks, if there are any.
+    """
     ticks = full if optimum[full].any() else np.ones_like(full)
     best = max(outcomes, key=lambda each: (round(of_optimum(each, optimum, ticks) or 0.0, 3), -_longest_wait_s(each)))
     row = (
@@ -217,7 +225,7 @@ def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, 
 
 
 def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, optimum: Floats, tick_us: int) -> Table:
-    """One row for each planner and tick."""
+    """One row per planner and tick."""
     roots = wiring.source < wiring.inputs
     tick_s = tick_us / 1e6
     rows = [
@@ -248,7 +256,7 @@ def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, o
 
 
 def nodes_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
-    """One row for each planner, tick, and node or link."""
+    """One row per planner, tick, and node or link."""
     tick_s = tick_us / 1e6
     rows = [
         (outcome.planner, (at + 1) * tick_s, name, float(busy) / tick_s, float(wait))
@@ -260,7 +268,7 @@ def nodes_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) ->
 
 
 def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
-    """One row for each planner, tick, and arc on which something was dropped."""
+    """One row per planner, tick, and arc with drops."""
     rows = [
         (
             outcome.planner,
@@ -278,7 +286,7 @@ def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) ->
 
 
 def tables_of_arcs(drops: Table) -> tuple[Table, ...]:
-    """All ticks of a table of drops together, one row for each planner and arc; none where nothing was dropped."""
+    """Drops summed over ticks, per planner and arc; empty without drops."""
     sums: dict[tuple[Cell, Cell], list[int]] = {}
     for row in drops.records():
         so_far = sums.setdefault((row["planner"], row["arc"]), [0, 0, 0])

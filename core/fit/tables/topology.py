@@ -1,4 +1,4 @@
-"""Which node gives its table to which, and over which arcs."""
+"""Which node sends its table to which, and over which arcs."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from adapt.core.fit.tables.server import Server
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Topology:
-    """Which node tells which.
+    """The tree along which nodes send their tables.
 
     Attributes:
-        nodes: Those that run something, each after those that it gets tuples from.
-        receiver: To which node each gives its table: the last of those that feed it or what is behind it; absent, none
-            does.
-        dimensions: The arcs of each node's table, those that enter the node first.
+        nodes: Nodes with operators, upstream first.
+        receiver: The node that receives each node's table: the last of those that feed it or what is downstream of it.
+            Absent if there is none.
+        dimensions: The arcs of each node's table, entering ones first.
     """
 
     nodes: tuple[int, ...]
@@ -26,7 +26,7 @@ class Topology:
 
     @classmethod
     def from_servers(cls, servers: dict[int, Server], wiring: Wiring) -> "Topology":
-        """The topology of a network without nodes in a circle."""
+        """The topology of a network whose nodes form no cycle."""
         nodes = tuple(busy_nodes(wiring))
         receiver: dict[int, int] = {}
         dimensions: dict[int, Indices] = {}
@@ -40,5 +40,5 @@ class Topology:
         return cls(nodes, receiver, dimensions)
 
     def senders(self, node: int) -> list[int]:
-        """Whose tables a node gets, in the order of their making."""
+        """The nodes whose tables a node receives, in building order."""
         return [other for other in reversed(self.nodes) if self.receiver.get(other) == node]
