@@ -160,8 +160,8 @@ def _layers(layout: _Layout) -> Sequence[Mapping[str, Any]]:
         layer(["over"], {"type": "rect", "color": PALETTE[1], "aria": False}, ends),
         layer(["arrow"], {"type": "rule", "color": INK, "opacity": 0.55, "aria": False}, ends),
         *(
-            layer([kind], {"type": "rect", "color": colour, "fillOpacity": 0.22, "stroke": colour, "aria": False}, ends)
-            for kind, colour in _COLORS.items()
+            layer([kind], {"type": "rect", "color": color, "fillOpacity": 0.22, "stroke": color, "aria": False}, ends)
+            for kind, color in _COLORS.items()
         ),
         layer(list(_COLORS), {**text, "fontSize": 10.5, "limit": {"expr": f"width * {limit:.4f} - 4"}}, middle),
         layer(

@@ -114,7 +114,7 @@ class BasisPool:
         except np.linalg.LinAlgError:
             return False
         prices = np.append(scaled.weights, np.zeros(len(scaled.limits)))[inside]
-        # Where a bound is 0, the solver may call it the lower or the upper one; a variable's reduced cost distinguishes them.
+        # Where both bounds are 0, the solver may report either one; the reduced cost decides.
         gained = scaled.weights - (prices @ inverse) @ scaled.rows
         upper = (gained > TOLERANCE) | ((gained > -TOLERANCE) & at_upper)
         upper &= ~basic[:columns] & (self._merged.dimension_of >= 0)

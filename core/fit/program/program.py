@@ -14,11 +14,11 @@ from adapt.core.fit.network.wiring import Indices, Wiring
 class Program:
     """The linear program: maximize weights . f within limits and rates.
 
-    The constraints are rows . f <= limits. All f are at least 0, and f[v] <= rate[input_of[v]] on arcs of inputs. The variables are the flows kept, in
-    tuples/s, on the arcs where dropping can pay: those of inputs, and those of operators with several consumers. An arc
-    of an operator keeps at most what the operator emits, one row for each. All other flows follow. Rates appear only in
-    upper bounds of variables, so the best score is a concave function of them, monotone and piecewise linear, and they
-    do not change its dual polyhedron.
+    The constraints are rows . f <= limits, f >= 0, and f[v] <= rate[input_of[v]] on arcs of inputs. The variables are
+    the flows kept, in tuples/s, on the arcs where dropping can pay: those of inputs, and those of operators with
+    several consumers. An arc of an operator keeps at most what the operator emits, one row for each. All other flows
+    follow. Rates appear only in upper bounds of variables, so the best score is a concave function of them, monotone
+    and piecewise linear, and they do not change its dual polyhedron.
 
     For a split this is the paper's program with its prefix variables multiplied by rates; it also covers branches that
     meet again, which the paper does not.
