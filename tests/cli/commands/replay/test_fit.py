@@ -184,7 +184,7 @@ def _in_bucket(keys):
     return (UniformPartitioner(3).channels_of(pa.array(keys)) == 1).tolist()
 
 
-def test_options_stand_above_the_settings_of_the_network(adapt, here):
+def test_options_override_the_settings_of_the_network(adapt, here):
     line = "x.trace -n n.toml --tick 250ms --lag 2 --headroom 0.2 --smoothing 0.5 --min-rate-change 0.05 --feedback"
     document = told(adapt, *line.split(), *"--epsilon 0.1 --true-costs 1.2 --speedup 2 --seed 4".split())
     assert document["parameters"]["settings"] == {
@@ -226,7 +226,7 @@ def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here
     assert late["planners"][0]["score"] < at_once["planners"][0]["score"]
 
 
-def test_tables_are_as_small_as_is_asked_and_the_epsilon_of_that_is_told(adapt, here):
+def test_tables_respect_max_plans_and_report_their_epsilon(adapt, here):
     line = "replay fit x.trace -n two.toml --planner solver,c-fit --epsilon 0.1 --format json".split()
     large, small = (json.loads(adapt.done(*line, *more).out)["planners"] for more in ([], ["--max-plans", "20"]))
     for before, after in zip(large, small, strict=True):
@@ -277,7 +277,7 @@ def test_windows_are_dropped_as_the_network_or_an_option_says(adapt, here):
     assert by_arc[0]["rest -> few"] != by_arc[1]["rest -> few"]
 
 
-def test_nodes_refuse_by_the_shed_factor(adapt, here):
+def test_nodes_drop_tuples_as_their_queues_fill_up(adapt, here):
     line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --min-drop 0.1 --drop-curve quadratic"
     (row,) = told(adapt, *line.split())["planners"]
     assert row["queue_drops"] > 0

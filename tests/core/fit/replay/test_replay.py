@@ -155,7 +155,7 @@ def test_plans_made_for_several_ticks_together_are_void_once_capacities_are_corr
         assert before.keeps == pytest.approx(after.keeps, abs=1e-9)
 
 
-def test_nodes_that_refuse_by_the_shed_factor_keep_latency_short_without_a_plan() -> None:
+def test_nodes_that_drop_at_full_queues_keep_latency_short_without_a_plan() -> None:
     plain = replay((DropPlanner.NONE,)).outcomes[0]
     refusing = replay((DropPlanner.NONE,), overload=Overload(ShedFactor(0.5), 50, 1.0)).outcomes[0]
     assert refusing.total("queue_drops").sum() > 0 == plain.total("queue_drops").sum()
