@@ -133,11 +133,8 @@ class Control:
     def sent(self) -> Sent:
         """Messages that nodes exchanged to make plans; zero for a central planner."""
         traffic = [each for planner in self._distributed for each in planner.traffic().values()]
-        return Sent(
-            sum(each.messages for each in traffic),
-            sum(each.rows for each in traffic),
-            sum(each.size for each in traffic),
-        )
+        messages, rows, size = (sum(getattr(each, name) for each in traffic) for name in ("messages", "rows", "size"))
+        return Sent(messages, rows, size)
 
     def decide(self, rates: Floats) -> Decision:
         """Choose the shares to keep in the next tick.

@@ -17,7 +17,7 @@ MAX_DRAWN = 60
 """Elements beyond which a diagram would be illegible."""
 
 _BOX, _TALL = 0.4, 0.33
-"""Half of what a box takes of its column and of its row."""
+"""The half-width and half-height of a box, in columns and rows."""
 
 _HEAD = 0.75
 """Rows that the name of a node takes."""

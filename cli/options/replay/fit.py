@@ -141,8 +141,10 @@ class QueueOptions:
         None, "Queue capacity of a node, which drops more the fuller it is. Default: unbounded.", "TUPLES"
     )
     tau2: float = setting(0.8, "Share of the queue above which a node drops.", "RATIO")
-    min_drop: float = setting(0.0, "Drop probability at that threshold.", "RATIO")
-    drop_curve: SheddingForm = setting(SheddingForm.LINEAR, "How it rises to 1 at a full queue.")
+    min_drop: float = setting(0.0, "Drop probability at the --tau2 threshold.", "RATIO")
+    drop_curve: SheddingForm = setting(
+        SheddingForm.LINEAR, "Shape of the drop-probability curve, which reaches 1 at a full queue."
+    )
 
     def overload(self) -> "Overload | None":
         """Load shedding at a node's queue, if it has a capacity."""

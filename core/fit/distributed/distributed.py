@@ -60,7 +60,7 @@ class DFit(Exchanging):
             spacing: How tables are built, on the paper's or the safe grid; tables above its `max_rows` are built with a
                 larger epsilon.
             distance: Relative score error accepted in a table at its receiver, to send fewer rows; 0: none.
-            transport: Delay and loss of messages; None: none.
+            transport: Delay and loss of messages; None: neither.
             seed: Random seed of delays and losses.
             trust_upstream: Whether nodes accept whatever others send.
             kept: Tables and traffic of an earlier run on the same network; None: start from nothing.
@@ -73,13 +73,8 @@ class DFit(Exchanging):
         if spacing.grid is Grid.GUARANTEED:
             raise UsageError("--grid guaranteed needs a central planner; use c-fit or --grid safe")
         check_ratio("distance", distance)
-        self._most, self._epsilon, self._distance, self._trust_upstream = (
-            most,
-            spacing.epsilon,
-            distance,
-            trust_upstream,
-        )
-        self._spacing = spacing
+        self._most, self._distance, self._trust_upstream = most, distance, trust_upstream
+        self._spacing, self._epsilon = spacing, spacing.epsilon
         self._exchange = Exchange(transport or Transport(), np.random.default_rng(seed))
         self._states: dict[int, NodeTable] = {}
         self._place(program)

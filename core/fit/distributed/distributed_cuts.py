@@ -52,7 +52,7 @@ class DFitCuts(Exchanging):
 
         Args:
             program: Of any network.
-            transport: Delay and loss of messages; None: none.
+            transport: Delay and loss of messages; None: neither.
             seed: Random seed of delays and losses.
             asks: Whether a plan waits for all answers, however long messages take.
             trust_upstream: Whether groups accept whatever others send.

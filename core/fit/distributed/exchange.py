@@ -178,7 +178,7 @@ class Exchange:
         self.now = max(self.now, until_s)
 
     def next_s(self) -> float:
-        """Time of the next event; inf if there is none."""
+        """Time of the next event; inf without one."""
         return self._events[0][0] if self._events and not self.idle else np.inf
 
     def run(self, until_s: float, react: Callable[[int], None]) -> None:

@@ -36,7 +36,7 @@ class NodeTable:
         """The best row at or below each point; shape (points,).
 
         Returns:
-            The row number; -1 if there is no such row, -2 where everything fits.
+            The row number; -1 if no row matches, -2 where everything fits.
         """
         assert self.table is not None
         if self.tree is None:

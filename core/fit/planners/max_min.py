@@ -8,10 +8,10 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Wiring
 
 _HALVINGS = 60
-"""Of a level's interval: no float is left between its ends."""
+"""Bisection steps for a level; enough to reach float precision."""
 
 _ROUNDS = 50
-"""Over resources that depend on each other in a circle; where they do not, the second changes nothing."""
+"""Iterations over resources that depend on each other in a cycle; without a cycle, the second changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from adapt.core.fit.program.lp_presolve import Merged
 from adapt.core.fit.program.program import Program
 
 MAX_BASES = 2000
-"""A larger pool takes longer to search than the solver to solve."""
+"""Pool size beyond which a search takes longer than solving."""
 
 
 class BasisPool:
@@ -34,7 +34,7 @@ class BasisPool:
     def __init__(self, program: Program, most: int = MAX_BASES) -> None:
         self.program = program
         self.solved = 0
-        """Linear programs that were solved."""
+        """Number of linear programs solved."""
         self._most = most
         self._merged = merged = Merged.from_program(program)
         self._solver = WarmSolver(merged.scaled)

@@ -9,7 +9,7 @@ from adapt.core.compiled import compiled, inlined
 from adapt.core.fit.network.wiring import Indices
 
 TOLERANCE = 1e-10
-"""How far a variable may lie past its bound, where limits are about 1: what the solver itself allows."""
+"""Tolerance of bounds, with limits scaled near 1; that of the solver."""
 
 
 class Pool(NamedTuple):

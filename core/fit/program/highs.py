@@ -10,7 +10,7 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.program.program import Program, Scaled
 
 _FEASIBLE = 1e-10
-"""How far the solver may leave a row, where limits are about 1; the least it takes."""
+"""Feasibility tolerance of the solver, with limits scaled near 1; the smallest it accepts."""
 
 
 class WarmSolver:

@@ -159,7 +159,7 @@ class Counts:
             progress: Called with the number of rows read.
 
         Raises:
-            BadInput: as `Binding.bound`, or there are no rows.
+            BadInput: as `Binding.bound`, or the trace is empty.
             UsageError: there are too many ticks.
         """
         inputs = len(binding.network.inputs)

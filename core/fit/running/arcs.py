@@ -21,8 +21,9 @@ _MOST_AT_ONCE = 10_000_000
 """Limit of results of one tuple; more do not fit in memory."""
 
 WAITING = np.dtype([("born", np.int64), ("at", np.int64), ("arc", np.int32), ("after", np.int32)])
-"""A tuple in a queue: when its row came in microseconds, its place among windows likewise, where it goes, and the next
-in the queue or free place."""
+"""A tuple in a queue: arrival of its row and position among windows, both in microseconds; its arc; the next tuple in
+the queue, or the next free slot.
+"""
 
 SERVER = np.dtype(
     [

@@ -12,7 +12,7 @@ from adapt.core.fit.running.window_drop import aggregates, needed_for, windows_a
 from adapt.core.random_bits import substream, uniforms
 
 MAX_WINDOWS = 50_000_000
-"""Of one aggregate; more do not fit in memory."""
+"""Limit of windows per aggregate; more do not fit in memory."""
 
 
 def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
@@ -83,11 +83,11 @@ class LivingWindows:
         self.fate, self.given = np.full(len(self.windows), -1), np.full(len(self.windows), -1)
         self.fate[arcs] = np.arange(len(arcs))
         self._through = {arc: len(arcs) + at for at, arc in enumerate(inner)}
-        """The row of windows that live on all arcs up to one."""
+        """The row of windows kept on all arcs up to one."""
         self.given[inner] = list(self._through.values())
         self.given[nested] = len(arcs) + len(inner) + np.arange(len(nested))
         self._further = {arc: needed_for(behind[arc][1:]) for arc in nested}
-        """What a window that lives needs of the results of an aggregate."""
+        """What a kept window needs of an aggregate's results."""
         self._streams = [substream(seed, arc) for arc in arcs]
         self._ways = {arc: _way_to(wiring, arc) for arc in inner}
         self._begun = np.zeros(len(arcs) + len(inner) + len(nested), np.int64)

@@ -17,7 +17,7 @@ from adapt.core.histogram import bin_of
 from adapt.core.random_bits import output, uniform
 
 _ALMOST = 1e-9
-"""Parts of tuples that add up to so little less than one are one."""
+"""Tolerance when fractions of tuples add up to one."""
 
 
 @compiled

@@ -59,7 +59,7 @@ def leaf_rows(
         order: How its arcs close, without roots.
         most: The highest rate of each arc, shape (dimensions,).
         steps: Between rates of an arc, counted down from the highest; shape (dimensions,). 0: only rate 0.
-        triangle: Rates to omit; None: none.
+        triangle: Rates to omit, if any.
 
     Returns:
         Rows with ascending rates.

@@ -62,7 +62,7 @@ class PointTree:
 def _best(
     points: Floats, first: Indices, following: Indices, orthant: Indices, rates: Floats, nodes: int, stack: Indices
 ) -> int:
-    """The first node at or below a point; `nodes` if there is none."""
+    """The first node at or below a point, else `nodes`."""
     best = nodes
     if nodes == 0:
         return best

@@ -16,7 +16,7 @@ class Topology:
     Attributes:
         nodes: Nodes with operators, upstream first.
         receiver: The node that receives each node's table: the last of those that feed it or what is downstream of it.
-            Absent if there is none.
+            Absent without one.
         dimensions: The arcs of each node's table, entering ones first.
     """
 
