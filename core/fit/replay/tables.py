@@ -199,10 +199,10 @@ def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, 
     in_full = {each.planner: of_optimum(each, optimum, full) for each in outcomes}
     reached = {each.planner: of_optimum(each, optimum) for each in outcomes}
     if reached[best.planner] is None:
-        return "No input reaches an output with a weight above 0."
+        return "Nothing to do: no arriving tuple has a value at an output."
     action = "Drop nothing" if best.planner == DropPlanner.NONE else f"Shed load with {best.planner}"
     if not full.any():
-        action = f"Nothing to do, as no tick is overloaded; {best.planner}"
+        action = f"Nothing to do: no tick is overloaded. Planner {best.planner}"
     sentences = [f"{action}: {reached[best.planner]:.1%} of the best possible score."]
     if full.any() and not full.all() and in_full[best.planner] is not None:
         ticks = f"the {full.sum():,} overloaded ticks (of {len(full):,})"
@@ -218,7 +218,7 @@ def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, 
         sentences.append(f"Others: {', '.join(others)}.")
     if best.overloaded.any():
         sentences.append(
-            f"Its plans overload a node or link in {best.overloaded.mean():.1%} of the ticks; queues reach"
+            f"The plans of {best.planner} overload a node or link in {best.overloaded.mean():.1%} of the ticks; queues reach"
             f" {waits[best.planner]} of work."
         )
     return " ".join(sentences)
