@@ -44,8 +44,8 @@ class PlannerOptions:
         max_plans: Maximum plans per table; the loss may then exceed epsilon.
         grid: Rates covered by the tables of c-fit and d-fit.
         distance: Score error accepted in tables that nodes of d-fit exchange, to send fewer rows.
-        transport: Delay and loss of messages between nodes of d-fit and d-fit-cuts; None: neither, and planners start with
-            all messages delivered.
+        transport: Delay and loss of messages between nodes of d-fit and d-fit-cuts; None: neither, and planners start
+            with all messages delivered.
         trust_upstream: Whether these nodes accept whatever others send, even what those should have dropped.
         seed: Random seed of delays and losses.
     """

@@ -218,8 +218,8 @@ def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, 
         sentences.append(f"Others: {', '.join(others)}.")
     if best.overloaded.any():
         sentences.append(
-            f"The plans of {best.planner} overload a node or link in {best.overloaded.mean():.1%} of the ticks; queues reach"
-            f" {waits[best.planner]} of work."
+            f"The plans of {best.planner} overload a node or link in {best.overloaded.mean():.1%} of the ticks; queues"
+            f" reach {waits[best.planner]} of work."
         )
     return " ".join(sentences)
 
