@@ -67,7 +67,7 @@ def alone() -> bool:
     """Rows a second, and what part of the time planning takes."""
     batches = stream(SECONDS).to_batches(1 << 17)
     # No plan is made before its tick.
-    control.MOST_TOGETHER = 1
+    control.MAX_TOGETHER = 1
     settings = SheddingSettings(feedback=True)
     took_s, planned_s = [], []
     for _ in range(6):

@@ -127,8 +127,7 @@ build_s | seconds lower | comparison,repartition | time to build
 # streams
 rows | count neither | counted,repartition runs=summary. | of the stream, or of a period of it
 keys | count neither | counted,repartition | distinct keys; in a trace perhaps an estimate
-refused | count lower | trace,fit |
-    rows of the source that did not fit (trace), tuples that long queues refused (fit run)
+refused | count lower | trace | rows of the source that did not fit
 null_keys | count lower | trace | rows without a key
 empty_keys | count lower | trace | rows whose key is an empty text
 # periods
@@ -203,6 +202,7 @@ error_p95 | share lower | fit | the same, in 95 % of the ticks
 error_p99 | share lower | fit | the same, in 99 % of the ticks
 overloaded | share lower | fit | of the ticks, in which more was kept than can be done
 dropped | share lower | fit | of what the inputs gave
+queue_drops | count lower | fit | tuples dropped at full queues
 waiting | count lower | fit | tuples in queues at the end
 plans | count neither | fit | different ones that were used
 changes | count lower | fit | ticks in which a share changed

@@ -1,1 +1,1 @@
-"""FIT: load shedding over a query network."""
+"""FIT: load shedding in a query network."""

@@ -1,4 +1,4 @@
-"""What decides, tick by tick, on the shares that are kept: known rates, a planner, and what is measured of nodes."""
+"""The control loop of load shedding: from input rates to drop rates."""
 
 from collections import deque
 from collections.abc import Callable
@@ -11,50 +11,50 @@ from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.planners.fragments import Apart
+from adapt.core.fit.planners.fragments import FragmentPlanner
 from adapt.core.fit.planners.planner import UNSHED, Planner
-from adapt.core.fit.registry import MadeAhead, PlannerOptions, Telling, planner_of
+from adapt.core.fit.registry import Distributed, PlannerOptions, Precomputed, planner_of
 from adapt.core.fit.running.tick import Tick
 from adapt.core.fit.running.window_aware import WindowAware
 
 _LEARNED = 0.3
-"""Weight of the newest tick in what is thought of a node's speed."""
+"""Weight of the newest tick in the estimate of a node's speed."""
 
 _LEAST_WORK = 0.01
-"""Part of a node's capacity below which a tick says nothing of its speed."""
+"""Utilization of a node below which a tick says nothing about its speed."""
 
-MOST_TOGETHER = 4096
-"""Ticks whose plans are made together, at most."""
+MAX_TOGETHER = 4096
+"""Maximum number of ticks planned in one batch."""
 
 _CORRECTED = 0.01
-"""Capacities are corrected when they change by more than this part; a planner is made anew for that."""
+"""Relative change of a capacity estimate that makes the planner start over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Messages between nodes, those sent again included, their rows and bytes."""
+    """Messages between nodes, retries included, with their rows and bytes."""
 
     messages: int = 0
     rows: int = 0
     size: int = 0
 
     def __sub__(self, before: "Sent") -> "Sent":
-        """What was sent since."""
+        """The traffic since an earlier count."""
         return Sent(self.messages - before.messages, self.rows - before.rows, self.size - before.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What is done in a tick.
+    """The drop rates of one tick.
 
     Attributes:
-        rates: For which it was planned, tuples/s, shape (inputs,).
-        keeps: The shares that are kept on arcs, shape (arcs,).
-        plans: Ids of the plan, one for each fragment; shape (fragments,).
-        changed: Whether any share is not that of the tick before.
-        planned_s: How long planning took by the clock; where it was for many ticks together, its part.
-        sent: What nodes told each other since the tick before.
-        stale: Whether some nodes planned without what others had told them and what was still on its way.
+        rates: Input rates that were planned for, tuples/s, shape (inputs,).
+        keeps: Share kept on each arc, shape (arcs,).
+        plans: Plan id of each fragment, shape (fragments,).
+        changed: Whether any share differs from the previous tick.
+        planned_s: Planning time by the clock; a batch of ticks shares its time evenly.
+        sent: Messages between nodes since the previous tick.
+        stale: Whether some nodes planned before all messages to them had arrived.
     """
 
     rates: Floats
@@ -75,20 +75,21 @@ class _Planned:
 
 
 class Control:
-    """Plans for every tick.
+    """The control loop: one plan per tick.
 
-    Rates are those of `lag_ticks` before, smoothed; before any are known, nothing is dropped. What fits is not shed.
-    Where a plan changes a share by less than `min_rate_change`, the old one stays.
+    A plan is made for the rates of `lag_ticks` ago, smoothed; before any are known, nothing is dropped. Nothing is
+    dropped where everything fits. A share that a plan changes by less than `min_rate_change` keeps its old value.
 
-    Where windows are dropped, shares before aggregates are of windows, such that nodes are loaded as was planned.
+    Where windows are dropped whole, shares before aggregates are shares of windows, chosen so that nodes are loaded as
+    planned.
 
-    Where messages take time, nodes begin to tell each other when the first tick does, unless the planner was made in
-    advance; what has not arrived by then is not known to a tick's plan.
+    Where messages take time, nodes start to exchange them with the first tick, unless the planner was precomputed; a
+    plan ignores messages that have not arrived yet.
 
-    With feedback, the work that a node does in a tick is held against what the served tuples should have cost; the
-    ratio, smoothed, corrects the capacity that is planned with.
+    With feedback, the work that a node did in a tick is divided by the expected work of the tuples served; the ratio,
+    smoothed, corrects the capacity that plans assume.
 
-    Source: FIT, section 7; the engine in which the paper was implemented, for the least change.
+    Source: FIT, section 7; the minimum change is that of the engine in which the paper was implemented.
     """
 
     def __init__(
@@ -98,54 +99,54 @@ class Control:
         settings: SheddingSettings,
         options: PlannerOptions,
         clock: Callable[[], float],
-        planner: Apart | None = None,
+        planner: FragmentPlanner | None = None,
     ) -> None:
-        """A control that has seen nothing.
+        """A control loop before its first tick.
 
         Args:
-            settings: Lag, smoothing, least change, feedback.
-            clock: Tells seconds, for how long planning takes; nothing else depends on it.
-            planner: The planner, if it was made in advance.
+            settings: Lag, smoothing, minimum change, feedback.
+            clock: Seconds; used only to measure planning time.
+            planner: A precomputed planner.
 
         Raises:
-            UsageError: the planner needs an option that is not given, or cannot take this network.
+            UsageError: an option that the planner needs is missing, or the planner does not support this network.
         """
         self._network, self._name, self._settings, self._options = network, name, settings, options
         self._wiring, self._clock = Wiring.from_network(network), clock
         self._keeps = np.ones(len(self._wiring.arcs))
         self._seen: list[Floats] = []
         self._smooth: Floats | None = None
-        self._foreseen: deque[Floats] = deque()
+        self._announced: deque[Floats] = deque()
         self._planned: deque[_Planned] = deque()
         self._together, self._lost_s = 1, 0.0
-        self._dearer = np.ones(len(network.nodes))
-        self._assumed = self._dearer
+        self._slowdown = np.ones(len(network.nodes))
+        self._assumed = self._slowdown
         begun = clock()
         self._use(planner or planner_of(name, network, options))
         self._tick_s, self._ticks = settings.tick_us / 1e6, 0
-        self._begun_s = [each.now_s for each in self._telling]
-        self._told = Sent()
+        self._begun_s = [each.now_s for each in self._distributed]
+        self._reported = Sent()
         self.prepared_s = clock() - begun
-        """How long it took to make the planner, its table included; nothing to speak of if it was made in advance."""
+        """Time to build the planner with its tables; near 0 if it was precomputed."""
 
     @property
     def sent(self) -> Sent:
-        """What nodes have told each other so that plans could be made; nothing where one place plans."""
-        told = [each for planner in self._telling for each in planner.traffic().values()]
-        return Sent(
-            sum(each.messages for each in told), sum(each.rows for each in told), sum(each.size for each in told)
-        )
+        """Messages that nodes exchanged to make plans; zero for a central planner."""
+        traffic = [each for planner in self._distributed for each in planner.traffic().values()]
+        messages, rows, size = (sum(getattr(each, name) for each in traffic) for name in ("messages", "rows", "size"))
+        return Sent(messages, rows, size)
 
     def decide(self, rates: Floats) -> Decision:
-        """The shares for the next tick.
+        """Choose the shares to keep in the next tick.
 
         Args:
-            rates: Of that tick, tuples/s, shape (inputs,); used from `lag_ticks` later on. As foreseen, if they were.
+            rates: Input rates of that tick, tuples/s, shape (inputs,), as announced if they were; planned for
+                `lag_ticks` later.
         """
-        stale = self._hear()
+        stale = self._receive()
         if not self._planned:
-            if not self._foreseen:
-                self.foresee(rates[None])
+            if not self._announced:
+                self.announce(rates[None])
             self._plan_next()
         planned = self._planned.popleft()
         keeps, before = planned.keeps, self._keeps
@@ -154,33 +155,33 @@ class Control:
             keeps = np.where(slight, before, keeps)
         changed = bool((keeps != before).any())
         self._keeps = keeps
-        sent, self._told = self.sent - self._told, self.sent
+        sent, self._reported = self.sent - self._reported, self.sent
         lost_s, self._lost_s = self._lost_s, 0.0
         return Decision(planned.rates, keeps, planned.ids, changed, planned.took_s + lost_s, sent, stale)
 
-    def foresee(self, rates: Floats) -> None:
-        """Tell what rates come, so that the plans of several ticks can be made together, which is faster.
+    def announce(self, rates: Floats) -> None:
+        """Announce upcoming rates, so that several ticks are planned together.
 
         Args:
             rates: Of the next ticks, shape (ticks, inputs).
         """
-        self._foreseen.extend(map(self._known, rates))
+        self._announced.extend(map(self._known, rates))
 
     def observe(self, tick: Tick, tick_s: float) -> None:
-        """What came of it."""
+        """Learn the nodes' speed from a finished tick."""
         if not self._settings.feedback:
             return
         nodes = len(self._network.nodes)
         should = (self._wiring.use @ tick.served)[:nodes] / (self._wiring.limits[:nodes] * tick_s)
         took = tick.busy_s[:nodes] / tick_s
-        telling = should > _LEAST_WORK
-        ratio = np.divide(took, should, out=self._dearer.copy(), where=telling)
-        self._dearer = self._dearer + _LEARNED * (ratio - self._dearer)
-        if (np.abs(self._dearer / self._assumed - 1) > _CORRECTED).any():
+        known = should > _LEAST_WORK
+        ratio = np.divide(took, should, out=self._slowdown.copy(), where=known)
+        self._slowdown = self._slowdown + _LEARNED * (ratio - self._slowdown)
+        if (np.abs(self._slowdown / self._assumed - 1) > _CORRECTED).any():
             self._correct()
 
     def flows(self, rates: Floats, keeps: Floats) -> Floats:
-        """Tuples/s that are kept on arcs where these shares are, of windows where those drop; shape (ticks, arcs)."""
+        """Tuples/s kept on each arc at these shares; shape (ticks, arcs)."""
         shedding = self._shedding
         return (
             shedding.flows(rates, keeps)[0] if isinstance(shedding, WindowAware) else self._wiring.flows(rates, keeps)
@@ -188,38 +189,38 @@ class Control:
 
     @property
     def table(self) -> int | None:
-        """Plans or rows of tables that were made in advance; None, there are none."""
-        made = [planner.size for planner in self._planner.planners if isinstance(planner, MadeAhead)]
+        """Number of precomputed plans or table rows; None without tables."""
+        made = [planner.size for planner in self._planner.planners if isinstance(planner, Precomputed)]
         return sum(made) if made else None
 
     @property
     def epsilon(self) -> float | None:
-        """What these came to, of the fragment where it is largest; None, there are none."""
-        return max((each.epsilon for each in self._planner.planners if isinstance(each, MadeAhead)), default=None)
+        """The largest epsilon of the precomputed tables; None without tables."""
+        return max((each.epsilon for each in self._planner.planners if isinstance(each, Precomputed)), default=None)
 
-    def _hear(self) -> bool:
-        """Let nodes hear what has arrived when a tick begins; whether more is still to be told."""
+    def _receive(self) -> bool:
+        """Deliver the messages due at the start of a tick; returns whether more are on their way."""
         self._deliver()
         self._ticks += 1
-        return any(planner.stale for planner in self._telling)
+        return any(planner.stale for planner in self._distributed)
 
     def _deliver(self) -> None:
-        """What arrives by the end of the ticks so far, where messages take time."""
+        """Deliver the messages due by the end of the ticks so far."""
         if self._options.transport is not None:
-            for planner, begun_s in zip(self._telling, self._begun_s, strict=True):
+            for planner, begun_s in zip(self._distributed, self._begun_s, strict=True):
                 planner.settle(begun_s + self._ticks * self._tick_s)
 
     def _plan_next(self) -> None:
-        """Plan some of the ticks that are foreseen.
+        """Plan a batch of the announced ticks.
 
-        With feedback, plans are made for more and more ticks until a capacity is corrected; for one where nodes tell
-        each other, which they would do for plans that are never used.
+        With feedback, batches grow until a capacity is corrected. Distributed planners then plan one tick at a time, as
+        they would otherwise exchange messages for plans that are never used.
         """
         if self._options.transport is not None or self._settings.feedback:
-            self._together = 1 if self._telling else min(2 * self._together, MOST_TOGETHER)
+            self._together = 1 if self._distributed else min(2 * self._together, MAX_TOGETHER)
         else:
-            self._together = MOST_TOGETHER
-        known = np.array([self._foreseen.popleft() for _ in range(min(self._together, len(self._foreseen)))])
+            self._together = MAX_TOGETHER
+        known = np.array([self._announced.popleft() for _ in range(min(self._together, len(self._announced)))])
         begun = self._clock()
         plans = self._shedding.plan(known)
         took_s = (self._clock() - begun) / len(known)
@@ -236,25 +237,25 @@ class Control:
         return self._smooth
 
     def _correct(self) -> None:
-        """Plan from now on with what nodes are found to be able to do; plans that were made for later are void."""
+        """Plan with the corrected capacities from now on, and discard plans made ahead."""
         self._deliver()
         begun = self._clock()
         self._lost_s += sum(each.took_s for each in self._planned)
-        self._foreseen.extendleft(each.rates for each in reversed(self._planned))
+        self._announced.extendleft(each.rates for each in reversed(self._planned))
         self._planned.clear()
         self._together = 1
-        self._assumed = self._dearer
+        self._assumed = self._slowdown
         nodes = tuple(
-            replace(node, capacity=node.capacity / float(dearer))
-            for node, dearer in zip(self._network.nodes, self._assumed, strict=True)
+            replace(node, capacity=node.capacity / float(slowdown))
+            for node, slowdown in zip(self._network.nodes, self._assumed, strict=True)
         )
         self._use(planner_of(self._name, replace(self._network, nodes=nodes), self._options, self._planner))
         self._lost_s += self._clock() - begun
 
-    def _use(self, planner: Apart) -> None:
-        """Plan by it from now on, with shares of windows before aggregates if windows are dropped."""
+    def _use(self, planner: FragmentPlanner) -> None:
+        """Switch to a planner, with shares of windows before aggregates if windows are dropped."""
         self._planner = planner
-        self._telling = [each for each in planner.planners if isinstance(each, Telling)]
+        self._distributed = [each for each in planner.planners if isinstance(each, Distributed)]
         self._shedding: Planner = planner
         if self._settings.drops is Drops.WINDOW:
             self._shedding = WindowAware.for_network(planner, self._network, self._settings.batch)

@@ -1,4 +1,4 @@
-"""Drop plans made in advance, kept apart from any replay: the tables of planners, and what these were made for."""
+"""Precomputed drop plans: the tables of planners and their scope."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -11,50 +11,50 @@ from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.kept_tables import kept_nodes, shown_nodes, stored_nodes
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Network
-from adapt.core.fit.planners.fragments import Apart, Fragment
+from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
 from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.planners.region_tree import RegionTree
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import MadeAhead, PlannerOptions, d_fit, planner_of
+from adapt.core.fit.registry import PlannerOptions, Precomputed, d_fit, planner_of
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.table import Column, Kind, Table
 
-MADE_AHEAD = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
-"""The planners whose plans stand in tables: at one place, or with d-fit one at every node."""
+PRECOMPUTED = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
+"""Planners with precomputed tables: one for the network, or with d-fit one per node."""
 
 _OF_A_REPLAY = {"stream", "rate", "scale"}
-"""Fields of inputs that say what comes, not what the network can do with it."""
+"""Fields of inputs that describe the stream, not the network."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropPlans:
-    """Tables of plans for one network.
+    """Tables of drop plans for one network.
 
     Attributes:
-        network: What they are for.
-        headroom: Part of every capacity that they leave free.
-        epsilon: What they may lose of the best score.
+        network: The network they are for.
+        headroom: Share of every capacity that they leave free.
+        epsilon: Share of the best score that they may lose.
         grid: Of feasible input tables.
-        most_rates: The highest rates that they are for, tuples/s, shape (inputs,).
-        planners: Each with its tables, by name.
+        max_rates: The highest rates that they cover, tuples/s, shape (inputs,).
+        planners: Planner with its tables, by name.
     """
 
     network: Network
     headroom: float
     epsilon: float
     grid: Grid
-    most_rates: Floats
-    planners: Mapping[DropPlanner, Apart]
+    max_rates: Floats
+    planners: Mapping[DropPlanner, FragmentPlanner]
 
     @classmethod
     def made(cls, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> "DropPlans":
-        """Make the tables of those of some planners that have them.
+        """Build the tables of all named planners that have any.
 
         Raises:
-            UsageError: an option that a planner needs is not given, or it cannot take this network.
+            UsageError: an option that a planner needs is missing, or it does not support this network.
         """
-        planners = {name: planner_of(name, network, options) for name in names if name in MADE_AHEAD}
+        planners = {name: planner_of(name, network, options) for name in names if name in PRECOMPUTED}
         for apart in planners.values():
             for nodes in apart.planners:
                 if isinstance(nodes, DFit):
@@ -62,34 +62,38 @@ class DropPlans:
         return cls(network, options.headroom, options.epsilon, options.grid, options.box, planners)
 
     def check(self, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> None:
-        """Whether these are the plans that would be made now, but for the rates.
+        """Require the plans that would be built now, except for rates.
 
         Raises:
-            BadInput: they are for another network or made otherwise, or those of a planner are missing.
+            BadInput: they belong to another network or other settings, or lack a planner.
         """
         found = next(differences(self.network, network), None)
         if found is not None:
-            raise BadInput(f"was made for another network: {found}")
+            raise BadInput(f"belongs to another network: {found}")
         for what in ("headroom", "epsilon", "grid"):
             then, now = getattr(self, what), getattr(options, what)
             if then != now:
                 raise BadInput(f"was made with {what} {then}, not {now}")
         for name in names:
-            if name in MADE_AHEAD and name not in self.planners:
-                raise BadInput(f"has no plans of {name}, but of {', '.join(self.planners)}")
+            if name in PRECOMPUTED and name not in self.planners:
+                raise BadInput(f"has no plans of {name}, only of {', '.join(self.planners)}")
 
     def beyond(self, rates: Floats) -> list[str]:
-        """A sentence for each input that comes at higher rates than the plans are for; shape (ticks, inputs)."""
+        """A warning for each input with rates above those covered.
+
+        Args:
+            rates: Tuples/s, shape (ticks, inputs).
+        """
         highest = rates.max(axis=0, initial=0.0)
         return [
-            f"input {entering.name!r} comes at up to {most:,.6g} tuples/s, but the plans are for {planned:,.6g} at"
-            " most; above that they may lose more than epsilon"
-            for entering, most, planned in zip(self.network.inputs, highest, self.most_rates, strict=True)
+            f"input {entering.name!r} reaches {most:,.6g} tuples/s, but the plans cover rates up to {planned:,.6g};"
+            " above that they may lose more than epsilon"
+            for entering, most, planned in zip(self.network.inputs, highest, self.max_rates, strict=True)
             if most > planned * (1 + 1e-9)
         ]
 
     def shown(self) -> tuple[Table, ...]:
-        """Every table for people: ids, conditions, scores, shares kept."""
+        """Every table for display: ids, conditions, scores, shares kept."""
         return tuple(
             table
             for name, apart in self.planners.items()
@@ -98,13 +102,13 @@ class DropPlans:
         )
 
     def tables(self) -> dict[str, Table]:
-        """Everything as tables by name, from which `from_tables` makes it again, bit for bit."""
+        """Everything as tables by name, from which `from_tables` restores it exactly."""
         tables: dict[str, Table] = {}
         for name, apart in self.planners.items():
             for at, planner in enumerate(apart.planners):
                 place = f"{name}-{at}-"
                 stored = stored_nodes(planner) if isinstance(planner, DFit) else _stored_plans(planner)
-                assert isinstance(planner, MadeAhead)
+                assert isinstance(planner, Precomputed)
                 stored["made"] = Table.from_rows("Made", (Column("epsilon", Kind.NUMBER),), ((planner.epsilon,),))
                 tables |= {f"{place}{part}": table for part, table in stored.items()}
         return tables
@@ -113,35 +117,35 @@ class DropPlans:
 def from_tables(
     network: Network, options: PlannerOptions, names: Sequence[DropPlanner], tables: Mapping[str, Table]
 ) -> DropPlans:
-    """What `DropPlans.tables` told of.
+    """Restore what `DropPlans.tables` gave.
 
     Args:
-        options: Headroom, epsilon, grid and highest rates that they were made with; and how nodes of d-fit are to go
-            on telling each other.
+        options: Headroom, epsilon, grid and highest rates of the tables; and how nodes of d-fit exchange messages from
+            now on.
 
     Raises:
-        KeyError, ValueError: the tables are not those of this network.
+        KeyError, ValueError: the tables belong to another network.
     """
-    planners = {name: Apart(network, _reader(name, network, options, tables)) for name in names}
+    planners = {name: FragmentPlanner(network, _reader(name, network, options, tables)) for name in names}
     return DropPlans(network, options.headroom, options.epsilon, options.grid, options.box, planners)
 
 
 def differences(there: Network, here: Network) -> Iterator[str]:
-    """What two networks differ in, element by element; what comes in does not count."""
+    """Differences between two networks, element by element, except for their streams."""
     for kind in ("nodes", "inputs", "operators", "outputs", "links"):
         one, other = ({each.name: each for each in getattr(network, kind)} for network in (there, here))
         for name in sorted(one.keys() ^ other.keys()):
-            yield f"{kind[:-1]} {name!r} is in {'its' if name in one else 'the given'} network only"
+            yield f"{kind[:-1]} {name!r} is only in {'its' if name in one else 'the given'} network"
         for name in [name for name in one if name in other]:
             for field in fields(one[name]):
                 then, now = getattr(one[name], field.name), getattr(other[name], field.name)
                 if then != now and field.name not in _OF_A_REPLAY:
-                    yield f"{kind[:-1]} {name!r} had {field.name} {_told(then)} there and has {_told(now)} here"
+                    yield f"{kind[:-1]} {name!r} has {field.name} {_text(then)} there and {_text(now)} here"
         if list(one) != list(other):
-            yield f"its {kind} stand in another order"
+            yield f"its {kind} are in another order"
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -183,7 +187,7 @@ def _regions(tree: RegionTree) -> Table:
 def _reader(
     name: DropPlanner, network: Network, options: PlannerOptions, tables: Mapping[str, Table]
 ) -> Callable[[Fragment], Planner]:
-    """Makes the planner of each fragment, asked for in their order."""
+    """Restores the planner of each fragment; to be called in their order."""
     numbers = iter(range(len(network.inputs)))
 
     def read(fragment: Fragment) -> Planner:

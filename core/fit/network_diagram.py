@@ -1,4 +1,4 @@
-"""A query network as a plain diagram: nodes with their load as bands, operators in them, tuples from left to right."""
+"""A diagram of a query network, with the load of each node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from adapt.core.labels import label
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import human
 
-MOST_DRAWN = 60
-"""Elements; of more, nothing could be read."""
+MAX_DRAWN = 60
+"""Elements beyond which a diagram would be illegible."""
 
 _BOX, _TALL = 0.4, 0.33
-"""Half of what a box takes of its column and of its row."""
+"""The half-width and half-height of a box, in columns and rows."""
 
 _HEAD = 0.75
 """Rows that the name of a node takes."""
@@ -26,16 +26,16 @@ _GAP = 0.3
 """Rows between bands."""
 
 _ROW_PIXELS = 40
-_COLOURS = {"input": PALETTE[2], "operator": PALETTE[0], "output": PALETTE[3]}
+_COLORS = {"input": PALETTE[2], "operator": PALETTE[0], "output": PALETTE[3]}
 
 
 def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
-    """The diagram of a network; none of one that is too large to be read.
+    """The diagram of a network; empty if it is too large.
 
     Args:
         nodes: Its nodes with their `load`.
     """
-    if len(network.sources) + len(network.outputs) > MOST_DRAWN:
+    if len(network.sources) + len(network.outputs) > MAX_DRAWN:
         return ()
     layout = _Layout.from_network(network)
     shares = dict(zip(nodes.values("node"), nodes.values("load"), strict=True))
@@ -43,8 +43,8 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
     points += [_arrow(layout, arc.source, arc.target, arc.port) for arc in Wiring.from_network(network).arcs]
     points += [_box(kind, name, at) for (kind, name), at in layout.places.items()]
     sentence = (
-        "Each band is a node with its operators. The bar at its top is its load: half of the width is all that the node"
-        " can do, and what is beyond has another colour. Tuples go from the inputs at the left to the outputs at the"
+        "Each band is a node with its operators. The bar at its top is the node's load: half of the width is the"
+        " capacity, and overload has another color. Tuples flow from the inputs on the left to the outputs on the"
         " right."
     )
     body = {"height": round(layout.height * _ROW_PIXELS), "layer": _layers(layout)}
@@ -53,11 +53,11 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where everything stands, columns from 0 to `last` and rows from 0 to `height`.
+    """Positions of all elements, in columns 0 to `last` and rows 0 to `height`.
 
     Attributes:
         places: Column and row of inputs, operators and outputs, by kind and name.
-        bands: First and last row of each node that runs something.
+        bands: First and last row of each node with operators.
     """
 
     places: Mapping[tuple[str, str], tuple[float, float]]
@@ -67,7 +67,7 @@ class _Layout:
 
     @classmethod
     def from_network(cls, network: Network) -> "_Layout":
-        """Operators as far right as they are from inputs, each node a band; the rest beside what it belongs to."""
+        """Operators in columns by distance from the inputs, in one band per node."""
         depth = {entering.name: 0 for entering in network.inputs}
         for operator in network.operators:
             depth[operator.name] = 1 + max(depth[name] for name in operator.inputs)
@@ -99,12 +99,12 @@ class _Layout:
         return cls(places, bands, last, max([top - _GAP, *(at + 0.5 for _, at in places.values())]))
 
     def of_source(self, name: str) -> tuple[float, float]:
-        """Where an input or operator stands."""
+        """Position of an input or operator."""
         return self.places.get(("input", name)) or self.places["operator", name]
 
 
 def _spread(wanted: Mapping[str, float]) -> dict[str, float]:
-    """Rows near those that are wanted, a row apart."""
+    """Rows near the wanted ones, at least one row apart."""
     placed: dict[str, float] = {}
     free = 0.5
     for name in sorted(wanted, key=lambda name: wanted[name]):
@@ -114,11 +114,11 @@ def _spread(wanted: Mapping[str, float]) -> dict[str, float]:
 
 
 def _band(node: str, share: Cell, span: tuple[float, float], last: int) -> Records:
-    """A node's band, its name with its load, and its load as a bar."""
+    """A node's band, labeled with its name and load, with the load as a bar."""
     left, right = 0.5, last - 0.5
     top, bottom = span
     load = float(share) if is_real(share) else 0.0
-    middle = (left + right) / 2  # where a node that has just enough to do ends, so that twice as much can be seen
+    middle = (left + right) / 2  # full load, so that twice as much is visible
     named = f"{label(node)}, load {human(share, Column('load', Kind.SHARE))}"
     band: dict[str, Any] = {"part": "band", "x": left, "x2": right, "y": top, "y2": bottom, "name": named}
     bars = [{"part": "load", "x": left, "x2": left + (middle - left) * min(load, 1.0), "y": top, "y2": top + 0.1}]
@@ -139,7 +139,7 @@ def _arrow(layout: _Layout, source: str, target: str, port: int) -> dict[str, An
 def _box(kind: str, name: str, at: tuple[float, float]) -> dict[str, Any]:
     x, y = at
     ends = {"x": x - _BOX, "x2": x + _BOX, "y": y - _TALL, "y2": y + _TALL}
-    return {"part": kind, "name": label(name), "middle": x, "centre": y, **ends}
+    return {"part": kind, "name": label(name), "middle": x, "center": y, **ends}
 
 
 def _layers(layout: _Layout) -> Sequence[Mapping[str, Any]]:
@@ -153,17 +153,17 @@ def _layers(layout: _Layout) -> Sequence[Mapping[str, Any]]:
     limit = 2 * _BOX / (layout.last + 2 * _BOX)
     text = {"type": "text", "color": INK, "baseline": "middle", "aria": False}
     named = {"text": {"field": "name"}}
-    middle = {"x": {**across, "field": "middle"}, "y": {**down, "field": "centre"}, **named}
+    middle = {"x": {**across, "field": "middle"}, "y": {**down, "field": "center"}, **named}
     return (
         layer(["band"], {"type": "rect", "color": INK, "opacity": 0.08, "aria": False}, ends),
         layer(["load"], {"type": "rect", "color": PALETTE[0], "aria": False}, ends),
         layer(["over"], {"type": "rect", "color": PALETTE[1], "aria": False}, ends),
         layer(["arrow"], {"type": "rule", "color": INK, "opacity": 0.55, "aria": False}, ends),
         *(
-            layer([kind], {"type": "rect", "color": colour, "fillOpacity": 0.22, "stroke": colour, "aria": False}, ends)
-            for kind, colour in _COLOURS.items()
+            layer([kind], {"type": "rect", "color": color, "fillOpacity": 0.22, "stroke": color, "aria": False}, ends)
+            for kind, color in _COLORS.items()
         ),
-        layer(list(_COLOURS), {**text, "fontSize": 10.5, "limit": {"expr": f"width * {limit:.4f} - 4"}}, middle),
+        layer(list(_COLORS), {**text, "fontSize": 10.5, "limit": {"expr": f"width * {limit:.4f} - 4"}}, middle),
         layer(
             ["band"], {**text, "align": "left", "dx": 5, "dy": 17, "fontSize": 11.5}, {"x": across, "y": down, **named}
         ),

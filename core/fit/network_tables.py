@@ -1,4 +1,4 @@
-"""A query network as tables: its elements in the order in which tuples go, and how loaded its nodes are."""
+"""A query network as tables: its elements and its nodes' load."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,39 +14,39 @@ from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 
 _BLANK = "\u00a0"
-"""A space that neither a page nor a terminal folds away."""
+"""A space that neither a page nor a terminal collapses."""
 
 ELEMENT_COLUMNS = (
-    Column("element", about="below and to the right of what it reads; … where that stands further up"),
+    Column("element", about="indented below what it reads; … repeats one from above"),
     Column("kind"),
     Column("node"),
-    Column("cost", Kind.SECONDS, "s", "CPU for an arriving tuple"),
-    Column("selectivity", Kind.NUMBER, about="tuples given for each that arrives; of a join, for each pair"),
-    Column("weight", Kind.NUMBER, about="what a tuple is worth at an output"),
-    Column("arriving", Kind.NUMBER, "tuples/s", "where nothing is dropped"),
-    Column("load", Kind.SHARE, about="of its node"),
+    Column("cost", Kind.SECONDS, "s", "CPU per arriving tuple"),
+    Column("selectivity", Kind.NUMBER, about="tuples out / tuples in; of a join, per pair"),
+    Column("weight", Kind.NUMBER, about="value of a tuple at an output"),
+    Column("arriving", Kind.NUMBER, "tuples/s", "without drops"),
+    Column("load", Kind.SHARE, about="of its node's capacity"),
 )
 
 NODE_COLUMNS = (
     Column("node", about="or link"),
     Column("capacity", Kind.NUMBER, "per s", "CPU seconds, or bytes of a link"),
     Column("operators", Kind.COUNT),
-    Column("load", Kind.SHARE, about="where nothing is dropped"),
+    Column("load", Kind.SHARE, about="without drops"),
     Column("load_best", Kind.SHARE, about="with the best drop plan"),
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkLoad:
-    """A network at some rates.
+    """The load of a network at given rates.
 
     Attributes:
         rates: Tuples/s of each input, shape (inputs,).
-        are_given: Whether the network tells the rates; if not, all are equal, and so high that all just fits.
-        flows: On each arc where nothing is dropped, shape (arcs,).
-        loads: Then, of nodes and links, parts of what there is; shape (resources,).
-        best_loads: The same under the best drop plan.
-        score: What that gives, weighted tuples/s.
+        are_given: Whether the network gives its rates; if not, they are equal and just fit.
+        flows: On each arc without drops, shape (arcs,).
+        loads: Utilization of nodes and links without drops; shape (resources,).
+        best_loads: The same with the best drop plan.
+        score: Of the best drop plan, weighted tuples/s.
     """
 
     wiring: Wiring
@@ -59,11 +59,14 @@ class NetworkLoad:
 
     @classmethod
     def from_network(cls, network: Network) -> "NetworkLoad":
-        """At the rates of its inputs, or at equal ones where one is not told."""
+        """The load at the inputs' rates, or at equal rates.
+
+        Rates are equal, and just fit, if the network lacks the rate of any input.
+        """
         wiring = Wiring.from_network(network)
-        told = [entering.rate for entering in network.inputs]
-        are_given = None not in told
-        rates = np.array([rate if are_given and rate is not None else 1.0 for rate in told])
+        known = [entering.rate for entering in network.inputs]
+        are_given = None not in known
+        rates = np.array([rate if are_given and rate is not None else 1.0 for rate in known])
         if not are_given:
             fullest = float(wiring.uses(wiring.unshed(rates[None]))[0].max(initial=0.0))
             rates = rates / fullest if fullest > 0 else rates
@@ -75,7 +78,7 @@ class NetworkLoad:
         )
 
     def sentences(self) -> list[str]:
-        """How loaded it is, and what comes out at best."""
+        """A summary of the load and the best possible output."""
         network = self.wiring.network
         kinds = ("node", "input", "operator", "output")
         said = [f"{', '.join(counted(len(getattr(network, f'{kind}s')), kind) for kind in kinds)}."]
@@ -84,22 +87,22 @@ class NetworkLoad:
         unshed = float(self.flows @ self.wiring.worth)
         if not self.are_given:
             said.append(
-                f"Its inputs tell no rates; loads are those of equal rates at which all just fits,"
-                f" {_figures(self.rates[0])} tuples/s each, where {name} is full."
+                f"No input rates are given; loads are at equal rates that just fit,"
+                f" {_figures(self.rates[0])} tuples/s each, where {name} is at capacity."
                 if load > 0
-                else "No operator costs anything, so that nothing ever has to be dropped."
+                else "No operator has a cost, so nothing ever needs to be dropped."
             )
         elif load > 1 + 1e-9:
             said.append(
-                f"At the rates of its inputs {name} would need {load:.1%} of what it has; the best drop plan gives"
+                f"Shed load: the given input rates need {load:.1%} of the capacity of {name}; the best drop plan keeps"
                 f" {_figures(self.score)} of {_figures(unshed)} weighted tuples/s."
             )
         else:
-            said.append(f"At the rates of its inputs all fits; {name} is busiest, at {load:.1%}.")
+            said.append(f"Nothing to do: the given input rates fit. {name} is the busiest, at {load:.1%}.")
         return said
 
     def elements(self) -> Table:
-        """What reads what, as a tree that goes on where something was met before."""
+        """The elements as a tree that expands each element once."""
         loads = self.wiring.use * self.flows
         rows = [
             (f"{drawn}{element.name}", *self._cells(element, loads))
@@ -110,13 +113,13 @@ class NetworkLoad:
         return Table.from_rows("The network", ELEMENT_COLUMNS, rows)
 
     def nodes(self) -> Table:
-        """One row for each node, then link."""
+        """One row per node, then per link."""
         network = self.wiring.network
         on = [operator.node for operator in network.operators]
         numbers = [*(on.count(node.name) for node in network.nodes), *(None for _ in network.links)]
         limits, loads, best_loads = (map(float, each) for each in (self.wiring.limits, self.loads, self.best_loads))
         columns = zip(self.wiring.resources, limits, numbers, loads, best_loads, strict=True)
-        return Table.from_rows("Load of its nodes", NODE_COLUMNS, columns)
+        return Table.from_rows("Load of the nodes", NODE_COLUMNS, columns)
 
     def _cells(self, element: Input | Operator | Output, loads: Floats) -> tuple[Cell, ...]:
         wiring = self.wiring
@@ -136,12 +139,12 @@ class NetworkLoad:
 
 
 def _figures(amount: float) -> str:
-    """Four significant digits, without an exponent from 1,000 on."""
+    """Four significant digits, without an exponent above 1,000."""
     return f"{amount:,.0f}" if amount >= 1000 else f"{amount:.4g}"
 
 
 def _tree(network: Network) -> Iterator[tuple[str, Input | Operator | Output, bool]]:
-    """Elements under what they read, with what is drawn before them, and whether it is for the first time."""
+    """Elements below what they read, with their branch symbols and whether they are new."""
     readers: dict[str, list[Operator | Output]] = {source.name: [] for source in network.sources}
     for operator in network.operators:
         for name in dict.fromkeys(operator.inputs):

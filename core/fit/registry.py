@@ -1,4 +1,4 @@
-"""Every planner by name."""
+"""All drop planners by name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,67 +14,65 @@ from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.node_table import KeptTables
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Network
+from adapt.core.fit.network.settings import check_ratio
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Proportional
-from adapt.core.fit.planners.fragments import Apart, Fragment
+from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import TablePlanner
 from adapt.core.fit.planners.planner import Planner
-from adapt.core.fit.planners.solver import MOST_PLANS, Regions
+from adapt.core.fit.planners.solver import MAX_PLANS, Regions
 from adapt.core.fit.planners.workload import Workload
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.spacing import Spacing
 
-MadeAhead: TypeAlias = TablePlanner | DFit
-"""Planners whose plans stand in tables."""
+Precomputed: TypeAlias = TablePlanner | DFit
+"""Planners with precomputed tables."""
 
-Telling: TypeAlias = DFit | DFitCuts
-"""Planners whose nodes tell each other, and follow other costs, selectivities, capacities and places of operators."""
+Distributed: TypeAlias = DFit | DFitCuts
+"""Planners whose nodes exchange messages, and which follow changes of costs, capacities and placements."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannerOptions:
-    """What planners may ask for.
+    """Options of all planners.
 
     Attributes:
-        headroom: Part of every node and link that plans leave free, in [0, 1).
-        epsilon: What plans of a table may lose of the best score; of solver-w, what they may lose on average.
-        most_rates: The highest rates that a table is made for, tuples/s, shape (inputs,); others need none.
-        workload: How likely rates are; solver-w needs it.
-        most_plans: A table has no more of them; what it then loses may be above epsilon.
-        grid: Which rates stand in the tables of c-fit and d-fit.
-        distance: What the scores in tables that nodes of d-fit tell each other may be off, so that less is told.
-        transport: What messages between nodes of d-fit and d-fit-cuts meet; None, they take no time and all arrive, so
-            that a planner is made with everything told.
-        trusting: Whether these nodes let in whatever others send, be it what they should have dropped.
-        seed: Of delays and losses.
+        headroom: Share of every node and link that plans leave free, in [0, 1).
+        epsilon: Share of the best score that plans of a table may lose; with solver-w, on average.
+        max_rates: The highest rates that tables cover, tuples/s, shape (inputs,); other planners ignore it.
+        workload: Distribution of rates; solver-w needs it.
+        max_plans: Maximum plans per table; the loss may then exceed epsilon.
+        grid: Rates covered by the tables of c-fit and d-fit.
+        distance: Score error accepted in tables that nodes of d-fit exchange, to send fewer rows.
+        transport: Delay and loss of messages between nodes of d-fit and d-fit-cuts; None: neither, and planners start
+            with all messages delivered.
+        trust_upstream: Whether these nodes accept whatever others send, even what those should have dropped.
+        seed: Random seed of delays and losses.
     """
 
     headroom: float = 0.0
     epsilon: float = 0.05
-    most_rates: Floats | None = None
+    max_rates: Floats | None = None
     workload: Workload | None = None
-    most_plans: int = MOST_PLANS
+    max_plans: int = MAX_PLANS
     grid: Grid = Grid.SAFE
     distance: float = 0.0
     transport: Transport | None = None
-    trusting: bool = False
+    trust_upstream: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon < 1:
-            raise UsageError(f"epsilon is {self.epsilon:g}; give a part of the score above 0 and below 1")
-        if not 0 <= self.headroom < 1:
-            raise UsageError(f"headroom is {self.headroom:g}; give a part of a capacity from 0 to below 1")
-        if not 0 <= self.distance < 1:
-            raise UsageError(f"distance is {self.distance:g}; give a part of the score from 0 to below 1")
-        if self.most_plans < 1:
-            raise UsageError(f"a table of {self.most_plans} plans is none; give 1 or more")
+        check_ratio("--epsilon", self.epsilon, above_0=True)
+        check_ratio("--headroom", self.headroom)
+        check_ratio("--distance", self.distance)
+        if self.max_plans < 1:
+            raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
 
     def for_fragment(self, fragment: Fragment) -> "PlannerOptions":
-        """The same for a fragment."""
+        """The options for a fragment."""
         return replace(
             self,
-            most_rates=None if self.most_rates is None else self.most_rates[fragment.inputs],
+            max_rates=None if self.max_rates is None else self.max_rates[fragment.inputs],
             workload=None if self.workload is None else self.workload.for_inputs(fragment.inputs),
         )
 
@@ -83,37 +81,37 @@ class PlannerOptions:
         """The highest rates.
 
         Raises:
-            UsageError: they are not given.
+            UsageError: they are missing.
         """
-        if self.most_rates is None:
-            raise UsageError("plans made in advance need the highest rate of each input; give them, or use exact")
-        return self.most_rates
+        if self.max_rates is None:
+            raise UsageError("precomputed plans need the highest rate of each input; give max_rates or use exact")
+        return self.max_rates
 
 
 def _solver(program: Program, options: PlannerOptions, workload: Workload | None = None) -> TablePlanner:
     regions = Regions(program, options.box, workload)
-    regions.divide(options.epsilon, options.most_plans)
+    regions.divide(options.epsilon, options.max_plans)
     return regions.planner()
 
 
 def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
     if options.workload is None:
-        raise UsageError("solver-w plans by how likely rates are; give it a workload, or use solver")
+        raise UsageError("solver-w needs a distribution of input rates; give it a workload or use solver")
     return _solver(program, options, options.workload)
 
 
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
-    """Nodes with everything told, or still to be told where messages take time.
+    """D-FIT nodes, settled unless messages take time.
 
     Args:
-        kept: What they made and told before.
+        kept: Tables and traffic of an earlier run.
 
     Raises:
-        UsageError: d-fit cannot take this network.
-        KeyError: what was kept is of another network.
+        UsageError: d-fit does not support this network.
+        KeyError: `kept` belongs to another network.
     """
-    spacing = Spacing(options.epsilon, options.grid, most_rows=options.most_plans)
-    way = (options.distance, options.transport, options.seed, options.trusting)
+    spacing = Spacing(options.epsilon, options.grid, max_rows=options.max_plans)
+    way = (options.distance, options.transport, options.seed, options.trust_upstream)
     nodes = DFit(program, options.box, spacing, *way, kept)
     if options.transport is None:
         nodes.settle()
@@ -122,7 +120,7 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
 
 def _d_fit_cuts(program: Program, options: PlannerOptions) -> DFitCuts:
     groups = DFitCuts(
-        program, options.transport, options.seed, asks=options.transport is None, trusting=options.trusting
+        program, options.transport, options.seed, asks=options.transport is None, trust_upstream=options.trust_upstream
     )
     if options.transport is None:
         groups.settle()
@@ -138,30 +136,30 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
         DropPlanner.SOLVER: _solver,
         DropPlanner.SOLVER_W: _solver_w,
         DropPlanner.C_FIT: lambda program, options: fit(
-            program, options.box, options.epsilon, options.grid, options.most_plans
+            program, options.box, options.epsilon, options.grid, options.max_plans
         ).planner(),
         DropPlanner.D_FIT: d_fit,
         DropPlanner.D_FIT_CUTS: _d_fit_cuts,
         DropPlanner.EXACT: lambda program, _: Exact(program),
     }
 )
-"""How each is made for the program of a fragment."""
+"""Builds each planner for the program of a fragment."""
 
 
 def planner_of(
-    name: DropPlanner, network: Network, options: PlannerOptions | None = None, before: Apart | None = None
-) -> Apart:
-    """A planner of a network, each fragment planned apart.
+    name: DropPlanner, network: Network, options: PlannerOptions | None = None, before: FragmentPlanner | None = None
+) -> FragmentPlanner:
+    """A planner of a network, one per fragment.
 
     Args:
-        before: A planner of the same name and options whose place it takes; where nodes tell each other what they
-            know, they go on and tell only what changed, at once or as the transport lets them.
+        before: A planner of the same name and options to replace. Distributed planners continue from it and send only
+            what changed, at once or as the transport allows.
 
     Raises:
-        UsageError: the planner needs an option that is not given, or cannot take this network.
+        UsageError: the planner lacks an option, or does not support this network.
     """
     chosen = options or PlannerOptions()
-    following = [planner for planner in (before.planners if before else ()) if isinstance(planner, Telling)]
+    following = [planner for planner in (before.planners if before else ()) if isinstance(planner, Distributed)]
 
     def make(fragment: Fragment) -> Planner:
         program = Program.from_network(fragment.network, chosen.headroom)
@@ -173,4 +171,4 @@ def planner_of(
                 return planner
         return PLANNERS[name](program, chosen.for_fragment(fragment))
 
-    return Apart(network, make)
+    return FragmentPlanner(network, make)

@@ -1,4 +1,4 @@
-"""Replaying a trace from disk through a query network that sheds load, and keeping what came out; without Spark."""
+"""Replays of traces through query networks, from file to run, without Spark."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.fit.drop_plans import MADE_AHEAD, DropPlans, from_tables
+from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans, from_tables
 from adapt.core.fit.network.network_file import NetworkFile, read_network
 from adapt.core.fit.registry import PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
@@ -22,12 +22,12 @@ from adapt.traces.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class NamedNetwork:
-    """A network file, with what it was called and what it said.
+    """A network file.
 
     Attributes:
         name: Of the file.
-        text: All of it.
-        read: What it means.
+        text: Its contents.
+        read: The parsed contents.
     """
 
     name: str
@@ -36,33 +36,32 @@ class NamedNetwork:
 
 
 def open_network(path: Path) -> NamedNetwork:
-    """Read a network from its file.
+    """Read a network file.
 
     Raises:
-        BadInput: there is none, or it is none; the sentence begins with the file.
+        BadInput: the file is missing or invalid; the message begins with its path.
     """
-    no_text = "is no text in UTF-8; give a query network in TOML"
+    no_text = "is not UTF-8 text; give a query network in TOML"
     return parsed(path, lambda text: NamedNetwork(path.name, text, read_network(text)), no_text)
 
 
 @dataclass(frozen=True, slots=True)
 class FitTraceOptions:
-    """How a trace goes through a query network.
+    """Options of a replay of a trace through a query network.
 
     Attributes:
         network: The network; the settings are those of `fit`.
-        fit: How load is shed.
-        speedup: Trace seconds that pass in a second of the network.
-        plans: Where the plans made in advance are kept: used if there are any, else made and put there, before anything
-            is run.
-        workload_told: Where the workload of `fit` comes from, for the run to keep.
+        fit: Options of load shedding.
+        speedup: Trace seconds per second in the network.
+        plans: Folder of precomputed plans: reused if it exists, else written before the replay starts.
+        workload_source: Where the workload of `fit` comes from, to record in the run.
     """
 
     network: NamedNetwork
     fit: FitOptions
     speedup: float = 1.0
     plans: Path | None = None
-    workload_told: Mapping[str, Any] | None = None
+    workload_source: Mapping[str, Any] | None = None
 
 
 def replay_fit_trace(
@@ -76,19 +75,21 @@ def replay_fit_trace(
     progress: Progress = silent,
     warn: Callable[[str], None] | None = None,
 ) -> FitRun:
-    """Run a trace through a network with each planner, and keep the run at `out`, if given; see `replay_fit`.
+    """Replay a trace through a network with each planner; keep the run.
+
+    See `replay_fit`.
 
     Args:
-        trace: The stream, read twice, a row group at a time.
-        clock: Tells seconds, for how long planning takes.
-        warn: Given a sentence for each input that no row is bound to, or that comes at higher rates than `plans` are
-            for.
+        trace: Read twice, one row group at a time.
+        out: Where to keep the run; None: nowhere.
+        clock: Seconds; measures planning time.
+        warn: Called with a warning for each input that reads no row, or whose rates exceed those of `plans`.
 
     Raises:
-        UsageError: an argument is out of its range, or a planner cannot take the network.
-        EnvironmentFailure: `out` is taken or cannot be written.
-        BadInput: a part of the trace is damaged, an input is bound to what the trace does not have, or `plans` were
-            made for another network or otherwise.
+        UsageError: an argument is out of range, or a planner does not support the network.
+        EnvironmentFailure: `out` exists or cannot be written.
+        BadInput: the trace is damaged, an input reads a column that the trace does not have, or `plans` belong to
+            another network or other settings.
     """
     check_folder_free(out, force=force)
     network, fit = options.network, options.fit
@@ -96,8 +97,8 @@ def replay_fit_trace(
     binding.check(trace.columns)
     columns = binding.columns
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
-    if options.workload_told is not None:
-        parameters["workload"] = dict(options.workload_told)
+    if options.workload_source is not None:
+        parameters["workload"] = dict(options.workload_source)
     inputs = [trace.as_input]
     kept = None
     if options.plans is not None:
@@ -108,7 +109,7 @@ def replay_fit_trace(
         fit,
         clock=clock,
         parameters=parameters,
-        told=lambda what, done, total: progress(what, done, total or trace.rows),
+        progress=lambda what, done, total: progress(what, done, total or trace.rows),
         plans=kept,
     )
     warnings = run.counts.unmatched(run.network)
@@ -124,18 +125,18 @@ def replay_fit_trace(
 
 
 class _Kept:
-    """Plans made in advance and where they are kept."""
+    """Precomputed plans and their folder."""
 
     def __init__(self, path: Path, network: NamedNetwork, options: FitOptions, made: Provenance) -> None:
-        """Read them, if there are any.
+        """Read the plans if the folder exists.
 
         Raises:
-            UsageError: no planner makes any.
-            BadInput: they were made for another network or otherwise.
+            UsageError: none of the planners uses precomputed plans.
+            BadInput: they belong to another network or other settings.
         """
-        if not set(options.planners) & set(MADE_AHEAD):
+        if not set(options.planners) & set(PRECOMPUTED):
             raise UsageError(
-                f"--plans {path}: none of {', '.join(options.planners)} keeps plans; {', '.join(MADE_AHEAD)} do"
+                f"--plans {path} needs one of {', '.join(PRECOMPUTED)} (got {', '.join(options.planners)})"
             )
         self.path, self.content_hash = path, ""
         self._network, self._options, self._made = network, options, made
@@ -149,19 +150,19 @@ class _Kept:
             try:
                 stored.plans.check(network.read.network, options.planners, asked)
             except BadInput as error:
-                raise BadInput(f"{path} {error}; give another folder, or remove it") from None
+                raise BadInput(f"{path} {error}; give another folder or remove it") from None
 
     @property
     def plans(self) -> DropPlans:
-        """They, once they are there."""
+        """The plans, once read or built."""
         assert self._plans is not None
         return self._plans
 
     def __call__(self, asked: PlannerOptions) -> DropPlans:
-        """The plans, made and put in their place if they were not there."""
+        """The plans; built and written if the folder did not exist."""
         if self._plans is None:
             made = DropPlans.made(self._network.read.network, self._options.planners, asked)
             self.content_hash = write_drop_plans(made, self._network.text, self.path, self._made).content_hash
-            # Nodes that exchange updates go on from the tables that are kept, with the same random draws.
+            # Nodes that exchange updates continue from the stored tables, with the same random draws.
             self._plans = from_tables(made.network, asked, list(made.planners), made.tables())
         return self._plans

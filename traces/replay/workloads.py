@@ -1,4 +1,4 @@
-"""How likely the rates of a network's inputs are, said in a file."""
+"""Distributions of input rates, read from a CSV."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,36 +15,40 @@ from adapt.traces.read_errors import readable
 from adapt.traces.store.manifest import file_sha256
 
 EXPONENTIAL = "exponential"
-"""In place of a file: independent exponential rates, with those of the network file as means."""
+"""In place of a file: independent exponential rates, with the rates in the network file as means."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedWorkload:
-    """Rates to plan for, with what a run keeps of where they come from.
+    """A distribution of rates, with its source.
 
     Attributes:
-        workload: How likely rates are.
-        told: Of where that is said; JSON data.
+        workload: The distribution.
+        source: Where it comes from, to record in the run; JSON data.
     """
 
     workload: Workload
-    told: dict[str, Any]
+    source: dict[str, Any]
 
 
 def open_workload(said: str, network: Network) -> NamedWorkload:
-    """Read how likely rates are: from a CSV with a column of tuples/s for each input, or `exponential`.
+    """Read a distribution of rates from a CSV, or `exponential`.
+
+    The CSV has a column of tuples/s for each input.
 
     Source: FIT, sections 5.2 and 8.1.
 
     Raises:
-        BadInput: there is no such file, or it is none of rates; or the network file states no rate of an input.
+        BadInput: the file is missing or invalid, or the network file lacks the rate of an input.
     """
     names = [entering.name for entering in network.inputs]
     if said == EXPONENTIAL:
         rates = np.array([entering.rate or 0.0 for entering in network.inputs])
         for name, rate in zip(names, rates.tolist(), strict=True):
             if rate <= 0:
-                raise BadInput(f"--workload {EXPONENTIAL}: input {name!r} has no rate in the network file, its mean")
+                raise BadInput(
+                    f"--workload {EXPONENTIAL}: input {name!r} needs a rate in the network file, which is its mean"
+                )
         return NamedWorkload(Exponential(rates), {"exponential": dict(zip(names, rates.tolist(), strict=True))})
     path = Path(said)
     with readable(path):
@@ -52,7 +56,7 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
         try:
             table = pcsv.read_csv(path)
         except pa.ArrowInvalid as error:
-            raise BadInput(f"{path} is no CSV of rates: {error}") from error
+            raise BadInput(f"{path} is not a CSV of rates: {error}") from error
     return NamedWorkload(Observed(_rates(path, table, names)), {"name": path.name, "sha256": sha256})
 
 
@@ -60,20 +64,20 @@ def _rates(path: Path, table: pa.Table, names: list[str]) -> np.ndarray[Any, np.
     """Tuples/s, shape (times, inputs)."""
     for name in table.column_names:
         if name not in names:
-            raise BadInput(f"{path}: column {name!r} is no input of the network{did_you_mean(name, names)}")
+            raise BadInput(f"{path}: column {name!r} is not an input of the network{did_you_mean(name, names)}")
     columns = []
     for name in names:
         if name not in table.column_names:
-            raise BadInput(f"{path}: there is no column {name!r}, for the rates of that input")
+            raise BadInput(f"{path}: column {name!r} is missing; every input needs a column of rates")
         try:
             rates = table.column(name).cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid as error:
-            raise BadInput(f"{path}: column {name!r} holds something else than numbers: {error}") from error
+            raise BadInput(f"{path}: column {name!r} must hold numbers: {error}") from error
         bad = ~(np.isfinite(rates) & (rates >= 0))
         if bad.any():
             row = int(bad.argmax())
-            raise BadInput(f"{path} row {row + 1}: {name!r} is {rates[row]:g}; rates are tuples/s from 0 up")
+            raise BadInput(f"{path} row {row + 1}: {name!r} must be at least 0 tuples/s (got {rates[row]:g})")
         columns.append(rates)
     if not len(table):
-        raise BadInput(f"{path}: there are no rates below the header")
+        raise BadInput(f"{path}: the file has a header but no rates")
     return np.column_stack(columns)

@@ -13,7 +13,7 @@ def reported(path: Path, manifest: Manifest) -> Reported:
     plans = read_drop_plans(path).plans
     inputs = plans.network.inputs
     highest = ", ".join(
-        f"{entering.name!r} up to {rate:,.4g}" for entering, rate in zip(inputs, plans.most_rates, strict=True)
+        f"{entering.name!r} up to {rate:,.4g}" for entering, rate in zip(inputs, plans.max_rates, strict=True)
     )
     tables = plans.shown()
     sentences = [

@@ -9,7 +9,7 @@ from adapt.core.charts.chart import Chart
 from adapt.core.charts.over_time import imbalance_per_period, migration_per_period
 from adapt.core.errors import BadInput
 from adapt.core.fit.replay.charts import shedding_charts
-from adapt.core.fit.replay.tables import planners_told, tables_of_arcs
+from adapt.core.fit.replay.tables import planners_shown, tables_of_arcs
 from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.mechanisms.comparison import marked, shown_tables
 from adapt.core.ordered.replay.charts import ordered_charts
@@ -100,7 +100,7 @@ def _fit(run: StoredRun) -> Told:
     planners, summary = verdict_under(tables["planners"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
     charts = shedding_charts(tables["planners"], tables["ticks"], tables["nodes"])
-    told = [replace(planners_told(planners), note=""), summary, *tables_of_arcs(tables["drops"])]
+    told = [replace(planners_shown(planners), note=""), summary, *tables_of_arcs(tables["drops"])]
     return sentences, told, charts
 
 

@@ -50,7 +50,7 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
         "headroom": plans.headroom,
         "epsilon": plans.epsilon,
         "grid": plans.grid.value,
-        "most_rates": plans.most_rates.tolist(),
+        "max_rates": plans.max_rates.tolist(),
         "planners": [name.value for name in plans.planners],
         "tables": {name: table_facts(table) for name, table in tables.items()},
     }
@@ -83,7 +83,7 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
             headroom=facts["headroom"],
             epsilon=facts["epsilon"],
             grid=Grid(facts["grid"]),
-            most_rates=np.array(facts["most_rates"], np.float64),
+            max_rates=np.array(facts["max_rates"], np.float64),
         )
         tables = {name: read_table(path / f"{name}.parquet", table) for name, table in facts["tables"].items()}
         names: Sequence[DropPlanner] = [DropPlanner(name) for name in facts["planners"]]

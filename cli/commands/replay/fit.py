@@ -1,11 +1,11 @@
-"""`adapt replay fit`: a trace through a query network that sheds load, with one planner or several."""
+"""`adapt replay fit`: load shedding in a query network, planner by planner."""
 
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import option, short_help
 from adapt.cli.options.replay.fit import MessageOptions, PlanningOptions, QueueOptions, RunningOptions, TableOptions
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
@@ -13,9 +13,12 @@ from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
 
 
+@short_help(
+    *("network", "out", "planner", "tick", "headroom", "lag", "epsilon", "plans", "speedup", "flow", "queue", "format")
+)
 def fit(
     trace: TracePath,
-    network: Annotated[Path, option("The query network, its inputs bound to rows.", "N.toml", "--network", "-n")],
+    network: Annotated[Path, option("Query network file.", "N.toml", "--network", "-n")],
     output: RunOutput,
     running: RunningOptions,
     planning: PlanningOptions,
@@ -23,15 +26,15 @@ def fit(
     messages: MessageOptions,
     queue: QueueOptions,
 ) -> None:
-    """Run a trace through a query network, tick by tick, dropping what its nodes cannot do.
+    """Replay a trace through a query network whose nodes shed load.
 
-    Every planner plans for its own copy of the network, which the same rows pass with the same coins. What is kept
-    beyond the capacity of a node waits in its queue. Scores are held against the best of each tick.
+    Every planner gets its own copy of the network, with the same rows and the same random draws. Tuples that a plan
+    keeps beyond a node's capacity wait in the node's queue. The score of each planner, its weighted output rate, is
+    compared with the best possible score of every tick.
 
     Example: adapt replay fit web.trace --network shop.toml --planner exact,c-fit -o web.fit
     """
-
-    from adapt.core.fit.planners.solver import MOST_PLANS
+    from adapt.core.fit.planners.solver import MAX_PLANS
     from adapt.core.fit.replay.replay import FitOptions
     from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
     from adapt.traces.replay.workloads import open_workload
@@ -51,17 +54,17 @@ def fit(
         grid=ahead.grid,
         distance=ahead.distance,
         transport=messages.transport(),
-        trusting=messages.trusting,
-        most_plans=MOST_PLANS if ahead.most_plans is None else ahead.most_plans,
+        trust_upstream=messages.trust_upstream,
+        max_plans=MAX_PLANS if ahead.max_plans is None else ahead.max_plans,
         workload=None if likely is None else likely.workload,
     )
-    plans, told = running.plans, None if likely is None else likely.told
+    plans, source = running.plans, None if likely is None else likely.source
     opened, makes_plans = open_trace(trace), plans is not None and not plans.exists()
     with stages() as progress:
         run = replay_fit_trace(
             opened,
             output.out,
-            FitTraceOptions(named, shedding, running.speedup, plans, told),
+            FitTraceOptions(named, shedding, running.speedup, plans, source),
             clock=perf_counter,
             force=output.force,
             command=command_line(),

@@ -1,12 +1,12 @@
-"""Options of `adapt replay fit`: who plans drops, what nodes tell each other, and what they refuse."""
+"""Options of `adapt replay fit`: planners, drop plans, messages, queues."""
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import completion
+from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.groups import setting
-from adapt.cli.options.replay.shedding import SHED_PANEL, LeastShedOption, ShedFormOption
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.stage.conditions.names import SheddingForm
@@ -17,33 +17,31 @@ if TYPE_CHECKING:
     from adapt.core.fit.network.settings import SheddingSettings
     from adapt.core.stage.conditions.shed_factor import Overload
 
-PLANNING_PANEL = "Planning, where it is not to be as the network's [settings] say"
+PLANNING_PANEL = "Drop plans (default: as the network file's [settings] say)"
 
 
 @dataclass(frozen=True, slots=True)
 class RunningOptions:
-    """Who plans drops, and how the network runs."""
+    """What plans drops, and how the network runs."""
 
     planner: list[str] | None = setting(
         None,
-        f"What plans drops, one case each: {', '.join(DropPlanner)}; that of the network if left out.",
+        f"Drop planners to compare. Default: the network file's. Available: {', '.join(DropPlanner)}.",
         "exact,c-fit",
         completion=completion.planners,
     )
-    plans: Path | None = setting(
-        None, "Where plans made in advance are kept: made and put there first, or used if there are any.", "DIR"
-    )
-    speedup: float = setting(1.0, "Trace seconds that pass in a second of the network.", "X")
-    flow: Flow = setting(Flow.TUPLES, "Tuple by tuple with coins and queues, or as fluid.")
-    seed: int = setting(0, "Of all coins.", "S")
-    true_costs: float = setting(1.0, "Costs are so many times those that plans go by.", "X")
+    plans: Path | None = setting(None, "Precomputed drop plans: reused if the folder exists, else written.", "DIR")
+    speedup: float = setting(1.0, "Trace seconds per second in the network.", "RATIO")
+    flow: Flow = setting(Flow.TUPLES, "Simulate single tuples with queues, or a fluid.")
+    seed: int = setting(0, "Random seed.", "SEED")
+    true_costs: float = setting(1.0, "Actual cost per tuple / cost in the network file.", "RATIO")
 
     def planners(self) -> tuple[DropPlanner, ...]:
-        """The planners that are named, by several options or with commas."""
+        """The planners named, by repeated options or with commas."""
         names = [name.strip() for text in self.planner or () for name in text.split(",")]
         for name in names:
             if name not in list(DropPlanner):
-                raise UsageError(f"--planner: there is no planner {name!r}{did_you_mean(name, DropPlanner)}")
+                raise UsageError(f"--planner {name!r} does not exist{did_you_mean(name, DropPlanner)}")
         return tuple(DropPlanner(name) for name in names)
 
 
@@ -52,102 +50,114 @@ class PlanningOptions:
     """Settings of the network that a run may override."""
 
     PANEL: ClassVar[str] = PLANNING_PANEL
-    tick: str | None = setting(None, "How often a plan is made.", "1s")
-    epsilon: float | None = setting(None, "What plans made in advance may lose of the best score.", "E")
-    headroom: float | None = setting(None, "Part of every capacity that plans leave free.", "H")
-    lag: int | None = setting(None, "Plans know rates up to so many ticks before.", "TICKS")
-    smoothing: float | None = setting(None, "Weight of the newest rates; 1 goes by them alone.", "W")
-    min_change: float | None = setting(None, "Smaller changes of a share are not applied.", "C")
-    feedback: bool | None = setting(None, "Correct capacities by the utilization that is measured.")
-    drops: Drops | None = setting(
-        None, "What is dropped before aggregates: tuples, or windows, so that every result is of all its tuples."
+    tick: str | None = setting(None, "Planning interval.", "1s")
+    epsilon: float | None = setting(None, "Score that precomputed plans may lose, as a share of the best.", "RATIO")
+    headroom: float | None = setting(None, "Share of every capacity that plans leave free.", "RATIO")
+    lag: int | None = setting(None, "Age of the newest input rates that a plan knows.", "TICKS")
+    smoothing: float | None = setting(
+        None, "Weight of the newest rates in the moving average, up to 1 (no smoothing).", "RATIO"
     )
-    batch: int | None = setting(None, "Windows that live or die together.", "N")
+    min_rate_change: float | None = setting(None, "Ignore changes of a drop rate below this.", "RATIO")
+    feedback: bool | None = setting(None, "Correct the nodes' capacities by their measured utilization.")
+    drops: Drops | None = setting(
+        None,
+        "Drop random tuples before an aggregate, or whole windows. With whole windows, every result emitted is exact.",
+    )
+    batch: int | None = setting(None, "Consecutive windows to keep or drop together.", "WINDOWS")
 
     def settings(self, said: "SheddingSettings") -> "SheddingSettings":
-        """The settings of the network, with what options say instead."""
+        """The settings of the network, overridden by the options given."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
         if self.tick is not None:
-            given["tick"] = duration_us(self.tick)
-        fields = {"tick": "tick_us", "lag": "lag_ticks", "min_change": "min_rate_change"}
+            given["tick"] = _micros("--tick", self.tick)
+        fields = {"tick": "tick_us", "lag": "lag_ticks"}
         try:
             return replace(said, **{fields.get(name, name): value for name, value in given.items()})
         except BadInput as error:
-            raise UsageError(str(error)) from None
+            field, _, required = str(error).removeprefix("settings: ").partition(" ")
+            raise UsageError(f"--{field.removesuffix('_ticks').replace('_', '-')} {required}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """Plans and tables made in advance."""
+    """Precomputed drop plans."""
 
     PANEL: ClassVar[str] = PLANNING_PANEL
-    grid: Grid = setting(Grid.SAFE, "Which rates stand in feasible input tables.")
+    grid: Grid = setting(Grid.SAFE, "How densely c-fit and d-fit sample input rates.")
     distance: float = setting(
-        0.0, "Part of the score that tables of d-fit may be off once told, so that less is told when they change.", "D"
+        0.0, "Score error accepted in the tables that d-fit nodes exchange, to send fewer rows.", "RATIO"
     )
-    most_plans: int | None = setting(
-        None, "Tables made in advance have no more plans, whatever epsilon that takes; it is told.", "N"
+    max_plans: int | None = setting(
+        None, "Maximum plans per table. Epsilon is raised, and reported, until they suffice.", "PLANS"
     )
     workload: str | None = setting(
         None,
-        "How likely rates are, for solver-w: a column of tuples/s for each input; or exponential, around the"
-        " rates of the network. As they are in the trace, if left out.",
+        "Input rates that solver-w expects: a CSV with a column of tuples/s per input. Or `exponential`, with the rates"
+        " in the network file as means. Default: the rates in the trace.",
         "RATES.csv",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class MessageOptions:
-    """What nodes tell each other, and what messages meet."""
+    """Messages between the nodes of a distributed planner."""
 
-    PANEL: ClassVar[str] = "What nodes of d-fit and d-fit-cuts tell each other"
+    PANEL: ClassVar[str] = "Messages between nodes (d-fit, d-fit-cuts)"
     message_delay: str | None = setting(
-        None,
-        "How long messages between nodes take. Nodes begin to tell each other when the trace begins, and plan"
-        " by what they have heard.",
-        "2s",
+        None, "Delay of messages. Nodes start to exchange plans when the trace starts.", "2s"
     )
     message_jitter: str | None = setting(
-        None, "What messages take longer at most, so that they overtake each other.", "1s"
+        None, "Maximum extra delay, uniformly random, so that messages overtake each other.", "1s"
     )
     message_loss: float | None = setting(
-        None, "Part of the messages that is lost; they are sent again until word comes back.", "P"
+        None, "Share of messages lost. Messages are sent again until acknowledged.", "RATIO"
     )
-    trusting: bool = setting(
+    trust_upstream: bool = setting(
         False,
-        "Nodes let in whatever others send, as in the paper: while tables are stale, they are overloaded."
-        " Else they drop at their entrance what others should have.",
+        "Accept whatever other nodes send, as in the paper. Nodes are overloaded while tables are stale. By default,"
+        " they drop the excess on arrival.",
         None,
-        "--trusting",
+        "--trust-upstream",
     )
 
     def transport(self) -> "Transport | None":
-        """What messages meet, if anything is said of it; they are sent again after the longest way there and back."""
+        """Delay and loss of messages; None if not given."""
         from adapt.core.fit.distributed.exchange import Transport
 
-        times = (self.message_delay, self.message_jitter)
-        if times == (None, None) and self.message_loss is None:
+        delay, jitter, loss = self.message_delay, self.message_jitter, self.message_loss
+        if delay is None and jitter is None and loss is None:
             return None
-        delay_s, jitter_s = (0.0 if text is None else duration_us(text) / 1e6 for text in times)
-        resend_s = max(2 * (delay_s + jitter_s), Transport().resend_s)
-        return Transport(delay_s, jitter_s, self.message_loss or 0.0, resend_s)
+        delay_s = 0.0 if delay is None else _micros("--message-delay", delay) / 1e6
+        jitter_s = 0.0 if jitter is None else _micros("--message-jitter", jitter) / 1e6
+        return Transport(delay_s, jitter_s, loss or 0.0, max(2 * (delay_s + jitter_s), Transport().resend_s))
 
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
-    """What a node refuses by itself."""
+    """What a node drops when its queue fills up."""
 
-    PANEL: ClassVar[str] = SHED_PANEL
+    PANEL: ClassVar[str] = "Load shedding at full queues"
     queue: int | None = setting(
-        None, "A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.", "N"
+        None, "Queue capacity of a node, which drops more the fuller it is. Default: unbounded.", "TUPLES"
     )
-    tau2: float = setting(0.8, "Part of the queue below which it refuses none.", "T")
-    least_shed: LeastShedOption = 0.0
-    shed_form: ShedFormOption = SheddingForm.LINEAR
+    tau2: float = setting(0.8, "Share of the queue above which a node drops.", "RATIO")
+    min_drop: float = setting(0.0, "Drop probability at the --tau2 threshold.", "RATIO")
+    drop_curve: SheddingForm = setting(
+        SheddingForm.LINEAR, "Shape of the drop-probability curve, which reaches 1 at a full queue."
+    )
 
     def overload(self) -> "Overload | None":
-        """The shed factor of a node's queue, if it has one."""
+        """Load shedding at a node's queue, if it has a capacity."""
         from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 
-        factor = ShedFactor(self.tau2, self.least_shed, self.shed_form)
-        return None if self.queue is None else Overload(factor, self.queue, 1.0)
+        factor = ShedFactor(self.tau2, self.min_drop, self.drop_curve)
+        if self.queue is None:
+            return None
+        if self.queue < 1:
+            raise UsageError(f"--queue must be at least 1 (got {self.queue})")
+        return Overload(factor, self.queue, 1.0)
+
+
+def _micros(option: str, text: str) -> int:
+    """The duration that an option gives, in microseconds."""
+    return round(amount_of(option, text, duration_us))

@@ -1,1 +1,1 @@
-"""C-FIT and D-FIT: who makes which table, and what nodes tell each other."""
+"""C-FIT and D-FIT: plan tables at a coordinator, or at every node."""

@@ -1,4 +1,4 @@
-"""Nodes taken together so that each group gets tuples from one other at most: what is left is a tree."""
+"""Clusters of nodes that turn a network into a tree."""
 
 from graphlib import CycleError, TopologicalSorter
 
@@ -7,11 +7,12 @@ from adapt.core.fit.tables.local_plans import nodes_ahead
 
 
 def clusters(wiring: Wiring) -> tuple[tuple[int, ...], ...]:
-    """Groups of the nodes that run something, each after the one that it gets tuples from.
+    """Groups of nodes, upstream first, each fed by one other at most.
 
-    Nodes that share a child plan together, and so do nodes in a circle; in a tree every node is alone.
+    Nodes that share a child plan together, and so do nodes in a cycle; in a tree every node is a group of its own.
+    Nodes without operators belong to no group.
 
-    Source: FIT, section 10, which leaves such clusters to the future.
+    Source: FIT, section 10, which leaves such clusters to future work.
     """
     ahead = dict(nodes_ahead(wiring))
     label = {node: node for node in ahead}
@@ -30,7 +31,7 @@ def clusters(wiring: Wiring) -> tuple[tuple[int, ...], ...]:
 
 
 def _to_be_joined(before: dict[int, set[int]]) -> set[int]:
-    """Groups in a circle, or those before a group that are more than one; empty if there are none."""
+    """Groups that form a cycle, or several parents of one group; empty if neither exists."""
     try:
         TopologicalSorter(before).prepare()
     except CycleError as error:

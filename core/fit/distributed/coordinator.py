@@ -1,4 +1,4 @@
-"""C-FIT: all tables made and merged at one place, which then picks plans."""
+"""C-FIT: a coordinator builds and merges all tables and looks up plans."""
 
 from dataclasses import dataclass, replace
 
@@ -13,21 +13,21 @@ from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
 from adapt.core.fit.tables.local_plans import busy_nodes, circle_of_nodes, worth_of_arrival
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
-from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.server import Server
 from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.fit.tables.topology import Topology
 
 COARSER = 1.25
-"""By which epsilon grows until a table is small enough."""
+"""Factor by which epsilon grows until a table is small enough."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """The tables of a network, one for each set of nodes that no other shares tuples or nodes with.
+    """The tables of a network, one per independent set of nodes.
 
     Attributes:
-        epsilon: That they were made with: the one asked for, or the least larger one tried that kept them small.
-        tables: Over arcs of inputs only.
+        epsilon: Grid step of the tables: the one asked for, or the first larger one that keeps them small enough.
+        tables: Over the arcs of inputs.
     """
 
     program: Program
@@ -35,10 +35,10 @@ class Fit:
     tables: tuple[FitRows, ...]
 
     def planner(self, prune: bool = True) -> TablePlanner:
-        """Selects the best row at or below the rates, and scales the inputs down to it.
+        """A planner that scales inputs down to the best row.
 
         Args:
-            prune: Whether to leave out rows that another row at or below them matches.
+            prune: Whether to omit rows that are dominated by another row.
         """
         program, wiring = self.program, self.program.wiring
         parts = []
@@ -61,22 +61,22 @@ class Fit:
         return TablePlanner(program, tuple(parts), self.epsilon)
 
 
-def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, most_rows: int = 1_000_000) -> Fit:
-    """Make the tables from the leaves up.
+def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, max_rows: int = 1_000_000) -> Fit:
+    """Build the tables from the leaves to the inputs.
 
-    A leaf has rows for rates on a grid. Any other node takes the rows of those after it, with rows on a grid for
-    outputs of its own, and maps them back to what enters it. Nodes may have several parents. The feasibility triangle
-    is left out only where it is known to need no row: along straight chains to one leaf.
+    A leaf has rows for rates on a grid. Any other node maps the rows of its children back to its own inputs, together
+    with rows on a grid for its own outputs. Nodes may have several parents. The feasibility triangle is omitted only
+    where it is known to need no row: along straight chains to one leaf.
 
     Args:
-        program: Of a network without nodes in a circle.
+        program: Of a network whose nodes form no cycle.
         most: The highest rates, tuples/s, shape (inputs,).
-        epsilon: Share of the best score that a plan may lose; kept by the guaranteed grid only.
-        grid: How rates are spaced and which are left out.
-        most_rows: A table that would have more is made with a larger epsilon.
+        epsilon: Share of the best score that a plan may lose; a guarantee with the guaranteed grid only.
+        grid: Spacing of rates, and which rates are omitted.
+        max_rows: A larger table is built with a larger epsilon.
 
     Raises:
-        UsageError: the network is of another kind, or no epsilon below 1 makes the tables small enough.
+        UsageError: the planner does not support the network, or no epsilon below 1 makes the tables small enough.
 
     Source: FIT, section 6.
     """
@@ -84,69 +84,76 @@ def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, 
     tried = epsilon
     while tried < 1:
         try:
-            return Fit(program, tried, _tables(program, most, Spacing(tried, grid, None, most_rows)))
+            return Fit(program, tried, _tables(program, most, Spacing(tried, grid, None, max_rows)))
         except TooManyRows:
             tried *= COARSER
-    raise UsageError(f"no table of {most_rows} rows holds this network at any epsilon; allow more rows, or use exact")
+    raise too_large(max_rows)
+
+
+def too_large(max_rows: int) -> UsageError:
+    """The error where no epsilon makes tables small enough."""
+    return UsageError(f"no epsilon fits this network into {max_rows:,} rows per table; raise --max-plans or use exact")
 
 
 def check_nodes(program: Program, planner: str) -> None:
-    """Tables are made from the leaves up, so that there must be leaves.
+    """Require nodes without a cycle: tables start at the leaves.
 
     Raises:
-        UsageError: nodes send to each other in a circle.
+        UsageError: nodes send to each other in a cycle.
     """
     circle = circle_of_nodes(program.wiring)
     if circle:
-        raise UsageError(f"{planner} needs nodes that send one way only; {' -> '.join(circle)} is a circle; use exact")
+        raise UsageError(f"{planner} needs a network whose nodes form no cycle (got {' -> '.join(circle)}); use exact")
 
 
-def _check_merges(sites: list[Site]) -> None:
-    for site in sites:
-        if site.merges and not site.leaf:
-            name = site.program.wiring.network.nodes[site.node].name
-            raise UsageError(f"the guaranteed grid allows no union or join on {name!r}, which has nodes after it")
+def _check_merges(servers: list[Server]) -> None:
+    for server in servers:
+        if server.merges and not server.leaf:
+            name = server.program.wiring.network.nodes[server.node].name
+            raise UsageError(
+                f"the guaranteed grid needs unions and joins on leaf nodes; node {name!r} sends to other nodes"
+            )
 
 
 def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, ...]:
-    """Made node by node: what can come is told from the inputs on, tables from the leaves up."""
-    sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
-    topology = Topology.from_sites(sites, program.wiring)
+    """Build the tables: bounds from the inputs down, then tables from the leaves up."""
+    servers = {node: Server(program, node) for node in busy_nodes(program.wiring)}
+    topology = Topology.from_servers(servers, program.wiring)
     if spacing.grid is Grid.GUARANTEED:
-        _check_merges(list(sites.values()))
-        spacing = replace(spacing, quantum=_quantum(program, list(sites.values()), spacing.epsilon))
+        _check_merges(list(servers.values()))
+        spacing = replace(spacing, quantum=_quantum(program, list(servers.values()), spacing.epsilon))
     bounds = bounds_of_inputs(program, most)
     for node in topology.nodes:
-        if not sites[node].leaf:
-            bounds = Bounds.joined((bounds, sites[node].passed_on(bounds.on(sites[node].entering))))
+        if not servers[node].leaf:
+            bounds = Bounds.joined((bounds, servers[node].passed_on(bounds.on(servers[node].entering))))
     made: dict[int, FitRows] = {}
     for node in reversed(topology.nodes):
         behind = [made.pop(other) for other in topology.senders(node)]
-        made[node] = sites[node].table(bounds.on(sites[node].entering), behind, spacing)
+        made[node] = servers[node].table(bounds.on(servers[node].entering), behind, spacing)
     return tuple(made.values())
 
 
-def _quantum(program: Program, sites: list[Site], epsilon: float) -> float:
-    """Score between lines of the guaranteed grid.
+def _quantum(program: Program, servers: list[Server], epsilon: float) -> float:
+    """Score between grid lines of the guaranteed grid.
 
     Raises:
-        UsageError: the best plan may give nothing where not all fits, so that no spacing guarantees anything.
+        UsageError: an overloading input has no weight, so no spacing guarantees an error.
     """
     corners = _corners(program)
     worth = program.wiring.scores(program.wiring.unshed(np.eye(program.inputs)))
     can_overload = np.isfinite(corners)
     for entering in np.flatnonzero(can_overload & (worth == 0)):
         name = program.wiring.network.inputs[entering].name
-        raise UsageError(f"input {name!r} loads nodes and is worth nothing, so that no grid guarantees an error")
+        raise UsageError(f"the guaranteed grid needs every input to reach a weighted output; input {name!r} does not")
     if not can_overload.any():
         return 0.0
     arrival = worth_of_arrival(program.wiring)
-    counted = sum(int((arrival[site.gridded()] > 0).sum()) for site in sites)
+    counted = sum(int((arrival[server.gridded()] > 0).sum()) for server in servers)
     return epsilon * float((worth[can_overload] * corners[can_overload]).min()) / max(counted, 1)
 
 
 def _corners(program: Program) -> Floats:
-    """The highest rate of each input alone that fits without drops, inf if any does; shape (inputs,)."""
+    """Highest rate of each input alone that fits without drops, else inf; shape (inputs,)."""
     loads = program.unshed(np.eye(program.inputs)) @ program.rows[: program.resources].T
     with np.errstate(divide="ignore"):
         alone = np.where(loads > 0, program.limits[: program.resources] / np.where(loads > 0, loads, 1.0), np.inf)

@@ -1,4 +1,4 @@
-"""The best score of a group of nodes as the lowest of linear functions, cuts, that its parent can do with."""
+"""Cuts: linear upper bounds of a node group's best score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from adapt.core.fit.tables.local_plans import Part
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
-    """What a cut is made of: any such numbers make one that is nowhere below the best score.
+    """The ingredients of a cut; any values give a valid upper bound.
 
     Attributes:
-        prices: Score for a unit of each resource of the group, from 0 up; shape (resources,).
-        shares: Of each child's cuts, by number, adding up to 1 or more; shape (cuts,) each.
+        prices: Score per unit of each resource of the group, at least 0; shape (resources,).
+        shares: Weights of each child's cuts, summing to at least 1; by child, shape (cuts,) each.
     """
 
     prices: Floats
@@ -28,16 +28,16 @@ class Recipe:
 
 
 class Group:
-    """One or more nodes, what they run, and which groups come after.
+    """One or more nodes with their operators and the groups downstream.
 
     Attributes:
         name: The lowest number of its nodes.
         entering: Arcs that enter it, on each of which it can drop; shape (entering,).
-        passing: Arcs of inputs that enter groups behind it; shape (passing,).
-        children: Names of groups that it gives tuples to.
-        drop_arcs: The arc of each of its variables: what enters, then splits; shape (variables,).
-        rows: What a unit of each variable takes of its resources; shape (resources, variables).
-        limits: Of its resources: its nodes, then links that end in it; shape (resources,).
+        passing: Arcs of inputs that enter groups downstream of it; shape (passing,).
+        children: Names of the groups that it sends tuples to.
+        drop_arcs: The arc of each of its variables: entering arcs, then splits; shape (variables,).
+        rows: Use of its resources per unit of each variable; shape (resources, variables).
+        limits: Capacity of its resources: its nodes, then links that end in it; shape (resources,).
     """
 
     def __init__(self, program: Program, nodes: Sequence[int], behind: Sequence["Group"]) -> None:
@@ -69,34 +69,35 @@ class Group:
         self.limits = program.limits[self.resources]
         self.rows = wiring.use[np.ix_(self.resources, self.inside)] @ self.flow[self.inside]
         self.alone = not self.children and len(self.resources) == 1
-        """Whether its first recipes are all that it needs."""
+        """Whether its first recipes are complete."""
 
     @property
     def dimensions(self) -> Indices:
-        """Arcs that its cuts are about; shape (entering + passing,)."""
+        """The arcs that its cuts cover; shape (entering + passing,)."""
         return np.concatenate((self.entering, self.passing))
 
     def facts(self) -> tuple[object, ...]:
-        """What its cuts follow from but for those of its children; to be compared."""
+        """Everything that determines its cuts, except its children's cuts; for comparison."""
         wiring = self._wiring
         arrays = (self.flow[self.inside], self.rows, self.limits, wiring.worth[self.leaving], wiring.gain[self.inside])
         return (*self.shape(), *(array.tobytes() for array in arrays))
 
     def shape(self) -> tuple[object, ...]:
-        """What recipes are about; to be compared."""
+        """Everything that determines which recipes fit; for comparison."""
         return (self.nodes, tuple(self.resources), self.children, tuple(self.dimensions), tuple(self.drop_arcs))
 
     def shares(self, arriving: Floats, values: Floats) -> Floats:
-        """What its variables keep of what is offered there, in [0, 1], 1 where nothing is; shape (variables,)."""
+        """The share that each variable keeps, 1 by default; shape (variables,)."""
         variables = values[: len(self.drop_arcs)]
         offered = np.concatenate((arriving, self.offered @ variables))
         share = np.divide(variables, offered, out=np.ones_like(offered), where=offered > 0)
         return np.clip(share, 0.0, 1.0)
 
     def first_recipes(self) -> list[Recipe]:
-        """All that a node by itself needs, one for each arc that it may close and one for none; else one to begin with.
+        """The recipes to start with; complete for a single node without children.
 
-        A single node without children has a single price: that of load when it closes its arcs one after another.
+        Such a node has a single price, that of load: one recipe per arc that it closes as load rises, and one for no
+        drops.
         """
         nothing = {child: np.ones(1) for child in self.children}
         recipes = [Recipe(np.zeros(len(self.limits)), nothing)]
@@ -109,7 +110,7 @@ class Group:
         return recipes + [Recipe(np.array([max(price, 0.0)]), {}) for price in np.unique(prices)]
 
     def cut(self, recipe: Recipe, sheets: dict[int, Sheet]) -> Floats:
-        """A recipe's cut: a score, then what a tuple/s of each dimension adds; shape (1 + dimensions,)."""
+        """A recipe's cut: score, then slope per dimension; shape (1 + dimensions,)."""
         wiring = self._wiring
         worth, base = wiring.worth.copy(), float(recipe.prices @ self.limits)
         passing = np.zeros(len(wiring.arcs))
@@ -131,9 +132,9 @@ class Group:
 
 
 class Master:
-    """The linear program of a group, in which its children stand as their cuts.
+    """The linear program of a group, with its children represented by cuts.
 
-    Maximise what outputs of the group give, plus t for each child, where t is nowhere above a cut of the child.
+    It maximizes the score of the group's own outputs plus t for each child, where t is below every cut of that child.
     """
 
     def __init__(self, group: Group, worth: Floats, sheets: dict[int, Sheet]) -> None:
@@ -175,11 +176,14 @@ class Master:
         self._moves = bool(len(group.passing))
 
     def solve(self, arriving: Floats, passing: Floats) -> tuple[float, Floats]:
-        """The best score, and the variables with t for each child after them; shape (variables + children,).
+        """The best score and the variables, followed by t of each child.
 
         Args:
-            arriving: What enters, tuples/s, shape (entering,).
-            passing: What inputs behind offer, tuples/s, shape (passing,).
+            arriving: Rates on the entering arcs, tuples/s, shape (entering,).
+            passing: Rates of inputs of downstream groups, tuples/s, shape (passing,).
+
+        Returns:
+            The score, and an array of shape (variables + children,).
         """
         if self._moves:
             self._solver.limit((self._limits + self._passing @ passing) / self._height)
@@ -189,7 +193,7 @@ class Master:
         return float(values @ self._weights), values
 
     def recipe(self) -> Recipe:
-        """Of the cut that touches the best score where it was solved last."""
+        """The recipe of the cut that is tight at the last solution."""
         prices = self._solver.prices() * self._score / self._height
         return Recipe(
             prices[: len(self._group.limits)],
@@ -198,7 +202,7 @@ class Master:
 
 
 def _shares(shares: Floats, rows: int) -> Floats:
-    """Shares of as many rows as there are now, adding up to 1 or more."""
+    """Weights for the current number of rows, summing to at least 1."""
     now = np.zeros(rows)
     now[: min(rows, len(shares))] = shares[:rows]
     total = now.sum()
@@ -208,7 +212,7 @@ def _shares(shares: Floats, rows: int) -> Floats:
 
 
 def _units(group: Group, rows: Floats, weights: Floats, columns: int) -> tuple[Floats, float]:
-    """What variables and the score count in, so that limits, loads and weights are near 1."""
+    """Units of the variables and the score that bring limits, loads and weights near 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.where(group.rows > 0, group.limits[:, None] / group.rows, np.inf).min(axis=0, initial=np.inf)
     unit = np.ones(rows.shape[1])

@@ -1,4 +1,4 @@
-"""D-FIT with cuts: nodes tell their parents linear functions above their best score instead of tables."""
+"""D-FIT with cuts: nodes send linear score bounds instead of tables."""
 
 import numpy as np
 
@@ -11,29 +11,29 @@ from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
 
-MOST_CUTS = 2000
-"""A group that has as many adds no more; plans may then be below the best."""
+MAX_CUTS = 2000
+"""Maximum number of cuts per group; beyond it, plans may miss the best score."""
 
 _FAR = 1e-11
-"""A cut that lies above the best score by this part of it is near enough."""
+"""Relative gap above the best score at which a cut counts as tight."""
 
 
 class DFitCuts(Exchanging):
-    """The groups of a network with their cuts, and the messages between them.
+    """The node groups of a network with their cuts and messages.
 
-    The best score of a group and all behind it is a concave function of what arrives, the lowest of finitely many
-    linear ones. A node without children knows all of them and tells them in advance. Any other begins with one, that
-    of dropping nothing, and plans by a linear program in which each child stands as the cuts that it has told. Before
-    a plan is applied, the parent asks each child that may have more to tell what the rates that it is to get would
-    bring; a child that would bring less than its cuts say tells the cut that says so. As cuts hold for all rates, they
-    are asked for less and less often.
+    The best score of a group and everything downstream is a concave function of the arriving rates: the minimum of
+    finitely many linear functions. A node without children knows all of them and sends them in advance. Any other group
+    starts with one, that of dropping nothing, and plans by a linear program in which each child is represented by the
+    cuts it has sent. Before a plan is applied, the parent asks each child for its score at the planned rates; a child
+    whose score is lower than its cuts promise sends the cut that says so. As cuts hold for all rates, questions become
+    rare.
 
-    Where plans cannot wait for answers, nobody asks: a parent plans by the cuts that it knows, and a child that gets
-    what would bring less than they say tells the cut that says so.
+    Where plans cannot wait for answers, nobody asks: a parent plans by the cuts it knows, and a child that reaches less
+    than they promise sends a tighter cut.
 
-    A node plans by what arrives, so that none is ever overloaded, whatever the cuts that others go by, unless nodes
-    trust each other. A cut is kept as the prices that it is made of, and these still make one when numbers change: only
-    what changed is told again.
+    A node plans for the rates that arrive, so none is ever overloaded, however old the cuts that others use, unless
+    nodes trust upstream. A cut is kept as the prices that define it, and these still define a valid cut when costs
+    change: only what changed is sent again.
 
     Source: FIT, sections 4 and 6, with cuts in place of tables, as in Benders, Partitioning procedures for solving
     mixed-variables programming problems (1962), nested.
@@ -44,25 +44,25 @@ class DFitCuts(Exchanging):
         program: Program,
         transport: Transport | None = None,
         seed: int = 0,
-        most_cuts: int = MOST_CUTS,
+        max_cuts: int = MAX_CUTS,
         asks: bool = True,
-        trusting: bool = False,
+        trust_upstream: bool = False,
     ) -> None:
-        """All groups, with everything still to be told.
+        """All groups, before any message is delivered.
 
         Args:
             program: Of any network.
-            transport: What messages meet; None, nothing.
-            seed: Of delays and losses.
-            asks: Whether a plan waits until all have answered, however long messages take.
-            trusting: Whether groups let in whatever others send.
+            transport: Delay and loss of messages; None: neither.
+            seed: Random seed of delays and losses.
+            asks: Whether a plan waits for all answers, however long messages take.
+            trust_upstream: Whether groups accept whatever others send.
         """
-        self._exchange, self._most_cuts = Exchange(transport or Transport(), np.random.default_rng(seed)), most_cuts
-        self._asks, self._trusting = asks, trusting
+        self._exchange, self._max_cuts = Exchange(transport or Transport(), np.random.default_rng(seed)), max_cuts
+        self._asks, self._trust_upstream = asks, trust_upstream
         self._recipes: dict[int, list[Recipe]] = {}
         self._masters: dict[int, Master] = {}
         self.asked = 0
-        """How often a group was asked what rates would bring."""
+        """Number of questions that groups were asked."""
         self._place(program)
         for name in self._groups:
             self._recipes[name] = self._groups[name].first_recipes()
@@ -70,42 +70,44 @@ class DFitCuts(Exchanging):
 
     @property
     def settled(self) -> bool:
-        """Whether there is nothing left to tell."""
+        """Whether no message is pending."""
         return self._exchange.idle
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """Each before those that it gives tuples to."""
+        """All groups, upstream first."""
         return tuple(self._groups[name] for name in reversed(self._groups))
 
     def cuts(self, name: int) -> Floats:
-        """Those of a group as they are; a score, then what a tuple/s of each dimension adds."""
+        """A group's current cuts: a score, then a slope per dimension."""
         group = self._groups[name]
         sheets = self._sheets(name)
         return np.array([group.cut(recipe, sheets) for recipe in self._recipes[name]])
 
     def settle(self, until_s: float = np.inf) -> None:
-        """Let messages go until nothing is left to tell, or until a time."""
+        """Deliver messages until none is pending, or until a time."""
         self._exchange.run(until_s, self._react)
         if until_s < np.inf:
             self._exchange.wait(until_s)
 
     def change(self, program: Program) -> None:
-        """Other costs, selectivities, capacities, or operators on other nodes; groups tell each other what follows.
+        """Apply new costs, selectivities, capacities or placements; groups exchange the consequences.
 
         Args:
             program: Of a network with the same inputs, operators and outputs.
 
         Raises:
-            UsageError: arcs are others.
+            UsageError: the arcs differ.
         """
         if program.wiring.arcs != self.program.wiring.arcs:
-            raise UsageError("cuts can follow a change of numbers or of places; for other operators make new ones")
+            raise UsageError(
+                "cuts follow new costs, capacities and placements; a change of operators needs a new planner"
+            )
         before, parents = self._groups, self._parent
         self._place(program)
-        told = {self._channel(name) for name in self._parent}
+        needed = {self._channel(name) for name in self._parent}
         for channel in self._exchange.channels():
-            if channel not in told:
+            if channel not in needed:
                 self._exchange.close(channel)
         recipes, self._masters = self._recipes, {}
         self._recipes = {}
@@ -113,22 +115,23 @@ class DFitCuts(Exchanging):
             alike = name in before and before[name].shape() == group.shape()
             stays = alike and not group.alone
             self._recipes[name] = recipes[name] if stays else group.first_recipes()
-            told_there = parents.get(name) == self._parent.get(name)
-            if not (alike and told_there and before[name].facts() == group.facts()):
+            same_parent = parents.get(name) == self._parent.get(name)
+            if not (alike and same_parent and before[name].facts() == group.facts()):
                 self._react(name)
 
     def plan(self, rates: Floats) -> Plans:
-        """The best plans, groups asking each other until they agree; nothing is dropped where all fits.
+        """The best plans, agreed on by the groups.
 
-        Where nobody asks, plans by the cuts that are known, and what follows is told.
+        Nothing is dropped where everything fits. Where groups do not ask each other, plans follow the known cuts, and
+        tighter cuts are sent.
         """
-        return self._plan(rates, asks=self._asks, tells=not self._asks)
+        return self._plan(rates, asks=self._asks, sends=not self._asks)
 
     def plan_unasked(self, rates: Floats) -> Plans:
-        """Plans by the cuts that have been told so far, however old."""
-        return self._plan(rates, asks=False, tells=False)
+        """Plan by the cuts received so far, however old."""
+        return self._plan(rates, asks=False, sends=False)
 
-    def _plan(self, rates: Floats, asks: bool, tells: bool) -> Plans:
+    def _plan(self, rates: Floats, asks: bool, sends: bool) -> Plans:
         program, wiring = self.program, self.program.wiring
         keeps = np.ones((len(rates), len(wiring.arcs)))
         ids = np.full((len(rates), len(self._groups)), UNSHED, np.int64)
@@ -141,10 +144,10 @@ class DFitCuts(Exchanging):
                     values = self._agreed(group, arriving, rates[point])[1]
                 else:
                     score, values = self._solved(group, arriving, rates[point])
-                    if tells:
-                        self._tell_less(group, arriving, rates[point], score)
+                    if sends:
+                        self._send_tighter_cut(group, arriving, rates[point], score)
                 shares = group.shares(arriving, values)
-                if self._trusting:
+                if self._trust_upstream:
                     shares[wiring.source[group.drop_arcs[: len(group.entering)]] >= program.inputs] = 1.0
                 keeps[point, group.drop_arcs] *= shares
                 if (shares < 1).any():
@@ -152,15 +155,15 @@ class DFitCuts(Exchanging):
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
 
     def _agreed(self, group: Group, arriving: Floats, rates: Floats) -> tuple[float, Floats]:
-        """A group's best score and variables once no child has another cut to tell about what it would get."""
+        """A group's best score and variables, once no child has a tighter cut for them."""
         while True:
             score, values = self._solved(group, arriving, rates)
-            told = [self._tells_more(child, group, values, rates) for child in group.children]
-            if not any(told):
+            tightened = [self._child_tightens(child, group, values, rates) for child in group.children]
+            if not any(tightened):
                 return score, values
 
-    def _tells_more(self, name: int, parent: Group, values: Floats, rates: Floats) -> bool:
-        """Ask a child what its part of a parent's variables would bring; whether it has told a cut that says less."""
+    def _child_tightens(self, name: int, parent: Group, values: Floats, rates: Floats) -> bool:
+        """Ask a child for its score at the planned rates; returns whether it sent a tighter cut."""
         child = self._groups[name]
         if child.alone:
             return False
@@ -176,7 +179,7 @@ class DFitCuts(Exchanging):
         )
         said = values[columns + parent.children.index(name)]
         score, _ = self._agreed(child, arriving, rates)
-        if score >= said * (1 - _FAR) or len(self._recipes[name]) >= self._most_cuts:
+        if score >= said * (1 - _FAR) or len(self._recipes[name]) >= self._max_cuts:
             return False
         recipe = self._master(name).recipe()
         cut = child.cut(recipe, self._sheets(name))
@@ -189,10 +192,10 @@ class DFitCuts(Exchanging):
         self.settle()
         return True
 
-    def _tell_less(self, group: Group, arriving: Floats, rates: Floats, score: float) -> None:
-        """Let a group whose cuts say more than what arrives brings tell the cut that says so, whenever that arrives."""
+    def _send_tighter_cut(self, group: Group, arriving: Floats, rates: Floats, score: float) -> None:
+        """Let a group whose cuts promise more than it reaches send a tighter cut."""
         name = group.name
-        if name not in self._parent or group.alone or len(self._recipes[name]) >= self._most_cuts:
+        if name not in self._parent or group.alone or len(self._recipes[name]) >= self._max_cuts:
             return
         point = np.concatenate((arriving, rates[self.program.wiring.source[group.passing]]))
         cuts = self.cuts(name)
@@ -225,18 +228,18 @@ class DFitCuts(Exchanging):
         return Channel(name, self._parent[name], Topic.CUTS)
 
     def _sheets(self, name: int) -> dict[int, Sheet]:
-        """The cuts of children as they were told; what has told nothing is taken to give a tuple for each."""
+        """The received cuts of each child; before any, a child scores one per arriving tuple."""
         sheets = {}
         for child in self._groups[name].children:
             arcs = self._groups[child].dimensions
-            heard = self._exchange.heard(self._channel(child))
-            if heard is None or not np.array_equal(heard.arcs, arcs) or not len(heard.rows):
-                heard = Sheet(arcs, np.concatenate((np.zeros((1, 1)), np.ones((1, len(arcs)))), axis=1))
-            sheets[child] = heard
+            received = self._exchange.received(self._channel(child))
+            if received is None or not np.array_equal(received.arcs, arcs) or not len(received.rows):
+                received = Sheet(arcs, np.concatenate((np.zeros((1, 1)), np.ones((1, len(arcs)))), axis=1))
+            sheets[child] = received
         return sheets
 
     def _react(self, name: int) -> None:
-        """Make and tell anew what follows from what a group knows now."""
+        """Rebuild what follows from a group's current knowledge, and send it."""
         self._masters.pop(name, None)
         if name in self._parent:
-            self._exchange.tell(self._channel(name), Sheet(self._groups[name].dimensions, self.cuts(name)))
+            self._exchange.send(self._channel(name), Sheet(self._groups[name].dimensions, self.cuts(name)))

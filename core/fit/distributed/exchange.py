@@ -1,4 +1,4 @@
-"""Messages between nodes that take time and get lost: each is sent again until it is acknowledged."""
+"""Messages between nodes, with delay and loss, retried until acknowledged."""
 
 import heapq
 from collections.abc import Callable, Mapping
@@ -8,17 +8,18 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, Delta, Sheet, Topic
+from adapt.core.fit.network.settings import check_ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """What messages meet on their way.
+    """Delay and loss of messages.
 
     Attributes:
-        delay_s: The least time that a message takes, from 0 up.
-        jitter_s: What is added to it at most, evenly spread, so that messages overtake each other.
-        loss: Share of messages that do not arrive, in [0, 1).
-        resend_s: What is not acknowledged by then is sent again.
+        delay_s: Minimum delay, at least 0.
+        jitter_s: Maximum extra delay, uniformly distributed, so that messages overtake each other.
+        loss: Share of messages lost, in [0, 1).
+        resend_s: Timeout after which an unacknowledged message is sent again.
     """
 
     delay_s: float = 0.0
@@ -28,14 +29,13 @@ class Transport:
 
     def __post_init__(self) -> None:
         if not (0 <= self.delay_s < np.inf and 0 <= self.jitter_s < np.inf and 0 < self.resend_s < np.inf):
-            raise UsageError("messages take a time from 0 up and are sent again after a time above 0")
-        if not 0 <= self.loss < 1:
-            raise UsageError(f"a share of {self.loss:g} of all messages is lost; give one from 0 to below 1")
+            raise UsageError("message delay and jitter must be at least 0 s, the resend timeout above 0 s")
+        check_ratio("--message-loss", self.loss)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Channel:
-    """From whom to whom about what."""
+    """Sender, receiver and topic of messages."""
 
     sender: int
     receiver: int
@@ -44,26 +44,26 @@ class Channel:
 
 @dataclass(slots=True)
 class Traffic:
-    """What was sent.
+    """Messages and bytes sent.
 
     Attributes:
-        messages: With rows, those sent again included.
-        again: Of them, those sent again.
-        lost: Messages and acknowledgements that did not arrive.
-        rows: Sent, each time that they were.
-        erased: Rows whose erasure was sent.
+        messages: Messages with rows, retries included.
+        retries: Messages sent again.
+        lost: Lost messages and acknowledgements.
+        rows: Rows sent, retries included.
+        erased: Rows withdrawn.
         size: Bytes, acknowledgements included.
     """
 
     messages: int = 0
-    again: int = 0
+    retries: int = 0
     lost: int = 0
     rows: int = 0
     erased: int = 0
     size: int = 0
 
     def __add__(self, other: "Traffic") -> "Traffic":
-        """Both together."""
+        """The sum of both."""
         return Traffic(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
@@ -89,7 +89,7 @@ class _Overdue(_Event):
 
 @dataclass(slots=True)
 class _Ends:
-    """Both ends of a channel: what the sender wants told, what is on its way, what has arrived."""
+    """Both ends of a channel: latest sheet, sheet in flight, sheet received."""
 
     opened: int
     wanted: Sheet | None = None
@@ -97,17 +97,17 @@ class _Ends:
     sent_version: int = 0
     known: Sheet | None = None
     known_version: int = 0
-    heard: Sheet | None = None
-    heard_version: int = 0
+    received: Sheet | None = None
+    received_version: int = 0
     traffic: Traffic = field(default_factory=Traffic)
 
 
 class Exchange:
-    """All channels.
+    """All channels between nodes.
 
-    A channel has one message on its way at a time: what changed since the last that was acknowledged. Versions tell
-    the receiver which it has already. So every channel ends with the sheet that its sender last wanted told, whatever
-    is lost, late, doubled or overtaken, and nothing is sent twice but for losses.
+    A channel has one message in flight at a time: the changes since the last acknowledged sheet. Version numbers let
+    the receiver recognize duplicates. So every channel converges to the sheet that its sender last wanted to send, even
+    if messages are lost, late, duplicated or reordered, and nothing is sent twice except after losses.
     """
 
     def __init__(self, transport: Transport, random: np.random.Generator) -> None:
@@ -120,75 +120,81 @@ class Exchange:
 
     @property
     def idle(self) -> bool:
-        """Whether all that is to be told has arrived, and the senders know."""
+        """Whether everything has arrived and is acknowledged."""
         return all(ends.sent is None for ends in self._ends.values())
 
     @property
     def up_to_date(self) -> bool:
-        """Whether all receivers have heard what their senders last wanted told."""
+        """Whether all receivers have the latest sheets of their senders."""
         return all(
-            ends.sent is None or (ends.heard is not None and ends.wanted is not None and ends.wanted.same(ends.heard))
+            ends.sent is None
+            or (ends.received is not None and ends.wanted is not None and ends.wanted.same(ends.received))
             for ends in self._ends.values()
         )
 
     def traffic(self) -> dict[Channel, Traffic]:
-        """What was sent so far, by channel."""
+        """Traffic so far, by channel."""
         known = sorted({*self._closed, *self._ends})
         return {channel: self._closed.get(channel, Traffic()) + self._now(channel) for channel in known}
 
-    def tell(self, channel: Channel, sheet: Sheet) -> None:
-        """Let the receiver know this, if it does not."""
+    def send(self, channel: Channel, sheet: Sheet) -> None:
+        """Send a sheet, unless the receiver has it already."""
         self._number += 1
         ends = self._ends.setdefault(channel, _Ends(self._number))
         ends.wanted = sheet
         if ends.sent is None:
-            self._send(channel, ends)
+            self._send_next(channel, ends)
 
     def known(self, channel: Channel) -> Sheet | None:
-        """What the receiver knows, or will once it has all that is on its way."""
+        """What the receiver has, or will have once messages in flight arrive."""
         ends = self._ends.get(channel)
         return None if ends is None else ends.sent or ends.known
 
-    def heard(self, channel: Channel) -> Sheet | None:
-        """What has arrived."""
+    def received(self, channel: Channel) -> Sheet | None:
+        """The sheet that has arrived."""
         ends = self._ends.get(channel)
-        return None if ends is None else ends.heard
+        return None if ends is None else ends.received
 
     def assume(self, channel: Channel, sheet: Sheet) -> None:
-        """Let this have been told and heard before, at no cost now."""
+        """Treat a sheet as sent and received before, without traffic."""
         self._number += 1
         self._ends[channel] = _Ends(self._number, sheet, None, 1, sheet, 1, sheet, 1)
 
     def assume_sent(self, traffic: Mapping[Channel, Traffic]) -> None:
-        """Count what was sent before."""
+        """Add traffic of an earlier run."""
         self._closed |= traffic
 
     def close(self, channel: Channel) -> None:
-        """Forget a channel but for its traffic; what is on its way is not looked at."""
+        """Close a channel and ignore messages in flight; its traffic still counts."""
         self._closed[channel] = self._closed.get(channel, Traffic()) + self._now(channel)
         self._ends.pop(channel, None)
 
     def channels(self) -> list[Channel]:
-        """All that are open."""
+        """All open channels."""
         return sorted(self._ends)
 
     def wait(self, until_s: float) -> None:
-        """Nothing more happens before a time."""
+        """Advance the clock to a time."""
         self.now = max(self.now, until_s)
 
     def next_s(self) -> float:
-        """When something happens next; inf if nothing will."""
+        """Time of the next event; inf without one."""
         return self._events[0][0] if self._events and not self.idle else np.inf
 
-    def run(self, until_s: float, hear: Callable[[int], None]) -> None:
-        """Let messages go until nothing is left to tell, or until a time; a node that hears something new reacts."""
+    def run(self, until_s: float, react: Callable[[int], None]) -> None:
+        """Deliver messages until none is pending, or until a time.
+
+        Args:
+            until_s: On the clock of the messages.
+            react: Called with each node that received something new.
+        """
         while self.next_s() < np.inf and self.next_s() <= until_s:
             channel = self.step()
             if channel is not None:
-                hear(channel.receiver)
+                react(channel.receiver)
 
     def step(self) -> Channel | None:
-        """What happens next; if something new arrives, its channel."""
+        """Process the next event; returns its channel if a new sheet arrived."""
         time, _, event = heapq.heappop(self._events)
         self.now = max(self.now, time)
         ends = self._ends.get(event.channel)
@@ -199,9 +205,9 @@ class Exchange:
                 return self._arrive(event, ends)
             case _Acknowledged() if ends.sent is not None and event.version == ends.sent_version:
                 ends.known, ends.known_version, ends.sent = ends.sent, ends.sent_version, None
-                self._send(event.channel, ends)
+                self._send_next(event.channel, ends)
             case _Overdue() if ends.sent is not None and event.version == ends.sent_version:
-                ends.traffic.again += 1
+                ends.traffic.retries += 1
                 self._transmit(event.channel, ends)
             case _:
                 pass
@@ -211,14 +217,14 @@ class Exchange:
         return self._ends[channel].traffic if channel in self._ends else Traffic()
 
     def _arrive(self, message: _Message, ends: _Ends) -> Channel | None:
-        new = message.version > ends.heard_version
+        new = message.version > ends.received_version
         if new:
-            ends.heard, ends.heard_version = message.delta.applied(ends.heard), message.version
+            ends.received, ends.received_version = message.delta.applied(ends.received), message.version
         ends.traffic.size += ACKNOWLEDGED_BYTES
-        self._on_its_way(_Acknowledged(message.channel, ends.opened, ends.heard_version), ends)
+        self._on_its_way(_Acknowledged(message.channel, ends.opened, ends.received_version), ends)
         return message.channel if new else None
 
-    def _send(self, channel: Channel, ends: _Ends) -> None:
+    def _send_next(self, channel: Channel, ends: _Ends) -> None:
         if ends.wanted is None or (ends.known is not None and ends.wanted.same(ends.known)):
             return
         ends.sent, ends.sent_version = ends.wanted, ends.known_version + 1
@@ -248,20 +254,20 @@ class Exchange:
 
 
 class Exchanging:
-    """Nodes that tell each other by an exchange."""
+    """Nodes that communicate by an exchange."""
 
     _exchange: Exchange
 
     @property
     def stale(self) -> bool:
-        """Whether some nodes lack what others want told."""
+        """Whether some nodes lack the latest sheets of others."""
         return not self._exchange.up_to_date
 
     @property
     def now_s(self) -> float:
-        """The time on the messages' clock."""
+        """Time on the clock of the messages."""
         return self._exchange.now
 
     def traffic(self) -> dict[Channel, Traffic]:
-        """What was sent so far, by channel."""
+        """Traffic so far, by channel."""
         return self._exchange.traffic()

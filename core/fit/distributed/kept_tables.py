@@ -1,4 +1,4 @@
-"""The tables of D-FIT's nodes, for people and to be kept apart from any replay."""
+"""The tables of D-FIT's nodes, for display and for storage."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple
@@ -14,30 +14,30 @@ from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import busy_nodes
 from adapt.core.fit.tables.rows import FitRows
-from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.server import Server
 from adapt.core.fit.tables.topology import Topology
 from adapt.core.table import Column, Kind, Table
 
 _SENT = (
-    Column("messages", Kind.COUNT, about="those sent again included"),
-    Column("again", Kind.COUNT, "messages", "as no word came back"),
-    Column("lost", Kind.COUNT, "messages", "words back included"),
+    Column("messages", Kind.COUNT, about="retries included"),
+    Column("retries", Kind.COUNT, "messages", "not acknowledged in time"),
+    Column("lost", Kind.COUNT, "messages", "acknowledgements included"),
     Column("rows", Kind.COUNT),
-    Column("erased", Kind.COUNT, "rows", "told to be void"),
+    Column("erased", Kind.COUNT, "rows", "withdrawn"),
     Column("size", Kind.BYTES, "bytes"),
 )
 
 
 def shown_nodes(nodes: DFit) -> Iterator[Table]:
-    """The table of each node with ids, conditions, scores and shares kept; then what they told each other."""
+    """Each node's table with ids, conditions, scores and shares; then the messages."""
     wiring, kept = nodes.program.wiring, nodes.kept()
     names = [node.name for node in wiring.network.nodes]
     for node, rows in kept.tables.items():
         splits, keeps = nodes.shares(node)
         columns = [
-            Column("plan", Kind.COUNT, about="its id"),
+            Column("plan", Kind.COUNT, about="id"),
             *(Column(f"{wiring.arcs[arc].name} from", Kind.NUMBER, "tuples/s") for arc in rows.dimensions),
-            Column("score", Kind.NUMBER, "tuples/s", "weighted output rate of all behind"),
+            Column("score", Kind.NUMBER, "tuples/s", "weighted output rate downstream"),
             *(Column(f"keep {wiring.arcs[arc].name}", Kind.SHARE) for arc in nodes.program.drop_arcs[splits]),
         ]
         cells = np.column_stack((rows.rates, rows.scores, keeps)).tolist()
@@ -45,11 +45,11 @@ def shown_nodes(nodes: DFit) -> Iterator[Table]:
         yield Table.from_rows(f"Drop plans of d-fit, node {names[node]}", columns, lines)
     columns = [Column("sender"), Column("receiver"), Column("about"), *_SENT]
     said = ((names[way.sender], names[way.receiver], way.topic.value, *astuple(sent)) for way, sent in _sent(kept))
-    yield Table.from_rows("What nodes of d-fit told each other", columns, said)
+    yield Table.from_rows("Messages between d-fit nodes", columns, said)
 
 
 def stored_nodes(nodes: DFit) -> dict[str, Table]:
-    """All that nodes have made and told, from which `kept_nodes` makes it again, bit for bit; but for its epsilon."""
+    """Tables and traffic of all nodes, from which `kept_nodes` restores them exactly."""
     kept = nodes.kept()
     columns = (Column("sender", Kind.COUNT), Column("receiver", Kind.COUNT), Column("topic"), *_SENT)
     said = ((way.sender, way.receiver, way.topic.value, *astuple(sent)) for way, sent in _sent(kept))
@@ -66,18 +66,18 @@ def stored_nodes(nodes: DFit) -> dict[str, Table]:
 
 
 def kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) -> KeptTables:
-    """What `stored_nodes` told of.
+    """Restore what `stored_nodes` gave.
 
     Raises:
-        KeyError, ValueError: the tables are not those of this network.
+        KeyError, ValueError: the tables belong to another network.
     """
-    sites = {node: Site(program, node) for node in busy_nodes(program.wiring)}
-    topology = Topology.from_sites(sites, program.wiring)
+    servers = {node: Server(program, node) for node in busy_nodes(program.wiring)}
+    topology = Topology.from_servers(servers, program.wiring)
     rows = {
-        node: _rows(program, topology.dimensions[node], site.split_variables()[1], tables[f"node-{node}"])
-        for node, site in sites.items()
+        node: _rows(program, topology.dimensions[node], server.split_variables()[1], tables[f"node-{node}"])
+        for node, server in servers.items()
     }
-    conditions = {node: _cells(tables[f"node-{node}-conditions"]) for node in sites}
+    conditions = {node: _cells(tables[f"node-{node}-conditions"]) for node in servers}
     traffic = {
         Channel(int(sender), int(receiver), Topic(topic)): Traffic(*map(int, sent))
         for sender, receiver, topic, *sent in (map(str, row) for row in tables["messages"].rows)
@@ -96,7 +96,7 @@ def _rows(program: Program, dimensions: Indices, splits: Indices, stored: Table)
 
 
 def _sent(kept: KeptTables) -> list[tuple[Channel, Traffic]]:
-    return sorted(kept.traffic.items(), key=lambda told: told[0])
+    return sorted(kept.traffic.items(), key=lambda sent: sent[0])
 
 
 def _numbers(names: list[str], cells: Floats) -> Table:

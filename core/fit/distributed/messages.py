@@ -1,4 +1,4 @@
-"""What one node tells another: rows about arcs, and what changes in them from one telling to the next."""
+"""The content of messages between nodes: sheets of rows, and their differences."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,28 +11,28 @@ from adapt.core.fit.tables.point_tree import PointTree
 
 
 class Topic(StrEnum):
-    """What rows are about."""
+    """What the rows of a message contain."""
 
     BOUNDS = "bounds"
-    """What can come, told downstream: an arc's highest rate with drops and without."""
+    """Sent downstream: an arc's highest rate with drops and without."""
     TABLE = "table"
-    """What is feasible, told upstream: rates of arcs, score. Local plans stay where they are."""
+    """Sent upstream: feasible rates of arcs with their score. Local plans are not sent."""
     CONDITIONS = "conditions"
-    """Where nothing needs to be dropped, told upstream: loads by a tuple/s of each arc."""
+    """Sent upstream: load per tuple/s of each arc, which shows where no drops are needed."""
     CUTS = "cuts"
-    """Linear functions above the best score, told upstream: a score, then what a tuple/s of each arc adds."""
+    """Sent upstream: linear upper bounds of the best score; a score, then a slope per arc."""
 
 
 ERASED_BYTES = 8
-"""Of the number of a row that is erased."""
+"""Size of the number of an erased row."""
 
 ACKNOWLEDGED_BYTES = 8
-"""Of the number of what has arrived."""
+"""Size of an acknowledged version number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
-    """Rows about arcs.
+    """Rows with one column per arc, and perhaps more.
 
     Attributes:
         arcs: Shape (arcs,).
@@ -43,18 +43,18 @@ class Sheet:
     rows: Floats
 
     def same(self, other: "Sheet") -> bool:
-        """Whether all is equal to the bit."""
+        """Whether both are equal to the bit."""
         return np.array_equal(self.arcs, other.arcs) and np.array_equal(_bits(self.rows), _bits(other.rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delta:
-    """What makes a new sheet of an old one.
+    """The difference between two sheets.
 
     Attributes:
         arcs: Of the new sheet.
-        erased: Numbers of old rows that go, in rising order.
-        places: Numbers of new rows that come, in rising order.
+        erased: Numbers of the old rows to erase, ascending.
+        places: Numbers of the new rows to insert, ascending.
         rows: These rows, shape (places, columns).
     """
 
@@ -65,7 +65,10 @@ class Delta:
 
     @classmethod
     def between(cls, old: Sheet | None, new: Sheet) -> "Delta":
-        """The rows of a new sheet that the old one lacks; rows that change their order come again."""
+        """The rows to add to and erase from an old sheet.
+
+        Rows that change their order are sent again.
+        """
         every = np.arange(len(new.rows))
         if old is None or not np.array_equal(old.arcs, new.arcs) or old.rows.shape[1] != new.rows.shape[1]:
             return cls(new.arcs, np.arange(0 if old is None else len(old.rows)), every, new.rows)
@@ -91,7 +94,7 @@ class Delta:
         return Sheet(self.arcs, rows)
 
     def size(self, topic: Topic) -> int:
-        """Bytes; a row of a table with D arcs takes 8 + 22 D.
+        """Size in bytes; a table row takes 8 + 22 per arc.
 
         Source: FIT, Table 3.
         """
@@ -99,36 +102,36 @@ class Delta:
         return row * len(self.rows) + ERASED_BYTES * len(self.erased)
 
 
-def good_enough(told: Sheet, new: Sheet, distance: float) -> Sheet:
-    """A table near a new one, with as many rows as may be of the one that was told before.
+def good_enough(sent: Sheet, new: Sheet, distance: float) -> Sheet:
+    """A table close to a new one that reuses rows already sent.
 
-    An old row stays if what the new table gives at its rates differs from what it says by a third of the distance at
-    most. A new row comes if none that stay lies at or below it with a score as near. Who chooses the best row of the
-    result, and is given what the new table gives there, loses at most `distance` of the new table's best score.
+    An old row stays if its score differs by at most a third of the distance from the new table's score at its rates. A
+    new row is added if no row that stays, at or below it, has a score as close. Choosing the best row of the result,
+    and getting the new table's score there, loses at most `distance` of the new table's best score.
 
     Args:
-        told: Rates, score; shape (rows, arcs + 1).
-        new: The same, of the table as it is.
-        distance: Part of the score, in [0, 1).
+        sent: Rates and score of the table sent before; shape (rows, arcs + 1).
+        new: The current table, likewise.
+        distance: Relative score error, in [0, 1).
 
-    Source: FIT, section 8.2.5, which leaves open how the entries to be sent are found.
+    Source: FIT, section 8.2.5, which does not say how the rows to send are found.
     """
-    if distance == 0 or not np.array_equal(told.arcs, new.arcs):
+    if distance == 0 or not np.array_equal(sent.arcs, new.arcs):
         return new
     allowed, arcs = distance / 3, len(new.arcs)
-    given = _best_below(new.rows[:, :arcs], new.rows[:, arcs], told.rows[:, :arcs])
-    says = told.rows[:, arcs]
+    given = _best_below(new.rows[:, :arcs], new.rows[:, arcs], sent.rows[:, :arcs])
+    says = sent.rows[:, arcs]
     stays = (given >= 0) & (np.abs(says - given) <= allowed * given)
-    reached = _best_below(told.rows[stays, :arcs], given[stays], new.rows[:, :arcs])
+    reached = _best_below(sent.rows[stays, :arcs], given[stays], new.rows[:, :arcs])
     comes = reached < (1 - allowed) * new.rows[:, arcs]
     comes |= reached < 0
     if stays.sum() + comes.sum() > 2 * len(new.rows):
         return new
-    return Sheet(new.arcs, np.concatenate((told.rows[stays], new.rows[comes])))
+    return Sheet(new.arcs, np.concatenate((sent.rows[stays], new.rows[comes])))
 
 
 def _best_below(rates: Floats, scores: Floats, points: Floats) -> Floats:
-    """The best score of a row at or below each point, -1 if there is none; shape (points,)."""
+    """The best score of a row at or below each point, else -1; shape (points,)."""
     if not len(rates):
         return np.full(len(points), -1.0)
     found = PointTree.from_table(rates, scores, prune=True).find(np.ascontiguousarray(points))

@@ -1,4 +1,4 @@
-"""The table of one D-FIT node, and the drops it implies."""
+"""The table of one D-FIT node, and the resulting drops."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,21 +11,21 @@ from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.planner import MADE, NO_PLAN, UNSHED
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.fit.tables.rows import FitRows
-from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.server import Server
 
 _FITS = 1 + 1e-11
-"""Up to which part of a limit nothing needs to be dropped."""
+"""Relative load up to which nothing needs to be dropped."""
 
 _SAME = 1 + 1e-9
-"""Rates that a node was promised may arrive lower by rounding; a row is still at them."""
+"""Tolerance for rounding: promised rates may arrive slightly lower and still match their row."""
 
 _ALL_FITS = -2
-"""Instead of a row's number."""
+"""Instead of a row number: everything fits."""
 
 
 @dataclass(slots=True, eq=False)
 class NodeTable:
-    """The table that a node has made, if it was told all that it needs."""
+    """A node's table, once it has received what it needs."""
 
     table: FitRows | None = None
     conditions: Floats = field(default_factory=lambda: np.zeros((0, 0)))
@@ -33,7 +33,11 @@ class NodeTable:
     too_large: bool = False
 
     def find(self, rates: Floats) -> Indices:
-        """The number of the best row at or below each point; -1, none is; -2, all fits. Shape (points,)."""
+        """The best row at or below each point; shape (points,).
+
+        Returns:
+            The row number; -1 if no row matches, -2 where everything fits.
+        """
         assert self.table is not None
         if self.tree is None:
             self.tree = PointTree.from_table(self.table.rates, self.table.scores, prune=True)
@@ -45,13 +49,13 @@ class NodeTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptTables:
-    """What nodes had made and told when there was nothing left to tell.
+    """The tables and traffic of nodes that had settled.
 
     Attributes:
-        epsilon: That tables were made with.
+        epsilon: Grid step of the tables.
         tables: Of each node, with the flows of its own drop arcs.
         conditions: Of each node, shape (conditions, dimensions of its table).
-        traffic: What was sent.
+        traffic: Messages sent.
     """
 
     epsilon: float
@@ -60,50 +64,50 @@ class KeptTables:
     traffic: Mapping[Channel, Traffic]
 
 
-def shed(site: Site, state: NodeTable, trusting: bool, flows: Floats, keeps: Floats, cap: Floats) -> Indices:
-    """One node's plans, by its own table; returns their ids, shape (points,).
+def shed(server: Server, state: NodeTable, trust_upstream: bool, flows: Floats, keeps: Floats, cap: Floats) -> Indices:
+    """Plan one node by its own table; returns plan ids, shape (points,).
 
     Args:
-        trusting: Whether it lets in whatever other nodes send.
-        flows: Tuples/s that are offered on each arc, shape (points, arcs).
-        keeps: The share kept on each arc, to which its drops are added; shape (points, arcs).
-        cap: What later nodes may let in on each arc, to which its promises are added; shape (points, arcs).
+        trust_upstream: Whether it accepts whatever other nodes send.
+        flows: Tuples/s offered on each arc, shape (points, arcs).
+        keeps: Share kept on each arc, updated with its drops; shape (points, arcs).
+        cap: Rates that downstream nodes may accept on each arc, updated with its promises; shape (points, arcs).
 
     Source: FIT, sections 4 and 6.4.
     """
     arriving = np.minimum(flows, cap)
     if state.table is None:
-        variables, ids = _alone(site, arriving[:, site.entering])
+        variables, ids = _alone(server, arriving[:, server.entering])
     else:
         found = state.find(arriving[:, state.table.dimensions])
-        variables = planned(site, state.table, arriving[:, site.entering], found)
-        passing = state.table.dimensions[len(site.entering) :]
+        variables = planned(server, state.table, arriving[:, server.entering], found)
+        passing = state.table.dimensions[len(server.entering) :]
         some = np.flatnonzero(found >= 0)
-        promised = state.table.rates[found[some], len(site.entering) :] * _SAME
+        promised = state.table.rates[found[some], len(server.entering) :] * _SAME
         cap[np.ix_(some, passing)] = np.minimum(arriving[np.ix_(some, passing)], promised)
         ids = np.where(found >= 0, found + 1, np.where(found == _ALL_FITS, UNSHED, NO_PLAN))
-    kept = site.part.program.keeps(flows[:, site.entering], variables)
-    if trusting:
-        kept[:, np.isin(site.part.arcs, site.sent_by_others)] = 1.0
-    keeps[:, site.part.arcs] *= kept
+    kept = server.part.program.keeps(flows[:, server.entering], variables)
+    if trust_upstream:
+        kept[:, np.isin(server.part.arcs, server.sent_by_others)] = 1.0
+    keeps[:, server.part.arcs] *= kept
     return ids
 
 
-def _alone(site: Site, arriving: Floats) -> tuple[Floats, Indices]:
-    """What a node keeps that knows nothing of others, and ids."""
-    inner = site.part.program
-    links = (arriving @ site.links.T).max(axis=1, initial=1.0)
-    variables, _ = site.alone.plan(arriving / links[:, None])
+def _alone(server: Server, arriving: Floats) -> tuple[Floats, Indices]:
+    """The variables and plan ids of a node that has received nothing yet."""
+    inner = server.part.program
+    links = (arriving @ server.links.T).max(axis=1, initial=1.0)
+    variables, _ = server.alone.plan(arriving / links[:, None])
     shed = (variables < inner.unshed(arriving)).any(axis=1)
     return variables, np.where(shed, MADE, UNSHED)
 
 
-def planned(site: Site, table: FitRows, arriving: Floats, found: Indices) -> Floats:
-    """The variables of a node's part by the rows that were found, nothing where there is none."""
-    inner = site.part.program
+def planned(server: Server, table: FitRows, arriving: Floats, found: Indices) -> Floats:
+    """The variables of a node for the rows found, else 0."""
+    inner = server.part.program
     variables = np.where(found[:, None] == _ALL_FITS, inner.unshed(arriving), 0.0)
     some = np.flatnonzero(found >= 0)
-    splits, whole = site.split_variables()
+    splits, whole = server.split_variables()
     roots = np.flatnonzero(inner.input_of >= 0)
     variables[np.ix_(some, splits)] = table.flows[np.ix_(found[some], whole)]
     variables[np.ix_(some, roots)] = table.rates[np.ix_(found[some], inner.input_of[roots])]

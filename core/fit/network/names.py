@@ -1,35 +1,35 @@
-"""The names by which planners, operators and grids are chosen; light enough for `--help`."""
+"""Names of planners, operators and grids, with no heavy imports."""
 
 from enum import StrEnum
 
 
 class DropPlanner(StrEnum):
-    """What decides which share of the tuples is kept on which arc."""
+    """How the drop rate of each arc is chosen."""
 
     NONE = "none"
-    """Nothing is dropped."""
+    """Drop nothing."""
     PROPORTIONAL = "proportional"
-    """The same share of every input, as large as fits."""
+    """Keep the same share of every input, as large as fits."""
     GREEDY_LOCAL = "greedy-local"
-    """Every node sheds for itself what is worth least to it, knowing nothing of the others."""
+    """Every node drops what is worth least to it, without knowledge of other nodes."""
     LP = "lp"
-    """The best plan, by one linear program a point."""
+    """The best plan, by one linear program per point."""
     SOLVER = "solver"
-    """Best plans made in advance for the corners of regions of rates, as the paper has it."""
+    """Precomputed best plans for the corners of regions of rates, as in the paper."""
     SOLVER_W = "solver-w"
-    """As solver, with most regions where rates are seen most."""
+    """Like solver, with more regions where rates are likely."""
     C_FIT = "c-fit"
-    """Feasible input tables, merged from the leaves up, at a coordinator."""
+    """Feasible input tables, merged from the leaves to the inputs at a coordinator."""
     D_FIT = "d-fit"
-    """The same tables, made by each node from what its neighbours tell it; each plans for itself."""
+    """The same tables, built by each node from its neighbors' messages; each node plans for itself."""
     D_FIT_CUTS = "d-fit-cuts"
-    """As d-fit, with linear functions above the best score in place of tables: the best plan, and few rows to send."""
+    """Like d-fit, with linear score bounds instead of tables: the best plan, with few rows to send."""
     EXACT = "exact"
-    """The best plan, from bases that were optimal before."""
+    """The best plan, by reuse of bases that were optimal before."""
 
 
 class OperatorKind(StrEnum):
-    """What an operator does with tuples, as far as load goes."""
+    """What an operator does with tuples, as far as load is concerned."""
 
     MAP = "map"
     FILTER = "filter"
@@ -40,33 +40,33 @@ class OperatorKind(StrEnum):
 
 
 class Grid(StrEnum):
-    """Which rates stand in the table of a leaf, and which are left out because they need no plan."""
+    """Which rates the table of a leaf covers."""
 
     PAPER = "paper"
-    """Spacing by the largest rates; the whole feasibility triangle left out. Some points are left without a plan."""
+    """Spacing by the largest rates, without the feasibility triangle. Some points get no plan."""
     SAFE = "safe"
-    """The same spacing; what lies within a cell of the triangle's edge is kept."""
+    """The same spacing; rates within a cell of the triangle's edge are kept."""
     GUARANTEED = "guaranteed"
-    """As fine as it takes for no point to lose more than epsilon."""
+    """Fine enough that no point loses more than epsilon."""
 
 
 class Drops(StrEnum):
-    """What is dropped before aggregates; elsewhere it is always tuples at random."""
+    """What is dropped before aggregates; elsewhere, random tuples are."""
 
     RANDOM = "random"
-    """Tuples, each by its own random draw: windows then aggregate what is left."""
+    """Random tuples; windows aggregate the rest."""
     WINDOW = "window"
-    """Whole windows: every result that is given is that of all its tuples."""
+    """Whole windows; every result emitted covers all its tuples."""
 
 
 BATCH = 100
-"""Windows that live or die together: the longest gap that a reader of results is thought to bear."""
+"""Consecutive windows kept or dropped together: the longest gap between results that readers accept."""
 
 
 class Flow(StrEnum):
-    """How a network is run."""
+    """How a network is simulated."""
 
     TUPLES = "tuples"
     """Tuple by tuple, with random drops and a queue at every node."""
     FLUID = "fluid"
-    """As amounts, without random draws: what plans are worth on average."""
+    """As amounts, without random draws: the average effect of plans."""

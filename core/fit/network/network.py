@@ -1,6 +1,6 @@
-"""A query network: operators on nodes, fed by inputs, read by outputs.
+"""A query network: operators on nodes, from inputs to outputs.
 
-A tuple that an operator or an input gives goes to every consumer that names it: naming one source twice is a split.
+Every consumer that names a source gets all its tuples: naming one source twice is a split.
 """
 
 import math
@@ -16,7 +16,7 @@ from adapt.core.fit.network.names import OperatorKind
 
 @dataclass(frozen=True, slots=True)
 class ColumnEquals:
-    """The rows of a trace whose column has a value."""
+    """The rows of a trace with a value in a column."""
 
     column: str
     value: str | int
@@ -24,7 +24,10 @@ class ColumnEquals:
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """The rows whose key lies from `first` to before `end`, in the order of the key's type; None is no end."""
+    """The rows with keys from `first` up to, but excluding, `end`.
+
+    Keys are in the order of their type; None is open-ended.
+    """
 
     first: str | int | None
     end: str | int | None
@@ -32,25 +35,25 @@ class KeyRange:
 
 @dataclass(frozen=True, slots=True)
 class KeyBucket:
-    """The rows whose key has a hash that leaves `bucket` when divided by `of`."""
+    """The rows whose key hash modulo `of` is `bucket`."""
 
     bucket: int
     of: int
 
 
 Stream = ColumnEquals | KeyRange | KeyBucket
-"""Which rows of a trace belong to an input."""
+"""Selects the rows of a trace that belong to an input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Windows of an aggregate: each holds `size`, and a new one begins every `slide`.
+    """Windows of an aggregate: each holds `size`, and one starts every `slide`.
 
     Attributes:
         size: Microseconds if `timed`, else tuples.
-        slide: As `size`, and not above it.
-        timed: Whether the window is one of time.
-        group_by: Column whose values have windows of their own; None, one for all tuples.
+        slide: In the unit of `size`, at most `size`.
+        timed: Whether windows are time windows.
+        group_by: Column whose values have windows of their own; None: one window for all tuples.
     """
 
     size: int
@@ -65,7 +68,7 @@ class Node:
 
     Attributes:
         name: Unique among nodes.
-        capacity: CPU seconds a second, above 0 (zeta).
+        capacity: CPU seconds per second, above 0 (zeta).
     """
 
     name: str
@@ -79,10 +82,10 @@ class Input:
     Attributes:
         name: Unique among inputs and operators.
         stream: Rows of the trace that belong to it; None where rates are given otherwise.
-        scale: Tuples that each row stands for.
-        rate: Tuples/s offered where no trace says so, r; None if not known.
-        out_bytes: Size of a tuple, for links; None if not known.
-        node: Where it enters; None, where its first consumer is.
+        scale: Tuples per row.
+        rate: Tuples/s offered where no trace is given, r; None if unknown.
+        out_bytes: Size of a tuple, for links; None if unknown.
+        node: Node that it enters; None: that of its first consumer.
     """
 
     name: str
@@ -101,12 +104,12 @@ class Operator:
         name: Unique among inputs and operators.
         node: The node that runs it.
         kind: What it does; joins and aggregates have windows.
-        inputs: What it reads, by name: two for a join, one or more for a union, one for others.
-        cost: CPU seconds an arriving tuple, c.
-        selectivity: Tuples given for each that arrives, s; of a join, the share of pairs that match.
+        inputs: Names of its sources: two for a join, one or more for a union, one otherwise.
+        cost: CPU seconds per arriving tuple, c.
+        selectivity: Tuples out / tuples in, s; of a join, the share of pairs that match.
         join_windows: Tuples that a join keeps of its first and second input, w1 and w2.
         window: Of an aggregate, where it is known.
-        out_bytes: Size of a given tuple, for links; None if not known.
+        out_bytes: Size of an emitted tuple, for links; None if unknown.
     """
 
     name: str
@@ -120,9 +123,9 @@ class Operator:
     out_bytes: float | None = None
 
     def gain(self, port: int) -> float:
-        """Tuples given for each that arrives from its input number `port`.
+        """Tuples emitted per tuple that arrives on input number `port`.
 
-        A join's window is counted in tuples, so that a tuple of one side meets as many of the other at any rate.
+        A join's window counts tuples, so a tuple of one side meets the same number of the other at any rate.
 
         Source: FIT, section 3.3, Eqs. 9 to 11.
         """
@@ -133,12 +136,12 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where results leave.
+    """Where results leave the network.
 
     Attributes:
         name: Unique among outputs.
-        source: The operator or input whose tuples they are.
-        weight: What a tuple is worth, p.
+        source: The operator or input whose tuples it emits.
+        weight: Value of a tuple, p.
     """
 
     name: str
@@ -148,12 +151,12 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A limit to what goes from one node to another, by all arcs together.
+    """A bandwidth limit between two nodes, for all arcs together.
 
     Attributes:
-        source: The node from which.
-        target: The node to which.
-        bytes_per_s: The most that goes, above 0.
+        source: The sending node.
+        target: The receiving node.
+        bytes_per_s: Bandwidth, above 0.
     """
 
     source: str
@@ -168,16 +171,15 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """All of it, valid from construction.
+    """A query network, valid from construction.
 
     Attributes:
-        operators: In an order in which sources come before their consumers; any order may be given.
+        operators: Sources before their consumers; may be given in any order.
 
     Raises:
-        BadInput: naming the element at fault: a name unknown or given twice, a cycle, an operator without a way to an
-            output, an input that nothing reads, cost and selectivity both 0, a join without two count windows, a wrong
-            number of inputs, a capacity or bandwidth not above 0, a negative rate, cost, weight or selectivity, bytes
-            that a link needs and does not know.
+        BadInput: an element is invalid, and named in the message: unknown or duplicate names, cycles, operators that
+            reach no output, inputs that nothing reads, cost and selectivity both 0, joins without two count windows, a
+            wrong number of inputs, numbers out of range, missing tuple sizes on a link.
     """
 
     nodes: tuple[Node, ...]
@@ -201,7 +203,7 @@ class Network:
         for operator in self.operators:
             self._check_operator(operator)
         for output in self.outputs:
-            self._known_source(f"output {output.name!r} comes from", output.source)
+            self._known_source(f"output {output.name!r} reads", output.source)
             _from_0(f"output {output.name!r}", "weight", output.weight)
         object.__setattr__(self, "operators", _sources_first(self.operators))
         self._check_ways()
@@ -209,11 +211,11 @@ class Network:
 
     @property
     def sources(self) -> tuple[Input | Operator, ...]:
-        """All that gives tuples: inputs, then operators, each after what it reads."""
+        """Inputs, then operators, each after what it reads."""
         return (*self.inputs, *self.operators)
 
     def node_of(self, source: Input | Operator) -> str:
-        """Where its tuples come from."""
+        """The node that a source's tuples come from."""
         if isinstance(source, Operator):
             return source.node
         first = next((operator.node for operator in self.operators if source.name in operator.inputs), None)
@@ -230,10 +232,10 @@ class Network:
             self._known_node(where, entering.node)
         match entering.stream:
             case KeyBucket(bucket, of) if not 0 <= bucket < of:
-                raise BadInput(f"{where}: bucket {bucket} of {of} does not exist; buckets run from 0 to {of - 1}")
+                raise BadInput(f"{where}: bucket must be from 0 to {of - 1} (got {bucket})")
             case KeyRange(first, end) if first is not None and end is not None and type(first) is not type(end):
                 raise BadInput(
-                    f"{where}: keys from {first!r} to {end!r} are of two types; give two texts or two integers"
+                    f"{where}: keys from {first!r} to {end!r} are of two types; give two strings or two integers"
                 )
             case _:
                 pass
@@ -248,44 +250,40 @@ class Network:
         if operator.out_bytes is not None:
             _from_0(where, "out_bytes", operator.out_bytes)
         if operator.cost == 0 and operator.selectivity == 0:
-            raise BadInput(
-                f"{where} has cost and selectivity 0, so it does nothing; give it one of them, or leave it out"
-            )
+            raise BadInput(f"{where} has cost 0 and selectivity 0, so it does nothing; set one of them or remove it")
         if operator.kind is OperatorKind.FILTER and operator.selectivity > 1:
             raise BadInput(
-                f"{where} is a filter and cannot give {operator.selectivity:g} tuples for one; it may be a map"
+                f"{where}: selectivity of a filter must be at most 1 (got {operator.selectivity:g}); use a map"
             )
         needed = {OperatorKind.JOIN: "2", OperatorKind.UNION: "1 or more"}.get(operator.kind, "1")
         number = len(operator.inputs)
         if number < 1 or (needed in "12" and str(number) != needed):
-            raise BadInput(f"{where} is a {operator.kind} and reads {number} inputs instead of {needed}")
+            raise BadInput(f"{where} is a {operator.kind} and must read {needed} inputs (got {number})")
         _check_windows(where, operator)
 
     def _known_source(self, which: str, name: str) -> None:
         known = [source.name for source in self.sources]
         if name not in known:
-            raise BadInput(f"{which} {name!r}, which is no input or operator{did_you_mean(name, known)}")
+            raise BadInput(f"{which} {name!r}, which is neither an input nor an operator{did_you_mean(name, known)}")
 
     def _known_node(self, where: str, name: str) -> None:
         known = [node.name for node in self.nodes]
         if name not in known:
-            raise BadInput(f"{where} is on {name!r}, which is no node{did_you_mean(name, known)}")
+            raise BadInput(f"{where} is on node {name!r}, which does not exist{did_you_mean(name, known)}")
 
     def _check_ways(self) -> None:
-        """Every source has a way to an output."""
+        """Require a path from every source to an output."""
         reaching = {output.source for output in self.outputs}
         for operator in reversed(self.operators):
             if operator.name in reaching:
                 reaching |= set(operator.inputs)
         for operator in self.operators:
             if operator.name not in reaching:
-                raise BadInput(
-                    f"operator {operator.name!r} has no way to an output; add an [[output]], or leave it out"
-                )
+                raise BadInput(f"operator {operator.name!r} does not reach an output; add an [[output]] or remove it")
         for entering in self.inputs:
             if entering.name not in reaching:
                 raise BadInput(
-                    f"input {entering.name!r} has no way to an output; let an operator read it, or leave it out"
+                    f"input {entering.name!r} does not reach an output; let an operator read it or remove it"
                 )
 
     def _check_links(self) -> None:
@@ -296,12 +294,12 @@ class Network:
             self._known_node(where, link.target)
             _above_0(where, "bytes_per_s", link.bytes_per_s)
             if link.source == link.target:
-                raise BadInput(f"{where} goes from a node to itself, which costs nothing; leave it out")
+                raise BadInput(f"{where} connects a node to itself, which needs no link; remove it")
             for operator in self.operators:
                 for source in [by_name[name] for name in operator.inputs]:
                     crosses = (self.node_of(source), operator.node) == (link.source, link.target)
                     if crosses and source.out_bytes is None:
-                        raise BadInput(f"{where} limits bytes, but {source.name!r}, which crosses it, has no out_bytes")
+                        raise BadInput(f"{where} limits bytes, so {source.name!r}, which crosses it, needs out_bytes")
 
 
 class _Named(Protocol):
@@ -318,44 +316,42 @@ def _unique(what: str, elements: Iterable[_Named]) -> None:
     names = [element.name for element in elements]
     name, times = next(iter(Counter(names).most_common(1)), ("", 0))
     if times > 1:
-        raise BadInput(f"{what} {name!r} is given {times} times; names are unique")
+        raise BadInput(f"{what} {name!r} is defined {times} times; names must be unique")
 
 
 def _from_0(where: str, what: str, value: float) -> None:
     if not (0 <= value < math.inf):
-        raise BadInput(f"{where}: {what} is {value:g}; give a finite number from 0 up")
+        raise BadInput(f"{where}: {what} must be a finite number, at least 0 (got {value:g})")
 
 
 def _above_0(where: str, what: str, value: float) -> None:
     if not (0 < value < math.inf):
-        raise BadInput(f"{where}: {what} is {value:g}; give a finite number above 0")
+        raise BadInput(f"{where}: {what} must be a finite number above 0 (got {value:g})")
 
 
 def _check_windows(where: str, operator: Operator) -> None:
     joins = operator.kind is OperatorKind.JOIN
     if joins and operator.join_windows is None:
-        raise BadInput(f"{where} is a join without two count windows; give window = [tuples, tuples]")
+        raise BadInput(f"{where} is a join and needs two count windows: window = [TUPLES, TUPLES]")
     if joins != (operator.join_windows is not None):
-        raise BadInput(f"{where} is a {operator.kind}, and only a join has two count windows; leave window out")
+        raise BadInput(f"{where} is a {operator.kind}, but only a join takes window = [TUPLES, TUPLES]; remove window")
     if operator.join_windows is not None:
         for side in operator.join_windows:
             _above_0(where, "window", side)
     if operator.window is None:
         return
     if operator.kind is not OperatorKind.AGGREGATE:
-        raise BadInput(f"{where} is a {operator.kind}, and only an aggregate has size and slide; leave window out")
+        raise BadInput(f"{where} is a {operator.kind}, but only an aggregate takes a size and a slide; remove window")
     if not 0 < operator.window.slide <= operator.window.size:
-        raise BadInput(f"{where}: a window slides by more than 0 and at most by its size")
+        raise BadInput(f"{where}: the slide of a window must be above 0 and at most its size")
 
 
 def _sources_first(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """Operators after what they read, otherwise in the given order."""
+    """Operators sorted so that sources come first, otherwise in the given order."""
     by_name = {operator.name: operator for operator in operators}
     graph = {operator.name: [name for name in operator.inputs if name in by_name] for operator in operators}
     try:
         order = list(TopologicalSorter(graph).static_order())
     except CycleError as error:
-        raise BadInput(
-            f"operators read each other in a cycle: {' -> '.join(error.args[1])}; break it somewhere"
-        ) from None
+        raise BadInput(f"operators must not form a cycle (got {' -> '.join(error.args[1])})") from None
     return tuple(by_name[name] for name in order)

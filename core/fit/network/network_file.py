@@ -1,4 +1,7 @@
-"""A network as a user writes it: TOML text with [settings], [[node]], [[input]], [[operator]], [[output]], [[link]]."""
+"""The TOML file of a query network.
+
+Its tables are [settings], [[node]], [[input]], [[operator]], [[output]] and [[link]].
+"""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -32,27 +35,27 @@ FIELDS = {
     "output": ("name", "from", "weight"),
     "link": ("from", "to", "bytes_per_s"),
 }
-"""What each kind of element may say."""
+"""The fields of each kind of element."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkFile:
-    """What a file holds."""
+    """The contents of a network file."""
 
     network: Network
     settings: SheddingSettings
 
 
 def read_network(text: str) -> NetworkFile:
-    """A network from the text of its file.
+    """Read a network from the text of its file.
 
     Raises:
-        BadInput: the text is no TOML, or an element is not what it may be; the message names the element.
+        BadInput: the text is not TOML, or an element is invalid; the message names the element.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the network is not written as TOML: {error}") from None
+        raise BadInput(f"the network is not valid TOML: {error}") from None
     only("the network", document, ("settings", *FIELDS))
     network = Network(
         nodes=tuple(_node(element) for element in elements(document, "node")),
@@ -82,7 +85,7 @@ def _input(fields: Mapping[str, Any]) -> Input:
 
 
 def _stream(where: str, binding: Any) -> Stream | None:
-    """Which rows an input is bound to."""
+    """The rows that an input reads."""
     if binding is None:
         return None
     match binding:
@@ -93,8 +96,8 @@ def _stream(where: str, binding: Any) -> Stream | None:
         case {"bucket": int(bucket), "of": int(of), **rest} if not rest:
             return KeyBucket(bucket, of)
     raise BadInput(
-        f"{where}: stream is {binding!r}; give {{ column = NAME, equals = VALUE }}, {{ keys = [FIRST, END] }} with "
-        '"" for no bound, or { bucket = NUMBER, of = BUCKETS }'
+        f"{where}: stream must be {{ column = NAME, equals = VALUE }}, {{ keys = [FIRST, END] }}, where an empty "
+        f"string is open-ended, or {{ bucket = NUMBER, of = BUCKETS }} (got {binding!r})"
     )
 
 
@@ -102,7 +105,7 @@ def _operator(fields: Mapping[str, Any]) -> Operator:
     element = Element(called("operator", fields), fields, FIELDS["operator"])
     inputs = element.get("inputs")
     if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
-        raise BadInput(f'{element.where}: inputs is {inputs!r} instead of a list of names, such as ["parse"]')
+        raise BadInput(f'{element.where}: inputs must be a list of names such as ["parse"] (got {inputs!r})')
     window = element.get("window")
     return Operator(
         name=element.text("name"),
@@ -119,7 +122,7 @@ def _operator(fields: Mapping[str, Any]) -> Operator:
 
 def _join_windows(where: str, window: Sequence[Any]) -> tuple[float, float]:
     if len(window) != 2 or any(isinstance(side, str) for side in window):
-        raise BadInput(f"{where}: window is {window}; a join keeps two count windows, [tuples, tuples]")
+        raise BadInput(f"{where}: a join needs window = [TUPLES, TUPLES] (got {window})")
     first, second = (number_of(where, "window", side) for side in window)
     return first, second
 
@@ -132,13 +135,13 @@ def _window(where: str, window: Any) -> Window:
             timed, sizes = False, (tuples, step)
         case _:
             raise BadInput(
-                f"{where}: window is {window!r}; an aggregate has {{ size = ..., slide = ... }}, both lengths of time "
-                "or both numbers of tuples, and a join [tuples, tuples]"
+                f"{where}: an aggregate needs window = {{ size, slide }}, both durations or both tuple counts; "
+                f"a join needs window = [TUPLES, TUPLES] (got {window!r})"
             )
     only(f"{where}: window", {str(name): value for name, value in rest.items()}, ("group_by",))
     group_by = rest.get("group_by")
     if group_by is not None and not isinstance(group_by, str):
-        raise BadInput(f"{where}: group_by is {group_by!r} instead of the name of a column")
+        raise BadInput(f"{where}: group_by must be the name of a column (got {group_by!r})")
     return Window(*sizes, timed, group_by)
 
 
@@ -155,7 +158,7 @@ def _link(fields: Mapping[str, Any]) -> Link:
 
 def _settings(fields: Any) -> SheddingSettings:
     if not isinstance(fields, dict):
-        raise BadInput("settings is no table; write it as [settings] with its fields below")
+        raise BadInput("settings must be a table: [settings], with its fields below")
     names = [field.name.removesuffix("_us") for field in fields_of(SheddingSettings)]
     element, default = Element("settings", fields, names), SheddingSettings()
     tick = element.text_or_none("tick")

@@ -1,29 +1,29 @@
-"""How load is shed while a network runs."""
+"""Settings of load shedding in a running network."""
 
 from dataclasses import dataclass
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import AdaptError, BadInput, UsageError
 from adapt.core.fit.network.names import BATCH, DropPlanner, Drops
 
 
 @dataclass(frozen=True, slots=True)
 class SheddingSettings:
-    """What is planned, how often, and for which rates.
+    """How often drop plans are made, for which rates, by what.
 
     Attributes:
-        tick_us: A plan is made for each period of this length.
-        planner: What makes it.
-        epsilon: The part of the best score that the planners with an error bound may lose, in (0, 1).
-        headroom: Part of every capacity that plans leave free, in [0, 1).
-        lag_ticks: Plans for tick t know rates up to t - lag_ticks.
-        smoothing: Weight of the newest rates, in (0, 1]; 1 goes by them alone.
-        min_rate_change: Smaller changes of a drop rate are not applied, in [0, 1).
-        feedback: Whether capacities are corrected by the utilization that is measured.
+        tick_us: Planning interval.
+        planner: The drop planner.
+        epsilon: Share of the best score that planners with an error bound may lose, in (0, 1).
+        headroom: Share of every capacity that plans leave free, in [0, 1).
+        lag_ticks: Age of the newest rates that a plan knows, in ticks.
+        smoothing: Weight of the newest rates in the moving average, in (0, 1]; 1: no smoothing.
+        min_rate_change: Changes of a drop rate below this are ignored, in [0, 1).
+        feedback: Whether capacities are corrected by measured utilization.
         drops: What is dropped before aggregates.
-        batch: Windows that live or die together, where windows are dropped; 1 or more.
+        batch: Consecutive windows kept or dropped together, where windows are dropped; at least 1.
 
     Raises:
-        BadInput: one of them is not what it may be.
+        BadInput: a setting is out of range.
     """
 
     tick_us: int = 1_000_000
@@ -39,16 +39,22 @@ class SheddingSettings:
 
     def __post_init__(self) -> None:
         if self.tick_us <= 0:
-            raise BadInput("settings: tick is 0, so that no plan is ever due; give a length of time, such as 1s")
-        if not 0 < self.epsilon < 1:
-            raise BadInput(f"settings: epsilon is {self.epsilon:g}; give a part of the score above 0 and below 1")
-        if not 0 <= self.headroom < 1:
-            raise BadInput(f"settings: headroom is {self.headroom:g}; give a part of a capacity from 0 to below 1")
-        if self.lag_ticks < 0:
-            raise BadInput(f"settings: lag_ticks is {self.lag_ticks}; plans cannot know what comes, so give 0 or more")
+            raise BadInput("settings: tick must be above 0 (got 0)")
+        check_ratio("settings: epsilon", self.epsilon, above_0=True, error=BadInput)
+        check_ratio("settings: headroom", self.headroom, error=BadInput)
+        check_ratio("settings: min_rate_change", self.min_rate_change, error=BadInput)
         if not 0 < self.smoothing <= 1:
-            raise BadInput(f"settings: smoothing is {self.smoothing:g}; give the newest rates a weight above 0 up to 1")
-        if self.batch < 1:
-            raise BadInput(f"settings: batch is {self.batch}; windows live or die by 1 or more")
-        if not 0 <= self.min_rate_change < 1:
-            raise BadInput(f"settings: min_rate_change is {self.min_rate_change:g}; give a part from 0 to below 1")
+            raise BadInput(f"settings: smoothing must be above 0 and at most 1 (got {self.smoothing:g})")
+        for name, value, least in (("lag_ticks", self.lag_ticks, 0), ("batch", self.batch, 1)):
+            if value < least:
+                raise BadInput(f"settings: {name} must be at least {least} (got {value})")
+
+
+def check_ratio(name: str, value: float, *, above_0: bool = False, error: type[AdaptError] = UsageError) -> None:
+    """Require a value in [0, 1), or in (0, 1).
+
+    Raises:
+        AdaptError: `error`; the value is outside.
+    """
+    if not 0 <= value < 1 or (above_0 and value == 0):
+        raise error(f"{name} must be {'above' if above_0 else 'at least'} 0 and below 1 (got {value:g})")

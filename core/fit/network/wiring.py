@@ -1,4 +1,4 @@
-"""A network as arrays over its arcs: what arrives where for given rates and drops, what it loads, what it is worth."""
+"""A query network as arrays over its arcs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """A way from a source to one of its consumers.
+    """A connection from a source to one of its consumers.
 
     Attributes:
         source: An input or operator.
         target: An operator, or an output if `port` is -1.
-        port: Which of the operator's inputs it is.
+        port: Number of the operator's input.
     """
 
     source: str
@@ -35,20 +35,21 @@ class Arc:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wiring:
-    """A network's arcs, sources before what depends on them: those of input 0, ..., then those of each operator.
+    """A network's arcs, in topological order of their sources.
 
-    The resources that an arc uses are the CPU of the node that its target is on, and the links it goes over.
+    First the arcs of input 0, then of input 1, and so on; then those of each operator. An arc uses the CPU of its
+    target's node, and the links it crosses.
 
     Attributes:
-        network: What it is the wiring of.
+        network: The network.
         arcs: Its arcs, E of them.
         source: Of each arc, its number among `network.sources`, inputs first; shape (arcs,).
         target: Of each arc, the operator's number among `network.sources`; -1 at an output. Shape (arcs,).
-        gain: Tuples that the target gives for one that arrives; 0 at an output. Shape (arcs,).
-        worth: Weight of a tuple that arrives, not 0 at outputs only; shape (arcs,).
+        gain: Tuples that the target emits per arriving tuple; 0 at an output. Shape (arcs,).
+        worth: Weight of an arriving tuple, 0 except at outputs; shape (arcs,).
         resources: Names of nodes, then of links.
-        use: Of each resource by a tuple on each arc, CPU seconds or bytes; shape (resources, arcs).
-        limits: What there is of each resource a second; shape (resources,).
+        use: CPU seconds or bytes of each resource per tuple on each arc; shape (resources, arcs).
+        limits: Capacity of each resource per second; shape (resources,).
     """
 
     network: Network
@@ -96,7 +97,7 @@ class Wiring:
 
     @property
     def inputs(self) -> int:
-        """D."""
+        """Number of inputs, D."""
         return len(self.network.inputs)
 
     def arcs_of(self, source: int) -> slice:
@@ -104,11 +105,11 @@ class Wiring:
         return slice(*np.searchsorted(self.source, [source, source + 1]))
 
     def flows(self, rates: Floats, keeps: Floats) -> Floats:
-        """Tuples/s that are kept on each arc.
+        """Tuples/s kept on each arc.
 
         Args:
             rates: Offered by each input, shape (points, inputs).
-            keeps: Share kept on each arc of what is offered there, in [0, 1]; shape (points, arcs) or (1, arcs).
+            keeps: Share kept of what is offered on each arc, in [0, 1]; shape (points, arcs) or (1, arcs).
 
         Returns:
             Shape (points, arcs).
@@ -126,11 +127,11 @@ class Wiring:
         return kept
 
     def unshed(self, rates: Floats) -> Floats:
-        """What would flow on each arc if nothing were dropped, shape (points, arcs)."""
+        """Flow on each arc without drops, shape (points, arcs)."""
         return self.flows(rates, np.ones((1, len(self.arcs))))
 
     def given(self, rates: Floats, flows: Floats) -> Floats:
-        """What each source gives where these flows are kept, shape (points, sources)."""
+        """Output of each source at these flows, shape (points, sources)."""
         inner = np.zeros((len(self.arcs), len(self.network.sources)))
         inside = self.target >= 0
         inner[inside, self.target[inside]] = self.gain[inside]
@@ -139,11 +140,11 @@ class Wiring:
         return sources
 
     def uses(self, flows: Floats) -> Floats:
-        """Of each resource by flows, as parts of its limit; shape (points, resources)."""
+        """Utilization of each resource at these flows; shape (points, resources)."""
         return flows @ (self.use / self.limits[:, None]).T
 
     def scores(self, flows: Floats) -> Floats:
-        """What flows are worth at the outputs, weighted tuples/s; shape (points,)."""
+        """Weighted tuples/s at the outputs; shape (points,)."""
         return flows @ self.worth
 
 
@@ -159,7 +160,7 @@ def _arcs(network: Network) -> Iterable[Arc]:
 def _flow(
     rates: Floats, keeps: Floats, source: Indices, target: Indices, gain: Floats, given: Floats, kept: Floats
 ) -> None:
-    """What is kept on each arc of each point; `given` is room for what sources give."""
+    """What is kept on each arc of each point; `given` is scratch space for sources' output."""
     for point in range(len(rates)):
         given[:] = 0.0
         for entering in range(rates.shape[1]):

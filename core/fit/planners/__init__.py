@@ -1,1 +1,1 @@
-"""Planners at one place: solver, direct planners, what they share."""
+"""Central planners, and what they share."""

@@ -1,4 +1,4 @@
-"""The planners that make each plan when it is needed: none, proportional, lp, exact."""
+"""Planners that make each plan on demand: none, proportional, lp, exact."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from adapt.core.fit.program.program import Program
 
 
 class Nothing:
-    """Drops nothing; what comes out is what max-min fair service of overloaded nodes gives."""
+    """Drops nothing; overloaded nodes serve their operators max-min fairly."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
 
     def plan(self, rates: Floats) -> Plans:
-        """The plan that keeps all."""
+        """The plan that keeps everything."""
         program, wiring = self._program, self._program.wiring
         keeps = np.ones((len(rates), len(wiring.arcs)))
         scores = program.unshed(rates) @ program.weights
@@ -27,7 +27,7 @@ class Nothing:
 
 
 class Proportional:
-    """Keeps the same share of every input, the largest with which everything fits."""
+    """Keeps the same share of every input, the largest that fits."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -45,7 +45,7 @@ class Proportional:
 
 
 class LinearProgram:
-    """The best plan, by one linear program for each point that needs one."""
+    """The best plan, by one linear program per overloaded point."""
 
     def __init__(self, program: Program) -> None:
         self._program, self._solver = program, WarmProgram(program)
@@ -60,13 +60,13 @@ class LinearProgram:
 
 
 class Exact:
-    """The best plan, by bases that were optimal before and linear programs where none was."""
+    """The best plan, by reuse of bases that were optimal before."""
 
     def __init__(self, program: Program) -> None:
         self._program, self.pool = program, BasisPool(program)
 
     def plan(self, rates: Floats) -> Plans:
-        """All points at once."""
+        """Plan all points in one batch."""
         overloaded = ~self._program.feasible(rates)
         flows = self._program.unshed(rates)
         scores = flows @ self._program.weights

@@ -1,4 +1,4 @@
-"""Parts of a network that share neither tuples nor nodes nor links: planned apart, as one never helps another."""
+"""Fragments: independent parts of a network, which are planned separately."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from adapt.core.fit.planners.planner import Planner, Plans
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragment:
-    """A part of a network that can be planned alone.
+    """A part of a network that shares no tuples, nodes or links.
 
     Attributes:
-        inputs: Numbers of its inputs in the whole, shape (inputs of the fragment,).
-        arcs: Numbers of its arcs in the whole, shape (arcs of the fragment,).
+        inputs: Numbers of its inputs in the whole network, shape (inputs of the fragment,).
+        arcs: Numbers of its arcs in the whole network, shape (arcs of the fragment,).
     """
 
     network: Network
@@ -47,7 +47,7 @@ def fragments(network: Network) -> tuple[Fragment, ...]:
     return tuple(parts)
 
 
-class Apart:
+class FragmentPlanner:
     """Plans each fragment by a planner of its own."""
 
     def __init__(self, network: Network, planner_of: Callable[[Fragment], Planner]) -> None:
@@ -67,7 +67,7 @@ class Apart:
 
 
 def _together(network: Network) -> list[set[tuple[str, str]]]:
-    """Sources and nodes by fragment, as pairs of a kind and a name; fragments in the order of their first inputs."""
+    """Sources and nodes by fragment, as pairs of kind and name, in the order of first inputs."""
     near: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for one, other in _ties(network):
         near.setdefault(one, set()).add(other)
@@ -87,7 +87,7 @@ def _together(network: Network) -> list[set[tuple[str, str]]]:
 
 
 def _ties(network: Network) -> list[tuple[tuple[str, str], tuple[str, str]]]:
-    """What must be planned together: an operator with its inputs, its node, and the links that it reads over."""
+    """What must be planned together: an operator with its inputs, its node, and links it reads over."""
     by_name = {source.name: source for source in network.sources}
     ties = []
     for operator in network.operators:

@@ -1,4 +1,4 @@
-"""What an overloaded network gives: every node serves its operators max-min fairly in tuples."""
+"""Max-min fair service: the output of an overloaded network without shedding."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Wiring
 
 _HALVINGS = 60
-"""Of a level's interval: no float is left between its ends."""
+"""Bisection steps for a level; enough to reach float precision."""
 
 _ROUNDS = 50
-"""Over resources that depend on each other in a circle; where they do not, the second changes nothing."""
+"""Iterations over resources that depend on each other in a cycle; without a cycle, the second changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,10 +19,10 @@ class Service:
     """Steady flows through nodes that may be overloaded.
 
     Attributes:
-        arriving: Tuples/s that reach the end of each arc, drops taken off; shape (points, arcs).
-        served: Those of them that are worked on; shape (points, arcs).
-        levels: The most that an operator is served of one input, by each resource; inf where all is served. Shape
-            (points, resources).
+        arriving: Tuples/s that reach the end of each arc, after drops; shape (points, arcs).
+        served: Tuples/s processed of them; shape (points, arcs).
+        levels: Maximum rate served per operator input, by resource; inf where everything is served. Shape (points,
+            resources).
     """
 
     arriving: Floats
@@ -31,11 +31,12 @@ class Service:
 
 
 def service(wiring: Wiring, rates: Floats, keeps: Floats) -> Service:
-    """Let every resource serve all it is offered up to a level, the highest that its limit allows.
+    """Serve every arc up to a level that its resource allows.
 
-    Equal levels in tuples/s are what the paper's Table 1 has; equal shares of CPU time would give other numbers. What
-    is not served is lost to what comes after it, as it waits longer and longer. Links serve as nodes do. Where nodes
-    wait for each other in a circle, levels are taken in turn until they stay.
+    The level is the highest possible, and the same for all arcs of a resource. Equal levels in tuples/s reproduce the
+    paper's Table 1; equal shares of CPU time would give other numbers. What is not served is lost downstream, as its
+    queue grows without bound. Links serve like nodes. Where nodes wait for each other in a cycle, levels are iterated
+    until they are stable.
 
     Args:
         rates: Offered, shape (points, inputs).
@@ -68,7 +69,7 @@ def _served(wiring: Wiring, rates: Floats, keeps: Floats, levels: Floats) -> Ser
 
 
 def _level(wiring: Wiring, rates: Floats, keeps: Floats, levels: Floats, resource: int) -> Floats:
-    """The highest level of one resource that its limit allows, the others' given; shape (points,)."""
+    """Highest level that a resource allows, given the others' levels; shape (points,)."""
     trial = levels.copy()
     trial[:, resource] = np.inf
     free = _served(wiring, rates, keeps, trial)
@@ -83,6 +84,6 @@ def _level(wiring: Wiring, rates: Floats, keeps: Floats, levels: Floats, resourc
 
 
 def _upstream_first(wiring: Wiring) -> list[int]:
-    """Resources in the order in which tuples first meet them."""
+    """Resources in the order in which tuples first reach them."""
     first = [np.flatnonzero(row).min(initial=len(wiring.arcs)) for row in wiring.use > 0]
     return [int(resource) for resource in np.argsort(first, kind="stable")]

@@ -1,4 +1,4 @@
-"""Plans made in advance, each with the rates that it is for: what a table planner looks up and what is kept of it."""
+"""Tables of precomputed plans, with the rates that each plan covers."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,17 +14,16 @@ from adapt.core.table import Column, Kind, Table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanTable:
-    """Plans by id, from 1 up.
+    """Plans by id, from 1.
 
-    A plan is for overloaded points whose rates are at least `low` and, where it is a region's, below `high`. The flows
-    that it keeps are those of rates `low`: the inputs of other points are scaled down to it.
+    A plan covers overloaded points whose rates are at least `low` and, if it belongs to a region, below `high`. Its
+    flows are those at rates `low`: the inputs of other points are scaled down to it.
 
     Attributes:
         low: Rates, tuples/s, shape (plans, inputs).
-        high: Rates, inf where a plan has no upper end; shape (plans, inputs).
+        high: Rates, inf where a plan has no upper limit; shape (plans, inputs).
         scores: Weighted tuples/s, shape (plans,).
-        errors: The part of the best score that a point of the region may lose at most; nan where none is known. Shape
-            (plans,).
+        errors: Maximum share of the best score that a point of the region loses; nan if unknown. Shape (plans,).
         flows: Kept on each drop arc, tuples/s, shape (plans, variables).
     """
 
@@ -38,16 +37,16 @@ class PlanTable:
         return len(self.scores)
 
     def table(self, program: Program) -> Table:
-        """The plans with ids, conditions, scores, and the share that each drop arc keeps at rates `low`."""
+        """The plans with id, conditions, score and shares kept at `low`."""
         inputs = [entering.name for entering in program.wiring.network.inputs]
         arcs = [program.wiring.arcs[arc].name for arc in program.drop_arcs]
         keeps = program.keeps(self.low, self.flows)[:, program.drop_arcs]
         columns = [
-            Column("plan", Kind.COUNT, about="its id"),
+            Column("plan", Kind.COUNT, about="id"),
             *(Column(f"{name} from", Kind.NUMBER, "tuples/s") for name in inputs),
-            *(Column(f"{name} to", Kind.NUMBER, "tuples/s", "empty: no upper end") for name in inputs),
+            *(Column(f"{name} to", Kind.NUMBER, "tuples/s", "empty: no upper limit") for name in inputs),
             Column("score", Kind.NUMBER, "tuples/s", "weighted output rate"),
-            Column("error", Kind.SHARE, about="lost of the best score at most; empty: not known"),
+            Column("error", Kind.SHARE, about="most that is lost of the best score; empty: unknown"),
             *(Column(f"keep {name}", Kind.SHARE) for name in arcs),
         ]
         rows = (
@@ -68,17 +67,17 @@ class Finder(Protocol):
     """An index over the rates of a table."""
 
     def find(self, rates: Floats) -> Indices:
-        """The number of the plan for each point, from 0; -1, there is none. Shape (points, inputs) to (points,)."""
+        """The plan number for each point, from 0, else -1; shape (points,)."""
         ...
 
 
 class TablePlanner:
-    """Looks up the plans of overloaded points; what has no plan that fits is dropped.
+    """Looks up plans for overloaded points; points without a plan drop everything.
 
     Attributes:
         parts: Tables with their indexes; each plans some of the drop arcs.
-        epsilon: That they were made with or came to: what plans of regions may lose of the best score, at most or on
-            average, or how wide apart the rates of rows are.
+        epsilon: Accuracy of the tables: the share of the best score that plans of regions may lose, at most or on
+            average, or the relative spacing of rates.
     """
 
     def __init__(self, program: Program, parts: tuple[tuple[PlanTable, Finder], ...], epsilon: float) -> None:
@@ -87,15 +86,15 @@ class TablePlanner:
         self._whole = np.flatnonzero(
             (wiring.source[program.drop_arcs] < wiring.inputs) & (wiring.target[program.drop_arcs] < 0)
         )
-        """Arcs from inputs straight to outputs, on which dropping saves nothing."""
+        """Arcs from inputs straight to outputs, where drops save nothing."""
 
     @property
     def size(self) -> int:
-        """How many plans there are."""
+        """Number of plans."""
         return sum(len(table) for table, _ in self.parts)
 
     def plan(self, rates: Floats) -> Plans:
-        """Nothing is dropped where all fits; elsewhere the inputs are scaled down to the plan that is found."""
+        """Scale overloaded inputs down to the plan found; drop nothing elsewhere."""
         program = self.program
         flows = program.unshed(rates)
         ids = np.full((len(rates), len(self.parts)), UNSHED, np.int64)

@@ -1,4 +1,4 @@
-"""What planners are asked and what they answer."""
+"""The interface of drop planners."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,24 +7,24 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
 
 UNSHED = 0
-"""The id of the plan that drops nothing."""
+"""Id of the plan that drops nothing."""
 
 NO_PLAN = -1
-"""The id where a table has no plan that fits: everything is dropped."""
+"""Id where no plan in the table fits: everything is dropped."""
 
 MADE = 1
-"""The id of plans that are made for the point and stand in no table."""
+"""Id of plans made on demand."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plans:
-    """Plans for some points of rates.
+    """Drop plans for several points of rates.
 
     Attributes:
-        keeps: The share kept on each arc, in [0, 1]; shape (points, arcs).
-        scores: What the planner expects of them, weighted tuples/s; shape (points,).
-        ids: Of the plan in the table, or one of the above; for each part of the network that is planned by itself.
-            Shape (points, parts).
+        keeps: Share kept on each arc, in [0, 1]; shape (points, arcs).
+        scores: Expected weighted tuples/s; shape (points,).
+        ids: Plan id in the table, or one of the constants above, per independent part of the network; shape (points,
+            parts).
     """
 
     keeps: Floats
@@ -33,8 +33,8 @@ class Plans:
 
 
 class Planner(Protocol):
-    """Decides which share of the tuples is kept on which arc."""
+    """Chooses the share of the tuples kept on each arc."""
 
     def plan(self, rates: Floats) -> Plans:
-        """Plans for rates, tuples/s, finite and from 0 up; shape (points, inputs)."""
+        """Plan for rates, tuples/s, finite and at least 0; shape (points, inputs)."""
         ...

@@ -1,4 +1,4 @@
-"""A region quadtree over rates: each region is a box that is whole or divided into halves along every input."""
+"""A region quadtree over rates: boxes, halved along every input."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,9 @@ class RegionTree:
     Attributes:
         most: The top corner of the box, tuples/s, shape (inputs,).
         axes: The inputs that are divided: those whose rate can be above 0.
-        child: The first of the 2^axes parts of a region, which follow each other, bit k of their offset telling the
-            upper half of axis k; -1, it is whole. Shape (regions,).
-        plan: The plan of a whole region; -1, it needs none. Shape (regions,).
+        child: The first of the 2^axes consecutive parts of a region; bit k of their offset is 1 in the upper half of
+            axis k. -1: not divided. Shape (regions,).
+        plan: The plan of an undivided region; -1: it needs none. Shape (regions,).
 
     Source: FIT, section 5.1; Samet, The Quadtree and Related Hierarchical Data Structures (1984).
     """
@@ -29,7 +29,7 @@ class RegionTree:
     plan: Indices
 
     def find(self, rates: Floats) -> Indices:
-        """The plans of points; those beyond the box are taken at its edge."""
+        """The plans of points; points outside the box are clamped to it."""
         found = np.empty(len(rates), np.int64)
         _find(rates, self.most, self.axes, self.child, self.plan, found)
         return found

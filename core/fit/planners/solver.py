@@ -1,4 +1,4 @@
-"""Solver and Solver-W: best plans made in advance for the bottom corners of regions, the worst region divided first."""
+"""Solver and Solver-W: precomputed best plans for regions of rates."""
 
 import heapq
 
@@ -12,20 +12,20 @@ from adapt.core.fit.planners.workload import Workload
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import ROUNDING, Program
 
-MOST_PLANS = 200_000
-"""Regions are not divided beyond this many."""
+MAX_PLANS = 200_000
+"""Default limit of regions with a plan."""
 
-MOST_INPUTS = 16
-"""A division makes two to the power of so many regions."""
+MAX_INPUTS = 16
+"""Limit of inputs, as dividing a region makes two to the power of them."""
 
 
 class Regions:
-    """A box of rates, divided until the plans of bottom corners are good enough for all above them.
+    """A box of rates, divided until every region's plan is good enough.
 
-    The best score rises with the rates, so that within a region no point can lose more by the plan of its bottom
-    corner than the top corner would: error = 1 - S(bottom) / S(top). A region whose top corner fits needs no plan.
-    With a workload, what counts is the sum over regions of probability times error; without, the largest error.
-    Division can stop at any time, with `error` so far.
+    The best score rises with the rates, so within a region no point loses more by the plan of its bottom corner than
+    the top corner does: error = 1 - S(bottom) / S(top). A region whose top corner fits needs no plan. With a workload,
+    the sum over regions of probability times error is reduced; without one, the largest error. Division can stop at any
+    time, with `error` reached so far.
 
     Source: FIT, section 5.1; with a workload a reconstruction, as section 5.2 is lost.
     """
@@ -34,18 +34,16 @@ class Regions:
         """One region.
 
         Args:
-            most: The highest rates that are planned for, from 0 up, shape (inputs,).
-            workload: How likely rates are; those beyond the box are taken at its edge.
+            most: The highest rates to plan for, at least 0, shape (inputs,).
+            workload: Distribution of rates; rates outside the box are clamped to it.
 
         Raises:
             UsageError: a rate is negative or not finite, or there are too many inputs.
         """
         if most.shape != (program.inputs,) or not ((most >= 0) & (most < np.inf)).all():
-            raise UsageError(f"highest rates are {most}; give {program.inputs} finite numbers from 0 up")
-        if len(most) > MOST_INPUTS:
-            raise UsageError(
-                f"a region of {len(most)} inputs divides into 2^{len(most)}; use exact, which divides none"
-            )
+            raise UsageError(f"highest rates must be {program.inputs} finite numbers, at least 0 (got {most})")
+        if len(most) > MAX_INPUTS:
+            raise UsageError(f"solver takes at most {MAX_INPUTS} inputs (got {len(most)}); use exact")
         self.program, self._most, self._workload = program, most, workload
         self._pool = BasisPool(program)
         self._axes = np.flatnonzero(most > 0)
@@ -62,14 +60,19 @@ class Regions:
 
     @property
     def error(self) -> float:
-        """The largest error of a region; with a workload, the sum of probability times error."""
+        """The largest error of a region; with a workload, the expected error."""
         priorities = [-priority for priority, _ in self._queue]
         return sum(priorities) if self._workload is not None else max(priorities, default=0.0)
 
-    def divide(self, target: float, most_plans: int = MOST_PLANS) -> None:
-        """Divide the worst region until the error is at most `target`, or another division made too many plans."""
+    def divide(self, target: float, max_plans: int = MAX_PLANS) -> None:
+        """Divide the worst region until the target or limit is reached.
+
+        Args:
+            target: The error to reach.
+            max_plans: Stop before a division would exceed this number of plans.
+        """
         left = self.error
-        while self._queue and left > target * (1 + ROUNDING) and self.plans + len(self._upper_half) - 1 <= most_plans:
+        while self._queue and left > target * (1 + ROUNDING) and self.plans + len(self._upper_half) - 1 <= max_plans:
             priority, region = heapq.heappop(self._queue)
             self.plans -= 1
             low, high = self._low[region], self._high[region]
@@ -79,7 +82,7 @@ class Regions:
             left = left + priority + added if self._workload is not None else -self._queue[0][0] if self._queue else 0.0
 
     def planner(self) -> TablePlanner:
-        """A planner by the regions as they are."""
+        """A planner by the current regions."""
         child = np.array(self._child, np.int64)
         planned = np.flatnonzero((child < 0) & ~np.isnan(self._error))
         low, high = np.array(self._low)[planned], np.array(self._high)[planned]
@@ -91,11 +94,11 @@ class Regions:
         return TablePlanner(self.program, ((table, tree),), self.error)
 
     def corners(self) -> int:
-        """How many different points were planned."""
+        """Number of distinct points planned."""
         return len(np.unique(np.concatenate((self._low, self._high)), axis=0))
 
     def _add(self, low: Floats, high: Floats) -> float:
-        """Add regions; returns the sum of what they count."""
+        """Add regions; returns the sum of their priorities."""
         fits = self.program.feasible(high)
         _, scores = self._pool.plan(np.concatenate((low, high)))
         bottom, top = scores[: len(low)], scores[len(low) :]

@@ -1,4 +1,4 @@
-"""How likely rates are: what the workload-aware solver goes by."""
+"""Distributions of input rates, for the workload-aware solver."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,11 +14,16 @@ class Workload(Protocol):
     """A distribution of the rates of all inputs."""
 
     def probability(self, low: Floats, high: Floats) -> Floats:
-        """Of boxes from `low` to before `high`, shape (boxes, inputs) each; shape (boxes,)."""
+        """The probability of each box, shape (boxes,).
+
+        Args:
+            low: Lower corners, inclusive, shape (boxes, inputs).
+            high: Upper corners, exclusive, shape (boxes, inputs).
+        """
         ...
 
     def for_inputs(self, inputs: Indices) -> "Workload":
-        """The distribution of some of the inputs."""
+        """The marginal distribution of some inputs."""
         ...
 
 
@@ -29,27 +34,27 @@ class Exponential:
     Attributes:
         means: Tuples/s, above 0; shape (inputs,).
 
-    Source: FIT, section 8.1; the paper's lambda behaves as a mean, not as its inverse.
+    Source: FIT, section 8.1; the paper's lambda behaves like a mean, not its inverse.
     """
 
     means: Floats
 
     def __post_init__(self) -> None:
         if not ((self.means > 0) & (self.means < np.inf)).all():
-            raise BadInput(f"mean rates are {self.means}; give finite numbers above 0")
+            raise BadInput(f"mean rates must be finite numbers above 0 (got {self.means})")
 
     def probability(self, low: Floats, high: Floats) -> Floats:
         """The product over inputs of differences of exp(-rate / mean)."""
         return np.asarray(np.prod(np.exp(-low / self.means) - np.exp(-high / self.means), axis=1))
 
     def for_inputs(self, inputs: Indices) -> "Exponential":
-        """Of some of the inputs."""
+        """The marginal distribution of some inputs."""
         return Exponential(self.means[inputs])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """Rates as they were seen.
+    """The empirical distribution of observed rates.
 
     Attributes:
         rates: Shape (times, inputs), at least one time.
@@ -59,7 +64,7 @@ class Observed:
 
     def __post_init__(self) -> None:
         if not len(self.rates):
-            raise BadInput("a workload needs rates that were seen at some time, and there are none")
+            raise BadInput("a workload needs at least one row of observed rates")
 
     def probability(self, low: Floats, high: Floats) -> Floats:
         """The share of times within each box."""
@@ -71,5 +76,5 @@ class Observed:
         )
 
     def for_inputs(self, inputs: Indices) -> "Observed":
-        """Of some of the inputs."""
+        """The marginal distribution of some inputs."""
         return Observed(self.rates[:, inputs])

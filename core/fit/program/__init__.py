@@ -1,1 +1,1 @@
-"""The linear program of shedding, and what solves it."""
+"""The linear program of load shedding, and its solvers."""

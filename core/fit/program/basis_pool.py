@@ -1,4 +1,4 @@
-"""A pool of bases that were optimal once: exact plans for any rates at the price of a few small products."""
+"""A pool of optimal bases that gives exact plans without solving."""
 
 from typing import Any
 
@@ -12,29 +12,29 @@ from adapt.core.fit.program.highs import WarmSolver
 from adapt.core.fit.program.lp_presolve import Merged
 from adapt.core.fit.program.program import Program
 
-MOST_BASES = 2000
-"""A larger pool takes longer to search than the solver to solve."""
+MAX_BASES = 2000
+"""Pool size beyond which a search takes longer than solving."""
 
 
 class BasisPool:
     """The best flows for batches of rates.
 
-    A basis that is optimal for some rates is dual feasible for all, since rates are bounds and nothing else. So it is
-    optimal wherever its variables, linear functions of the rates, are within their bounds. And its dual solution, a
-    linear function of the rates too, is nowhere below the best score. Hence for each point: of the dual solutions
-    seen so far the lowest, one of whose bases is optimal unless the pool lacks the one that is; then the program is
-    solved, and its basis kept.
+    A basis that is optimal for some rates is dual feasible for all, since rates appear only in bounds. So it is optimal
+    wherever its variables, linear functions of the rates, are within their bounds. Its dual solution, also linear in
+    the rates, is an upper bound of the best score. For each point, the pool takes the lowest dual solution seen so far;
+    one of its bases is optimal unless the pool lacks the optimal one. In that case the program is solved, and its basis
+    joins the pool.
 
-    Of several best plans, which one is found may depend on the points that were planned before; the score does not.
-    Inputs that are alike keep the same share.
+    Which of several best plans is found may depend on the points planned before; the score does not. Identical inputs
+    keep the same share.
 
     Source: sensitivity analysis of linear programs; FIT samples the rates instead.
     """
 
-    def __init__(self, program: Program, most: int = MOST_BASES) -> None:
+    def __init__(self, program: Program, most: int = MAX_BASES) -> None:
         self.program = program
         self.solved = 0
-        """Linear programs that were solved."""
+        """Number of linear programs solved."""
         self._most = most
         self._merged = merged = Merged.from_program(program)
         self._solver = WarmSolver(merged.scaled)
@@ -63,19 +63,22 @@ class BasisPool:
 
     @property
     def bases(self) -> int:
-        """How many are kept."""
+        """Number of bases in the pool."""
         return self._basis_count
 
     @property
     def vertices(self) -> int:
-        """How many dual solutions they have together."""
+        """Number of distinct dual solutions."""
         return self._vertex_count
 
     def plan(self, rates: Floats) -> tuple[Floats, Floats]:
-        """The best flows, shape (points, variables), and their scores, shape (points,).
+        """The best flows and scores for some rates.
 
         Args:
-            rates: Tuples/s, finite and from 0 up, shape (points, inputs).
+            rates: Tuples/s, finite and at least 0, shape (points, inputs).
+
+        Returns:
+            Flows of shape (points, variables), and scores of shape (points,).
         """
         rates = np.ascontiguousarray(rates, dtype=np.float64)
         flows, scores = np.empty((len(rates), len(self.program.drop_arcs))), np.empty(len(rates))
@@ -97,13 +100,13 @@ class BasisPool:
     def _search(
         self, rates: Floats, points: Indices, vertices: int, flows: Floats, scores: Floats, found: Indices
     ) -> None:
-        """Plan points by the last basis, then by those of the first dual solutions; leave what none of them fits."""
+        """Plan points by the last basis, then by those of the first dual solutions; skip what none fits."""
         reduced = rates @ self._merged.rays.T
         pool, variables = self._pool, self._variables
         self._last = plan_points(rates, reduced, points, pool, vertices, variables, self._last, flows, scores, found)
 
     def _keep(self, basic: NDArray[np.bool_], at_upper: NDArray[np.bool_]) -> bool:
-        """Add a basis; false if it is there, or cannot be inverted."""
+        """Add a basis; false if it is known or singular."""
         scaled, columns = self._merged.scaled, self._pool.upper.shape[1]
         inside = np.flatnonzero(basic)
         try:
@@ -111,7 +114,7 @@ class BasisPool:
         except np.linalg.LinAlgError:
             return False
         prices = np.append(scaled.weights, np.zeros(len(scaled.limits)))[inside]
-        # Where a bound is 0, the solver may call it the lower or the upper one; what a variable gains tells them apart.
+        # Where both bounds are 0, the solver may report either one; the reduced cost decides.
         gained = scaled.weights - (prices @ inverse) @ scaled.rows
         upper = (gained > TOLERANCE) | ((gained > -TOLERANCE) & at_upper)
         upper &= ~basic[:columns] & (self._merged.dimension_of >= 0)
@@ -126,7 +129,7 @@ class BasisPool:
         lines[np.abs(lines) < 1e-15 * np.abs(lines).max(axis=1, keepdims=True, initial=0.0)] = 0.0
         dual = prices @ lines
         dual[1:] += scaled.weights @ per_rate
-        # A slack that cannot fall below 0 need not be looked at.
+        # A slack that cannot fall below 0 needs no check.
         watched = (inside < columns) | (lines < 0).any(axis=1)
         self._store(np.where(inside < columns, inside, -1)[watched], lines[watched], dual, upper)
         return True
@@ -152,7 +155,7 @@ class BasisPool:
         pool.following[at], pool.first[vertex] = pool.first[vertex], at
 
     def _vertex(self, dual: Floats) -> int:
-        """The number of a dual solution, which is added if it is new."""
+        """The number of a dual solution, added if it is new."""
         known = self._pool.vertices[:, : self._vertex_count]
         size = np.abs(dual).max(initial=0.0)
         same = np.flatnonzero(

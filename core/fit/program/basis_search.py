@@ -1,4 +1,4 @@
-"""The search of a pool of bases for one that is optimal at a point of rates."""
+"""Compiled search for a basis that is optimal at given rates."""
 
 from typing import NamedTuple
 
@@ -9,25 +9,26 @@ from adapt.core.compiled import compiled, inlined
 from adapt.core.fit.network.wiring import Indices
 
 TOLERANCE = 1e-10
-"""How far a variable may lie past its bound, where limits are about 1: what the solver itself allows."""
+"""Tolerance of bounds, with limits scaled near 1; that of the solver."""
 
 
 class Pool(NamedTuple):
-    """Bases by their dual solutions, as the kernel takes them."""
+    """Bases by their dual solutions, as arrays for the kernel."""
 
-    vertices: (
-        Floats  # of each dual solution: score, then what a unit of each dimension adds; shape (1 + dimensions, ..)
-    )
+    vertices: Floats  # per dual solution: score, then slope per dimension; shape (1 + dimensions, ..)
     first: Indices  # the first basis of each dual solution
-    following: Indices  # the next basis of the same one; -1, none
-    values: Floats  # of each basis the values of its variables as functions of the dimensions
-    line_count: Indices  # how many of its variables are looked at
-    variable: Indices  # which they are; -1, a slack
+    following: Indices  # the next basis of the same dual solution; -1: none
+    values: Floats  # per basis: its variables as functions of the dimensions
+    line_count: Indices  # number of its variables to check
+    variable: Indices  # their numbers; -1: a slack
     upper: Indices  # whether each variable is at its upper bound
 
 
 class Variables(NamedTuple):
-    """The variables of the program and of the merged one, as in `Merged` and `Program`."""
+    """The variables of the program and of its presolved form.
+
+    See `Merged` and `Program`.
+    """
 
     dimension_of: Indices
     height: Floats
@@ -41,7 +42,7 @@ class Variables(NamedTuple):
 def _fits(
     reduced: Floats, values: Floats, lines: int, variable: Indices, dimension_of: Indices, height: Floats, taken: Floats
 ) -> bool:
-    """Whether a basis is optimal at a point: its variables, left in `taken`, are within their bounds."""
+    """Whether a basis is optimal at a point; its variables are left in `taken`."""
     for line in range(lines):
         taken[line] = values[0, line]
     for dimension in range(len(reduced)):
@@ -72,7 +73,11 @@ def plan_points(
     scores: Floats,
     found: Indices,
 ) -> int:
-    """Plan points by the last basis, then by those of the first dual solutions; returns the basis used last."""
+    """Plan points by the last basis, then the best dual solutions.
+
+    Returns:
+        The basis used last.
+    """
     vertices, first, following, values, line_count, variable, upper = pool
     dimension_of, height, column_of, input_of, unit, weights = variables
     columns = len(dimension_of)
@@ -94,7 +99,7 @@ def plan_points(
             for vertex in range(1, vertex_count):
                 if duals[vertex] < duals[lowest]:
                     lowest = vertex
-            # Where dual solutions meet, rounding may prefer any of them.
+            # At points where dual solutions tie, rounding picks any of them.
             near = duals[lowest] + 1e-12 * abs(duals[lowest]) + 1e-14
             for offset in range(vertex_count):
                 vertex = (lowest + offset) % vertex_count

@@ -1,4 +1,4 @@
-"""The linear program solved point by point by HiGHS, each from the basis of the one before."""
+"""Linear programs solved by HiGHS, point by point, with warm starts."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.program.program import Program, Scaled
 
 _FEASIBLE = 1e-10
-"""How far the solver may leave a row, where limits are about 1; the least it takes."""
+"""Feasibility tolerance of the solver, with limits scaled near 1; the smallest it accepts."""
 
 
 class WarmSolver:
-    """A scaled program that keeps its basis from one solution to the next.
+    """A scaled program that reuses its last basis.
 
     Solved by HiGHS (Huangfu and Hall, Parallelizing the dual revised simplex method, Mathematical Programming
-    Computation 10, 2018) with the dual simplex method, which begins at the last basis: where only bounds change, that
+    Computation 10, 2018) with the dual simplex method, which starts from the last basis: where only bounds change, that
     basis stays dual feasible.
     """
 
@@ -28,33 +28,33 @@ class WarmSolver:
         self._solver.passModel(_model(scaled))
 
     def values(self, upper: Floats) -> Floats:
-        """The best values of the variables up to these bounds, shape (variables,)."""
+        """The best values of the variables within these bounds, shape (variables,)."""
         self._solver.changeColsBounds(len(self._columns), self._columns, self._lower, upper)
         self._solver.run()
         status = self._solver.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"HiGHS ends with {status} on a program that has a best solution, with bounds {upper}")
+            raise RuntimeError(f"HiGHS ended with {status} on a solvable program with bounds {upper}")
         return np.asarray(np.clip(np.array(self._solver.getSolution().col_value), 0.0, upper))
 
     def aim(self, weights: Floats) -> None:
-        """Maximise something else from now on; shape (variables,)."""
+        """Maximize other weights from now on; shape (variables,)."""
         self._solver.changeColsCost(len(self._columns), self._columns, weights)
 
     def limit(self, limits: Floats) -> None:
-        """Other right-hand sides from now on; shape (rows,)."""
+        """Set new right-hand sides; shape (rows,)."""
         free = np.full(len(limits), -highspy.kHighsInf)
         self._solver.changeRowsBounds(len(limits), np.arange(len(limits), dtype=np.int32), free, limits)
 
     def prices(self) -> Floats:
-        """What a unit more of each right-hand side would have added to the last solution, from 0 up; shape (rows,)."""
+        """Shadow prices of the rows at the last solution; shape (rows,)."""
         return np.asarray(np.maximum(np.array(self._solver.getSolution().row_dual), 0.0))
 
     def basis(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Where the last solution stands.
+        """The basis of the last solution.
 
         Returns:
-            Of each variable, then of each row's slack, whether it is basic, as many as there are rows; and of each
-            variable, whether it is held at its upper bound.
+            Whether each variable, then each row's slack, is basic, as many as there are rows; and whether each variable
+                is at its upper bound.
         """
         found = self._solver.getBasis()
         states = np.array([int(state) for state in (*found.col_status, *found.row_status)])
@@ -69,7 +69,7 @@ class WarmProgram:
         self._solver = WarmSolver(self._scaled)
 
     def flows(self, rates: Floats) -> Floats:
-        """The best flows for rates of shape (inputs,), tuples/s; shape (variables,)."""
+        """The best flows, shape (variables,), for rates of shape (inputs,), tuples/s."""
         upper = self._program.upper(rates)
         return np.minimum(self._solver.values(upper / self._scaled.unit) * self._scaled.unit, upper)
 

@@ -1,4 +1,4 @@
-"""Variables of a program that are alike taken as one: fewer plans that differ in nothing that matters."""
+"""Presolve: identical inputs of a program share one variable."""
 
 from dataclasses import dataclass
 
@@ -9,24 +9,24 @@ from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.program import Program, Scaled
 
 _ALIKE = 1e-13
-"""Columns are told apart by this part of their largest entry, and no finer."""
+"""Relative difference up to which columns count as equal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Merged:
-    """A scaled program in which inputs that load and give the same, up to a factor, share one variable.
+    """A scaled program in which proportional inputs share one variable.
 
-    What such a variable keeps is divided so that each of its inputs keeps the same share. Upper bounds are multiples of
-    a few linear functions of the rates, the dimensions of the problem: one for each input, or fewer.
+    Inputs share a variable if they load and score the same, up to a factor; each of them keeps the same share. Upper
+    bounds are multiples of a few linear functions of the rates, the dimensions of the problem: one per input, or fewer.
 
     Attributes:
-        scaled: Variables are merged ones, C of them; their units are of no use.
+        scaled: Over merged variables, C of them; their units are unused.
         column_of: The merged variable of each variable, shape (variables,).
         input_of: As in the program, shape (variables,).
-        unit: Tuples/s that each variable counts in, shape (variables,).
-        rays: Of each dimension, its value for a tuple/s of each input; shape (dimensions, inputs).
-        dimension_of: The dimension that bounds a merged variable; -1, none does. Shape (C,).
-        height: That bound over the value of the dimension; 0 if there is none. Shape (C,).
+        unit: Tuples/s per unit of each variable, shape (variables,).
+        rays: Value of each dimension per tuple/s of each input; shape (dimensions, inputs).
+        dimension_of: The dimension that bounds a merged variable, -1 if none does. Shape (C,).
+        height: That bound / the value of the dimension; 0 without one. Shape (C,).
     """
 
     scaled: Scaled
@@ -39,7 +39,7 @@ class Merged:
 
     @classmethod
     def from_program(cls, program: Program) -> "Merged":
-        """Merge what is alike."""
+        """Merge proportional inputs."""
         scaled = Scaled.from_program(program)
         columns = np.concatenate((scaled.rows, scaled.weights[None])).T
         size = np.abs(columns).max(axis=1)
@@ -68,7 +68,7 @@ class Merged:
 
     @property
     def dimensions(self) -> int:
-        """How many numbers of a point of rates matter."""
+        """Number of dimensions."""
         return len(self.rays)
 
     def upper(self, rates: Floats) -> Floats:
@@ -76,7 +76,7 @@ class Merged:
         return np.where(self.dimension_of >= 0, (self.rays @ rates)[self.dimension_of] * self.height, np.inf)
 
     def flows(self, rates: Floats, values: Floats) -> Floats:
-        """The flows that values of merged variables stand for, tuples/s; shape (variables,)."""
+        """The flows for values of merged variables, tuples/s; shape (variables,)."""
         upper = self.upper(rates)
         whole = values >= upper
         share = np.divide(values, upper, out=np.ones_like(values), where=~whole & np.isfinite(upper))
@@ -85,7 +85,7 @@ class Merged:
 
 
 def _first_of_alike(rows: Floats) -> tuple[Indices, Indices]:
-    """The first of each set of rows that are alike, in rising order, and the number of the set of each row."""
+    """The first of each set of equal rows, ascending, and each row's set number."""
     _, first, inverse = np.unique(np.round(rows / _ALIKE), axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return first[order], np.argsort(order)[inverse.reshape(-1)]

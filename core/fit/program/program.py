@@ -1,4 +1,4 @@
-"""The linear program behind a network: how much to keep on each arc where dropping can pay."""
+"""The linear program of a network: how much to keep where."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,23 +12,24 @@ from adapt.core.fit.network.wiring import Indices, Wiring
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """Maximise weights . f subject to rows . f <= limits, 0 <= f, and f[v] <= rate[input_of[v]] on arcs of inputs.
+    """The linear program: maximize weights . f within limits and rates.
 
-    The variables are flows that are kept, in tuples/s, on the arcs where dropping can pay: those of inputs, and those
-    of operators with several consumers. What an arc of an operator keeps is at most what the operator gives, one row
-    for each. Elsewhere flows follow. Rates stand in upper bounds of variables and nowhere else, so that the best
-    score is a concave function of them, monotone and linear in pieces, whose dual polyhedron they do not move.
+    The constraints are rows . f <= limits, f >= 0, and f[v] <= rate[input_of[v]] on arcs of inputs. The variables are
+    the flows kept, in tuples/s, on the arcs where dropping can pay: those of inputs, and those of operators with
+    several consumers. An arc of an operator keeps at most what the operator emits, one row for each. All other flows
+    follow. Rates appear only in upper bounds of variables, so the best score is a concave function of them, monotone
+    and piecewise linear, and they do not change its dual polyhedron.
 
-    For a split this is the paper's program with its prefix variables times rates; where branches meet again it goes
-    on where the paper's stops.
+    For a split this is the paper's program with its prefix variables multiplied by rates; it also covers branches that
+    meet again, which the paper does not.
 
     Attributes:
         drop_arcs: The arc of each variable; shape (variables,).
-        input_of: The input that bounds a variable; -1, none does. Shape (variables,).
-        flow: What flows on each arc for a unit of each variable; shape (arcs, variables).
-        rows: One for each resource, then one for each variable that no input bounds; shape (rows, variables).
+        input_of: The input that bounds a variable, -1 if none does; shape (variables,).
+        flow: Flow on each arc per unit of each variable; shape (arcs, variables).
+        rows: One per resource, then one per variable that no input bounds; shape (rows, variables).
         limits: Right-hand sides: of resources, then 0; shape (rows,).
-        weights: Score of a unit of each variable; shape (variables,).
+        weights: Score per unit of each variable; shape (variables,).
 
     Source: FIT, section 3, Eqs. 1 to 11.
     """
@@ -46,8 +47,8 @@ class Program:
         """The program of a network.
 
         Args:
-            network: Any, splits that meet again included.
-            headroom: Part of each resource that is left free, in [0, 1).
+            network: Any, including splits that meet again.
+            headroom: Share of each resource to leave free, in [0, 1).
         """
         wiring = Wiring.from_network(network)
         fan_out = np.bincount(wiring.source, minlength=len(network.sources))
@@ -69,12 +70,12 @@ class Program:
 
     @property
     def inputs(self) -> int:
-        """D."""
+        """Number of inputs, D."""
         return self.wiring.inputs
 
     @property
     def resources(self) -> int:
-        """How many of the rows limit a node or a link."""
+        """Number of rows that limit a node or a link."""
         return len(self.wiring.limits)
 
     def upper(self, rates: Floats) -> Floats:
@@ -82,11 +83,11 @@ class Program:
         return np.where(self.input_of >= 0, rates[..., self.input_of], np.inf)
 
     def unshed(self, rates: Floats) -> Floats:
-        """The variables where nothing is dropped; shape (points, inputs) to (points, variables)."""
+        """The variables without drops; shape (points, inputs) to (points, variables)."""
         return self.wiring.unshed(rates)[:, self.drop_arcs]
 
     def feasible(self, rates: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Whether all that is offered can be kept, up to rounding; shape (points, inputs) to (points,)."""
+        """Whether everything fits, up to rounding; shape (points, inputs) to (points,)."""
         loads = self.unshed(rates) @ self.rows[: self.resources].T
         return np.asarray((loads <= self.limits[: self.resources] * (1 + ROUNDING)).all(axis=1))
 
@@ -109,18 +110,18 @@ class Program:
 
 
 ROUNDING = 1e-12
-"""Loads are told from limits by this part of them, and no finer."""
+"""Relative tolerance when loads are compared with limits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaled:
-    """A program in units in which limits, loads and weights are near 1: what solvers and their tolerances like.
+    """A program in units that bring limits, loads and weights near 1.
 
-    All units are powers of two, so that nothing is rounded.
+    All units are powers of two, so nothing is rounded.
 
     Attributes:
-        unit: Tuples/s that each variable counts in, shape (variables,).
-        score: What the objective counts in.
+        unit: Tuples/s per unit of each variable, shape (variables,).
+        score: Unit of the objective.
         rows: Shape (rows, variables).
         limits: Shape (rows,).
         weights: Shape (variables,).
@@ -134,7 +135,10 @@ class Scaled:
 
     @classmethod
     def from_program(cls, program: Program) -> "Scaled":
-        """The scaled form; a variable counts in about the most that the resources alone allow of it."""
+        """The scaled form of a program.
+
+        A variable's unit is near the highest flow that resources allow.
+        """
         resources = slice(program.resources)
         with np.errstate(divide="ignore", invalid="ignore"):
             most = np.where(
@@ -155,10 +159,10 @@ def power_of_two(values: Floats) -> Floats:
 
 
 def flow_by_variable(wiring: Wiring, drop_arcs: Indices) -> tuple[Floats, Floats]:
-    """What flows on each arc, and what is offered there by operators, for a unit of each variable.
+    """Flow and offered flow on each arc per unit of each variable.
 
     Args:
-        drop_arcs: The arc of each variable, in rising order; where nothing comes from but variables, nothing flows.
+        drop_arcs: The arc of each variable, ascending; sources without a variable upstream emit nothing.
 
     Returns:
         Shape (arcs, variables) each.
@@ -178,5 +182,5 @@ def flow_by_variable(wiring: Wiring, drop_arcs: Indices) -> tuple[Floats, Floats
 
 
 def _walk(wiring: Wiring) -> Iterator[tuple[int, int, int]]:
-    """Arcs with sources and targets, each after all that its source depends on."""
+    """Arcs with sources and targets, in topological order."""
     return ((arc, int(wiring.source[arc]), int(wiring.target[arc])) for arc in range(len(wiring.arcs)))

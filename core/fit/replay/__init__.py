@@ -1,1 +1,1 @@
-"""A trace replayed through a query network that sheds load."""
+"""Replays of a trace through a query network that sheds load."""

@@ -1,4 +1,4 @@
-"""Rows of a trace as the tuples of a query network: which are bound to which of its inputs, and when they come."""
+"""Rows of a trace as tuples of a query network."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from adapt.core.fit.running.tick import Offered
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.stage.input.keyed_rows import KEY, TIME, times_of
 
-MOST_TICKS = 5_000_000
-"""All that is taken down of each must fit in memory."""
+MAX_TICKS = 5_000_000
+"""Limit of ticks, whose measurements must all fit in memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """Some rows, one for each input that they are bound to, in the order of time.
+    """Rows in time order, once for each input that reads them.
 
     Attributes:
-        at_us: When they come, in microseconds since the first row of the trace; shape (rows,).
-        inputs: Of the network, shape (rows,).
-        matched: How many rows of the trace they are: a row may be bound to several inputs.
+        at_us: Arrival, in microseconds since the first row of the trace; shape (rows,).
+        inputs: Number of the input, shape (rows,).
+        matched: Number of distinct rows of the trace: several inputs may read the same row.
     """
 
     at_us: NDArray[np.int64]
@@ -39,9 +39,9 @@ class Binding:
     """How rows of a trace become tuples.
 
     Attributes:
-        network: Whose inputs are bound.
-        tick_us: How long a tick is, after the speed-up.
-        speedup: Trace seconds that pass in a second of the network.
+        network: Its inputs select the rows.
+        tick_us: Length of a tick, after the speed-up.
+        speedup: Trace seconds per second in the network.
     """
 
     network: Network
@@ -50,11 +50,11 @@ class Binding:
 
     def __post_init__(self) -> None:
         if not 0 < self.speedup < np.inf:
-            raise UsageError(f"a speed-up of {self.speedup:g} is none; give a number above 0")
+            raise UsageError(f"--speedup must be above 0 (got {self.speedup:g})")
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read."""
+        """The columns to read."""
         named = [
             entering.stream.column for entering in self.network.inputs if isinstance(entering.stream, ColumnEquals)
         ]
@@ -62,21 +62,21 @@ class Binding:
         return list(dict.fromkeys([TIME, *([KEY] if by_key else []), *named]))
 
     def check(self, there: Sequence[str]) -> None:
-        """Whether every input is bound, by columns that a trace has.
+        """Require a stream for every input, over columns of the trace.
 
         Raises:
-            BadInput: one is not.
+            BadInput: an input has no stream, or a column is missing.
         """
         for entering in self.network.inputs:
             match entering.stream:
                 case None:
                     raise BadInput(
-                        f"input {entering.name!r} is bound to no rows; give it stream = {{ column = NAME, equals = "
+                        f"input {entering.name!r} has no stream; add stream = {{ column = NAME, equals = "
                         "VALUE }, { keys = [FIRST, END] } or { bucket = NUMBER, of = BUCKETS }"
                     )
                 case ColumnEquals(column, _) if column not in there:
                     raise BadInput(
-                        f"input {entering.name!r} is bound to column {column!r}, which the trace does not have"
+                        f"input {entering.name!r} reads column {column!r}, which the trace does not have"
                         f"{did_you_mean(column, there)}; ingest it with --keep {column}"
                     )
                 case _:
@@ -86,7 +86,8 @@ class Binding:
         """The rows of a trace, in time order, as tuples.
 
         Raises:
-            BadInput: a row has no time or is before the one above it, or a value cannot be one of its column.
+            BadInput: a row has no time or is earlier than the row before it, or a value does not have its column's
+                type.
         """
         first_us: int | None = None
         last_us = np.iinfo(np.int64).min
@@ -97,14 +98,16 @@ class Binding:
             times = times_of(batch, before)
             early = np.flatnonzero(times < np.concatenate(([last_us], times[:-1])))
             if len(early):
-                raise BadInput(f"row {before + early[0] + 1:,} is before the one above it; sort the trace by {TIME!r}")
+                raise BadInput(
+                    f"row {before + early[0] + 1:,} is earlier than the row before it; sort the trace by {TIME!r}"
+                )
             first_us, last_us = int(times[0]) if first_us is None else first_us, int(times[-1])
             before += batch.num_rows
             since = times - first_us
             yield self._bound(batch, since if self.speedup == 1 else (since / self.speedup).astype(np.int64))
 
     def ticks(self, batches: Iterable[pa.RecordBatch], count: int) -> Iterator[Offered]:
-        """The same, cut into so many ticks."""
+        """The same, cut into a number of ticks."""
         at_us, inputs = np.empty(0, np.int64), np.empty(0, np.int64)
         at = 0
         for bound in self.bound(batches):
@@ -116,7 +119,7 @@ class Binding:
         yield from self._cut(at_us, inputs, at, count)
 
     def _cut(self, at_us: NDArray[np.int64], inputs: NDArray[np.int64], first: int, end: int) -> Iterator[Offered]:
-        """The ticks from one to before another, of rows none of which comes before."""
+        """The ticks from one to before another, of rows that all come later."""
         edges = np.arange(first, end + 1) * self.tick_us
         cuts = zip(edges.tolist(), np.searchsorted(at_us, edges).tolist(), strict=True)
         for (begin_us, begin), (end_us, stop) in pairwise(cuts):
@@ -133,12 +136,12 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """How many rows come when.
+    """Rows per tick and input.
 
     Attributes:
         by_tick: Rows of each input, shape (ticks, inputs).
         rows: Of the trace.
-        unbound: Rows that no input is bound to.
+        unbound: Rows that no input reads.
     """
 
     by_tick: NDArray[np.int64]
@@ -147,16 +150,16 @@ class Counts:
 
     @classmethod
     def from_batches(
-        cls, binding: Binding, batches: Iterable[pa.RecordBatch], told: Callable[[int], None] | None = None
+        cls, binding: Binding, batches: Iterable[pa.RecordBatch], progress: Callable[[int], None] | None = None
     ) -> "Counts":
-        """Of a trace; the ticks go from its first row to its last.
+        """Count a trace; ticks span its first to its last row.
 
         Args:
             batches: In time order.
-            told: Given the rows read so far.
+            progress: Called with the number of rows read.
 
         Raises:
-            BadInput: as `Binding.bound`, or there are no rows.
+            BadInput: as `Binding.bound`, or the trace is empty.
             UsageError: there are too many ticks.
         """
         inputs = len(binding.network.inputs)
@@ -166,10 +169,8 @@ class Counts:
         for bound in binding.bound(seen):
             last_us = max(last_us, int(seen.span_us / binding.speedup))
             ticks = last_us // binding.tick_us + 1
-            if ticks > MOST_TICKS:
-                raise UsageError(
-                    f"the trace lasts more than {MOST_TICKS:,} ticks; give a longer tick, or a larger --speedup"
-                )
+            if ticks > MAX_TICKS:
+                raise UsageError(f"the trace lasts longer than {MAX_TICKS:,} ticks; increase --tick or --speedup")
             if ticks > len(so_far):
                 so_far = np.concatenate(
                     (so_far, np.zeros((max(ticks, 2 * len(so_far)) - len(so_far), inputs), np.int64))
@@ -180,14 +181,14 @@ class Counts:
                 added = np.bincount(cells - first)
                 so_far.reshape(-1)[first : first + len(added)] += added
             bound_rows += bound.matched
-            if told is not None:
-                told(seen.rows)
+            if progress is not None:
+                progress(seen.rows)
         if not seen.rows:
-            raise BadInput("the trace has no rows, so nothing comes in")
+            raise BadInput("the trace has no rows")
         return cls(so_far[: last_us // binding.tick_us + 1], seen.rows, seen.rows - bound_rows)
 
     def unmatched(self, network: Network) -> list[str]:
-        """A sentence for each input that no row is bound to."""
+        """A warning for each input that reads no row."""
         totals = self.by_tick.sum(axis=0)
         return [
             f"input {entering.name!r} ({binding_text(entering.stream)}) matches none of the {self.rows:,} rows"
@@ -197,7 +198,7 @@ class Counts:
 
 
 class _Seen:
-    """Batches as they pass, and what was in them."""
+    """Batches as they pass, with their rows counted."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = batches
@@ -216,7 +217,7 @@ class _Seen:
 
 
 def binding_text(stream: Stream | None) -> str:
-    """How messages and tables call a binding."""
+    """How messages and tables describe a stream."""
     match stream:
         case ColumnEquals(column, value):
             return f"{column} = {value!r}"
@@ -230,7 +231,7 @@ def binding_text(stream: Stream | None) -> str:
 
 
 def _matches(entering: Input, batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Whether each row is bound to an input; a missing value is bound to none. Shape (rows,)."""
+    """Whether an input reads each row; missing values never match. Shape (rows,)."""
     match entering.stream:
         case ColumnEquals(column, value):
             cells = batch.column(column)
@@ -246,18 +247,18 @@ def _matches(entering: Input, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         case KeyBucket(bucket, of):
             return np.asarray(UniformPartitioner(of).channels_of(batch.column(KEY)) == bucket)
         case None:
-            raise BadInput(f"input {entering.name!r} is bound to no rows; give it a stream")
+            raise BadInput(f"input {entering.name!r} has no stream")
 
 
 def _value(name: str, value: str | int, kind: pa.DataType) -> pa.Scalar:
-    """A value as one of a column."""
+    """A value in the type of a column."""
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if not (text and isinstance(value, int)):
         try:
             return pa.scalar(value, pa.string() if isinstance(value, str) else pa.int64()).cast(kind)
         except pa.ArrowException:
             pass
-    raise BadInput(f"input {name!r} is bound to {value!r}, but the column holds {kind}; give a value of that type")
+    raise BadInput(f"input {name!r} selects {value!r}, but the column holds {kind}; give a value of that type")
 
 
 def _truths(array: pa.Array) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Charts of a query network that sheds load: its planners beside each other, tick by tick."""
+"""Charts of load shedding: planners compared, tick by tick."""
 
 from dataclasses import replace
 
@@ -11,28 +11,32 @@ from adapt.core.stage.charts import lines_of_cases
 from adapt.core.table import Table
 
 _DRAWN = (
-    ("Score", ("score", "optimum"), "What the outputs gave with each planner, and dashed the best for what came"),
-    ("Dropped", ("dropped",), "The share of what came that each planner did not let in"),
-    ("Waiting", ("wait_max",), "The time that the node or link with the longest queue needs for it"),
+    (
+        "Score",
+        ("score", "optimum"),
+        "Weighted output rate of each planner; dashed: the best possible for the offered rates",
+    ),
+    ("Dropped", ("dropped",), "Share of the offered tuples that each planner drops at the inputs"),
+    ("Waiting", ("wait_max",), "Time to drain the longest queue of a node or link"),
     (
         "Latency",
         ("latency_max", "latency"),
-        "The longest from when a row comes until its results are read, dashed the mean",
+        "Longest time from arrival of a row to its results; dashed: mean",
     ),
 )
-"""Title, columns and sentence of each chart of ticks."""
+"""Title, columns and caption of each chart of ticks."""
 
 
 def shedding_charts(planners: Table, ticks: Table, nodes: Table) -> tuple[Chart, ...]:
-    """Planners beside each other; score, share dropped, queues and latency over time; how busy each node is."""
+    """Planners compared; score, drop rate, queues, latency and utilization over time."""
     cases = _as_cases(ticks)
-    charts = [lines_of_cases(cases, *each) for each in _told(ticks)]
+    charts = [lines_of_cases(cases, *each) for each in _drawn(ticks)]
     names = list(dict.fromkeys(nodes.values("node")))
     return (_beside_each_other(planners), *charts, *(_busy(nodes, str(name)) for name in names))
 
 
 def _beside_each_other(planners: Table) -> Chart:
-    """What each gives of the best: in the ticks that tell them apart, if there are any."""
+    """Score of each planner as a share of the best, over overloaded ticks if there are any."""
     full = any(is_real(share) for share in planners.values("of_optimum_full"))
     column = column_of(planners, "of_optimum_full" if full else "of_optimum")
     pairs = [
@@ -40,25 +44,29 @@ def _beside_each_other(planners: Table) -> Chart:
         for name, share in zip(planners.values("planner"), planners.values(column.name), strict=True)
         if is_real(share)
     ]
-    ticks = "in the ticks in which not all that came could be done" if full else "that each tick allowed"
+    ticks = "in overloaded ticks" if full else "in all ticks"
     return written_bars(
-        "Planners", pairs, column, f"What each planner gives of the best, {ticks} ({column.name}).", planners
+        "Planners",
+        pairs,
+        column,
+        f"Score of each planner as a share of the best possible, {ticks} ({column.name}).",
+        planners,
     )
 
 
-def _told(ticks: Table) -> list[tuple[str, tuple[str, ...], str]]:
-    """Those of which there is anything to draw."""
+def _drawn(ticks: Table) -> list[tuple[str, tuple[str, ...], str]]:
+    """The charts that have data."""
     return [each for each in _DRAWN if any(is_real(cell) for cell in ticks.values(each[1][0]))]
 
 
 def _busy(nodes: Table, name: str) -> Chart:
     at = [column.name for column in nodes.columns].index("node")
     of_node = replace(nodes, rows=tuple(row for row in nodes.rows if row[at] == name))
-    sentence = f"How busy {name} is with each planner"
+    sentence = f"Utilization of {name} with each planner"
     return lines_of_cases(_as_cases(of_node), f"Utilization of {name}", ("utilization",), sentence)
 
 
 def _as_cases(table: Table) -> Table:
-    """The same, a planner being a case."""
+    """The same table, with planners as cases."""
     columns = tuple(replace(column, name="case") if column.name == "planner" else column for column in table.columns)
     return replace(table, columns=columns)

@@ -1,4 +1,4 @@
-"""What a replay of a query network with one planner comes to."""
+"""What one planner achieved in a replay of a query network."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from adapt.core.fit.running.tick import Tick
 from adapt.core.histogram import percentile
 
 FULL = 1 + 1e-9
-"""More of a resource than this part of it is too much; less is rounding."""
+"""Utilization above which a resource is overloaded; less is rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,15 +20,14 @@ class FitOutcome:
     """One planner over a trace.
 
     Attributes:
-        decisions: What was decided for each of them.
-        latencies: Of all results, by bin; none where fluid flows.
-        prepared_s: How long it took to make the planner.
-        sent: What nodes told each other.
-        table: Plans or rows of tables that were made in advance; None, there are none.
-        epsilon: What plans made in advance came to: what those of solver lose of the best score at most, those of
-            solver-w on average, and how wide apart the rates in tables of c-fit and d-fit are. None, there are none.
-        kept_use: Of each node and link, what the tuples kept of what came would need, as parts of what there is; shape
-            (ticks, resources).
+        decisions: One per tick.
+        latencies: Results by latency bin; empty for a fluid flow.
+        prepared_s: Time to build the planner.
+        sent: Messages between nodes.
+        table: Number of precomputed plans or table rows; None without tables.
+        epsilon: Accuracy of precomputed plans: the share of the best score that plans of solver lose at most, and those
+            of solver-w on average; the relative spacing of rates in tables of c-fit and d-fit. None without tables.
+        kept_use: Utilization of each node and link by the tuples kept; shape (ticks, resources).
     """
 
     planner: str
@@ -48,50 +47,50 @@ class FitOutcome:
 
     @property
     def overloaded(self) -> NDArray[np.bool_]:
-        """Whether more was kept in a tick than a node or link can do, shape (ticks,)."""
+        """Whether plans keep more than a resource can do; shape (ticks,)."""
         return overloaded(self.kept_use)
 
     @property
     def planned_s(self) -> float:
-        """All planning, the making of the planner left out."""
+        """Total planning time, without building the planner."""
         return sum(decision.planned_s for decision in self.decisions)
 
     @property
     def changes(self) -> int:
-        """Ticks in which a share changed."""
+        """Ticks with a changed share."""
         return sum(decision.changed for decision in self.decisions)
 
     @property
     def stale(self) -> int:
-        """Ticks that were planned while something was still to be told."""
+        """Ticks planned before all messages had arrived."""
         return sum(decision.stale for decision in self.decisions)
 
     @property
     def plans(self) -> int:
-        """Different plans that were used, that which drops nothing included."""
+        """Number of distinct plans used, including the one that drops nothing."""
         return len({decision.plans.tobytes() for decision in self.decisions})
 
     def total(self, name: str) -> Floats:
-        """Of all ticks, one of the amounts by arc; shape (arcs,)."""
+        """The sum over all ticks of an amount by arc; shape (arcs,)."""
         return np.asarray(sum(getattr(tick, name) for tick in self.ticks))
 
     def latency_s(self, share: float) -> float | None:
-        """What `share` of the results do not exceed."""
+        """The latency that `share` of the results do not exceed."""
         return percentile(self.latencies, share)
 
     def errors(self, optimum: Floats) -> Floats:
-        """What each tick lost of its best score, those where nothing could be had left out; at least 0."""
+        """Relative loss of score per tick, at least 0; empty ticks omitted."""
         possible = optimum > 0
         return np.maximum(1 - self.scores[possible] / optimum[possible], 0.0)
 
 
 def overloaded(use: Floats) -> NDArray[np.bool_]:
-    """In which ticks more of a node or link is used than there is; shape (ticks, resources) to (ticks,)."""
+    """Which ticks overload a resource; shape (ticks, resources) to (ticks,)."""
     return np.asarray((use > FULL).any(axis=1))
 
 
 def kept_use(wiring: Wiring, flows: Floats, cost_scale: float) -> Floats:
-    """See `FitOutcome.kept_use`; of what is kept on arcs, tuples/s, shape (ticks, arcs)."""
+    """Utilization of resources by flows, tuples/s, shape (ticks, arcs); see `FitOutcome.kept_use`."""
     uses = wiring.uses(flows)
     uses[:, : len(wiring.network.nodes)] *= cost_scale
     return uses

@@ -1,4 +1,4 @@
-"""A trace through a query network that sheds load: one planner or several, over the same rows with the same draws."""
+"""The replay of a trace through a query network, planner by planner."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -17,7 +17,7 @@ from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.planners.solver import MOST_PLANS
+from adapt.core.fit.planners.solver import MAX_PLANS
 from adapt.core.fit.planners.workload import Observed, Workload
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
@@ -25,8 +25,8 @@ from adapt.core.fit.replay.outcome import FitOutcome, kept_use, overloaded
 from adapt.core.fit.replay.tables import (
     drops_table,
     nodes_table,
+    planners_shown,
     planners_table,
-    planners_told,
     summary_table,
     ticks_table,
 )
@@ -38,28 +38,28 @@ from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.conditions.shed_factor import Overload
 from adapt.core.table import Table
 
-Told: TypeAlias = Callable[[str, int, int], None]
-"""Told what is done, rows done, and rows in all."""
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with what is being done, rows done, and rows in total."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """How load is shed.
+    """Options of a replay with load shedding.
 
     Attributes:
-        planners: One case each.
-        settings: Ticks, lag, headroom and the like; its planner is one of `planners`, or not used.
+        planners: Each is a case of the run.
+        settings: Tick, lag, headroom and so on; its planner is ignored.
         flow: Tuples or fluid.
         seed: Random seed.
-        cost_scale: True costs of operators over those in the file, which planners go by.
-        overload: How nodes refuse what comes while their queues are long, beside what the planner drops.
+        cost_scale: Actual costs of operators / costs in the network file, which planners use.
+        overload: Load shedding at full queues, in addition to the plan.
         grid: Of feasible input tables.
-        distance: Part of the score that tables which nodes tell each other may be off, in [0, 1).
-        transport: What messages between nodes meet; they begin to tell when the trace begins. None: everything is told
-            by then, and what changes later at once.
-        trusting: Whether nodes let in whatever others send, be it what these should have dropped.
-        most_plans: A table made in advance has no more plans; what they then lose may be above epsilon.
-        workload: How likely rates are, for solver-w; None, as they are in the stream.
+        distance: Relative score error accepted in tables that nodes exchange, in [0, 1).
+        transport: Delay and loss of messages between nodes, which start with the trace. None: everything is delivered
+            by then, and later changes arrive at once.
+        trust_upstream: Whether nodes accept whatever others send, even what those should have dropped.
+        max_plans: Maximum plans per precomputed table; the loss may then exceed epsilon.
+        workload: Distribution of rates for solver-w; None: the rates in the stream.
     """
 
     planners: tuple[DropPlanner, ...]
@@ -71,37 +71,37 @@ class FitOptions:
     grid: Grid = Grid.SAFE
     distance: float = 0.0
     transport: Transport | None = None
-    trusting: bool = False
-    most_plans: int = MOST_PLANS
+    trust_upstream: bool = False
+    max_plans: int = MAX_PLANS
     workload: Workload | None = None
 
     def __post_init__(self) -> None:
-        if self.most_plans < 1:
-            raise UsageError(f"tables of {self.most_plans} plans are none; allow 1 or more")
+        if self.max_plans < 1:
+            raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
         if not self.planners:
-            raise UsageError("no planner is given; name one or several")
+            raise UsageError("at least one drop planner is needed")
         if not 0 < self.cost_scale < np.inf:
-            raise UsageError(f"true costs cannot be {self.cost_scale:g} times those of the file; give a number above 0")
+            raise UsageError(f"--true-costs must be above 0 (got {self.cost_scale:g})")
         if not 0 <= self.seed < 2**63:
-            raise UsageError(f"a seed of {self.seed} is none; give a whole number from 0 to 2^63 - 1")
+            raise UsageError(f"--seed must be an integer from 0 to 2^63 - 1 (got {self.seed})")
         if self.overload is not None and self.flow is Flow.FLUID:
-            raise UsageError("nodes refuse tuples, which fluid has none of; let tuples flow, or leave the refusal away")
+            raise UsageError("--queue needs --flow tuples; a fluid flow has no queue of tuples")
         if self.settings.drops is Drops.WINDOW and self.flow is Flow.FLUID:
-            raise UsageError("windows are of tuples, which fluid has none of; let tuples flow, or drop at random")
+            raise UsageError("--drops window needs --flow tuples; a fluid flow has no windows")
         if self.settings.drops is Drops.WINDOW and self.overload is not None:
-            raise UsageError("tuples that nodes refuse lack in windows; leave the refusal away, or drop at random")
+            raise UsageError("--drops window cannot be combined with --queue, which drops tuples from kept windows")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRun:
-    """What a replay measured.
+    """The measurements of a replay.
 
     Attributes:
-        outcomes: One a planner.
+        outcomes: One per planner.
         counts: Rows by tick and input.
         rates: Tuples/s of each input in each tick, shape (ticks, inputs).
-        optimum: The best score of each tick's rates with true costs, shape (ticks,).
-        parameters: All that decides the result, beside the stream; JSON data.
+        optimum: The best score of each tick's rates with actual costs, shape (ticks,).
+        parameters: Everything that determines the result, except the stream; JSON data.
     """
 
     mechanism: ClassVar[str] = "fit"
@@ -116,7 +116,7 @@ class FitRun:
 
     @property
     def full(self) -> NDArray[np.bool_]:
-        """Whether more came in a tick than a node or link can do, shape (ticks,)."""
+        """Whether a tick is overloaded: more arrives than fits; shape (ticks,)."""
         wiring = Wiring.from_network(self.network)
         return overloaded(kept_use(wiring, wiring.unshed(self.rates), self.options.cost_scale))
 
@@ -125,7 +125,7 @@ class FitRun:
         return summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings.tick_us)
 
     def tables(self) -> dict[str, Table]:
-        """`planners`, one row each; `ticks`, `nodes` and `drops` of all of them."""
+        """The tables `planners`, `ticks`, `nodes` and `drops`."""
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return {
             "planners": planners_table(self.outcomes, wiring, self.optimum, self.full),
@@ -135,10 +135,10 @@ class FitRun:
         }
 
     def shown(self) -> tuple[Table, Table]:
-        """The planners under the verdict, and the rest of the summary."""
+        """The planners below the verdict, and the rest of the summary."""
         wiring = Wiring.from_network(self.network)
         table = planners_table(self.outcomes, wiring, self.optimum, self.full)
-        return verdict_under(planners_told(table), self.summary())
+        return verdict_under(planners_shown(table), self.summary())
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -156,32 +156,32 @@ def replay_fit(
     *,
     clock: Callable[[], float],
     parameters: Mapping[str, Any] | None = None,
-    told: Told | None = None,
+    progress: Progress | None = None,
     plans: Callable[[PlannerOptions], DropPlans] | None = None,
 ) -> FitRun:
-    """Run a stream through a network, tick by tick, with each planner at its own copy of it.
+    """Replay a stream through a network, once per planner.
 
-    The stream is read twice: to count, which planners that plan in advance need, and to run all copies side by side.
+    Every planner gets its own copy of the network. The stream is read twice: to count rows, which precomputed plans
+    need, and to run all copies side by side.
 
     Args:
         batches: The rows in time order, from the start at every call.
-        binding: Of rows to the inputs of the network; its ticks are those of the settings.
-        clock: Tells seconds, for how long planning takes; nothing else depends on it.
-        parameters: What is recorded as decisive, beside what is known here.
-        told: Progress.
-        plans: Gives the plans that planners have made in advance, once the rates are counted; each makes its own if
-            left out.
+        binding: Assigns rows to the inputs of the network; its ticks are those of the settings.
+        clock: Seconds; used only to measure planning time.
+        parameters: Further parameters to record.
+        progress: Called with what is being done, rows done and rows in total.
+        plans: Gives precomputed plans, once the rates are counted. Default: each planner builds its own.
 
     Raises:
-        UsageError: an argument is out of its range, or a planner cannot take the network.
-        BadInput: a row of the stream cannot be.
+        UsageError: an argument is out of range, or a planner does not support the network.
+        BadInput: a row of the stream is invalid.
     """
-    tell = told or (lambda *_: None)
+    report = progress or (lambda *_: None)
     network, settings = binding.network, options.settings
     wiring = Wiring.from_network(network)
     if settings.drops is Drops.WINDOW:
         windows_of_arcs(wiring)
-    counts = Counts.from_batches(binding, batches(), lambda rows: tell("counting", rows, 0))
+    counts = Counts.from_batches(binding, batches(), lambda rows: report("counting", rows, 0))
     rates = counts.by_tick * (scales(wiring) / (settings.tick_us / 1e6))
     names = tuple(dict.fromkeys(options.planners))
     asked = planner_options(options, rates)
@@ -189,7 +189,7 @@ def replay_fit(
     controls = [Control(network, name, settings, asked, clock, ahead.get(name)) for name in names]
     running = [_running(wiring, options) for _ in names]
     for control in controls:
-        control.foresee(rates)
+        control.announce(rates)
     done: list[list[tuple[Decision, Tick]]] = [[] for _ in names]
     passed = 0
     for at, offered in enumerate(binding.ticks(batches(), len(rates))):
@@ -199,7 +199,7 @@ def replay_fit(
             control.observe(tick, offered.tick_s)
             log.append((decision, tick))
         passed += len(offered.at_us)
-        tell(f"tick {at + 1:,} of {len(rates):,}", passed, int(counts.by_tick.sum()))
+        report(f"tick {at + 1:,} of {len(rates):,}", passed, int(counts.by_tick.sum()))
     outcomes = []
     for name, control, runs, log in zip(names, controls, running, done, strict=True):
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
@@ -213,13 +213,13 @@ def replay_fit(
 
 
 def optimum_of(network: Network, rates: Floats, cost_scale: float = 1.0) -> Floats:
-    """The best score of each tick's rates, nothing left free; shape (ticks, inputs) to (ticks,)."""
+    """Best score per tick, without headroom; shape (ticks, inputs) to (ticks,)."""
     true = tuple(replace(node, capacity=node.capacity / cost_scale) for node in network.nodes)
     return planner_of(DropPlanner.EXACT, replace(network, nodes=true)).plan(rates).scores
 
 
 def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
-    """All that decides a replay, beside the stream and what the network is; JSON data."""
+    """Parameters of a replay, except its stream and network; JSON data."""
     overload = options.overload
     return {
         "planners": [planner.value for planner in options.planners],
@@ -230,14 +230,14 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "cost_scale": options.cost_scale,
         "grid": options.grid.value,
         "distance": options.distance,
-        "most_plans": options.most_plans,
+        "max_plans": options.max_plans,
         "messages": options.transport and asdict(options.transport),
-        "trusting": options.trusting,
-        "refuse": overload
+        "trust_upstream": options.trust_upstream,
+        "queue": overload
         and {
             "tau2": overload.factor.tau2,
-            "least": overload.factor.least,
-            "form": str(overload.factor.form),
+            "min_drop": overload.factor.least,
+            "drop_curve": str(overload.factor.form),
             "capacity_tuples": overload.capacity_tuples,
         },
         "bindings": {entering.name: binding_text(entering.stream) for entering in binding.network.inputs},
@@ -245,23 +245,23 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
 
 
 def planner_options(options: FitOptions, rates: Floats | None = None) -> PlannerOptions:
-    """What planners are given.
+    """The options for planners.
 
     Args:
-        rates: Those of the trace, tuples/s, shape (ticks, inputs): plans made in advance are for these, up to the
-            highest of each input. None, plans were made before.
+        rates: Of the trace, tuples/s, shape (ticks, inputs): precomputed plans cover these, up to the highest of each
+            input. None: plans are precomputed already.
     """
     highest = None if rates is None else rates.max(axis=0)
     return PlannerOptions(
         headroom=options.settings.headroom,
         epsilon=options.settings.epsilon,
-        most_rates=None if highest is None else np.where(highest > 0, highest, 1.0),
+        max_rates=None if highest is None else np.where(highest > 0, highest, 1.0),
         workload=options.workload or (None if rates is None else Observed(rates)),
         grid=options.grid,
         distance=options.distance,
-        most_plans=options.most_plans,
+        max_plans=options.max_plans,
         transport=options.transport,
-        trusting=options.trusting,
+        trust_upstream=options.trust_upstream,
         seed=options.seed,
     )
 

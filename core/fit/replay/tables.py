@@ -1,4 +1,4 @@
-"""What a replay of a query network measured, as tables."""
+"""Tables of a replay with load shedding."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
+from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.replay.bound_rows import Counts
 from adapt.core.fit.replay.outcome import FitOutcome
@@ -19,68 +20,70 @@ PLANNER = Column("planner")
 
 PLANNER_COLUMNS = (
     PLANNER,
-    Column("of_optimum", Kind.SHARE, about="of the best that each tick allowed; what comes late makes up for nothing"),
-    Column("of_optimum_full", Kind.SHARE, about="the same in the ticks in which not all that came could be done"),
-    Column("score", Kind.NUMBER, "tuples/s", "weighted output rate, on average"),
-    Column("error_p50", Kind.SHARE, about="lost of the best score of a tick"),
-    Column("error_p95", Kind.SHARE, about="lost of the best score of a tick"),
-    Column("error_p99", Kind.SHARE, about="lost of the best score of a tick"),
-    Column("overloaded", Kind.SHARE, about="of the ticks, in which more was kept than a node or link can do"),
-    Column("dropped", Kind.SHARE, about="of what the inputs gave, on their own arcs"),
-    Column("refused", Kind.COUNT, "tuples", "by nodes whose queues were too long"),
+    Column("of_optimum", Kind.SHARE, about="of the best possible in each tick; late results do not count"),
+    Column("of_optimum_full", Kind.SHARE, about="the same, over overloaded ticks: more arrived than fits"),
+    Column("score", Kind.NUMBER, "tuples/s", "mean weighted output rate"),
+    Column("error_p50", Kind.SHARE, about="lost of the best score, over ticks"),
+    Column("error_p95", Kind.SHARE, about="lost of the best score, over ticks"),
+    Column("error_p99", Kind.SHARE, about="lost of the best score, over ticks"),
+    Column("overloaded", Kind.SHARE, about="of the ticks: more kept than a node or link can do"),
+    Column("dropped", Kind.SHARE, about="of the offered tuples, before the first operator"),
+    Column("queue_drops", Kind.COUNT, "tuples", "at full queues"),
     Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
-    Column("wait_max", Kind.SECONDS, "s", "the longest that a node or link needed for its queue"),
-    Column("latency_p50", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
-    Column("latency_p95", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
-    Column("latency_p99", Kind.SECONDS, "s", "from when a row comes until what is made of it is read"),
-    Column("plans", Kind.COUNT, about="different ones that were used"),
-    Column("changes", Kind.COUNT, "ticks", "in which a share changed"),
-    Column("prepared_s", Kind.SECONDS, "s", "to make the planner, with its table if it has one"),
-    Column("planned_s", Kind.SECONDS, "s", "to make all plans"),
-    Column("table", Kind.COUNT, "plans", "or rows, that were made in advance"),
-    Column("epsilon", Kind.SHARE, about="that they came to: what solver may lose, solver-w on average; or the grid's"),
-    Column("stale", Kind.COUNT, "ticks", "that were planned while nodes were still to be told something"),
-    Column("messages", Kind.COUNT, about="between nodes, to make plans; those sent again included"),
+    Column("wait_max", Kind.SECONDS, "s", "longest time to drain a queue"),
+    Column("latency_p50", Kind.SECONDS, "s", "from arrival of a row to its results at an output"),
+    Column("latency_p95", Kind.SECONDS, "s", "from arrival of a row to its results at an output"),
+    Column("latency_p99", Kind.SECONDS, "s", "from arrival of a row to its results at an output"),
+    Column("plans", Kind.COUNT, about="different plans used"),
+    Column("changes", Kind.COUNT, "ticks", "with a changed drop rate"),
+    Column("prepared_s", Kind.SECONDS, "s", "to build the planner and its table"),
+    Column("planned_s", Kind.SECONDS, "s", "to make all plans, in total"),
+    Column("table", Kind.COUNT, "plans", "or rows, precomputed"),
+    Column(
+        "epsilon", Kind.SHARE, about="reached: lost at most (solver), on average (solver-w); grid step (c-fit, d-fit)"
+    ),
+    Column("stale", Kind.COUNT, "ticks", "planned before all messages had arrived"),
+    Column("messages", Kind.COUNT, about="between nodes; retries included"),
     Column("message_rows", Kind.COUNT, "rows"),
     Column("message_bytes", Kind.BYTES, "bytes"),
 )
 
-_WHERE_TOLD = {
-    "refused",
+_SHOWN_IF_ANY = {
+    "queue_drops",
     *("latency_p50", "latency_p95", "latency_p99"),
     *("table", "epsilon", "stale", "messages", "message_rows", "message_bytes"),
 }
-"""Columns of planners that are shown where any cell is neither empty nor 0."""
+"""Columns of planners shown only if a cell is neither empty nor 0."""
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
-    Column("best", about="the planner that comes closest to the best score"),
+    Column("best", about="planner closest to the best score"),
     Column("rows", Kind.COUNT, about="of the trace"),
-    Column("unbound", Kind.COUNT, "rows", "that no input is bound to"),
+    Column("unbound", Kind.COUNT, "rows", "that no input reads"),
     Column("ticks", Kind.COUNT),
-    Column("full", Kind.COUNT, "ticks", "in which not all that came could be done"),
+    Column("full", Kind.COUNT, "ticks", "overloaded: more arrived than fits"),
     Column("tick", Kind.SECONDS, "s"),
-    Column("optimum", Kind.NUMBER, "tuples/s", "weighted output rate, the best of each tick, on average"),
+    Column("optimum", Kind.NUMBER, "tuples/s", "mean weighted output rate of the best plans"),
 )
 
 TICK_COLUMNS = (
     PLANNER,
     Column("end", Kind.SECONDS, "s", "of the tick"),
-    Column("offered", Kind.NUMBER, "tuples/s", "by the inputs"),
+    Column("offered", Kind.NUMBER, "tuples/s", "at the inputs"),
     Column("score", Kind.NUMBER, "tuples/s", "weighted output rate"),
-    Column("optimum", Kind.NUMBER, "tuples/s", "the best for what came"),
-    Column("dropped", Kind.SHARE, about="of what the inputs gave, on their own arcs"),
+    Column("optimum", Kind.NUMBER, "tuples/s", "best possible for the offered rates"),
+    Column("dropped", Kind.SHARE, about="of the offered tuples, before the first operator"),
     Column("utilization_max", Kind.SHARE, about="of the busiest node or link"),
-    Column("wait_max", Kind.SECONDS, "s", "that a node or link needs for its queue, at the end"),
+    Column("wait_max", Kind.SECONDS, "s", "to drain the longest queue, at the end of the tick"),
     Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
-    Column("refused", Kind.COUNT, "tuples"),
+    Column("queue_drops", Kind.COUNT, "tuples"),
     Column("latency", Kind.SECONDS, "s", "on average"),
     Column("latency_max", Kind.SECONDS, "s"),
-    Column("plan", about="id, one for each part that is planned apart; 0 drops nothing"),
-    Column("changed", about="whether a share changed"),
+    Column("plan", about="id per independent part of the network; 0 drops nothing"),
+    Column("changed", about="whether a drop rate changed"),
     Column("planned_s", Kind.SECONDS, "s", "to make the plan"),
-    Column("stale", about="whether nodes were still to be told something"),
-    Column("message_rows", Kind.COUNT, "rows", "between nodes since the tick before"),
+    Column("stale", about="whether messages were still on their way"),
+    Column("message_rows", Kind.COUNT, "rows", "between nodes, since the previous tick"),
     Column("message_bytes", Kind.BYTES, "bytes", "likewise"),
 )
 
@@ -89,7 +92,7 @@ NODE_COLUMNS = (
     Column("end", Kind.SECONDS, "s", "of the tick"),
     Column("node", about="or link"),
     Column("utilization", Kind.SHARE),
-    Column("wait", Kind.SECONDS, "s", "that it needs for its queue, at the end"),
+    Column("wait", Kind.SECONDS, "s", "to drain its queue, at the end of the tick"),
 )
 
 DROP_COLUMNS = (
@@ -98,12 +101,16 @@ DROP_COLUMNS = (
     Column("arc"),
     Column("offered", Kind.COUNT, "tuples"),
     Column("dropped", Kind.COUNT, "tuples"),
-    Column("keep", Kind.SHARE, about="that was to be kept, of windows where they are dropped"),
+    Column("keep", Kind.SHARE, about="planned share kept: of tuples, or of windows with --drops window"),
 )
 
 
 def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats, full: Mask) -> Table:
-    """One row a planner; `full` tells in which ticks not all that came could be done, shape (ticks,)."""
+    """One row per planner.
+
+    Args:
+        full: Which ticks are overloaded, shape (ticks,).
+    """
     return Table.from_rows("Planners", PLANNER_COLUMNS, [_planner(each, wiring, optimum, full) for each in outcomes])
 
 
@@ -119,7 +126,7 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
         *(float(np.quantile(errors, share)) if len(errors) else None for share in (0.5, 0.95, 0.99)),
         float(outcome.overloaded.mean()),
         float(dropped / offered) if offered else 0.0,
-        round(float(outcome.total("refused").sum())),
+        round(float(outcome.total("queue_drops").sum())),
         round(float(outcome.ticks[-1].queued.sum())),
         _longest_wait_s(outcome),
         *(outcome.latency_s(share) for share in (0.5, 0.95, 0.99)),
@@ -136,12 +143,12 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
     ]
 
 
-def planners_told(planners: Table) -> Table:
-    """The table of planners without the columns that say nothing here: no node refuses, or tells another."""
+def planners_shown(planners: Table) -> Table:
+    """The table of planners without its empty columns."""
     kept = [
         at
         for at, column in enumerate(planners.columns)
-        if column.name not in _WHERE_TOLD or any(row[at] for row in planners.rows)
+        if column.name not in _SHOWN_IF_ANY or any(row[at] for row in planners.rows)
     ]
     return replace(
         planners,
@@ -151,12 +158,13 @@ def planners_told(planners: Table) -> Table:
 
 
 def of_optimum(outcome: FitOutcome, optimum: Floats, ticks: Mask | None = None) -> float | None:
-    """All scores, none above the best of its tick, over the best ones; None where nothing could be had.
+    """A planner's score as a share of the best; None without one.
 
-    Of some of the ticks, if they are given, shape (ticks,).
+    The score of a tick counts up to its best score. A tick that works off queues of earlier ones scores more than its
+    own rates allow; without the limit, never dropping would look best wherever there is time to catch up.
 
-    A tick in which queues of earlier ones are worked off scores more than it alone could; without the limit, never
-    dropping would look best wherever there is time to catch up.
+    Args:
+        ticks: The ticks to count, shape (ticks,); None: all.
     """
     chosen = slice(None) if ticks is None else ticks
     best = float(optimum[chosen].sum())
@@ -168,9 +176,12 @@ def _longest_wait_s(outcome: FitOutcome) -> float:
 
 
 def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, full: Mask, tick_us: int) -> Table:
-    """All planners in one row, with the verdict; planners are told apart where not all that came could be done."""
-    told = full if optimum[full].any() else np.ones_like(full)
-    best = max(outcomes, key=lambda each: (round(of_optimum(each, optimum, told) or 0.0, 3), -_longest_wait_s(each)))
+    """All planners in one row, with the verdict.
+
+    Planners are compared in the overloaded ticks, if there are any.
+    """
+    ticks = full if optimum[full].any() else np.ones_like(full)
+    best = max(outcomes, key=lambda each: (round(of_optimum(each, optimum, ticks) or 0.0, 3), -_longest_wait_s(each)))
     row = (
         _verdict(outcomes, best, optimum, full),
         best.planner,
@@ -188,10 +199,13 @@ def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, 
     in_full = {each.planner: of_optimum(each, optimum, full) for each in outcomes}
     reached = {each.planner: of_optimum(each, optimum) for each in outcomes}
     if reached[best.planner] is None:
-        return "Nothing that came was worth anything at an output."
-    sentences = [f"{best.planner} gives {reached[best.planner]:.1%} of the best that each tick allowed."]
+        return "Nothing to do: no arriving tuple has a value at an output."
+    action = "Drop nothing" if best.planner == DropPlanner.NONE else f"Shed load with {best.planner}"
+    if not full.any():
+        action = f"Nothing to do: no tick is overloaded. Planner {best.planner}"
+    sentences = [f"{action}: {reached[best.planner]:.1%} of the best possible score."]
     if full.any() and not full.all() and in_full[best.planner] is not None:
-        ticks = f"the {full.sum():,} of {len(full):,} ticks in which not all could be done"
+        ticks = f"the {full.sum():,} overloaded ticks (of {len(full):,})"
         sentences[0] = f"{sentences[0][:-1]}, and {in_full[best.planner]:.1%} in {ticks}."
         reached = in_full
     waits = {each.planner: f"{_longest_wait_s(each):.3g} s" for each in outcomes}
@@ -201,17 +215,17 @@ def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, 
         if name != best.planner and share is not None
     ]
     if others:
-        sentences.append(f"Beside it: {', '.join(others)}.")
+        sentences.append(f"Others: {', '.join(others)}.")
     if best.overloaded.any():
         sentences.append(
-            f"With it more was kept than a node or link can do in {best.overloaded.mean():.1%} of the ticks, and queues"
-            f" came to {waits[best.planner]} of work."
+            f"The plans of {best.planner} overload a node or link in {best.overloaded.mean():.1%} of the ticks; queues"
+            f" reach {waits[best.planner]} of work."
         )
     return " ".join(sentences)
 
 
 def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, optimum: Floats, tick_us: int) -> Table:
-    """One row for each planner and tick."""
+    """One row per planner and tick."""
     roots = wiring.source < wiring.inputs
     tick_s = tick_us / 1e6
     rows = [
@@ -225,7 +239,7 @@ def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, o
             float(tick.busy_s.max(initial=0.0)) / tick_s,
             float(tick.wait_s.max(initial=0.0)),
             round(float(tick.queued.sum())),
-            round(float(tick.refused.sum())),
+            round(float(tick.queue_drops.sum())),
             tick.latency_s,
             tick.latency_max_s,
             " ".join(map(str, decision.plans)),
@@ -242,7 +256,7 @@ def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, o
 
 
 def nodes_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
-    """One row for each planner, tick, and node or link."""
+    """One row per planner, tick, and node or link."""
     tick_s = tick_us / 1e6
     rows = [
         (outcome.planner, (at + 1) * tick_s, name, float(busy) / tick_s, float(wait))
@@ -254,7 +268,7 @@ def nodes_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) ->
 
 
 def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
-    """One row for each planner, tick, and arc on which something was dropped."""
+    """One row per planner, tick, and arc with drops."""
     rows = [
         (
             outcome.planner,
@@ -272,7 +286,7 @@ def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) ->
 
 
 def tables_of_arcs(drops: Table) -> tuple[Table, ...]:
-    """All ticks of a table of drops together, one row for each planner and arc; none where nothing was dropped."""
+    """Drops summed over ticks, per planner and arc; empty without drops."""
     sums: dict[tuple[Cell, Cell], list[int]] = {}
     for row in drops.records():
         so_far = sums.setdefault((row["planner"], row["arc"]), [0, 0, 0])
@@ -281,12 +295,12 @@ def tables_of_arcs(drops: Table) -> tuple[Table, ...]:
     columns = [
         PLANNER,
         Column("arc"),
-        Column("ticks", Kind.COUNT, about="in which something was dropped there"),
+        Column("ticks", Kind.COUNT, about="with drops on this arc"),
         Column("offered", Kind.COUNT, "tuples", "in these ticks"),
         Column("dropped", Kind.COUNT, "tuples"),
     ]
     rows = [(*named, *amounts) for named, amounts in sums.items()]
-    return (Table.from_rows("Where it was dropped", columns, rows),) if rows else ()
+    return (Table.from_rows("Drops by arc", columns, rows),) if rows else ()
 
 
 def _share(part: float, whole: float) -> float | None:

@@ -1,1 +1,1 @@
-"""A query network that runs: tuples or fluid through operators, with windows and queues."""
+"""Simulators of a query network, tuple by tuple or as a fluid."""

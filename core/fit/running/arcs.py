@@ -1,4 +1,4 @@
-"""The arcs, nodes and links of a query network as records, before anything came."""
+"""Initial records of arcs, nodes and links for the tuple simulator."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,52 +18,53 @@ NONE = -1
 """No tuple, arc or server: the end of a list."""
 
 _MOST_AT_ONCE = 10_000_000
-"""Results of one tuple; more do not fit in memory."""
+"""Limit of results of one tuple; more do not fit in memory."""
 
 WAITING = np.dtype([("born", np.int64), ("at", np.int64), ("arc", np.int32), ("after", np.int32)])
-"""A tuple in a queue: when its row came in microseconds, its place among windows likewise, where it goes, and the next
-in the queue or free place."""
+"""A tuple in a queue: arrival of its row and position among windows, both in microseconds; its arc; the next tuple in
+the queue, or the next free slot.
+"""
 
 SERVER = np.dtype(
     [
-        ("done", np.float64),  # when the work at hand is done, in seconds; inf where there is none
-        ("since", np.float64),  # when it was begun, or the tick was
+        ("done", np.float64),  # end of the current work, in seconds; inf when idle
+        ("since", np.float64),  # start of the current work, or of the tick
         ("busy", np.float64),
         ("head", np.int32),
         ("tail", np.int32),
-        ("length", np.int64),  # tuples, the one at hand included
-        ("taken", np.int64),  # tuples that came to it, refused ones included
+        ("length", np.int64),  # tuples, including the current one
+        ("taken", np.int64),  # tuples that arrived, including dropped ones
     ],
     align=True,
 )
-"""A node, or a link."""
+"""A node or a link."""
 
 ARC = np.dtype(
     [
         ("source", np.int32),
         ("target", np.int32),  # an operator; -1 at an output
         ("node", np.int32),
-        ("link", np.int32),  # which it goes over before; -1, none
+        ("link", np.int32),  # that it crosses first; -1: none
         ("other", np.int32),  # the arc of a join's other side
-        ("window", np.float64),  # tuples that a join keeps of that
-        ("gain", np.float64),  # of a join for each of them
+        ("window", np.float64),  # tuples of that side that a join keeps
+        ("gain", np.float64),  # of a join, per pair
         ("on_node", np.float64),  # seconds of work
         ("on_link", np.float64),
         ("keep", np.float64),
         ("draws", np.uint64),  # the seed of its random drops
-        ("size", np.int64),  # of windows that live or die, in microseconds
-        ("slide", np.int64),  # 0, there are none, and tuples are dropped at random
-        ("own_size", np.int64),  # of the windows of the aggregate that it goes to
+        ("size", np.int64),  # of windows kept or dropped whole, in microseconds
+        ("slide", np.int64),  # 0: none; random tuples are dropped
+        ("own_size", np.int64),  # of its target's windows, if an aggregate
         ("own_slide", np.int64),
-        ("fate", np.int32),  # where it is told which windows live on this arc
-        ("given", np.int32),  # and which the aggregate opens; -1, it is told nowhere
-        ("nested", np.bool_),  # whether other aggregates behind that one go by where its windows begin
-        ("credit", np.float64),  # part of a tuple that is given later
-        ("came", np.int64),  # from the start on
+        ("fate", np.int32),  # row of windows kept on this arc
+        ("given", np.int32),  # row of windows that the aggregate opens; -1: none
+        ("nested", np.bool_),  # whether further aggregates are downstream of its target
+        ("credit", np.float64),  # fraction of a tuple not emitted yet
+        ("came", np.int64),  # since the start
         ("worked", np.int64),
         ("offered", np.int64),  # in the tick
         ("dropped", np.int64),
-        ("refused", np.int64),
+        ("queue_drops", np.int64),
         ("served", np.int64),
         ("queued", np.int64),
     ],
@@ -74,12 +75,12 @@ READ = np.dtype([("latency", np.float64), ("longest", np.float64), ("count", np.
 
 
 def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindows | None) -> NDArray[Any]:
-    """All arcs, shape (arcs,).
+    """One record per arc, shape (arcs,).
 
     Args:
         seconds: Work of a tuple on each arc at each node, then link; shape (resources, arcs).
         seed: Random seed of the drops.
-        windows: Those that live or die; None, tuples are dropped at random everywhere.
+        windows: Windows kept or dropped whole; None: random tuples are dropped everywhere.
     """
     nodes = len(wiring.network.nodes)
     arcs = np.zeros(len(wiring.arcs), ARC)
@@ -112,17 +113,17 @@ def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindo
 
 
 def server_records(servers: int) -> NDArray[Any]:
-    """Nodes, then links, without work; shape (servers,)."""
+    """Idle nodes, then links; shape (servers,)."""
     records = np.zeros(servers, SERVER)
     records["done"], records["head"], records["tail"] = np.inf, NONE, NONE
     return records
 
 
 def largest_burst(wiring: Wiring, scale: Floats) -> int:
-    """The most tuples that can come to queues by one row, or by one piece of work.
+    """Maximum tuples queued by one row, or by one piece of work.
 
     Raises:
-        BadInput: an operator or input gives too many tuples for one.
+        BadInput: an operator or input emits too many tuples for one.
     """
     fan_out = np.bincount(wiring.source, minlength=len(wiring.network.sources))
     given = np.zeros(len(wiring.network.sources))
@@ -133,12 +134,12 @@ def largest_burst(wiring: Wiring, scale: Floats) -> int:
     most = int(np.argmax(at_once))
     if at_once[most] > _MOST_AT_ONCE:
         raise BadInput(
-            f"{wiring.network.sources[most].name!r} gives {given[most]:,.0f} tuples for one, too many to follow one by "
-            "one; give it a smaller scale, selectivity or window, or let fluid flow"
+            f"{wiring.network.sources[most].name!r} emits {given[most]:,.0f} tuples for one, too many to simulate; "
+            "reduce its scale, selectivity or window, or use --flow fluid"
         )
     return int(at_once[most])
 
 
 def _lengths(windows: Sequence[Window | None]) -> tuple[list[int], list[int]]:
-    """Size and slide of each window; 0 where there is none."""
+    """Size and slide of each window; 0 without one."""
     return [window.size if window else 0 for window in windows], [window.slide if window else 0 for window in windows]

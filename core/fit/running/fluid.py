@@ -1,4 +1,4 @@
-"""A network in which amounts flow, without random draws: what a plan is worth on average."""
+"""The fluid simulator: average flows, without random draws."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,23 +10,23 @@ from adapt.core.fit.running.tick import Offered, Tick
 
 
 class Fluid:
-    """Every tick, resources serve what they can of what waits and comes; what they cannot waits for the next tick.
+    """Serves what fits in every tick; the rest waits.
 
-    Operators are served in the order of the network, sources first. Joins have full windows. With a plan that fits all
-    is served in its tick, and the score is that of the program.
+    Operators are served in the order of the network, sources first. Joins have full windows. A plan that fits is served
+    within its tick, and its score is that of the program.
     """
 
     def __init__(self, wiring: Wiring, cost_scale: float = 1.0) -> None:
         """An empty network.
 
         Args:
-            cost_scale: True costs of operators over those that are declared.
+            cost_scale: Actual costs of operators / declared costs.
         """
         self._wiring, self._use = wiring, true_use(wiring, cost_scale)
         self._queued = np.zeros(len(wiring.arcs))
 
     def run(self, offered: Offered, keeps: Floats) -> Tick:
-        """Let a tick happen."""
+        """Simulate a tick."""
         wiring, arcs = self._wiring, len(self._wiring.arcs)
         amounts = np.bincount(offered.inputs, minlength=wiring.inputs) * scales(wiring)
         given = np.concatenate((amounts, np.zeros(len(wiring.network.operators))))
@@ -36,7 +36,7 @@ class Fluid:
         return Tick(
             offered=came,
             dropped=dropped,
-            refused=np.zeros(arcs),
+            queue_drops=np.zeros(arcs),
             served=served,
             queued=self._queued.copy(),
             busy_s=self._use @ served / wiring.limits,
@@ -47,18 +47,18 @@ class Fluid:
         )
 
     def latencies(self) -> NDArray[np.int64]:
-        """None are known."""
+        """Empty: a fluid has no latencies."""
         return np.zeros(0, np.int64)
 
 
 def true_use(wiring: Wiring, cost_scale: float) -> Floats:
-    """What a tuple on each arc really takes of each resource, shape (resources, arcs)."""
+    """Actual resource use per tuple on each arc, shape (resources, arcs)."""
     nodes = len(wiring.network.nodes)
     return np.concatenate((wiring.use[:nodes] * cost_scale, wiring.use[nodes:]))
 
 
 def scales(wiring: Wiring) -> Floats:
-    """Tuples that a row of each input stands for, shape (inputs,)."""
+    """Tuples per row of each input, shape (inputs,)."""
     return np.array([entering.scale for entering in wiring.network.inputs])
 
 
@@ -76,7 +76,7 @@ def _flow(
     dropped: Floats,
     served: Floats,
 ) -> None:
-    """One tick; `left` is what resources have, `queued` what waits before and after."""
+    """One tick; `left` is the capacity that remains, `queued` what waits before and after."""
     resources = len(left)
     for arc in range(len(source)):
         offered[arc] = given[source[arc]]

@@ -1,4 +1,4 @@
-"""Window Drop while a network runs: which windows live, and so which tuples are kept and what aggregates give."""
+"""Window Drop in a running network: which windows are kept."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +11,18 @@ from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.running.window_drop import aggregates, needed_for, windows_at, windows_behind
 from adapt.core.random_bits import substream, uniforms
 
-MOST_WINDOWS = 50_000_000
-"""Of one aggregate; more do not fit in memory."""
+MAX_WINDOWS = 50_000_000
+"""Limit of windows per aggregate; more do not fit in memory."""
 
 
 def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
-    """The windows of the aggregates behind each arc, nearest first, of which those of the last live or die.
+    """Windows of the aggregates downstream of each arc, nearest first.
 
-    None where tuples are dropped at random. Of every arc.
+    The windows of the last of them are kept or dropped whole. Empty for arcs where random tuples are dropped.
 
     Raises:
-        UsageError: before an aggregate stands something that merges streams, of which one could be dropped and the
-            other not; or its window is one of tuples, whose numbers change where tuples are dropped. Or as
-            `windows_behind`.
+        UsageError: an operator before an aggregate merges streams, of which one could be dropped and another kept; or
+            the window counts tuples, which drops would shift. Or as `windows_behind`.
     """
     behind = windows_behind(wiring)
     for arc, windows in enumerate(behind):
@@ -33,39 +32,40 @@ def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
         assert isinstance(operator, Operator)
         if len(operator.inputs) > 1:
             raise UsageError(
-                f"operator {operator.name!r} merges streams before an aggregate, so that a window could lack the tuples"
-                " of one of them; drop at random there"
+                f"operator {operator.name!r} merges streams before an aggregate, so no window can be dropped whole; use"
+                " --drops random"
             )
         if aggregates(wiring, arc) and not windows[0].timed:
             raise UsageError(
-                f"operator {operator.name!r} has a window of tuples, whose numbers change where some are dropped; give"
-                " it lengths of time, or drop at random"
+                f"operator {operator.name!r} has a count window, which drops would shift; give it durations or use"
+                " --drops random"
             )
     return behind
 
 
 class LivingWindows:
-    """Whether each window lives is decided when it begins, by the share that its arc keeps then.
+    """Decides for each window, when it starts, whether it is kept.
 
-    These are windows of the last aggregate behind an arc; one that lives needs results of those before, and these need
-    tuples. A window keeps its fate whatever is planned later, and windows of one batch share one draw. A tuple is kept
-    on an arc if it is needed there by a window that lives. The last aggregate gives for a tuple as much of what it
-    would as the part of the tuple's windows that live on all arcs before it; one before others opens the windows that
-    these need, and a result has its place where its window begins. All of these have lost no tuple. Where an operator
-    before an aggregate gives a part of a tuple for one, which of them it gives shifts with what is dropped, by less
-    than one tuple.
+    The decision follows the share that the arc keeps at that time, and applies to windows of the last aggregate
+    downstream of the arc; a kept window needs results of the aggregates before it, and these need tuples. Later plans
+    do not change a window's fate, and the windows of one batch share a random draw. A tuple is kept on an arc if a kept
+    window needs it there. For each tuple, the last aggregate emits its usual output times the share of the tuple's
+    windows that are kept on all arcs before it; an aggregate before others opens the windows that these need, and its
+    result takes the position at which its window starts. None of these windows has lost a tuple. Where an operator
+    before an aggregate emits a fraction of a tuple per tuple, drops shift which tuples it emits, by less than one
+    tuple.
 
     Attributes:
-        windows: What a window that lives needs on each arc, counted as that is; None, there are none.
-        own: Of arcs to aggregates, their window; else None.
-        nested: Whether an arc goes to an aggregate before others; shape (arcs,).
-        fate: The row of `lived` that tells of windows that live on the arc; -1, there are none. Shape (arcs,).
-        given: Of arcs to aggregates, the row that tells of own windows that are opened; else -1.
-        lived: How many windows before each number live; shape (rows, numbers).
+        windows: The window that a kept result needs on each arc, in positions on that arc; None without one.
+        own: For arcs to aggregates, their window; else None.
+        nested: Whether an arc leads to an aggregate with further aggregates downstream; shape (arcs,).
+        fate: The row of `lived` for windows kept on the arc, -1 without one. Shape (arcs,).
+        given: For arcs to aggregates, the row for their own windows that are opened; else -1.
+        lived: Number of kept windows before each window number; shape (rows, numbers).
     """
 
     def __init__(self, wiring: Wiring, seed: int, batch: int = BATCH) -> None:
-        """No window has begun.
+        """A network in which no window has started.
 
         Raises:
             UsageError: windows cannot be dropped; see `windows_of_arcs`.
@@ -83,25 +83,25 @@ class LivingWindows:
         self.fate, self.given = np.full(len(self.windows), -1), np.full(len(self.windows), -1)
         self.fate[arcs] = np.arange(len(arcs))
         self._through = {arc: len(arcs) + at for at, arc in enumerate(inner)}
-        """The row of windows that live on all arcs up to one."""
+        """The row of windows kept on all arcs up to one."""
         self.given[inner] = list(self._through.values())
         self.given[nested] = len(arcs) + len(inner) + np.arange(len(nested))
         self._further = {arc: needed_for(behind[arc][1:]) for arc in nested}
-        """What a window that lives needs of the results of an aggregate."""
+        """What a kept window needs of an aggregate's results."""
         self._streams = [substream(seed, arc) for arc in arcs]
         self._ways = {arc: _way_to(wiring, arc) for arc in inner}
         self._begun = np.zeros(len(arcs) + len(inner) + len(nested), np.int64)
         self.lived: NDArray[np.int32] = np.zeros((len(self._begun), 1), np.int32)
 
     def begin(self, end_us: int, keeps: Floats) -> None:
-        """Decide on the windows that begin before a time, and have not yet.
+        """Decide for the windows that start before a time.
 
         Args:
             end_us: In microseconds since the start.
-            keeps: Shares kept on arcs, shape (arcs,).
+            keeps: Share kept on each arc, shape (arcs,).
 
         Raises:
-            BadInput: there are too many.
+            BadInput: there are too many windows.
         """
         alive: dict[int, NDArray[np.bool_]] = {}
         for row, arc in enumerate(self._arcs):
@@ -120,10 +120,10 @@ class LivingWindows:
     def _numbers(self, row: int, window: Window | None, end_us: int) -> Indices:
         assert window is not None
         end = -(-end_us // window.slide)
-        if end > MOST_WINDOWS:
+        if end > MAX_WINDOWS:
             raise BadInput(
-                f"a window that begins every {window.slide / 1e6:g} s comes to more than {MOST_WINDOWS:,} in this"
-                " trace; let it slide by more, or drop at random"
+                f"a window that slides by {window.slide / 1e6:g} s opens more than {MAX_WINDOWS:,} times in this trace;"
+                " increase the slide or use --drops random"
             )
         return np.arange(self._begun[row], max(end, self._begun[row]))
 
@@ -139,7 +139,7 @@ class LivingWindows:
 
 
 def _way_to(wiring: Wiring, arc: int) -> list[int]:
-    """The arcs from an input up to one, which nothing merges into."""
+    """The arcs from an input to one arc, without merges on the way."""
     way = [arc]
     while wiring.source[way[-1]] >= wiring.inputs:
         way.append(int(np.flatnonzero(wiring.target == wiring.source[way[-1]])[0]))

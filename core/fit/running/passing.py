@@ -1,6 +1,6 @@
 """Compiled passage of tuples through a query network, from row to output.
 
-Numbers are made `int64` where a part is called with them: it is compiled once for each combination of types.
+Arguments are converted to `int64` before calls: each function is compiled once per combination of types.
 """
 
 from typing import Any
@@ -12,12 +12,12 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
-from adapt.core.fit.running.servers import Books, begin, queue, refused, release, take_place
+from adapt.core.fit.running.servers import Books, begin, overflows, queue, release, take_place
 from adapt.core.histogram import bin_of
 from adapt.core.random_bits import output, uniform
 
 _ALMOST = 1e-9
-"""Parts of tuples that add up to so little less than one are one."""
+"""Tolerance when fractions of tuples add up to one."""
 
 
 @compiled
@@ -32,10 +32,10 @@ def advance(
     nodes: int,
     burst: int,
 ) -> int:
-    """Let everything happen before the end of the tick.
+    """Simulate everything before the end of the tick.
 
     Returns:
-        The next row, where the pool has too little room to go on; -1 at the end.
+        The next row if the pool is too small to continue, else -1.
     """
     end = end_us * 1e-6
     servers = books.servers
@@ -67,7 +67,7 @@ def advance(
 
 @flattened
 def _serve(books: Books, number: int, link: bool, now: float) -> None:
-    """A server is through with the first tuple of its queue, which goes from a link to its node, or is worked on."""
+    """A server finishes the first tuple of its queue: a link delivers it, a node processes it."""
     server = books.servers[number]
     server.busy += now - server.since
     place: Any = np.int64(server.head)
@@ -83,8 +83,8 @@ def _serve(books: Books, number: int, link: bool, now: float) -> None:
         arc.served += 1
         arc.worked += 1
         _work(books, arc, born, at, now)
-    elif refused(books, arc.node):
-        arc.refused += 1
+    elif overflows(books, arc.node):
+        arc.queue_drops += 1
         arc.queued -= 1
         release(books, place)
     else:
@@ -94,7 +94,7 @@ def _serve(books: Books, number: int, link: bool, now: float) -> None:
 
 @flattened
 def _work(books: Books, arc: Any, born: int, at: int, now: float) -> None:
-    """An operator gives what it makes of a tuple, or of each window that the tuple is in."""
+    """An operator emits the results of a tuple, or of each of its windows."""
     gain = arc.gain
     target: Any = np.int64(arc.target)
     if arc.other != NONE:
@@ -121,7 +121,7 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float) -> None:
 
 @flattened
 def _give(books: Books, source: int, count: int, born: int, at: int, now: float) -> None:
-    """A source gives tuples to all its consumers."""
+    """A source emits tuples to all its consumers."""
     for number in range(books.first_arc[source], books.first_arc[source + 1]):
         arc = books.arcs[number]
         for _ in range(count):
@@ -132,8 +132,8 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float)
             elif arc.target == NONE:
                 arc.served += 1
                 _read(books, now - born * 1e-6)
-            elif arc.link == NONE and refused(books, arc.node):
-                arc.refused += 1
+            elif arc.link == NONE and overflows(books, arc.node):
+                arc.queue_drops += 1
             else:
                 place = take_place(books)
                 waiting = books.pool[place]
@@ -148,7 +148,7 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float)
 
 @flattened
 def _dropped(books: Books, arc: Any, at: int) -> Any:
-    """Whether the plan drops the tuple that just came: all its windows are dropped, or it is by its random draw."""
+    """Whether the plan drops the tuple that just arrived: with all its windows, or by a random draw."""
     if arc.slide > 0:
         return _live(books, arc.fate, arc.size, arc.slide, at) == 0
     return arc.keep < 1.0 and not uniform(output(arc.draws, np.uint64(arc.came - 1))) < arc.keep
@@ -156,13 +156,13 @@ def _dropped(books: Books, arc: Any, at: int) -> Any:
 
 @flattened
 def _live(books: Books, row: int, size: int, slide: int, at: int) -> Any:
-    """How many of the windows that a tuple is in live."""
+    """How many of a tuple's windows are kept."""
     return books.lived[row, at // slide + 1] - books.lived[row, max((at - size) // slide + 1, 0)]
 
 
 @flattened
 def _read(books: Books, latency: float) -> None:
-    """A result is read at an output, some seconds after its row came."""
+    """Record a result at an output, some seconds after its row arrived."""
     read = books.read[0]
     read.latency += latency
     read.longest = max(read.longest, latency)

@@ -1,4 +1,4 @@
-"""Compiled queues of a query network: a server for each node and link, first come, first served."""
+"""Compiled queues: one first-come, first-served server per node and link."""
 
 from typing import Any, NamedTuple
 
@@ -13,19 +13,19 @@ from adapt.core.random_bits import output, uniform
 
 
 class Books(NamedTuple):
-    """All that kernels keep of a running network.
+    """The state of a running network, as arrays for the kernels.
 
     Attributes:
         first_arc: The first arc of each source, and the end; shape (sources + 1,).
-        arcs: Records of kind `ARC`, shape (arcs,).
-        servers: Nodes, then links, of kind `SERVER`; shape (servers,).
-        pool: Places for tuples that wait, of kind `WAITING`.
-        free: The first free place of the pool, and how many there are.
-        parts: The share that is refused by the length of the queue; empty, none is.
-        refusals: The random seed of what each server refuses, shape (servers,).
-        lived: How many windows before each number live; see `LivingWindows`.
+        arcs: Records of type `ARC`, shape (arcs,).
+        servers: Nodes, then links, of type `SERVER`; shape (servers,).
+        pool: Slots for waiting tuples, of type `WAITING`.
+        free: The first free slot of the pool, and the number of free slots.
+        drop_curve: Drop probability by queue length; empty: queues are unbounded.
+        shed_seeds: Random seed of each server's drops, shape (servers,).
+        lived: Number of kept windows before each window number; see `LivingWindows`.
         bins: Results by latency; see `core.histogram`.
-        read: Of kind `READ`, what the tick's results had; shape (1,).
+        read: Of type `READ`, the latencies of the tick's results; shape (1,).
     """
 
     first_arc: Indices
@@ -33,8 +33,8 @@ class Books(NamedTuple):
     servers: NDArray[Any]
     pool: NDArray[Any]
     free: Indices
-    parts: Floats
-    refusals: NDArray[np.uint64]
+    drop_curve: Floats
+    shed_seeds: NDArray[np.uint64]
     lived: NDArray[np.int32]
     bins: NDArray[np.int64]
     read: NDArray[Any]
@@ -42,7 +42,7 @@ class Books(NamedTuple):
 
 @flattened
 def begin(books: Books, number: int, link: bool, now: float) -> None:
-    """A server turns to the first of its queue, if there is one."""
+    """A server starts with the first tuple of its queue, if any."""
     server = books.servers[number]
     server.since = now
     if server.head == NONE:
@@ -54,7 +54,7 @@ def begin(books: Books, number: int, link: bool, now: float) -> None:
 
 @flattened
 def queue(books: Books, number: int, place: int, link: bool, now: float) -> None:
-    """A tuple goes to the end of a queue."""
+    """A tuple joins the end of a queue."""
     server = books.servers[number]
     books.pool[place].after = NONE
     server.length += 1
@@ -68,19 +68,19 @@ def queue(books: Books, number: int, place: int, link: bool, now: float) -> None
 
 
 @flattened
-def refused(books: Books, number: int) -> Any:
-    """Whether a node refuses what comes to it."""
-    if len(books.parts) == 0:
+def overflows(books: Books, number: int) -> Any:
+    """Whether a node drops an arriving tuple because of its queue length."""
+    if len(books.drop_curve) == 0:
         return False
     server = books.servers[number]
     server.taken += 1
-    part = books.parts[min(server.length, len(books.parts) - 1)]
-    return part > 0 and uniform(output(books.refusals[number], np.uint64(server.taken))) < part
+    part = books.drop_curve[min(server.length, len(books.drop_curve) - 1)]
+    return part > 0 and uniform(output(books.shed_seeds[number], np.uint64(server.taken))) < part
 
 
 @flattened
 def take_place(books: Books) -> Any:
-    """A free place of the pool, which has one."""
+    """Take a free slot of the pool, which has one."""
     place = books.free[0]
     books.free[0] = books.pool[place].after
     books.free[1] -= 1
@@ -89,7 +89,7 @@ def take_place(books: Books) -> Any:
 
 @flattened
 def release(books: Books, place: int) -> None:
-    """A place of the pool is free again."""
+    """Return a slot to the pool."""
     books.pool[place].after = books.free[0]
     books.free[0] = place
     books.free[1] += 1

@@ -1,4 +1,4 @@
-"""What a running network did in a tick, and what runs it."""
+"""The interface of the simulators: one tick at a time."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,13 +12,13 @@ from adapt.core.fit.network.wiring import Indices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offered:
-    """What comes in during a tick.
+    """The rows that arrive during a tick.
 
     Attributes:
-        begin_us: From, in microseconds since the start.
-        end_us: To; what comes then is of the next tick.
-        at_us: When each row comes, never falling; shape (rows,).
-        inputs: The input that each row is bound to; shape (rows,).
+        begin_us: Start, in microseconds since the start of the run.
+        end_us: End, exclusive.
+        at_us: Arrival of each row, ascending; shape (rows,).
+        inputs: The input that reads each row; shape (rows,).
     """
 
     begin_us: int
@@ -28,32 +28,32 @@ class Offered:
 
     @property
     def tick_s(self) -> float:
-        """How long it is."""
+        """Length of the tick."""
         return (self.end_us - self.begin_us) / 1e6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tick:
-    """What happened between two times; amounts are tuples, by arc.
+    """What happened in a tick; amounts are tuples, by arc.
 
-    On every arc, from the start on: offered = dropped + refused + served + queued.
+    On every arc, summed from the start: offered = dropped + queue_drops + served + queued.
 
     Attributes:
-        offered: What the source of each arc gave, shape (arcs,).
-        dropped: By plan.
-        refused: By a node whose queue is too full.
-        served: Worked on by the operator, or read at an output.
-        queued: Waiting at a link or a node, or being worked on, at the end.
+        offered: Emitted by the source of each arc, shape (arcs,).
+        dropped: Dropped by plan.
+        queue_drops: Dropped by a node with a full queue.
+        served: Processed by the operator, or read at an output.
+        queued: Waiting or being processed at a link or node, at the end.
         busy_s: CPU or transfer time of each node, then link; shape (resources,).
         score: Weighted tuples/s at the outputs.
-        latency_s: Mean from when a row comes until what is made of it is read; None where nothing is, or fluid flows.
-        latency_max_s: The longest, likewise.
-        wait_s: Time that each node, then link, needs for what waits at the end; shape (resources,).
+        latency_s: Mean time from arrival of a row to its results; None without results, or for a fluid flow.
+        latency_max_s: The longest such time.
+        wait_s: Time to drain the queue of each node, then link, at the end; shape (resources,).
     """
 
     offered: Floats
     dropped: Floats
-    refused: Floats
+    queue_drops: Floats
     served: Floats
     queued: Floats
     busy_s: Floats
@@ -64,12 +64,12 @@ class Tick:
 
 
 class Running(Protocol):
-    """Takes what comes through the network, tick by tick."""
+    """A simulator of a network, tick by tick."""
 
     def run(self, offered: Offered, keeps: Floats) -> Tick:
-        """Let a tick happen with these shares kept on the arcs, shape (arcs,)."""
+        """Simulate a tick with these shares kept on the arcs, shape (arcs,)."""
         ...
 
     def latencies(self) -> NDArray[np.int64]:
-        """How many results had a latency in each bin of `core.histogram`; empty where fluid flows."""
+        """Results per latency bin of `core.histogram`; empty for a fluid flow."""
         ...

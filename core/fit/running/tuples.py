@@ -1,4 +1,4 @@
-"""A query network tuple by tuple, with random drops on its arcs and a queue at every node and link."""
+"""The tuple simulator: random drops, and queues at nodes and links."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,12 @@ from adapt.core.stage.conditions.shed_factor import Overload
 
 
 class Tuples:
-    """Tuples one by one: what an operator gives follows from how many it was given; drops are random draws.
+    """Simulates single tuples; operators are deterministic, drops random.
 
-    Nodes and links serve in the order of arrival, as fast as their capacity says. An operator gives a tuple whenever
-    its selectivity, added up over what it was given, comes to another one; results of aggregates come spread likewise,
-    not at the ends of windows. Where windows are dropped, a tuple's place among them is the time of its row, and that
-    of an aggregate's result the beginning of its window. A join matches with what its other side has had, up to the
+    Nodes and links serve in order of arrival, at the speed of their capacity. An operator emits a tuple whenever its
+    selectivity, summed over its input, reaches another whole number; aggregates emit evenly in the same way, not at the
+    ends of windows. Where windows are dropped, a tuple's position is the time of its row, and that of an aggregate's
+    result is the start of its window. A join matches a tuple with the latest tuples of its other side, up to the
     window.
     """
 
@@ -37,13 +37,13 @@ class Tuples:
         """An empty network.
 
         Args:
-            seed: Random seed; networks of the same wiring and seed draw the same.
-            cost_scale: True costs of operators over those that are declared.
-            overload: How nodes refuse what comes while their queues are long; None, they do not.
-            windows: Those that live or die, of the same seed; None, tuples are dropped at random everywhere.
+            seed: Random seed; networks with the same wiring and seed make the same draws.
+            cost_scale: Actual costs of operators / declared costs.
+            overload: Load shedding at full queues; None: queues are unbounded.
+            windows: Windows kept or dropped whole, of the same seed; None: random tuples are dropped everywhere.
 
         Raises:
-            BadInput: an operator or input gives too many tuples for one.
+            BadInput: an operator or input emits too many tuples for one.
         """
         self._wiring, self._scales = wiring, scales(wiring)
         self._seconds = true_use(wiring, cost_scale) / wiring.limits[:, None]
@@ -56,17 +56,18 @@ class Tuples:
             servers=server_records(len(wiring.limits)),
             pool=np.zeros(0, WAITING),
             free=np.full(2, NONE, np.int64),
-            parts=np.zeros(0) if overload is None else overload.factor.table(overload.capacity_tuples),
-            refusals=np.array([substream(seed, len(wiring.arcs) + at) for at in range(len(wiring.limits))]),
+            drop_curve=np.zeros(0) if overload is None else overload.factor.table(overload.capacity_tuples),
+            shed_seeds=np.array([substream(seed, len(wiring.arcs) + at) for at in range(len(wiring.limits))]),
             lived=np.zeros((0, 1), np.int32),
             bins=np.zeros(BINS, np.int64),
             read=np.zeros(1, READ),
         )
 
     def run(self, offered: Offered, keeps: Floats) -> Tick:
-        """Let a tick happen."""
+        """Simulate a tick."""
         arcs, servers, read = self._books.arcs, self._books.servers, self._books.read
-        for name in ("offered", "dropped", "refused", "served"):
+        counted = ("offered", "dropped", "queue_drops", "served")
+        for name in counted:
             arcs[name] = 0
         arcs["keep"] = keeps
         if self._windows is not None:
@@ -86,7 +87,9 @@ class Tuples:
                 break
             self._enlarge()
         count = int(read["count"][0])
-        counts = {name: arcs[name].astype(np.float64) for name in ("offered", "dropped", "refused", "served", "queued")}
+        counts = {
+            name: arcs[name].astype(np.float64) for name in ("offered", "dropped", "queue_drops", "served", "queued")
+        }
         return Tick(
             **counts,
             busy_s=servers["busy"].copy(),
@@ -97,11 +100,11 @@ class Tuples:
         )
 
     def latencies(self) -> NDArray[np.int64]:
-        """From the start on."""
+        """Counted from the start."""
         return self._books.bins
 
     def _enlarge(self) -> None:
-        """Twice the place for tuples that wait, and enough for what one can make."""
+        """Double the pool of waiting tuples, with room for one burst."""
         old, free = len(self._books.pool), self._books.free
         more = max(old, 2 * self._burst, 1024)
         pool = np.zeros(old + more, WAITING)

@@ -1,4 +1,4 @@
-"""Plans for Window Drop: what a planner wants of tuples, as shares of windows, and what these spare and give."""
+"""Plans for Window Drop: shares of tuples turned into shares of windows."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,16 @@ from adapt.core.fit.running.window_drop import aggregates, needed_for, tuples_ke
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowAware:
-    """A planner whose drops before aggregates are of windows.
+    """A planner that drops whole windows before aggregates.
 
-    The load that a drop spares is that of the tuples that go. So the planner decides on shares of tuples, in which its
-    program is linear, and the share of windows that keeps so many tuples follows from the curve. What is given is that
-    of windows, which is less; where batches are much longer than windows, hardly so.
+    A drop saves the load of the tuples removed. So the planner decides on shares of tuples, in which its program is
+    linear, and the share of windows that keeps as many tuples follows from the curve. The output is that of the windows
+    kept, which is less; hardly so where batches are much longer than windows.
 
     Attributes:
         planner: Decides on shares of tuples.
-        behind: The windows of the aggregates behind each arc, nearest first; none where tuples are dropped at random.
-            Of every arc.
-        batch: Windows that live or die together.
+        behind: Windows of the aggregates downstream of each arc, nearest first; empty where random tuples are dropped.
+        batch: Consecutive windows kept or dropped together.
     """
 
     planner: Planner
@@ -37,13 +36,13 @@ class WindowAware:
         """A planner of a network, with its windows.
 
         Raises:
-            UsageError: windows cannot be dropped somewhere, for aggregates side by side differ, or have no window.
+            UsageError: windows cannot be dropped: parallel aggregates differ, or have no window.
         """
         wiring = Wiring.from_network(network)
         return cls(planner, wiring, windows_behind(wiring), batch)
 
     def plan(self, rates: Floats) -> Plans:
-        """Shares of windows on arcs before aggregates, of tuples elsewhere; the score is what they give."""
+        """Shares of windows on arcs before aggregates, of tuples elsewhere."""
         planned = self.planner.plan(rates)
         keeps = planned.keeps.copy()
         for arc, windows in enumerate(self.behind):
@@ -54,16 +53,16 @@ class WindowAware:
         return Plans(keeps, self.wiring.scores(given), planned.ids)
 
     def flows(self, rates: Floats, keeps: Floats) -> tuple[Floats, Floats]:
-        """What flows where these shares are kept, of windows on arcs before aggregates.
+        """Flows at these shares, of windows on arcs before aggregates.
 
         Args:
             rates: Offered, shape (points, inputs).
             keeps: Shape (points, arcs).
 
         Returns:
-            On each arc the tuples/s that are kept, which load nodes, and of them those that count for results: a tuple
-            in n windows of which m live counts m / n. An aggregate before another opens the windows that a live one of
-            the last needs, whose share is that of tuples which the last needs. Shape (points, arcs) each.
+            The tuples/s kept on each arc, which load nodes, and those that count for results: a tuple in n windows, m
+                of them kept, counts m / n. An aggregate before another opens the windows that a kept window of the last
+                one needs; their share is that of the tuples that the last one needs. Shape (points, arcs) each.
         """
         wiring = self.wiring
         sources = wiring.network.sources
@@ -75,7 +74,7 @@ class WindowAware:
             share = keeps[:, arc]
             of_tuples = tuples_kept(needed_for(windows), self.batch, share) if windows else share
             kept[:, arc] = tuples[:, source] * of_tuples
-            # Where no windows are behind, every tuple that is there counts, also if it came with windows that died.
+            # Without windows downstream, every tuple counts, even one from dropped windows.
             worth[:, arc] = counting[:, source] * share if windows else kept[:, arc]
             target = wiring.target[arc]
             if target < 0:

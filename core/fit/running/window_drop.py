@@ -1,4 +1,4 @@
-"""Window Drop: whole windows of an aggregate live or die, so that every one that is emitted has its unshed value."""
+"""Window Drop: an aggregate's windows are kept whole or dropped whole."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,14 +15,14 @@ _HALVINGS = 60
 
 
 def needed_for(windows: Sequence[Window]) -> Window:
-    """The tuples that one result of the last of some aggregates needs of the stream before the first.
+    """The window of input that one result of chained aggregates needs.
 
     Two windows of sizes w1 and w2 that slide by 1 need w1 + w2 - 1.
 
     Source: Tatbul and Zdonik, section 4.2.
     """
     if len({window.timed for window in windows}) > 1:
-        raise UsageError("aggregates behind one another have windows of time and of tuples; drop at random there")
+        raise UsageError("chained aggregates mix time windows and count windows; use --drops random")
     needed = windows[-1]
     for inner in reversed(windows[:-1]):
         if inner.timed:
@@ -34,23 +34,23 @@ def needed_for(windows: Sequence[Window]) -> Window:
 
 
 def aggregates(wiring: Wiring, arc: int) -> bool:
-    """Whether an arc that does not leave the network goes to an aggregate."""
+    """Whether an arc within the network leads to an aggregate."""
     operator = wiring.network.sources[wiring.target[arc]]
     return isinstance(operator, Operator) and operator.kind is OperatorKind.AGGREGATE
 
 
 def windows_at(window: Window, positions: Indices) -> tuple[Indices, Indices]:
-    """The numbers of the first and last window that hold each position; of its shape."""
+    """Numbers of the first and last window that hold each position."""
     return np.maximum((positions - window.size) // window.slide + 1, 0), positions // window.slide
 
 
 def tuples_kept(window: Window, batch: int, keep: Floats) -> Floats:
-    """The share of tuples that Window Drop keeps on average where it keeps these shares of windows; of their shape.
+    """The mean share of tuples kept at each share of windows.
 
-    A tuple in n windows is dropped if all batches that these are in die. It is above the share of windows by far
-    unless a batch is much longer than n.
+    A tuple in n windows is dropped if all batches of these windows are dropped. The share of tuples is far above the
+    share of windows unless a batch is much longer than n.
 
-    Source: the expectation over the place of a tuple in its slide, and of its first window in its batch.
+    Source: the expectation over the position of a tuple in its slide, and of its first window in its batch.
     """
     drop = 1 - np.asarray(keep, np.float64)
     most = (window.size - 1) // window.slide + 1
@@ -65,7 +65,7 @@ def tuples_kept(window: Window, batch: int, keep: Floats) -> Floats:
 
 
 def windows_kept(window: Window, batch: int, kept: Floats) -> Floats:
-    """The share of windows to keep so that this share of tuples is; the inverse of `tuples_kept`."""
+    """The share of windows that keeps a share of tuples; inverts `tuples_kept`."""
     kept = np.asarray(kept, np.float64)
     low, high = np.zeros_like(kept), np.ones_like(kept)
     for _ in range(_HALVINGS):
@@ -76,11 +76,11 @@ def windows_kept(window: Window, batch: int, kept: Floats) -> Floats:
 
 
 def windows_behind(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
-    """The windows of the aggregates behind each arc, nearest first; of every arc, none if there are none.
+    """Windows of the aggregates downstream of each arc, nearest first.
 
     Raises:
-        UsageError: behind one arc are aggregates side by side whose windows differ, so that no window could live for
-            both, or one whose window is not given.
+        UsageError: parallel aggregates downstream of an arc have different windows, so none could be kept for both, or
+            an aggregate has no window.
     """
     behind: dict[int, tuple[Window, ...]] = {}
     for arc in reversed(range(len(wiring.arcs))):
@@ -94,8 +94,8 @@ def windows_behind(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
         further = {behind[at] for at in range(out.start, out.stop)} - {()}
         if len(further) > 1:
             raise UsageError(
-                f"behind {operator.name!r} are aggregates side by side with different windows, so that windows cannot "
-                "be dropped before it; give them the same window, or drop at random"
+                f"operator {operator.name!r} feeds parallel aggregates with different windows, so none can be dropped "
+                "whole; give them the same window or use --drops random"
             )
         behind[arc] = (*_own(operator), *next(iter(further), ()))
     return tuple(behind[arc] for arc in range(len(wiring.arcs)))
@@ -106,7 +106,7 @@ def _own(operator: Operator) -> tuple[Window, ...]:
         return ()
     if operator.window is None:
         raise UsageError(
-            f"operator {operator.name!r} is an aggregate without a window; give it window = {{ size, slide }}, "
-            "or drop at random"
+            f"operator {operator.name!r} is an aggregate without a window; add window = {{ size = ..., slide = ... }} "
+            "or use --drops random"
         )
     return (replace(operator.window, group_by=None),)

@@ -1,1 +1,1 @@
-"""Feasible input tables: made at leaves, mapped back and merged towards the inputs."""
+"""Feasible input tables, built from the leaves to the inputs."""

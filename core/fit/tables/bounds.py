@@ -1,4 +1,4 @@
-"""The highest rates that can arrive on the arcs of a network."""
+"""Upper bounds of the rates on the arcs of a network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from adapt.core.fit.program.program import Program
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """What can come on some arcs, as those before them know it.
+    """Upper bounds of arriving rates, as known upstream.
 
     Attributes:
         arcs: Shape (arcs,).
         most: The highest rate if all else is dropped, tuples/s, shape (arcs,).
-        corners: The highest rate with which what feeds the arc fits alone and without drops; inf where nothing limits
-            it, or where it is not fed by one arc alone. Shape (arcs,).
+        corners: The highest rate at which the arc's feeder alone fits without drops; inf without a limit, or with
+            several feeders. Shape (arcs,).
     """
 
     arcs: Indices
@@ -27,7 +27,7 @@ class Bounds:
 
     @classmethod
     def joined(cls, parts: "Sequence[Bounds]") -> "Bounds":
-        """All of them, arcs in rising order."""
+        """All bounds together, arcs ascending."""
         arcs = np.concatenate([part.arcs for part in parts])
         order = np.argsort(arcs)
         most = np.concatenate([part.most for part in parts])
@@ -35,13 +35,13 @@ class Bounds:
         return cls(arcs[order], most[order], corners[order])
 
     def on(self, arcs: Indices) -> "Bounds":
-        """Of some of the arcs, which must all be here."""
+        """The bounds of some of the arcs."""
         at = np.searchsorted(self.arcs, arcs)
         return Bounds(arcs, self.most[at], self.corners[at])
 
 
 def bounds_of_inputs(program: Program, most: Floats) -> Bounds:
-    """What can come on the arcs of inputs.
+    """The bounds on the arcs of inputs.
 
     Args:
         most: The highest rates, tuples/s, shape (inputs,).

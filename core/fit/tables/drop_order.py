@@ -1,4 +1,4 @@
-"""Complementary local plans: a node drops first where tuples are worth least for their load."""
+"""Drop order: a node first drops tuples worth least for their load."""
 
 from dataclasses import dataclass
 
@@ -12,18 +12,17 @@ from adapt.core.fit.program.program import Program
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropOrder:
-    """The drop arcs of a network with one resource, in the order in which they are closed as load rises.
+    """The order in which one resource's drop arcs close as load rises.
 
-    The order is the same for all rates: with one resource, what an arc is worth at a price of load is linear in its
-    flow, and it pays to keep it until the price reaches its worth over its load, arcs below it closed likewise.
-    Closing in that order, the last arc partly, is the best plan, also where branches meet again.
+    The order is the same for all rates: with one resource, the value of an arc at a price of load is linear in its
+    flow, so it is kept until the price reaches its value per load, with arcs downstream closed in the same way. Closing
+    arcs in that order, the last one partly, is the best plan, even where branches meet again.
 
     Attributes:
-        arcs: Variables by rising worth over load, those that load nothing left out; shape (steps,).
-        flows: Each variable for a tuple/s of each input, after no step, the first, the first two, ...; shape
-            (steps + 1, variables, inputs).
-        loads: Then, of the resource by a tuple/s of each input, falling; shape (steps + 1, inputs).
-        limit: Of the resource.
+        arcs: Variables by ascending value per load, without those that cause no load; shape (steps,).
+        flows: Each variable per tuple/s of each input, after 0, 1, 2, ... steps; shape (steps + 1, variables, inputs).
+        loads: Load of the resource per tuple/s of each input after each step, descending; shape (steps + 1, inputs).
+        limit: Capacity of the resource.
 
     Source: FIT, section 6.2.2.
     """
@@ -35,11 +34,11 @@ class DropOrder:
 
     @classmethod
     def from_program(cls, program: Program, resource: int = 0, roots: bool = True) -> "DropOrder":
-        """The order of a program in which only one resource counts.
+        """The order of a program for a single resource.
 
         Args:
-            roots: Whether arcs of inputs are closed too; if not, they keep what is offered, and arcs behind one that
-                would be closed earlier are not closed either.
+            roots: Whether arcs of inputs close too; if not, they keep what is offered, and arcs downstream of one that
+                would close earlier do not close either.
         """
         arcs = _closing_order(program, program.rows[resource])
         if not roots:
@@ -54,13 +53,16 @@ class DropOrder:
         return cls(arcs, stacked, loads, float(program.limits[resource]))
 
     def plan(self, rates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """The flows that fit, and whether any do: without roots, input rates may be too high for all steps.
+        """The flows that fit, and whether any do.
+
+        Without roots, input rates may be too high for all steps.
 
         Args:
             rates: Tuples/s, shape (points, inputs).
 
         Returns:
-            Flows of shape (points, variables), those after the last step where none fit; and shape (points,).
+            Flows of shape (points, variables), those after the last step where none fit; and whether they fit, shape
+                (points,).
         """
         loads = rates @ self.loads.T
         fits = loads <= self.limit * (1 + 1e-12)
@@ -79,7 +81,7 @@ class DropOrder:
 
 
 def _kept_flows(rates: Floats, flows: Floats) -> Floats:
-    """rates @ flows.T, by picking inputs where every variable is one of them, as it is without splits."""
+    """The product rates @ flows.T, by indexing where every variable is an input."""
     picked = flows.argmax(axis=1)
     if np.array_equal(flows, np.eye(flows.shape[1])[picked]):
         return np.asarray(rates[:, picked])
@@ -87,7 +89,7 @@ def _kept_flows(rates: Floats, flows: Floats) -> Floats:
 
 
 def _closing_order(program: Program, loads: Floats) -> Indices:
-    """Variables by rising worth over load; a root is followed by none of the arcs that only it feeds."""
+    """Variables by ascending value per load; arcs fed only by a closed root are omitted."""
     feeds = _feeds(program)
     still_open = np.ones(len(loads), dtype=np.bool_)
     order: list[int] = []
@@ -109,7 +111,7 @@ def _closing_order(program: Program, loads: Floats) -> Indices:
 
 
 def _feeds(program: Program) -> Floats:
-    """What each variable adds to what is offered to another, for a unit of it; shape (variables, variables)."""
+    """What a unit of each variable adds to the offer of others; shape (variables, variables)."""
     feeds = np.zeros((len(program.drop_arcs), len(program.drop_arcs)))
     splits = np.flatnonzero(program.input_of < 0)
     feeds[splits] = -program.rows[program.resources :]
@@ -118,7 +120,7 @@ def _feeds(program: Program) -> Floats:
 
 
 def _open_flows(program: Program, closed: NDArray[np.bool_]) -> Floats:
-    """Each variable for a tuple/s of each input where some arcs are closed and the others whole."""
+    """Each variable per tuple/s of each input, with some arcs closed and the others open."""
     feeds = _feeds(program)
     flows = np.zeros((len(closed), program.inputs))
     for arc in range(len(closed)):

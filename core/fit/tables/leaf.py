@@ -1,4 +1,4 @@
-"""The table of a leaf: rates on a grid, each with the local plan that makes it feasible there."""
+"""The table of a leaf: rates on a grid, with local plans."""
 
 from dataclasses import dataclass
 
@@ -13,16 +13,16 @@ from adapt.core.fit.tables.local_plans import Part
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
 
 _ROUNDING = 1e-9
-"""Grid lines that are nearer than this part of a step are one."""
+"""Share of a step below which two grid lines count as one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triangle:
-    """Rates below its edge need no plan anywhere (FIT, section 6.2).
+    """The feasibility triangle: rates that need no plan anywhere (FIT, section 6.2).
 
     Attributes:
-        corners: The highest rate of each arc alone at which nothing needs to be dropped, shape (dimensions,).
-        margin: Whether what lies within a cell of the edge is kept; without it some points have no plan.
+        corners: The highest rate of each arc alone that needs no drops, shape (dimensions,).
+        margin: Whether rates within a cell of the edge are kept; without it some points have no plan.
     """
 
     corners: Floats
@@ -30,11 +30,13 @@ class Triangle:
 
 
 def highest_rates(order: DropOrder, reach: Floats) -> Floats:
-    """The most that a leaf takes of each arc alone once its local plans are fully applied, and that can arrive.
+    """The highest rate of each arc that a leaf can accept.
+
+    That is the rate of the arc alone, with all drops applied, if that much can arrive.
 
     Args:
-        order: How the arcs of the leaf close, roots left out.
-        reach: What upstream can let through at most, shape (dimensions,).
+        order: How the arcs of the leaf close, without roots.
+        reach: Upper bounds of the arriving rates, shape (dimensions,).
     """
     with np.errstate(divide="ignore"):
         alone = np.where(order.loads[-1] > 0, order.limit / order.loads[-1], np.inf)
@@ -48,26 +50,26 @@ def leaf_rows(
     most: Floats,
     steps: Floats,
     triangle: Triangle | None,
-    most_rows: int,
+    max_rows: int,
 ) -> FitRows:
     """The table of a leaf.
 
     Args:
         program: Of the whole network.
-        order: How its arcs close, roots left out.
+        order: How its arcs close, without roots.
         most: The highest rate of each arc, shape (dimensions,).
         steps: Between rates of an arc, counted down from the highest; shape (dimensions,). 0: only rate 0.
-        triangle: Which rates are left out; None, none.
+        triangle: Rates to omit, if any.
 
     Returns:
-        Rates in rising order.
+        Rows with ascending rates.
 
     Raises:
-        TooManyRows: there are more than may be.
+        TooManyRows: the table exceeds its limit.
 
     Source: FIT, section 6.2.
     """
-    rates = feasible_grid(most, steps, order.loads[-1], order.limit, triangle, most_rows)
+    rates = feasible_grid(most, steps, order.loads[-1], order.limit, triangle, max_rows)
     variables, _ = order.plan(rates)
     flows = np.zeros((len(rates), len(program.drop_arcs)))
     splits = np.flatnonzero(part.program.input_of < 0)
@@ -77,17 +79,17 @@ def leaf_rows(
 
 
 def feasible_grid(
-    most: Floats, steps: Floats, loads: Floats, limit: float, triangle: Triangle | None, most_rows: int
+    most: Floats, steps: Floats, loads: Floats, limit: float, triangle: Triangle | None, max_rows: int
 ) -> Floats:
-    """The points of a grid that load at most `limit`, less those of the triangle; shape (points, dimensions).
+    """Grid points that fit, outside the triangle; shape (points, dimensions).
 
     Raises:
-        TooManyRows: there are more than `most_rows`.
+        TooManyRows: there are more than `max_rows`.
     """
     counts = np.ones(len(most), np.int64)
     stepping = (steps > 0) & (most > 0)
     counts[stepping] += np.ceil(most[stepping] / steps[stepping] - _ROUNDING).astype(np.int64)
-    if counts.sum() > most_rows:
+    if counts.sum() > max_rows:
         raise TooManyRows
     lines = np.zeros((len(most), counts.max(initial=1)))
     for axis in np.flatnonzero(stepping):
@@ -98,14 +100,14 @@ def feasible_grid(
         edge = 1 / triangle.corners
         margin = float(steps @ edge) if triangle.margin else 0.0
     below = -1.0
-    if triangle is not None:  # what a cell above fits needs no row; without a margin, the edge itself has rows
+    if triangle is not None:  # cells that fit need no row; without a margin, the edge itself has rows
         below = 1 + 1e-12 - margin if triangle.margin else 1 - 1e-12
     allowed = limit * (1 + 1e-12)
-    number = _walk(lines, counts, loads, allowed, edge, below, most_rows, np.empty((0, len(most))))
-    if number > most_rows:
+    number = _walk(lines, counts, loads, allowed, edge, below, max_rows, np.empty((0, len(most))))
+    if number > max_rows:
         raise TooManyRows
     points = np.empty((number, len(most)))
-    _walk(lines, counts, loads, allowed, edge, below, most_rows, points)
+    _walk(lines, counts, loads, allowed, edge, below, max_rows, points)
     return points
 
 
@@ -113,7 +115,7 @@ def feasible_grid(
 def _walk(
     lines: Floats, counts: Indices, loads: Floats, limit: float, edge: Floats, below: float, most: int, out: Floats
 ) -> int:
-    """Count points that fit and do not lie below the triangle's edge, up to `most` + 1; write them if there is room."""
+    """Count grid points that fit outside the triangle, up to `most` + 1; write them if there is room."""
     axes = len(counts)
     if axes == 0:
         return 0

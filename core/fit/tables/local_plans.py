@@ -1,4 +1,4 @@
-"""One node of a network by itself: what enters, what it runs, what leaves, and what that is worth further on."""
+"""One node of a network in isolation, and local drop plans."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ class Part:
     """The network of one node.
 
     Attributes:
-        program: Has an input for each arc that enters the node and an output for each that leaves it.
-        entering: The arcs of the whole network that its inputs stand for, shape (inputs,).
-        arcs: The arc of the whole network that each of its arcs stands for, shape (arcs of the part,).
+        program: Has an input per arc that enters the node and an output per arc that leaves it.
+        entering: The arc of the whole network for each of its inputs, shape (inputs,).
+        arcs: The arc of the whole network for each of its arcs, shape (arcs of the part,).
     """
 
     node: int
@@ -35,9 +35,9 @@ class Part:
 
         Args:
             wiring: The whole network.
-            node: The number of one that runs something.
-            limit: CPU seconds a second that it has.
-            values: What a tuple that arrives is worth, shape (arcs,).
+            node: The number of a node with operators.
+            limit: Its CPU seconds per second.
+            values: Value of an arriving tuple, shape (arcs,).
         """
         name = wiring.network.nodes[node].name
         mine = {operator.name for operator in wiring.network.operators if operator.node == name}
@@ -72,10 +72,10 @@ class Part:
 
 
 class GreedyLocal:
-    """Every node sheds as if the others had room for all: the best it can do alone, and no coordination.
+    """Every node drops as if the others had unlimited capacity.
 
-    A leaving tuple is worth what it would bring at the outputs if nothing more were dropped. Nodes are taken in the
-    order in which tuples meet them, those in a circle once each. Links are not looked at.
+    A tuple that leaves a node is worth what it brings at the outputs without further drops. Nodes are planned in the
+    order in which tuples reach them, each once in a cycle. Links are ignored.
 
     Source: FIT, section 1.1, plan 2 of Table 1.
     """
@@ -90,7 +90,7 @@ class GreedyLocal:
         self._parts = [(part, DropOrder.from_program(part.program)) for part in parts]
 
     def plan(self, rates: Floats) -> Plans:
-        """Node by node, each knowing what the ones before leave."""
+        """Plan node by node, each for the output of those upstream."""
         keeps = np.ones((len(rates), len(self._wiring.arcs)))
         for part, order in self._parts:
             arriving = self._wiring.flows(rates, keeps)[:, part.entering]
@@ -101,7 +101,7 @@ class GreedyLocal:
 
 
 def worth_of_arrival(wiring: Wiring) -> Floats:
-    """What a tuple that arrives brings at the outputs if nothing more is dropped, shape (arcs,)."""
+    """Value of an arriving tuple without further drops, shape (arcs,)."""
     given = np.zeros(len(wiring.network.sources))
     worth = wiring.worth.copy()
     for arc in range(len(wiring.arcs) - 1, -1, -1):
@@ -112,18 +112,18 @@ def worth_of_arrival(wiring: Wiring) -> Floats:
 
 
 def busy_nodes(wiring: Wiring) -> list[int]:
-    """Nodes that run something, each after those that it gets tuples from where no circle forbids it."""
+    """Nodes with operators, upstream first as far as cycles allow."""
     ahead = dict(nodes_ahead(wiring))
     while True:
         try:
             return [node for node in TopologicalSorter(ahead).static_order() if node in ahead]
-        except CycleError as error:  # taken in the order of their numbers
+        except CycleError as error:  # in the order of their numbers
             circle = sorted(set(error.args[1]))
             ahead[circle[0]] = ahead[circle[0]] - set(circle)
 
 
 def circle_of_nodes(wiring: Wiring) -> list[str]:
-    """Names of nodes that send tuples to each other in a circle; empty if none do."""
+    """Names of nodes that form a cycle; empty without one."""
     try:
         TopologicalSorter(dict(nodes_ahead(wiring))).prepare()
     except CycleError as error:
@@ -132,7 +132,7 @@ def circle_of_nodes(wiring: Wiring) -> list[str]:
 
 
 def nodes_ahead(wiring: Wiring) -> Iterator[tuple[int, set[int]]]:
-    """For each node that runs something, those that it gets tuples from."""
+    """For each node with operators, the nodes that feed it."""
     node_of = _nodes_of_sources(wiring)
     inside = wiring.target >= 0
     source, target = node_of[wiring.source[inside]], node_of[wiring.target[inside]]
@@ -141,7 +141,7 @@ def nodes_ahead(wiring: Wiring) -> Iterator[tuple[int, set[int]]]:
 
 
 def _nodes_of_sources(wiring: Wiring) -> Indices:
-    """The node that runs each source; -1 of inputs."""
+    """The node that runs each source; -1 for inputs."""
     number = {node.name: at for at, node in enumerate(wiring.network.nodes)}
     return np.array(
         [number[source.node] if isinstance(source, Operator) else -1 for source in wiring.network.sources], np.int64

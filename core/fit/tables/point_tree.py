@@ -1,4 +1,4 @@
-"""A point quadtree over the rows of a table: the best row that lies at or below a point in every input."""
+"""A point quadtree that finds the best row below a point."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,18 @@ from adapt.core.fit.network.wiring import Indices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointTree:
-    """Rows by falling score, each dividing the space that its parent left it into orthants.
+    """Rows by descending score, each dividing its parent's space into orthants.
 
-    A row's children lie in orthants around it, bit j telling those that are not below it in input j. As rows come in by
-    falling score, a row is better than all below it in the tree, so that a search leaves a branch as soon as something
-    better is found. A point is then mapped to what the paper's disjoint boxes map it to.
+    A row's children lie in the orthants around it; bit j is set for those that are not below it in input j. As rows are
+    inserted by descending score, a row is better than all below it in the tree, so a search leaves a branch as soon as
+    it has found something better. A point maps to the same row as with the paper's disjoint boxes.
 
     Attributes:
-        order: The row at each node, shape (nodes,); rows that another row at or below them matches have none.
+        order: The row at each node, shape (nodes,); dominated rows have no node.
         points: Rates of each node's row, shape (nodes, inputs).
-        first: The first child of each node, -1 if it has none; shape (nodes,).
-        following: The next child of its parent, -1 after the last; shape (nodes,).
-        orthant: In which orthant of its parent a node lies, shape (nodes,).
+        first: The first child of each node, else -1; shape (nodes,).
+        following: The next child of its parent, else -1; shape (nodes,).
+        orthant: The orthant of its parent that holds a node, shape (nodes,).
 
     Source: FIT, section 6.4; Samet, The Quadtree and Related Hierarchical Data Structures (1984).
     """
@@ -39,8 +39,8 @@ class PointTree:
 
         Args:
             rates: Shape (rows, inputs), at most 62 inputs.
-            scores: Shape (rows,); equal ones are taken in the order of the rows.
-            prune: Whether to leave out rows that one of no lower score lies at or below.
+            scores: Shape (rows,); ties are in the order of the rows.
+            prune: Whether to omit rows with a row at or below them whose score is at least as high.
         """
         order = np.argsort(-scores, kind="stable")
         first, following = np.full(len(order), -1, np.int64), np.full(len(order), -1, np.int64)
@@ -52,7 +52,7 @@ class PointTree:
         return cls(order[kept], points[:nodes].copy(), first[:nodes], following[:nodes], orthant[:nodes])
 
     def find(self, rates: Floats) -> Indices:
-        """The row for each point; -1, none lies at or below it. Shape (points, inputs) to (points,)."""
+        """The best row at or below each point, else -1; shape (points,)."""
         found = np.empty(len(rates), np.int64)
         _search(self.points, self.first, self.following, self.orthant, rates, found)
         return np.where(found >= 0, self.order[found] if len(self.order) else -1, -1)
@@ -62,7 +62,7 @@ class PointTree:
 def _best(
     points: Floats, first: Indices, following: Indices, orthant: Indices, rates: Floats, nodes: int, stack: Indices
 ) -> int:
-    """The lowest node at or below a point; `nodes` if there is none."""
+    """The first node at or below a point, else `nodes`."""
     best = nodes
     if nodes == 0:
         return best
@@ -91,7 +91,7 @@ def _best(
 
 @compiled
 def _build(points: Floats, prune: bool, first: Indices, following: Indices, orthant: Indices, kept: Indices) -> int:
-    """Insert points in order, moved to the front as others are left out; returns how many nodes there are."""
+    """Insert points in order, moved to the front as dominated ones are omitted; returns the node count."""
     nodes = 0
     stack = np.empty(len(points) + 1, np.int64)
     for row in range(len(points)):

@@ -1,4 +1,4 @@
-"""What a node's inputs must bring so that it gives given rates: how the tables of children become their parent's."""
+"""Maps tables of children back to the inputs of their parent."""
 
 import numpy as np
 
@@ -11,23 +11,23 @@ from adapt.core.fit.tables.rows import FitRows, TooManyRows
 def mapped_back(
     program: Program, node: int, operators: Indices, rows: FitRows, epsilon: float, most: int
 ) -> tuple[FitRows, Floats]:
-    """A table over what leaves a node as one over what enters it.
+    """A table over a node's outputs, turned into one over its inputs.
 
-    Along a path a rate is divided by the selectivities. A split must give the most that a branch takes, and the other
-    branches drop the rest. What a union or join must give is divided between its inputs in every way, by steps of
-    epsilon times the largest. Rows that overload the node are erased, its local drops applied.
+    Along a path, rates are divided by selectivities. A split must supply the largest rate that a branch takes, and the
+    other branches drop the rest. The rate that a union or join must supply is divided between its inputs in every way,
+    in steps of epsilon times the largest. Rows that overload the node are removed, with its local drops applied.
 
     Args:
         program: Of the whole network.
-        operators: Numbers of the sources that it runs, each after what it reads; shape (operators,).
-        rows: A table whose dimensions hold all arcs that leave the node.
-        epsilon: Of the steps.
+        operators: Numbers of the node's sources, each after what it reads; shape (operators,).
+        rows: A table whose dimensions include all arcs that leave the node.
+        epsilon: Relative size of the steps.
 
     Returns:
-        The table, and what its rows load the node, as a part of its limit; shape (rows,).
+        The table, and the load of its rows as a share of the node's capacity; shape (rows,).
 
     Raises:
-        TooManyRows: there are more.
+        TooManyRows: the table exceeds its limit.
 
     Source: FIT, section 6.3.
     """
@@ -60,10 +60,11 @@ def mapped_back(
 
 
 def _add_inputs(wiring: Wiring, operator: int, column: dict[int, Floats], epsilon: float, most: int) -> Indices | None:
-    """Add what an operator must get on its inputs to the rates of arcs, each of shape (rows,) (FIT, section 6.3).
+    """Add an operator's required input to the rates of arcs, shape (rows,) each (FIT, section 6.3).
 
     Returns:
-        None, or where it can get it in several ways the old row of each new one; the arcs are then given by new rows.
+        None; or, where inputs can be combined in several ways, the old row of each new one, with arcs given by new
+            rows.
     """
     out = wiring.arcs_of(operator)
     needed = column[out.start]
@@ -88,7 +89,7 @@ def _add_inputs(wiring: Wiring, operator: int, column: dict[int, Floats], epsilo
 
 
 def _divided(amounts: Floats, step: float, most: int) -> tuple[Floats, Indices]:
-    """Each amount counted down to 0 by a step, and the row that each part is of."""
+    """Each amount counted down to 0 in steps, with the row of each part."""
     if step == 0:
         return amounts, np.arange(len(amounts))
     counts = np.where(amounts > 0, np.ceil(amounts / step - 1e-9) + 1, 1).astype(np.int64)

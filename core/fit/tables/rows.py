@@ -1,4 +1,4 @@
-"""The rows of a feasible input table while it is made, and how tables become one."""
+"""Rows of feasible input tables, and how tables are merged."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from adapt.core.fit.network.wiring import Indices
 
 
 class TooManyRows(Exception):
-    """A table would be larger than it may be; a larger epsilon makes a smaller one."""
+    """A table exceeds its limit; a larger epsilon makes it smaller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRows:
-    """Rates that some nodes can take together, each with the plan that makes them feasible.
+    """Rates that fit some nodes together, each with its plan.
 
     Attributes:
-        dimensions: The arcs whose rates stand in the table, shape (dimensions,).
+        dimensions: The arcs whose rates the table holds, shape (dimensions,).
         rates: Tuples/s, shape (rows, dimensions).
-        scores: Of everything behind these arcs, shape (rows,).
-        flows: Kept on the drop arcs behind them, 0 on others; shape (rows, variables of the program).
+        scores: Of everything downstream of these arcs, shape (rows,).
+        flows: Kept on the drop arcs downstream, 0 on others; shape (rows, variables of the program).
     """
 
     dimensions: Indices
@@ -40,10 +40,10 @@ class FitRows:
 
 
 def merged(tables: Sequence[FitRows], most: int) -> FitRows:
-    """Every row of each table with every row of the others; scores add.
+    """Every combination of rows of several tables; scores add up.
 
     Raises:
-        TooManyRows: they are more than `most`.
+        TooManyRows: there are more than `most`.
 
     Source: FIT, section 6.3, on several children.
     """
@@ -63,13 +63,13 @@ def merged(tables: Sequence[FitRows], most: int) -> FitRows:
 
 
 def without_similar(rows: FitRows, loads: Floats, similar: float) -> FitRows:
-    """One row of each set of rows with similar rates: the best score, then the least load, then the first.
+    """One row per set of similar rates: best score, then least load.
 
     Args:
-        loads: What each row loads the node that makes the table, shape (rows,).
-        similar: Rates are similar that round to the same multiple of this part of the largest of their arc.
+        loads: Load of each row on the node that builds the table, shape (rows,).
+        similar: Rates are similar if they round to the same multiple of this share of their arc's largest.
 
-    Source: FIT, section 6.3; what similar means is left open there.
+    Source: FIT, section 6.3, which does not define similar.
     """
     if not len(rows):
         return rows

@@ -1,4 +1,4 @@
-"""How far apart the rates of a feasible input table lie."""
+"""Spacing of the rates in a feasible input table."""
 
 from dataclasses import dataclass
 
@@ -10,22 +10,22 @@ from adapt.core.fit.network.names import Grid
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spacing:
-    """How tables are made.
+    """How tables are spaced, and how large they may be.
 
     Attributes:
-        epsilon: Part of the highest rate of an arc between its grid lines.
-        grid: Whether what lies below the edge of the feasibility triangle is left out, and with which margin.
-        quantum: Score between grid lines instead, of the guaranteed grid; None, `epsilon` counts.
-        most_rows: That a table may have.
+        epsilon: Distance between grid lines, as a share of an arc's highest rate.
+        grid: Whether rates in the feasibility triangle are omitted, and with which margin.
+        quantum: Of the guaranteed grid: score between grid lines; None: `epsilon` applies.
+        max_rows: Maximum rows of a table.
     """
 
     epsilon: float
     grid: Grid = Grid.SAFE
     quantum: float | None = None
-    most_rows: int = 1_000_000
+    max_rows: int = 1_000_000
 
     def steps(self, most: Floats, worth: Floats) -> Floats:
-        """Between rates on arcs, 0 where no tuple is worth anything; shape (arcs,).
+        """Distance between rates on each arc, 0 without value; shape (arcs,).
 
         Source: FIT, section 6.2.
         """

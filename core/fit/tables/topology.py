@@ -1,4 +1,4 @@
-"""Which node gives its table to which, and over which arcs."""
+"""Which node sends its table to which, and over which arcs."""
 
 from dataclasses import dataclass
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.tables.local_plans import busy_nodes
-from adapt.core.fit.tables.site import Site
+from adapt.core.fit.tables.server import Server
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Topology:
-    """Which node tells which.
+    """The tree along which nodes send their tables.
 
     Attributes:
-        nodes: Those that run something, each after those that it gets tuples from.
-        receiver: To which node each gives its table: the last of those that feed it or what is behind it; absent, none
-            does.
-        dimensions: The arcs of each node's table, those that enter the node first.
+        nodes: Nodes with operators, upstream first.
+        receiver: The node that receives each node's table: the last of those that feed it or what is downstream of it.
+            Absent without one.
+        dimensions: The arcs of each node's table, entering ones first.
     """
 
     nodes: tuple[int, ...]
@@ -25,20 +25,20 @@ class Topology:
     dimensions: dict[int, Indices]
 
     @classmethod
-    def from_sites(cls, sites: dict[int, Site], wiring: Wiring) -> "Topology":
-        """The topology of a network without nodes in a circle."""
+    def from_servers(cls, servers: dict[int, Server], wiring: Wiring) -> "Topology":
+        """The topology of a network whose nodes form no cycle."""
         nodes = tuple(busy_nodes(wiring))
         receiver: dict[int, int] = {}
         dimensions: dict[int, Indices] = {}
         for node in reversed(nodes):
-            leaving = sites[node].leaving
+            leaving = servers[node].leaving
             behind = [other for other in dimensions if other not in receiver]
             behind = [other for other in behind if np.isin(dimensions[other], leaving).any()]
             receiver |= dict.fromkeys(behind, node)
             passing = [dimensions[other][~np.isin(dimensions[other], leaving)] for other in behind]
-            dimensions[node] = np.concatenate((sites[node].entering, *passing))
+            dimensions[node] = np.concatenate((servers[node].entering, *passing))
         return cls(nodes, receiver, dimensions)
 
     def senders(self, node: int) -> list[int]:
-        """Whose tables a node gets, in the order of their making."""
+        """The nodes whose tables a node receives, in building order."""
         return [other for other in reversed(self.nodes) if self.receiver.get(other) == node]

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.network_diagram import MOST_DRAWN, network_charts
+from adapt.core.fit.network_diagram import MAX_DRAWN, network_charts
 from adapt.core.fit.network_tables import NetworkLoad
 from adapt.core.report.svg import render_svg
 from tests.core.fit.networks import SHAPES, chains, random_network
@@ -49,5 +49,5 @@ def test_it_is_drawn_wide_and_narrow_and_not_at_all_if_too_large() -> None:
     chart = drawn(random_network(3, "dag"))
     for width in (330, 540):
         assert "<svg" in render_svg(chart.spec, width)
-    large = chains([(1.0,)] * MOST_DRAWN)
+    large = chains([(1.0,)] * MAX_DRAWN)
     assert network_charts(large, NetworkLoad.from_network(large).nodes()) == ()

@@ -32,16 +32,16 @@ def test_loads_and_the_best_score_are_those_of_the_paper() -> None:
     assert load.nodes().values("load") == [3.0, 4.0]
     assert load.nodes().values("load_best") == pytest.approx([1.0, 1.0])
     assert load.score == pytest.approx(3 / 5)
-    assert "B would need 400.0% of what it has; the best drop plan gives 0.6 of 2 weighted" in load.sentences()[1]
+    assert "need 400.0% of the capacity of B; the best drop plan keeps 0.6 of 2 weighted" in load.sentences()[1]
     assert [row["load"] for row in load.elements().records() if row["kind"] == "map"] == [1.0, 3.0, 2.0, 1.0]
 
 
 def test_what_fits_and_what_is_not_told_are_said() -> None:
-    assert "all fits; A is busiest, at 50.0%" in NetworkLoad.from_network(figure_1(0.1, 0.2)).sentences()[1]
+    assert "rates fit. A is the busiest, at 50.0%" in NetworkLoad.from_network(figure_1(0.1, 0.2)).sentences()[1]
     untold = NetworkLoad.from_network(figure_1(1.0, None))
     assert untold.rates.tolist() == [0.25, 0.25]
     assert untold.nodes().values("load") == [0.75, 1.0]
-    assert "where B is full" in untold.sentences()[1]
+    assert "where B is at capacity" in untold.sentences()[1]
 
 
 def test_an_element_stands_below_what_it_reads_and_goes_on_where_it_was_first_met() -> None:

@@ -149,7 +149,7 @@ def test_tables_come_back_bit_for_bit_with_the_plans_they_find(here):
     rates = np.random.default_rng(2).uniform(0, 2 * made.rates.max(axis=0), (500, 2))
     for name in (*TABLES, DropPlanner.SOLVER_W):
         options = PlannerOptions(
-            SETTINGS.headroom, SETTINGS.epsilon, kept.most_rates, Observed(made.rates), grid=kept.grid
+            SETTINGS.headroom, SETTINGS.epsilon, kept.max_rates, Observed(made.rates), grid=kept.grid
         )
         fresh, back = planner_of(name, made.network, options).plan(rates), kept.planners[name].plan(rates)
         assert fresh.keeps.tolist() == back.keeps.tolist()
@@ -159,9 +159,9 @@ def test_tables_come_back_bit_for_bit_with_the_plans_they_find(here):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        (("cost = 0.0005", "cost = 0.0007"), "operator 'book' had cost 0.0005 there and has 0.0007 here"),
-        (('name = "sales"', 'name = "bought"'), "output 'bought' is in the given network only"),
-        (("weight = 3.0", "weight = 2.0"), "output 'sales' had weight 3 there and has 2 here"),
+        (("cost = 0.0005", "cost = 0.0007"), "operator 'book' has cost 0.0005 there and 0.0007 here"),
+        (('name = "sales"', 'name = "bought"'), "output 'bought' is only in the given network"),
+        (("weight = 3.0", "weight = 2.0"), "output 'sales' has weight 3 there and 2 here"),
     ],
 )
 def test_plans_of_another_network_are_refused_by_what_differs(here, changed, sentence):
@@ -169,16 +169,16 @@ def test_plans_of_another_network_are_refused_by_what_differs(here, changed, sen
     (here / "n.toml").write_text(NETWORK.replace(*changed))
     with pytest.raises(BadInput, match=sentence) as refused:
         replayed(here, plans=here / "n.plans")
-    assert "n.plans was made for another network" in str(refused.value)
+    assert "n.plans belongs to another network" in str(refused.value)
 
 
 def test_plans_made_otherwise_or_of_other_planners_are_refused(here):
     replayed(here, plans=here / "n.plans", planners=(DropPlanner.SOLVER,))
-    with pytest.raises(BadInput, match="has no plans of c-fit, but of solver"):
+    with pytest.raises(BadInput, match="has no plans of c-fit, only of solver"):
         replayed(here, plans=here / "n.plans")
     with pytest.raises(BadInput, match=r"made with epsilon 0.05, not 0.2"):
         replayed(here, plans=here / "n.plans", settings=replace(SETTINGS, epsilon=0.2))
-    with pytest.raises(UsageError, match="none of exact, none keeps plans"):
+    with pytest.raises(UsageError, match=r"needs one of .* \(got exact, none\)"):
         replayed(here, plans=here / "other.plans", planners=(DropPlanner.EXACT, DropPlanner.NONE))
     with pytest.raises(BadInput, match="a trace, but a drop-plan table is needed"):
         replayed(here, plans=here / "x.trace")
@@ -189,7 +189,7 @@ def test_rows_that_come_faster_than_plans_are_for_are_warned_of(here):
     said = []
     replayed(here, plans=here / "n.plans", speedup=2.0, warn=said.append)
     assert len(said) == 2
-    assert said[0].startswith("input 'clicks' comes at up to 4,")
+    assert said[0].startswith("input 'clicks' reaches 4,")
 
 
 def test_what_comes_in_is_no_part_of_the_network_that_plans_are_for(here):

@@ -161,7 +161,7 @@ def test_a_run_is_printed_and_kept_the_same(adapt, here):
 
 
 def test_solver_w_plans_for_the_rates_that_are_given(adapt, here):
-    line = "x.trace -n two.toml --planner solver-w --epsilon 0.05 --most-plans 12 --flow fluid".split()
+    line = "x.trace -n two.toml --planner solver-w --epsilon 0.05 --max-plans 12 --flow fluid".split()
     learned = told(adapt, *line)
     (here / "calm.csv").write_text("clicks,orders\n1,1\n2,2\n")
     calm = told(adapt, *line, "--workload", "calm.csv", "-o", "calm.fit")
@@ -184,8 +184,8 @@ def _in_bucket(keys):
     return (UniformPartitioner(3).channels_of(pa.array(keys)) == 1).tolist()
 
 
-def test_options_stand_above_the_settings_of_the_network(adapt, here):
-    line = "x.trace -n n.toml --tick 250ms --lag 2 --headroom 0.2 --smoothing 0.5 --min-change 0.05 --feedback"
+def test_options_override_the_settings_of_the_network(adapt, here):
+    line = "x.trace -n n.toml --tick 250ms --lag 2 --headroom 0.2 --smoothing 0.5 --min-rate-change 0.05 --feedback"
     document = told(adapt, *line.split(), *"--epsilon 0.1 --true-costs 1.2 --speedup 2 --seed 4".split())
     assert document["parameters"]["settings"] == {
         "tick_us": 250_000,
@@ -212,7 +212,7 @@ def test_plans_made_in_advance_are_kept_shown_and_used_again(adapt, here):
     assert "wrote" not in adapt.done(*line).err
     adapt.done("report", "n.plans", "--html", "plans.html")
     refused = adapt.refused(3, *line, "--headroom", "0.5")
-    assert "n.plans was made with headroom 0.05, not 0.5; give another folder, or remove it" in refused
+    assert "n.plans was made with headroom 0.05, not 0.5; give another folder or remove it" in refused
 
 
 def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here):
@@ -226,9 +226,9 @@ def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here
     assert late["planners"][0]["score"] < at_once["planners"][0]["score"]
 
 
-def test_tables_are_as_small_as_is_asked_and_the_epsilon_of_that_is_told(adapt, here):
+def test_tables_respect_max_plans_and_report_their_epsilon(adapt, here):
     line = "replay fit x.trace -n two.toml --planner solver,c-fit --epsilon 0.1 --format json".split()
-    large, small = (json.loads(adapt.done(*line, *more).out)["planners"] for more in ([], ["--most-plans", "20"]))
+    large, small = (json.loads(adapt.done(*line, *more).out)["planners"] for more in ([], ["--max-plans", "20"]))
     for before, after in zip(large, small, strict=True):
         assert before["epsilon"] <= 0.1 < after["epsilon"]
         assert after["table"] <= 20 < before["table"]
@@ -237,7 +237,7 @@ def test_tables_are_as_small_as_is_asked_and_the_epsilon_of_that_is_told(adapt, 
 def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
     said = adapt.done("report", "n.toml", "--html", "n.html")
     assert "└─ few" in said.out.replace("\u00a0", " ")
-    assert "1 node, 3 inputs, 2 operators, 2 outputs. Its inputs tell no rates" in said.err
+    assert "1 node, 3 inputs, 2 operators, 2 outputs. No input rates are given" in said.err
     page = (here / "n.html").read_text()
     assert "edge, load 100.00%" in page
     (artefact,) = json.loads(adapt.done("report", "n.toml", "--format", "json").out)["artefacts"]
@@ -248,10 +248,13 @@ def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (("cost = 0.001", "cost = -1"), "operator 'both': cost is -1"),
+        (("cost = 0.001", "cost = -1"), "operator 'both': cost must be"),
         (('kind = "filter"', 'kind = "fliter"'), "operator 'few': there is no kind 'fliter'"),
-        (('from = "few"', 'from = "fev"'), "output 'less' comes from 'fev', which is no input or operator"),
-        (('name = "edge"', 'name = "edge"\ncapacity = 0'), "node 'edge': capacity is 0"),
+        (('from = "few"', 'from = "fev"'), "output 'less' reads 'fev', which is neither an input nor an operator"),
+        (
+            ('name = "edge"', 'name = "edge"\ncapacity = 0'),
+            "node 'edge': capacity must be a finite number above 0 (got 0)",
+        ),
         (('tick = "100ms"', 'tack = "100ms"'), "settings has an unknown field 'tack'; did you mean 'tick'?"),
     ],
 )
@@ -274,10 +277,10 @@ def test_windows_are_dropped_as_the_network_or_an_option_says(adapt, here):
     assert by_arc[0]["rest -> few"] != by_arc[1]["rest -> few"]
 
 
-def test_nodes_refuse_by_the_shed_factor(adapt, here):
-    line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --least-shed 0.1 --shed-form quadratic"
+def test_nodes_drop_tuples_as_their_queues_fill_up(adapt, here):
+    line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --min-drop 0.1 --drop-curve quadratic"
     (row,) = told(adapt, *line.split())["planners"]
-    assert row["refused"] > 0
+    assert row["queue_drops"] > 0
     assert row["waiting"] <= 20
 
 
@@ -295,7 +298,7 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
     page = (here / "x.html").read_text()
     assert "Utilization of edge" in page
     assert (">Latency<" in page) == (flow == "tuples")
-    assert "Where it was dropped" in page
+    assert "Drops by arc" in page
 
 
 @pytest.mark.parametrize(
@@ -303,38 +306,42 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
     [
         (2, "x.trace", "--network"),
         (3, "x.trace -n none.toml", "none.toml: cannot be read"),
-        (3, "x.trace -n broken.toml", "broken.toml: operator 'both': cost is -1"),
-        (3, "x.trace -n unbound.toml", "input 'clicks' is bound to no rows"),
-        (3, "bare.trace -n n.toml", "input 'clicks' is bound to column 'stream', which the trace does not have"),
-        (3, "x.trace -n ints.toml", "input 'orders' is bound to 1, but the column holds string"),
-        (3, "back.trace -n n.toml", "is before the one above it; sort the trace by 'ts'"),
+        (
+            3,
+            "x.trace -n broken.toml",
+            "broken.toml: operator 'both': cost must be a finite number, at least 0 (got -1)",
+        ),
+        (3, "x.trace -n unbound.toml", "input 'clicks' has no stream"),
+        (3, "bare.trace -n n.toml", "input 'clicks' reads column 'stream', which the trace does not have"),
+        (3, "x.trace -n ints.toml", "input 'orders' selects 1, but the column holds string"),
+        (3, "back.trace -n n.toml", "is earlier than the row before it; sort the trace by 'ts'"),
         (3, "none.trace -n n.toml", "make one with `adapt ingest"),
-        (2, "x.trace -n n.toml --planner exakt", "there is no planner 'exakt'; did you mean 'exact'?"),
+        (2, "x.trace -n n.toml --planner exakt", "--planner 'exakt' does not exist; did you mean 'exact'?"),
         (
             2,
             "x.trace -n n.toml --planner exact --plans p",
-            "none of exact keeps plans; solver, solver-w, c-fit, d-fit do",
+            "--plans p needs one of solver, solver-w, c-fit, d-fit (got exact)",
         ),
         (3, "x.trace -n n.toml --planner c-fit --plans x.trace", "x.trace is a trace, but a drop-plan table is needed"),
         (4, "x.trace -n n.toml --planner c-fit --plans no/such", "no does not exist"),
-        (2, "x.trace -n n.toml --tick 0s", "tick is 0"),
-        (2, "x.trace -n n.toml --epsilon 1", "epsilon is 1"),
-        (2, "x.trace -n n.toml --headroom 1", "headroom is 1"),
-        (2, "x.trace -n n.toml --lag -1", "lag_ticks is -1"),
-        (2, "x.trace -n n.toml --smoothing 0", "smoothing is 0"),
-        (2, "x.trace -n n.toml --min-change 1", "min_rate_change is 1"),
-        (2, "x.trace -n n.toml --speedup 0", "a speed-up of 0 is none"),
-        (2, "x.trace -n n.toml --true-costs 0", "true costs cannot be 0 times"),
-        (2, "x.trace -n n.toml --seed -1", "a seed of -1"),
-        (2, "x.trace -n n.toml --most-plans 0", "tables of 0 plans are none"),
+        (2, "x.trace -n n.toml --tick 0s", "--tick must be above 0 (got 0)"),
+        (2, "x.trace -n n.toml --epsilon 1", "--epsilon must be above 0 and below 1 (got 1)"),
+        (2, "x.trace -n n.toml --headroom 1", "--headroom must be at least 0 and below 1 (got 1)"),
+        (2, "x.trace -n n.toml --lag -1", "--lag must be at least 0 (got -1)"),
+        (2, "x.trace -n n.toml --smoothing 0", "--smoothing must be above 0 and at most 1 (got 0)"),
+        (2, "x.trace -n n.toml --min-rate-change 1", "--min-rate-change must be at least 0 and below 1 (got 1)"),
+        (2, "x.trace -n n.toml --speedup 0", "--speedup must be above 0 (got 0)"),
+        (2, "x.trace -n n.toml --true-costs 0", "--true-costs must be above 0 (got 0)"),
+        (2, "x.trace -n n.toml --seed -1", "--seed must be an integer from 0 to 2^63 - 1 (got -1)"),
+        (2, "x.trace -n n.toml --max-plans 0", "--max-plans must be at least 1 (got 0)"),
         (2, "x.trace -n n.toml --message-delay soon", "'soon' is no length of time"),
-        (2, "x.trace -n n.toml --message-loss 1", "a share of 1 of all messages is lost"),
-        (2, "x.trace -n n.toml --queue 0", "a worker that holds 0 tuples"),
+        (2, "x.trace -n n.toml --message-loss 1", "--message-loss must be at least 0 and below 1 (got 1)"),
+        (2, "x.trace -n n.toml --queue 0", "--queue must be at least 1 (got 0)"),
         (2, "x.trace -n n.toml --queue 5 --tau2 1", "tau2 is 1"),
-        (2, "x.trace -n n.toml --queue 5 --drops window", "tuples that nodes refuse lack in windows"),
+        (2, "x.trace -n n.toml --queue 5 --drops window", "--drops window cannot be combined with --queue"),
         (2, "x.trace -n n.toml --drops windows", "--drops"),
-        (2, "x.trace -n n.toml --batch 0", "batch is 0; windows live or die by 1 or more"),
-        (2, "x.trace -n n.toml --queue 5 --flow fluid", "fluid has none of"),
+        (2, "x.trace -n n.toml --batch 0", "--batch must be at least 1 (got 0)"),
+        (2, "x.trace -n n.toml --queue 5 --flow fluid", "--queue needs --flow tuples"),
         (4, "x.trace -n n.toml -o x.trace", "exists; add --force"),
     ],
 )

@@ -16,7 +16,7 @@ from adapt.core.fit.network.network import Input, Link, Network, Node, Operator,
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import busy_nodes
-from adapt.core.fit.tables.site import Spacing
+from adapt.core.fit.tables.spacing import Spacing
 from tests.core.fit.networks import DIAMOND, FIGURE_1, SHAPES, chains, delay, random_network
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
@@ -25,9 +25,9 @@ PERFECT = Transport()
 CROSSED = chains([(0.064, 0.032), (0.032, 0.064)])
 
 
-def made(network, epsilon=0.1, most=1e3, settled=True, grid=Grid.SAFE, most_rows=1_000_000, **options):
+def made(network, epsilon=0.1, most=1e3, settled=True, grid=Grid.SAFE, max_rows=1_000_000, **options):
     program = Program.from_network(network)
-    spacing = Spacing(epsilon, grid, most_rows=most_rows)
+    spacing = Spacing(epsilon, grid, max_rows=max_rows)
     nodes = DFit(program, np.full(program.inputs, most), spacing, **options)
     if settled:
         nodes.settle()
@@ -65,8 +65,8 @@ def test_nodes_end_with_the_tables_of_a_coordinator_and_plan_as_well(shape: str)
     for seed in range(100 if SOAK else 10):
         network = random_network(seed, shape)
         program = Program.from_network(network)
-        central = fit(program, np.full(program.inputs, 4.0), 0.3, most_rows=20_000)
-        nodes = made(network, 0.3, 4.0, most_rows=20_000, transport=ROUGH, seed=seed)
+        central = fit(program, np.full(program.inputs, 4.0), 0.3, max_rows=20_000)
+        nodes = made(network, 0.3, 4.0, max_rows=20_000, transport=ROUGH, seed=seed)
         assert nodes.epsilon == central.epsilon
         tops = [nodes.table(node) for node in nodes.tops()]
         assert len(tops) == len(central.tables)
@@ -142,7 +142,7 @@ def test_after_any_changes_the_tables_are_those_from_scratch(transport: Transpor
     for seed in range(60 if SOAK else 8):
         random = np.random.default_rng(seed)
         network = random_network(seed, "tree", nodes=3, size=6)
-        nodes = made(network, 0.3, 4.0, False, most_rows=5_000, transport=transport, seed=seed)
+        nodes = made(network, 0.3, 4.0, False, max_rows=5_000, transport=transport, seed=seed)
         for _ in range(3):
             nodes.settle(nodes.now_s + random.exponential(1.0))
             name = network.operators[random.integers(len(network.operators))].name
@@ -150,7 +150,7 @@ def test_after_any_changes_the_tables_are_those_from_scratch(transport: Transpor
             nodes.change(Program.from_network(network))
         nodes.settle()
         assert nodes.settled
-        assert_same_tables(nodes, made(network, 0.3, 4.0, most_rows=5_000))
+        assert_same_tables(nodes, made(network, 0.3, 4.0, max_rows=5_000))
 
 
 def test_a_moved_operator_and_a_moved_back_one() -> None:
@@ -188,7 +188,7 @@ def test_no_node_is_ever_overloaded_however_old_the_tables_of_others_are() -> No
     for seed in range(40 if SOAK else 8):
         random = np.random.default_rng(seed)
         network = random_network(seed, SHAPES[seed % 4], nodes=3)
-        nodes = made(network, 0.3, 4.0, False, most_rows=5_000, transport=ROUGH, seed=seed)
+        nodes = made(network, 0.3, 4.0, False, max_rows=5_000, transport=ROUGH, seed=seed)
         rates = random.random((60, len(network.inputs))) * 4
         for _ in range(4):
             for _ in range(3):
@@ -250,9 +250,9 @@ def test_the_same_seed_tells_the_same_story() -> None:
 
 def test_a_table_that_would_be_too_large_makes_all_coarser() -> None:
     wide = chains([(0.064, 0.032), (0.032, 0.064)] * 2)
-    nodes = made(wide, most_rows=500)
+    nodes = made(wide, max_rows=500)
     assert nodes.epsilon > 0.1
-    assert nodes.epsilon == fit(Program.from_network(wide), np.full(4, 1e3), 0.1, most_rows=500).epsilon
+    assert nodes.epsilon == fit(Program.from_network(wide), np.full(4, 1e3), 0.1, max_rows=500).epsilon
 
 
 def test_nodes_that_share_a_child_plan_together() -> None:
@@ -279,13 +279,13 @@ def test_what_d_fit_cannot_plan_is_said() -> None:
         (delay("a", "A", "x", 1.0), delay("b", "B", "a", 1.0), delay("c", "A", "b", 1.0)),
         (Output("o", "c"),),
     )
-    with pytest.raises(UsageError, match="d-fit needs nodes that send one way only"):
+    with pytest.raises(UsageError, match="d-fit needs a network whose nodes form no cycle"):
         made(circle)
-    with pytest.raises(UsageError, match="guaranteed grid needs one place"):
+    with pytest.raises(UsageError, match="--grid guaranteed needs a central planner"):
         made(FIGURE_1, grid=Grid.GUARANTEED)
-    with pytest.raises(UsageError, match="other operators"):
+    with pytest.raises(UsageError, match="a change of operators"):
         made(FIGURE_1).change(Program.from_network(CROSSED_OF_THREE))
-    with pytest.raises(UsageError, match="of the score off"):
+    with pytest.raises(UsageError, match="distance must be at least 0"):
         made(FIGURE_1, distance=1.0)
 
 

@@ -13,7 +13,7 @@ from adapt.core.fit.distributed.exchange import Channel, Transport
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.network import Input, Link, Network, Node, Output
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.tables.site import Spacing
+from adapt.core.fit.tables.spacing import Spacing
 from tests.core.fit.networks import (
     DIAMOND,
     FIGURE_1,
@@ -227,5 +227,5 @@ def test_a_group_with_another_parent_tells_it_what_it_has_told_before() -> None:
 
 
 def test_other_operators_are_refused() -> None:
-    with pytest.raises(UsageError, match="other operators"):
+    with pytest.raises(UsageError, match="a change of operators"):
         made(FIGURE_1).change(Program.from_network(FIGURE_7))

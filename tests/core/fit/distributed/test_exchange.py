@@ -33,14 +33,14 @@ def test_the_last_sheet_arrives(seed: int, loss: float, jitter: float) -> None:
             last.pop(channel, None)
             continue
         last[channel] = sheet(random)
-        exchange.tell(channel, last[channel])
+        exchange.send(channel, last[channel])
         run(exchange, exchange.now + random.exponential(2.0))
     run(exchange)
     assert exchange.idle
     for channel, told in last.items():
-        heard = exchange.heard(channel)
-        assert heard is not None
-        assert heard.same(told)
+        received = exchange.received(channel)
+        assert received is not None
+        assert received.same(told)
         assert exchange.known(channel).same(told)
 
 
@@ -49,10 +49,10 @@ def test_without_losses_nothing_is_sent_again_and_what_is_known_is_not_sent() ->
     exchange = Exchange(Transport(0.5, 0.0, 0.0, 2.0), random)
     told = Sheet(np.array([7]), np.arange(12.0).reshape(4, 3))
     for _ in range(3):
-        exchange.tell(CHANNELS[0], told)
+        exchange.send(CHANNELS[0], told)
         run(exchange)
     traffic = exchange.traffic()[CHANNELS[0]]
-    assert (traffic.messages, traffic.again, traffic.lost) == (1, 0, 0)
+    assert (traffic.messages, traffic.retries, traffic.lost) == (1, 0, 0)
     assert (traffic.rows, traffic.erased, traffic.size) == (4, 0, 4 * 30 + 8)
     assert exchange.now == 1.0
 
@@ -60,17 +60,17 @@ def test_without_losses_nothing_is_sent_again_and_what_is_known_is_not_sent() ->
 def test_what_changes_while_a_message_is_on_its_way_follows_it() -> None:
     exchange = Exchange(Transport(1.0, 0.0, 0.0, 9.0), np.random.default_rng(0))
     rows = np.arange(12.0).reshape(4, 3)
-    exchange.tell(CHANNELS[0], Sheet(np.array([7]), rows))
-    exchange.tell(CHANNELS[0], Sheet(np.array([7]), rows[:3]))
-    exchange.tell(CHANNELS[0], Sheet(np.array([7]), rows[1:3]))
+    exchange.send(CHANNELS[0], Sheet(np.array([7]), rows))
+    exchange.send(CHANNELS[0], Sheet(np.array([7]), rows[:3]))
+    exchange.send(CHANNELS[0], Sheet(np.array([7]), rows[1:3]))
     run(exchange)
     traffic = exchange.traffic()[CHANNELS[0]]
     assert (traffic.messages, traffic.rows, traffic.erased) == (2, 4, 2)
-    assert exchange.heard(CHANNELS[0]).rows.tolist() == rows[1:3].tolist()
+    assert exchange.received(CHANNELS[0]).rows.tolist() == rows[1:3].tolist()
 
 
 def test_times_and_losses_that_cannot_be_are_refused() -> None:
-    with pytest.raises(UsageError, match="share of 1 of all messages"):
+    with pytest.raises(UsageError, match="--message-loss must be at least 0 and below 1"):
         Transport(loss=1.0)
-    with pytest.raises(UsageError, match="time above 0"):
+    with pytest.raises(UsageError, match="timeout above 0"):
         Transport(resend_s=0.0)

@@ -101,19 +101,19 @@ def test_ticks_hold_what_counts_say_however_batches_cut_the_rows(rows, tick_us, 
 
 
 def test_bindings_that_cannot_be_are_refused_by_name() -> None:
-    with pytest.raises(BadInput, match="'in0' is bound to no rows"):
+    with pytest.raises(BadInput, match="'in0' has no stream"):
         Binding(network(None), 10).check(["ts"])
-    with pytest.raises(BadInput, match=r"'in0' is bound to column 'topics'.*did you mean 'topic'.*--keep topics"):
+    with pytest.raises(BadInput, match=r"'in0' reads column 'topics'.*did you mean 'topic'.*--keep topics"):
         Binding(network(ColumnEquals("topics", "x")), 10).check(["ts", "topic"])
-    with pytest.raises(BadInput, match="'in0' is bound to 'one', but the column holds int32"):
+    with pytest.raises(BadInput, match="'in0' selects 'one', but the column holds int32"):
         bound(Binding(network(ColumnEquals("shard", "one")), 10))
-    with pytest.raises(BadInput, match="'in0' is bound to 1, but the column holds string"):
+    with pytest.raises(BadInput, match="'in0' selects 1, but the column holds string"):
         bound(Binding(network(ColumnEquals("topic", 1)), 10))
-    with pytest.raises(UsageError, match="speed-up"):
+    with pytest.raises(UsageError, match="--speedup must be above 0"):
         Binding(network(KeyBucket(0, 1)), 10, 0.0)
-    with pytest.raises(UsageError, match="longer tick"):
+    with pytest.raises(UsageError, match="increase --tick"):
         Counts.from_batches(Binding(network(KeyBucket(0, 1)), 1), trace([(0, "a", "x", 1), (10**12, "a", "x", 1)])())
-    with pytest.raises(BadInput, match="row 4 is before the one above it"):
+    with pytest.raises(BadInput, match="row 4 is earlier than the row before it"):
         bound(Binding(network(KeyBucket(0, 1)), 9), trace([(at, "a", "x", 1) for at in (1, 2, 4, 3)]))
     with pytest.raises(BadInput, match="no rows"):
         Counts.from_batches(Binding(network(KeyBucket(0, 1)), 1), iter(()))

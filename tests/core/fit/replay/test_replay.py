@@ -127,8 +127,10 @@ def test_until_messages_arrive_nodes_lose_score_or_if_they_trust_each_other_are_
     steady = stream(16, low=700, high=701)
     late = Transport(delay_s=2.5, jitter_s=0.4, loss=0.2, resend_s=4.0)
     known, careful, trusting = (
-        replay((planner,), batches=steady, flow=Flow.FLUID, transport=transport, trusting=trusting).outcomes[0]
-        for transport, trusting in ((None, False), (late, False), (late, True))
+        replay(
+            (planner,), batches=steady, flow=Flow.FLUID, transport=transport, trust_upstream=trust_upstream
+        ).outcomes[0]
+        for transport, trust_upstream in ((None, False), (late, False), (late, True))
     )
     assert known.stale == 0 < careful.stale < 16
     stale = np.array([decision.stale for decision in careful.decisions])
@@ -146,17 +148,17 @@ def test_until_messages_arrive_nodes_lose_score_or_if_they_trust_each_other_are_
 def test_plans_made_for_several_ticks_together_are_void_once_capacities_are_corrected(monkeypatch, lag) -> None:
     settings = SheddingSettings(lag_ticks=lag, headroom=0.0, feedback=True, smoothing=0.7)
     together = replay((DropPlanner.EXACT,), settings, stream(40), cost_scale=1.3).outcomes[0]
-    monkeypatch.setattr(control, "MOST_TOGETHER", 1)
+    monkeypatch.setattr(control, "MAX_TOGETHER", 1)
     one_by_one = replay((DropPlanner.EXACT,), settings, stream(40), cost_scale=1.3).outcomes[0]
     for before, after in zip(one_by_one.decisions, together.decisions, strict=True):
         assert before.rates.tolist() == after.rates.tolist()
         assert before.keeps == pytest.approx(after.keeps, abs=1e-9)
 
 
-def test_nodes_that_refuse_by_the_shed_factor_keep_latency_short_without_a_plan() -> None:
+def test_nodes_that_drop_at_full_queues_keep_latency_short_without_a_plan() -> None:
     plain = replay((DropPlanner.NONE,)).outcomes[0]
     refusing = replay((DropPlanner.NONE,), overload=Overload(ShedFactor(0.5), 50, 1.0)).outcomes[0]
-    assert refusing.total("refused").sum() > 0 == plain.total("refused").sum()
+    assert refusing.total("queue_drops").sum() > 0 == plain.total("queue_drops").sum()
     assert refusing.latency_s(0.99) < 0.3 < plain.latency_s(0.99)
 
 
@@ -168,7 +170,7 @@ def test_the_run_is_tables_and_data() -> None:
     assert all(row["dropped"] <= row["offered"] for row in tables["drops"].records())
     assert sum(row["dropped"] for row in tables["drops"].records()) == run.outcomes[0].total("dropped").sum()
     assert run.as_data() == run_as_data("fit", run.parameters, run.summary(), tables)
-    assert "exact gives" in str(run.summary().records()[0]["verdict"])
+    assert "Shed load with exact: " in str(run.summary().records()[0]["verdict"])
     shown, _ = run.shown()
     assert shown.note == run.summary().records()[0]["verdict"]
 

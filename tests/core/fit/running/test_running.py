@@ -69,12 +69,12 @@ def test_fluid_with_lag_0_scores_what_the_program_does_at_every_tick(shape: str)
 
 
 def balanced(ticks):
-    """On every arc, from the start on: offered = dropped + refused + served + queued."""
-    sums = dict.fromkeys(("offered", "dropped", "refused", "served"), 0.0)
+    """On every arc, from the start on: offered = dropped + queue_drops + served + queued."""
+    sums = dict.fromkeys(("offered", "dropped", "queue_drops", "served"), 0.0)
     for tick in ticks:
         for name in sums:
             sums[name] = sums[name] + getattr(tick, name)
-        done = sums["dropped"] + sums["refused"] + sums["served"] + tick.queued
+        done = sums["dropped"] + sums["queue_drops"] + sums["served"] + tick.queued
         assert sums["offered"] == pytest.approx(done, rel=1e-12, abs=1e-9)
 
 
@@ -208,7 +208,7 @@ def test_a_row_stands_for_as_many_tuples_as_its_input_says() -> None:
 
 def test_more_tuples_for_one_than_can_be_followed_are_refused_by_name() -> None:
     network = Network((Node("A"),), (Input("in", scale=1e9),), (delay("a", "A", "in", 0.0),), (Output("out", "a"),))
-    with pytest.raises(BadInput, match="'in' gives 1,000,000,000 tuples for one"):
+    with pytest.raises(BadInput, match="'in' emits 1,000,000,000 tuples for one"):
         Tuples(Wiring.from_network(network))
 
 
@@ -218,7 +218,7 @@ def test_a_node_that_refuses_keeps_its_queue_below_what_it_can_hold() -> None:
     ticks = [running.run(rows_of([400], at), np.ones(2)) for at in range(5)]
     assert all(tick.queued[0] <= 40 for tick in ticks)
     assert ticks[-1].served[0] == pytest.approx(100, abs=1)
-    assert ticks[-1].refused[0] == pytest.approx(300, abs=10)
+    assert ticks[-1].queue_drops[0] == pytest.approx(300, abs=10)
 
 
 def test_a_plan_knows_rates_only_after_the_lag_and_smooths_them() -> None:
@@ -249,7 +249,7 @@ def test_plans_that_are_foreseen_are_those_of_one_tick_at_a_time() -> None:
     rates = np.random.default_rng(1).integers(0, 200, (50, 2)).astype(float)
     asked = SheddingSettings(lag_ticks=2, smoothing=0.4)
     together, apart = (Control(network, DropPlanner.EXACT, asked, PlannerOptions(), still) for _ in range(2))
-    together.foresee(rates)
+    together.announce(rates)
     for now in rates:
         one, other = together.decide(now), apart.decide(now)
         assert one.rates.tolist() == other.rates.tolist()

@@ -92,7 +92,7 @@ def test_random_drop_below_an_aggregate_emits_wrong_windows() -> None:
 def test_two_windows_that_slide_by_1_need_one_less_than_both() -> None:
     for timed in (True, False):
         assert needed_for([Window(5, 1, timed), Window(3, 1, timed)]).size == 7
-    with pytest.raises(UsageError, match="of time and of tuples"):
+    with pytest.raises(UsageError, match="mix time windows and count windows"):
         needed_for([Window(5, 1, True), Window(3, 1, False)])
 
 
@@ -158,7 +158,7 @@ def test_the_windows_behind_an_arc_are_found_through_maps_and_splits() -> None:
 
 def test_windows_that_differ_side_by_side_or_are_not_known_are_refused_by_name() -> None:
     parse = Operator("parse", "A", OperatorKind.MAP, ("in",), 1.0)
-    with pytest.raises(UsageError, match="'parse' are aggregates side by side"):
+    with pytest.raises(UsageError, match="'parse' feeds parallel aggregates"):
         windows_behind(
             network(parse, aggregate("a", "parse", Window(9, 3, True)), aggregate("b", "parse", Window(9, 1, True)))
         )

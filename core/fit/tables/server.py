@@ -1,4 +1,4 @@
-"""One node of C-FIT or D-FIT: what it runs and the table it makes."""
+"""One node of C-FIT or D-FIT: its operators and its table."""
 
 from collections.abc import Sequence
 
@@ -18,17 +18,17 @@ from adapt.core.fit.tables.rows import FitRows, merged, without_similar
 from adapt.core.fit.tables.spacing import Spacing
 
 _SIMILAR = 1e-9
-"""Rates of rows that differ by this part of the largest are the same."""
+"""Relative difference up to which rates of rows count as equal."""
 
 
-class Site:
-    """A node with what it runs, and nothing of others but which arcs lead where.
+class Server:
+    """A node with its operators, without knowledge of other nodes.
 
     Attributes:
-        part: What it runs.
-        leaving: Arcs that leave it, for other nodes or as outputs; shape (leaving,).
-        leaf: Whether all that leaves it are outputs.
-        alone: How it drops when it was told nothing: a tuple that leaves for another node is taken to be worth one.
+        part: Its operators.
+        leaving: Arcs to other nodes or outputs; shape (leaving,).
+        leaf: Whether it sends to outputs only.
+        alone: How it drops before it has received anything: a tuple sent to another node is worth one.
     """
 
     def __init__(self, program: Program, node: int) -> None:
@@ -44,9 +44,9 @@ class Site:
         whole = {int(arc): at for at, arc in enumerate(self.part.arcs)}
         self._place = np.array([whole[int(arc)] for arc in self.leaving], np.int64)
         self._through = units[:, self._place]
-        """What leaves for a tuple/s that enters, nothing dropped; shape (entering, leaving)."""
+        """Tuples/s that leave per tuple/s that enters, without drops; shape (entering, leaving)."""
         self._load = units[:, inner.drop_arcs] @ inner.rows[0] / inner.limits[0]
-        """Of the node by a tuple/s that enters, as a part of its limit; shape (entering,)."""
+        """Utilization of the node per tuple/s that enters; shape (entering,)."""
         self._order = DropOrder.from_program(inner, roots=False) if self.leaf else None
         unknown = np.where(wiring.target >= 0, 1.0, wiring.worth)
         self.alone = DropOrder.from_program(
@@ -56,46 +56,46 @@ class Site:
 
     @property
     def entering(self) -> Indices:
-        """Arcs that enter it, in rising order; shape (entering,)."""
+        """Arcs that enter it, ascending; shape (entering,)."""
         return self.part.entering
 
     @property
     def sent_by_others(self) -> Indices:
-        """Of the arcs that enter it, those that come from other nodes; shape (sent,)."""
+        """Entering arcs that come from other nodes; shape (sent,)."""
         return self.entering[self.program.wiring.source[self.entering] >= self.program.inputs]
 
     @property
     def worth(self) -> Floats:
-        """Of a leaf: what a tuple that enters brings if none are dropped, shape (entering,)."""
+        """Of a leaf: value of an entering tuple without drops, shape (entering,)."""
         inner = self.part.program
         return inner.unshed(np.eye(inner.inputs)) @ inner.weights
 
     @property
     def merges(self) -> bool:
-        """Whether a union or join runs here."""
+        """Whether it runs a union or join."""
         return any(len(operator.inputs) > 1 for operator in self.part.program.wiring.network.operators)
 
     def facts(self) -> tuple[object, ...]:
-        """All that it goes by but for what others tell it; to be compared."""
+        """Everything that determines its table, except messages; for comparison."""
         wiring = self.program.wiring
         network = self.part.program.wiring.network
         arrays = (self.entering, self.leaving, wiring.worth[self.leaving], self.links)
         return (network, self.straight, *(array.tobytes() for array in arrays))
 
     def split_variables(self) -> tuple[Indices, Indices]:
-        """Variables of its part that no rate bounds, and the variables of the whole that they are."""
+        """Variables that no rate bounds, in its part and the whole."""
         inner = self.part.program
         splits = np.flatnonzero(inner.input_of < 0)
         return splits, np.searchsorted(self.program.drop_arcs, self.part.arcs[inner.drop_arcs[splits]])
 
     def gridded(self) -> Indices:
-        """Arcs whose rates it puts on a grid: what enters a leaf, outputs of others; shape (arcs,)."""
+        """Arcs with rates on a grid: leaf inputs, other nodes' outputs."""
         if self.leaf:
             return self.entering
         return self.leaving[self.program.wiring.target[self.leaving] < 0]
 
     def passed_on(self, bounds: Bounds) -> Bounds:
-        """What can come on the arcs that leave it, for what can come on those that enter."""
+        """Bounds on the leaving arcs, given those on the entering arcs."""
         inner = self.part.program
         scaled = Scaled.from_program(inner)
         solver, upper = WarmSolver(scaled), inner.upper(self._most(bounds)) / scaled.unit
@@ -112,24 +112,24 @@ class Site:
         return Bounds(self.leaving, most, corners)
 
     def table(self, bounds: Bounds, behind: Sequence[FitRows], spacing: Spacing) -> FitRows:
-        """Its table.
+        """The node's table.
 
         Args:
-            bounds: Of the arcs that enter it.
-            behind: Tables of others, whose dimensions hold all arcs that leave it for nodes.
+            bounds: Of the entering arcs.
+            behind: Tables of other nodes, whose dimensions include all arcs to them.
 
         Raises:
-            TooManyRows: it would have more than may be.
+            TooManyRows: the table exceeds its limit.
         """
         made = self._leaf_table(bounds, spacing) if self.leaf else self._parent_table(bounds, behind, spacing)
         return self._within_links(made)
 
     def conditions(self, behind: Sequence[tuple[Indices, Floats]], dimensions: Indices) -> Floats:
-        """Where nothing needs to be dropped from here on: all rows @ rates <= 1.
+        """Conditions for no drops downstream: all rows @ rates <= 1.
 
         Args:
-            behind: Arcs and conditions of others, shape (conditions, arcs).
-            dimensions: Arcs of the table, those that enter the node first; shape (dimensions,).
+            behind: Arcs and conditions of other nodes, shape (conditions, arcs).
+            dimensions: Arcs of the table, entering ones first; shape (dimensions,).
 
         Returns:
             Shape (conditions, dimensions).
@@ -155,7 +155,7 @@ class Site:
         most = highest_rates(self._order, self._most(bounds))
         steps = spacing.steps(most, self.worth)
         triangle = self._triangle(bounds, spacing) if self.straight else None
-        return leaf_rows(self.program, self.part, self._order, most, steps, triangle, spacing.most_rows)
+        return leaf_rows(self.program, self.part, self._order, most, steps, triangle, spacing.max_rows)
 
     def _triangle(self, bounds: Bounds, spacing: Spacing) -> Triangle:
         with np.errstate(divide="ignore"):
@@ -167,43 +167,41 @@ class Site:
         if len(outputs):
             left = self.passed_on(bounds).on(outputs)
             behind = [*behind, *(self._output(int(arc), left.on(np.array([arc])), spacing) for arc in outputs)]
-        together = merged(behind, spacing.most_rows)
-        rows, loads = mapped_back(
-            self.program, self.node, self._operators, together, spacing.epsilon, spacing.most_rows
-        )
+        together = merged(behind, spacing.max_rows)
+        rows, loads = mapped_back(self.program, self.node, self._operators, together, spacing.epsilon, spacing.max_rows)
         if len(behind) == 1 and len(rows.dimensions) == len(together.dimensions):
             return rows  # one to one
         return without_similar(rows, loads, _SIMILAR)
 
     def _output(self, arc: int, bounds: Bounds, spacing: Spacing) -> FitRows:
-        """A table of its own for an output on a node that is no leaf."""
+        """A table of its own for an output of a node that is not a leaf."""
         worth = self.program.wiring.worth[[arc]]
         steps = spacing.steps(bounds.most, worth)
-        rates = feasible_grid(bounds.most, steps, np.zeros(1), 1.0, None, spacing.most_rows)
+        rates = feasible_grid(bounds.most, steps, np.zeros(1), 1.0, None, spacing.max_rows)
         flows = np.zeros((len(rates), len(self.program.drop_arcs)))
         return FitRows(np.array([arc]), rates, rates[:, 0] * worth[0], flows)
 
     def _most(self, bounds: Bounds) -> Floats:
-        """The highest rates that can enter, also over links; shape (entering,)."""
+        """The highest rates that can enter, with links considered; shape (entering,)."""
         links = self.links.max(axis=0, initial=0.0)
         with np.errstate(divide="ignore"):
             return np.minimum(bounds.most, np.where(links > 0, 1 / links, np.inf))
 
     @property
     def links(self) -> Floats:
-        """What a tuple/s that enters takes of links that end here, as a part of each; shape (links, entering)."""
+        """Utilization of incoming links per tuple/s that enters; shape (links, entering)."""
         wiring, nodes = self.program.wiring, len(self.program.wiring.network.nodes)
         limits = self.program.limits[nodes : self.program.resources]
         return np.asarray(wiring.use[nodes:, self.entering] / limits[:, None])
 
     def _within_links(self, rows: FitRows) -> FitRows:
-        """The rows that overload no link that ends here."""
+        """The rows that overload no incoming link."""
         fits = np.asarray((rows.rates[:, : len(self.entering)] @ self.links.T <= 1 + 1e-12).all(axis=1))
         return rows if fits.all() else rows.only(fits)
 
 
 def _all_runs_straight_into(program: Program, entering: Indices, operators: Indices) -> bool:
-    """Whether every input reaches a leaf by one arc, and nothing leaves or meets before it."""
+    """Whether every input reaches a leaf by one arc, without splits or merges before it."""
     wiring = program.wiring
     before = ~np.isin(wiring.source, operators)
     fan_out = np.bincount(wiring.source[before], minlength=len(wiring.network.sources))
