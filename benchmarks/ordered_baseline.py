@@ -75,7 +75,7 @@ def in_c(baseline: ctypes.CDLL, chain: BoundChain, settings: RunSettings, steps:
         left = baseline.run_rows(
             ctypes.c_void_p(rows.ctypes.data),
             ctypes.c_int64(len(rows)),
-            ctypes.c_int64(settings.ring),
+            ctypes.c_int64(settings.ring_buffer),
             ctypes.c_uint64(seed),
             ctypes.c_int64(steps),
             ctypes.byref(fold),

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.serial import Egress
@@ -81,14 +81,14 @@ def cases(most: int, tuples: int) -> Iterator[Case]:
     for name in QUERIES:
         chain = query(name, tuples, 0, threads=True)
         for heuristic in (Heuristic.CT, Heuristic.LP, Heuristic.ET, Heuristic.QST):
-            yield Case("8", name, chain, RunSettings(heuristic=heuristic, queue=_LONG_QUEUE))
-        yield Case("14", name, chain, RunSettings(reorder=Reorder.LOCK, queue=_LONG_QUEUE))
+            yield Case("8", name, chain, RunSettings(heuristic=heuristic, queue_capacity=_LONG_QUEUE))
+        yield Case("14", name, chain, RunSettings(reorder=Reorder.LOCK, queue_capacity=_LONG_QUEUE))
         owned = query(name, tuples, 0, partitions=most, threads=True)
-        yield Case("11", name, owned, RunSettings(worklist=Worklist.PARTITIONED, queue=_LONG_QUEUE))
+        yield Case("11", name, owned, RunSettings(work_queue=WorkQueue.PARTITIONED, queue_capacity=_LONG_QUEUE))
     for sigma in (0.1, 0.3, 1.0, 3.0):
-        for worklist, partitions in ((Worklist.HYBRID, 100), (Worklist.PARTITIONED, most)):
+        for work_queue, partitions in ((WorkQueue.HYBRID, 100), (WorkQueue.PARTITIONED, most)):
             chain = one_partitioned(tuples, 0, 10.0, partitions, sigma)
-            yield Case("9", f"sigma {sigma:g}", chain, RunSettings(worklist=worklist))
+            yield Case("9", f"sigma {sigma:g}", chain, RunSettings(work_queue=work_queue))
     for cost_us in (0.1, 1.0, 10.0):
         chain = one_stateless(tuples, 0, cost_us)
         for reorder in (Reorder.CLAIM, Reorder.LOCK):
@@ -111,7 +111,7 @@ def measured(case: Case, workers: Sequence[int], repeats: int, pace: int) -> Ite
             "case": case.what,
             "workers": count,
             "heuristic": settings.heuristic,
-            "worklist": settings.worklist,
+            "work_queue": settings.work_queue,
             "reorder": settings.reorder,
             "tuples_per_s": len(case.chain.tuples) / best.elapsed_s,
             "model_tuples_per_s": len(case.chain.tuples) / modelled.elapsed_s,

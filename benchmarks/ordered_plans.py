@@ -26,7 +26,7 @@ from adapt.cli.terminal.formats import markdown_text
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
-from adapt.core.ordered.chain.names import Engine, OperatorKind, PartitionBy, Worklist
+from adapt.core.ordered.chain.names import Engine, OperatorKind, PartitionBy, WorkQueue
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
 from adapt.core.partitioning.build import Recipe, build_plan
@@ -36,7 +36,7 @@ from adapt.core.table import Cell, Column, Kind, Table
 DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))
 PARTITIONS = (8, 64)
 PLANS = (Scheme.UNIFORM, Scheme.HYBRID)
-QUEUES = (Worklist.PARTITIONED, Worklist.HYBRID)
+QUEUES = (WorkQueue.PARTITIONED, WorkQueue.HYBRID)
 MODELLED, REPEATS = 8, 3
 MOST_GAIN = 1.05
 
@@ -92,7 +92,7 @@ def claims(name: str, modelled: Sequence[Cells]) -> bool:
         cells = {(row["plan"], row["queue"]): row for row in modelled if row["partitions"] == partitions}
         rates = {at: float(row["throughput"] or 0) for at, row in cells.items()}
         owned, shared = (rates["hybrid", queue.value] / rates["uniform", queue.value] for queue in QUEUES)
-        hashed = cells["uniform", Worklist.HYBRID.value]
+        hashed = cells["uniform", WorkQueue.HYBRID.value]
         bound, reached = float(hashed["speed_up_bound"] or 0), float(hashed["speed_up"] or 0)
         said = f"the fullest partition keeps workers idle at a speed-up of {bound:.2f}, so nothing is claimed"
         if bound >= MODELLED:
@@ -137,10 +137,10 @@ def chain_of(keys: pa.Array, scheme: Scheme, partitions: int, cost_us: float) ->
 def by_threads(keys: pa.Array, cost_us: float, partitions: int, workers: int) -> list[Cells]:
     """The four cells in turns, the medians of each; speed-ups are not measured."""
     chains = {plan: chain_of(keys, plan, partitions, cost_us) for plan in PLANS}
-    runs: dict[tuple[Scheme, Worklist], list[Cells]] = {(plan, queue): [] for plan in PLANS for queue in QUEUES}
+    runs: dict[tuple[Scheme, WorkQueue], list[Cells]] = {(plan, queue): [] for plan in PLANS for queue in QUEUES}
     for repeat in range(REPEATS):
         for (plan, queue), done in runs.items():
-            ordered = Ordered((workers,), settings=RunSettings(worklist=queue), serial=repeat == 0)
+            ordered = Ordered((workers,), settings=RunSettings(work_queue=queue), serial=repeat == 0)
             run = replay_ordered(chains[plan], ordered, clock=perf_counter, cpu_clock=process_time)
             done.append(cells_of(partitions, plan, queue, run))
     return [{name: middle([one[name] for one in done]) for name in done[0]} for done in runs.values()]
@@ -152,13 +152,13 @@ def by_model(keys: pa.Array, cost_us: float, partitions: int) -> list[Cells]:
     for plan in PLANS:
         chain = chain_of(keys, plan, partitions, cost_us)
         for queue in QUEUES:
-            ordered = Ordered((1, MODELLED), Engine.SIM, settings=RunSettings(worklist=queue))
+            ordered = Ordered((1, MODELLED), Engine.SIM, settings=RunSettings(work_queue=queue))
             run = replay_ordered(chain, ordered, clock=perf_counter, cpu_clock=process_time)
             rows.append(cells_of(partitions, plan, queue, run))
     return rows
 
 
-def cells_of(partitions: int, plan: Scheme, queue: Worklist, run: OrderedRun) -> Cells:
+def cells_of(partitions: int, plan: Scheme, queue: WorkQueue, run: OrderedRun) -> Cells:
     """Those of the run with the most workers."""
     workers = run.tables()["workers"].records()[-1]
     rate, cores = run.outcomes[-1].throughput, run.outcomes[-1].cores

@@ -73,7 +73,7 @@ class Simulated:
         """What is measured."""
         chosen = self.settings
         return (
-            f"{self.pipeline}, {chosen.workers} workers, {chosen.heuristic}, {chosen.worklist}, {chosen.reorder},"
+            f"{self.pipeline}, {chosen.workers} workers, {chosen.heuristic}, {chosen.work_queue}, {chosen.reorder},"
             f" seed {self.seed}"
         )
 

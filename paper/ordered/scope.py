@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from paper.experiments import Results
@@ -17,7 +17,7 @@ KAPPA_US = 0.3
 """kappa of Figure 8 and 11, where nothing else is said."""
 
 LONG_QUEUE = 1 << 16
-"""Worklists of the queries: as good as without a bound, as the paper's are."""
+"""Work queues of the queries: as good as without a bound, as the paper's are."""
 
 PIPELINED = ("Q1", "Q2", "Q3", "Q4")
 """The queries whose partitioned operators have more partitions than there are workers."""
@@ -95,22 +95,22 @@ class Scope:
         workers: int,
         kappa_us: float = KAPPA_US,
         heuristic: Heuristic = Heuristic.CT,
-        worklist: Worklist = Worklist.HYBRID,
+        work_queue: WorkQueue = WorkQueue.HYBRID,
         reorder: Reorder = Reorder.CLAIM,
         contention: Contention | None = None,
         settings: RunSettings | None = None,
         **arguments: Argument,
     ) -> list[Simulated]:
         """A query, once a seed; the partitioned queue has a partition a worker, the hybrid one 100."""
-        partitions = workers if worklist is Worklist.PARTITIONED else PARTITIONS
+        partitions = workers if work_queue is WorkQueue.PARTITIONED else PARTITIONS
         pipeline = Pipeline.of(query, self.rows, name=name, partitions=partitions, **arguments)
         chosen = replace(
             settings or RunSettings(),
             workers=workers,
             heuristic=heuristic,
-            worklist=worklist,
+            work_queue=work_queue,
             reorder=reorder,
-            queue=LONG_QUEUE,
+            queue_capacity=LONG_QUEUE,
         )
         return self.runs(pipeline, chosen, contention or Contention(JITTER, kappa_us))
 

@@ -11,7 +11,7 @@ from adapt.core.ordered.model.events import DRAINED, LOCKED, ModelWorker, model_
 
 @inlined
 def _ready(operator: Operator) -> bool:
-    """Whether the next batch is in the ring."""
+    """Whether the next batch is in the ring buffer."""
     serial = operator.next
     return slot_at(operator, serial).ticket == serial + 1
 
@@ -37,12 +37,12 @@ def release_sending(header: Header, operator: Operator) -> None:
         return
     operator.lock_head = head + 1
     next_one = model_worker_at(header, load(operator.lock_queue_at, head % header.workers))
-    schedule(next_one, LOCKED, header.now_ns + header.hand_over_ns)
+    schedule(next_one, LOCKED, header.now_ns + header.lock_handover_ns)
 
 
 @inlined
 def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send the next batch, or as much of it as has room; whether all of it was sent."""
+    """Send the next batch, as far as there is room; whether all of it was sent."""
     serial = operator.next
     slot = slot_at(operator, serial)
     held, sent = slot.outputs, operator.sent
@@ -61,7 +61,7 @@ def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
 
 @inlined
 def drain_before(header: Header, me: ModelWorker, operator: Operator) -> bool:
-    """Begin to send what was left when the next work queue was full, unless another worker sends."""
+    """Resume sending after a full work queue, unless another worker sends."""
     if operator.sending or not begin_send(header, me, operator, DRAINED):
         return False
     operator.sending = 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.chain.names import Worklist
+from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.table import Column, Kind, Table
@@ -32,7 +32,7 @@ _COST_US = 10.0
 _SIGMA = Column("sigma", Kind.NUMBER, about="of the keys, which are divided into ranges")
 _CONTENTION = Contention(JITTER)
 
-Key = tuple[Worklist, float, int]
+Key = tuple[WorkQueue, float, int]
 """Queue, sigma and workers."""
 
 
@@ -91,11 +91,11 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
     for queue in QUEUES:
         for sigma in scope.sigmas:
             for workers in scope.workers:
-                partitions = PARTITIONS if queue is Worklist.HYBRID else workers
+                partitions = PARTITIONS if queue is WorkQueue.HYBRID else workers
                 pipeline = Pipeline.of(
                     one_partitioned, scope.few_rows, cost_us=_COST_US, partitions=partitions, sigma=sigma
                 )
-                settings = RunSettings(workers, worklist=queue)
+                settings = RunSettings(workers, work_queue=queue)
                 found[queue, sigma, workers] = scope.runs(pipeline, settings, _CONTENTION)
     return found
 
@@ -104,9 +104,9 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
     least, most = scope.sigmas[0], scope.sigmas[-1]
 
     def hybrid_over(sigma: float) -> list[float]:
-        return over(runs[Worklist.HYBRID, sigma, scope.most], runs[Worklist.PARTITIONED, sigma, scope.most])
+        return over(runs[WorkQueue.HYBRID, sigma, scope.most], runs[WorkQueue.PARTITIONED, sigma, scope.most])
 
-    def kept(queue: Worklist) -> list[float]:
+    def kept(queue: WorkQueue) -> list[float]:
         return over(runs[queue, least, scope.most], runs[queue, most, scope.most])
 
     return all_judged(
@@ -129,7 +129,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     below(0.5, departs=1),
                     f"its throughput at sigma {least:g} over that at {most:g}, {scope.most} workers",
                 ),
-                kept(Worklist.PARTITIONED),
+                kept(WorkQueue.PARTITIONED),
             ),
             (
                 Claim(
@@ -140,7 +140,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     f"its throughput at sigma {least:g} over that at {most:g}, {scope.most} workers",
                     "the fullest of its ranges has a share of the keys that one worker must take alone",
                 ),
-                kept(Worklist.HYBRID),
+                kept(WorkQueue.HYBRID),
             ),
             (
                 Claim(

@@ -36,7 +36,7 @@ _ARRIVALS = Column("arrivals", Kind.SHARE, about="of what all workers could take
 _END_TO_END = Column("end to end", Kind.NUMBER, "ms", "latency with the wait before the first operator")
 _LOADS = (0.8, 1.2)
 _NONE = Contention(JITTER)
-_DEFAULTS = RunSettings(queue=LONG_QUEUE)
+_DEFAULTS = RunSettings(queue_capacity=LONG_QUEUE)
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
@@ -85,7 +85,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             ],
         ),
     ]
-    defaults = f"slice {_DEFAULTS.slice_us:g} us, window {_DEFAULTS.window_ms:g} ms, C {_DEFAULTS.queue_size:g}"
+    defaults = f"slice {_DEFAULTS.slice_us:g} us, window {_DEFAULTS.ct_window_ms:g} ms, C {_DEFAULTS.qst_limit:g}"
     told = [
         "The paper gives neither the time slice nor the window of CT nor the C of QST. Where nothing else is said they"
         f" are: {defaults}. No contention here ({constants}).",
@@ -103,10 +103,10 @@ def _settings(scope: Scope) -> dict[tuple[str, Heuristic], list[Simulated]]:
             for slice_us in scope.slices_us
         },
         **{
-            (f"window {window_ms:g} ms", Heuristic.CT): replace(_DEFAULTS, window_ms=window_ms)
-            for window_ms in scope.windows_ms
+            (f"window {ct_window_ms:g} ms", Heuristic.CT): replace(_DEFAULTS, ct_window_ms=ct_window_ms)
+            for ct_window_ms in scope.windows_ms
         },
-        **{(f"C {size:g}", Heuristic.QST): replace(_DEFAULTS, queue_size=size) for size in scope.sizes},
+        **{(f"C {size:g}", Heuristic.QST): replace(_DEFAULTS, qst_limit=size) for size in scope.sizes},
     }
     return {
         key: scope.query_runs(_QUERY, _WORKERS, heuristic=key[1], contention=_NONE, settings=settings, heavier=_HEAVIER)

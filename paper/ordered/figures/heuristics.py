@@ -71,7 +71,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     constants = said(Contention(JITTER, KAPPA_US))
     told = (
         f"The model, with constants that are assumed ({constants}; the next part varies kappa). Costs of operators are"
-        " 1 to 4 us and their selectivities follow from what the queries do, since the paper gives neither. Worklists"
+        " 1 to 4 us and their selectivities follow from what the queries do, since the paper gives neither. Work queues"
         " are long, the hybrid queue has 100 partitions, Q15 has its 10 categories. Speed-ups are over one worker."
     )
     return section(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.chain.names import Worklist
+from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.table import Column, Kind, Table
@@ -34,7 +34,7 @@ _CONTENTION = Contention(JITTER)
 _OF_COST = Column("over cost", Kind.RATIO, about="latency over what a tuple costs")
 _FULLEST = Column("in the ring", Kind.NUMBER, "tuples", "the most that wait for earlier ones")
 
-Key = tuple[Worklist, float]
+Key = tuple[WorkQueue, float]
 """Queue and cost."""
 
 
@@ -93,13 +93,13 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
     for queue in QUEUES:
         for cost_us in scope.costs_us:
             pipeline = Pipeline.of(one_partitioned, scope.few_rows, cost_us=cost_us, partitions=PARTITIONS)
-            found[queue, cost_us] = scope.runs(pipeline, RunSettings(_WORKERS, worklist=queue), _CONTENTION)
+            found[queue, cost_us] = scope.runs(pipeline, RunSettings(_WORKERS, work_queue=queue), _CONTENTION)
     return found
 
 
 def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
-    worst = max(scope.costs_us, key=lambda cost: sum(_of_cost(runs[Worklist.HYBRID, cost], cost)))
-    best = min(scope.costs_us, key=lambda cost: sum(_of_cost(runs[Worklist.PARTITIONED, cost], cost)))
+    worst = max(scope.costs_us, key=lambda cost: sum(_of_cost(runs[WorkQueue.HYBRID, cost], cost)))
+    best = min(scope.costs_us, key=lambda cost: sum(_of_cost(runs[WorkQueue.PARTITIONED, cost], cost)))
     uneven = max(
         scope.costs_us,
         key=lambda cost: abs(sum(_gained(runs, cost)) / scope.seeds - 1),
@@ -115,7 +115,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     f"latency over cost where that is most, at {worst:g} us",
                     "a tuple waits for slower ones before it; without jitter none would",
                 ),
-                _of_cost(runs[Worklist.HYBRID, worst], worst),
+                _of_cost(runs[WorkQueue.HYBRID, worst], worst),
             ),
             (
                 Claim(
@@ -125,7 +125,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     below(1.5),
                     f"latency over cost where that is most, at {worst:g} us",
                 ),
-                _of_cost(runs[Worklist.HYBRID, worst], worst),
+                _of_cost(runs[WorkQueue.HYBRID, worst], worst),
             ),
             (
                 Claim(
@@ -135,7 +135,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     above(1),
                     f"latency over that with the hybrid queue, at {best:g} us",
                 ),
-                over(runs[Worklist.PARTITIONED, best], runs[Worklist.HYBRID, best], latency),
+                over(runs[WorkQueue.PARTITIONED, best], runs[WorkQueue.HYBRID, best], latency),
             ),
             (
                 Claim(
@@ -145,7 +145,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     above(20, departs=1),
                     f"latency over cost where that is least, at {best:g} us",
                 ),
-                _of_cost(runs[Worklist.PARTITIONED, best], best),
+                _of_cost(runs[WorkQueue.PARTITIONED, best], best),
             ),
             (
                 Claim(
@@ -162,4 +162,4 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
 
 
 def _gained(runs: Mapping[Key, list[Ran]], cost_us: float) -> list[float]:
-    return over(runs[Worklist.HYBRID, cost_us], runs[Worklist.PARTITIONED, cost_us])
+    return over(runs[WorkQueue.HYBRID, cost_us], runs[WorkQueue.PARTITIONED, cost_us])

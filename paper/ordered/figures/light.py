@@ -33,13 +33,13 @@ PAPER_US = 10.0
 
 LIGHT_US = 1.0
 
-MEASURED = Contention(JITTER, send_us=0.05, hand_over_us=0.15)
+MEASURED = Contention(JITTER, send_us=0.05, lock_handover_us=0.15)
 """Of the size that this engine was measured to have, alone and contended."""
 
-HEAVY = Contention(JITTER, send_us=0.5, hand_over_us=0.5)
+HEAVY = Contention(JITTER, send_us=0.5, lock_handover_us=0.5)
 """With these the paper's picture comes up at the paper's weights."""
 
-_CONSTANTS = (MEASURED, Contention(JITTER, send_us=0.2, hand_over_us=0.2), HEAVY)
+_CONSTANTS = (MEASURED, Contention(JITTER, send_us=0.2, lock_handover_us=0.2), HEAVY)
 _PER_TUPLE = Column("time a tuple", Kind.NUMBER, "us", "of a worker, waiting included")
 _RISE = Column("rise", Kind.RATIO, about="time a tuple over that with one worker")
 _OVER_LOCK = Column("over lock", Kind.RATIO, about="throughput of non-blocking over lock-based")
@@ -116,7 +116,7 @@ def _charts(table: Table, cost_us: float, constants: Contention) -> list[Chart]:
     one = Table.from_rows(f"Figure 12: {cost_us:g} us, {said(constants)}", table.columns, rows)
     return [
         lines(
-            f"Figure 12{part}: {cost_us:g} us, d {constants.send_us:g}, h {constants.hand_over_us:g}",
+            f"Figure 12{part}: {cost_us:g} us, d {constants.send_us:g}, h {constants.lock_handover_us:g}",
             f"{what} Model: {said(constants)}. Bands: 95 %.",
             one,
             WORKERS.name,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.chain.names import Worklist
+from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above
@@ -36,7 +36,7 @@ _KEYS_ARE = Column("keys")
 _PEAK = Column("peak workers", Kind.COUNT, about="where throughput is highest, on average")
 _CONTENTION = Contention(JITTER, _KAPPA_US)
 
-Key = tuple[float, str, Worklist, int]
+Key = tuple[float, str, WorkQueue, int]
 """Skew, query, queue and workers."""
 
 
@@ -94,7 +94,9 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
     return {
-        (skew, name, queue, workers): scope.query_runs(name, workers, worklist=queue, contention=_CONTENTION, skew=skew)
+        (skew, name, queue, workers): scope.query_runs(
+            name, workers, work_queue=queue, contention=_CONTENTION, skew=skew
+        )
         for skew in _SKEWS
         for name in scope.queries
         for queue in QUEUES
@@ -106,7 +108,7 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
 def _claims(scope: Scope, best: Mapping[tuple[object, ...], tuple[int, list[Ran]]]) -> list[Judged]:
     claims: list[tuple[Claim, Sequence[float]]] = []
     for name in scope.queries:
-        hybrid, partitioned = (best[_JUDGED, name, queue][1] for queue in (Worklist.HYBRID, Worklist.PARTITIONED))
+        hybrid, partitioned = (best[_JUDGED, name, queue][1] for queue in (WorkQueue.HYBRID, WorkQueue.PARTITIONED))
         unclear = name == "Q15"
         claims.append(
             (

@@ -28,11 +28,11 @@ from paper.ordered.measured import Ran, Simulated
 from paper.ordered.scope import JITTER, Scope, ran
 from paper.report import Shown, averaged, section
 
-_JUDGED = Contention(JITTER, crowding_us=0.1, send_us=0.1, output_us=0.05, hand_over_us=0.3)
+_JUDGED = Contention(JITTER, contention_us=0.1, send_us=0.1, output_us=0.05, lock_handover_us=0.3)
 _CONSTANTS = (
-    Contention(JITTER, crowding_us=0.1, send_us=0.05, hand_over_us=0.15),
+    Contention(JITTER, contention_us=0.1, send_us=0.05, lock_handover_us=0.15),
     _JUDGED,
-    Contention(JITTER, crowding_us=0.1, send_us=0.2, output_us=0.1, hand_over_us=0.5),
+    Contention(JITTER, contention_us=0.1, send_us=0.2, output_us=0.1, lock_handover_us=0.5),
 )
 _PEAK = Column("peak workers", Kind.COUNT, about="where throughput is highest, on average")
 _OVER_LOCK = Column("over lock", Kind.RATIO, about="peak throughput of non-blocking over lock-based")

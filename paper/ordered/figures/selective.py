@@ -30,9 +30,9 @@ _PAPER_US, _LIGHT_US = 100.0, 2.0
 """Of a tuple of the second operator: as the paper has it, and as heavy in all as the first."""
 
 _CONSTANTS = (
-    Contention(JITTER, send_us=0.05, output_us=0.05, hand_over_us=0.15),
-    Contention(JITTER, send_us=0.5, output_us=0.1, hand_over_us=0.5),
-    Contention(JITTER, send_us=0.5, output_us=0.2, hand_over_us=0.5),
+    Contention(JITTER, send_us=0.05, output_us=0.05, lock_handover_us=0.15),
+    Contention(JITTER, send_us=0.5, output_us=0.1, lock_handover_us=0.5),
+    Contention(JITTER, send_us=0.5, output_us=0.2, lock_handover_us=0.5),
 )
 _SECOND = Column("second", Kind.NUMBER, "us", "cost of a tuple of the second operator")
 _PER_TUPLE = Column("first, a tuple", Kind.NUMBER, "us", "time of a worker on the first operator, waiting included")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.table import Column, Kind
 from paper import charts, claims
@@ -28,8 +28,8 @@ LABELS: Mapping[Heuristic, str] = {
 HEURISTICS = (Heuristic.CT, Heuristic.LP, Heuristic.ET, Heuristic.QST)
 """The paper's."""
 
-QUEUES: Mapping[Worklist, str] = {Worklist.HYBRID: "hybrid", Worklist.PARTITIONED: "partitioned"}
-"""How each worklist is named."""
+QUEUES: Mapping[WorkQueue, str] = {WorkQueue.HYBRID: "hybrid", WorkQueue.PARTITIONED: "partitioned"}
+"""How each work queue is named."""
 
 SCHEMES: Mapping[Reorder, str] = {Reorder.CLAIM: "non-blocking", Reorder.LOCK: "lock-based"}
 """How each way of reordering is named."""
@@ -45,7 +45,7 @@ AIM = "(a target of ours)"
 
 QUERY = Column("query")
 HEURISTIC = Column("heuristic")
-QUEUE = Column("queue", about="the worklist of partitioned operators")
+QUEUE = Column("queue", about="the work queue of partitioned operators")
 SCHEME = Column("reordering")
 WORKERS = Column("workers", Kind.COUNT)
 COST = Column("cost", Kind.NUMBER, "us", "of a tuple")
@@ -70,10 +70,10 @@ def latency(run: Ran) -> float:
 def said(contention: Contention) -> str:
     """The constants of the model, in words."""
     parts = [
-        f"kappa {contention.crowding_us:g}",
+        f"kappa {contention.contention_us:g}",
         f"d {contention.send_us:g}",
         f"e {contention.output_us:g}",
-        f"h {contention.hand_over_us:g}",
+        f"h {contention.lock_handover_us:g}",
     ]
     return f"{', '.join(parts)}; jitter {contention.jitter:g}"
 
