@@ -1,1 +1,1 @@
-"""What makes the documentation out of the program; no part of the package."""
+"""Generators of the documentation and checks of the layout; not part of the package."""
