@@ -41,7 +41,7 @@ class Footprint:
         return (
             f"{self.rows:,} rows: {self.seconds:.1f} s, {self.rows / self.seconds / 1e6:.2f} M rows/s;"
             f" {self.cpu_s:.1f} s of CPU, {self.cpu_s / self.rows * 1e6:.3f} per million rows;"
-            f" peaks {self.driver_mib:,.0f} MiB this process, {self.java_mib:,.0f} Java, {self.worker_mib:,.0f} per worker"
+            f" peaks {self.driver_mib:,.0f} MiB here, {self.java_mib:,.0f} Java, {self.worker_mib:,.0f} per worker"
         )
 
 
