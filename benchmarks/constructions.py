@@ -32,7 +32,10 @@ CLAIMS = {Construction.SCAN: 20.0, Construction.REDIST: 100.0, Construction.READ
 
 
 def main() -> int:
-    """Compare at 39 keys and print the times of larger steps; 0 if mappings agree and every claim is met."""
+    """Compare constructions and print times; 0 if every claim is met.
+
+    Mappings must agree at 39 keys.
+    """
     stream = zipf()
     met = [_faster(construction, claim, chain(stream, construction, 0.1)) for construction, claim in CLAIMS.items()]
     for label, construction, problem, target in larger(stream):
@@ -48,7 +51,7 @@ def zipf() -> Frequencies:
 
 
 def chain(stream: Frequencies, construction: Construction, sigma: float, letters: str = "LCL") -> Problem:
-    """The step to 10 channels, after steps from 1 by the same construction."""
+    """The step to 10 channels, after a chain from 1."""
     resources = Resources.parse(letters, 1.2, sigma)
     current = None
     for channels in range(1, 10):

@@ -1,4 +1,4 @@
-"""Wall time, CPU time and peak memory of Spark jobs at growing sizes."""
+"""Time and peak memory of Spark jobs at growing sizes."""
 
 import json
 import os
@@ -58,7 +58,10 @@ def footprint(rows: int, warm: Callable[[], object], work: Callable[[], object])
 
 
 def apart(script: str, *arguments: object) -> Footprint:
-    """Footprint of a script that ends in `told`, run in a separate process, so that peaks do not mix."""
+    """Footprint of a script, run in a separate process.
+
+    The script ends in `told`.
+    """
     command = [sys.executable, script, *map(str, arguments)]
     took = Footprint(**json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]))
     print(took.line, flush=True)

@@ -29,7 +29,10 @@ SPARK = SparkOptions("local[2]", {"spark.driver.memory": "1g"})
 
 
 def main() -> int:
-    """Measure the plans and the memory; 0 if no process uses too much and every key is counted."""
+    """Measure the plans and the memory; 0 if the claim is met.
+
+    Every key must be counted.
+    """
     frequencies = heaviest()
     first = build_plan(frequencies, Recipe(Scheme.HYBRID, track=1_000), 10)
     second = build_plan(frequencies, Recipe(Scheme.HYBRID, track=1_000), 11, previous=first)
@@ -56,7 +59,7 @@ def main() -> int:
 
 
 def heaviest() -> Frequencies:
-    """The hottest keys, and the number and total weight of the others, as a lossy counter knows them."""
+    """The hottest keys, and number and weight of the others."""
     counts = HEAVIEST // np.arange(1, LISTED + 1)
     total = sum(
         int((HEAVIEST // np.arange(at, min(at + TASK_KEYS, KEYS + 1))).sum()) for at in range(1, KEYS + 1, TASK_KEYS)

@@ -26,7 +26,7 @@ CLAIM = 1 / 3
 
 
 def main() -> int:
-    """Ingest and sort the same file in turns; 0 if the claim is met."""
+    """Ingest and sort the same file in turns; 0 if met."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         source = folder / "rows.csv"
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def write_csv(path: Path, rows: int) -> None:
-    """Rows with Zipf keys and times out of order by up to some minutes."""
+    """Rows with Zipf keys and times out of order."""
     chance = np.random.default_rng(0)
     written = 0
     schema = pa.schema([("time", pa.string()), ("key", pa.string()), ("cost", pa.float64()), ("bytes", pa.int64())])

@@ -58,7 +58,7 @@ def trace_of(folder: Path, rows: int, domain: int, key_type: KeyType) -> Trace:
 
 
 def compared(trace: Trace, key_type: KeyType) -> bool:
-    """Print all ways to count one trace; returns whether the claims are met."""
+    """Print all ways to count a trace; whether claims are met."""
     ours = counting(trace)
     peers = {
         "Spark groupBy(key).count(), top 20": spark_exact(trace),
@@ -129,7 +129,10 @@ def duckdb_exact(trace: Trace) -> Callable[[], Any]:
 
 
 def sketched(trace: Trace, key_type: KeyType) -> Callable[[], Any]:
-    """Count with datasketches, fed with Arrow's counts per batch, since it takes one key per call."""
+    """Count with datasketches, fed with Arrow's counts per batch.
+
+    It takes one key per call.
+    """
 
     def count() -> Any:
         if key_type is KeyType.STRING:

@@ -72,7 +72,7 @@ def counts_of(summary: LossySummary) -> dict[int, float]:
 
 
 def space_saving(keys: Iterable[int], entries: int) -> dict[int, float]:
-    """Space-Saving (Metwally et al.): a new key takes over the entry with the lowest count."""
+    """Space-Saving (Metwally et al.): new keys replace the lowest count."""
     counts: dict[int, int] = {}
     lightest: list[tuple[int, int]] = []
     for key in keys:
@@ -92,7 +92,10 @@ def space_saving(keys: Iterable[int], entries: int) -> dict[int, float]:
 
 
 def count_min(true: Counter[int], entries: int) -> dict[int, float]:
-    """The 500 keys with the largest estimates, at least as good as a heap of candidates."""
+    """Count-Min's 500 largest estimates.
+
+    At least as good as a heap of candidates.
+    """
     sketch = datasketches.count_min_sketch(DEPTH, (entries - 500) * 24 // 8 // DEPTH)
     for key, times in true.items():
         sketch.update(key, times)

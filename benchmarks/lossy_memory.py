@@ -29,7 +29,7 @@ SPARK = SparkOptions("local[2]", {"spark.driver.memory": "4g"})
 
 
 def main() -> int:
-    """Count the trace and watch the memory; 0 if both claims are met."""
+    """Count the trace and watch memory; 0 if claims are met."""
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "rows.trace"
         # in a separate process: the workers that generate rows hold a table of the keys

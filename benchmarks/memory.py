@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def watched_workers(java: int) -> Iterator[dict[int, float]]:
-    """Peak memory in MiB of every Python worker of a Spark session, filled in while the body runs.
+    """Peak memory in MiB of a Spark session's Python workers.
+
+    Filled in while the body runs.
 
     Args:
         java: Spark's Java process, since other programs may run Spark too.

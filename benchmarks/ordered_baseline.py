@@ -33,7 +33,7 @@ SOURCE = Path(__file__).with_suffix(".c")
 
 
 def main() -> int:
-    """Time both in turns; 0 if the claims are met, or without a C compiler."""
+    """Time both in turns; 0 if met, or without a compiler."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         print("the ordered engine against C: skipped, no C compiler found (cc, gcc or clang)")
@@ -66,7 +66,7 @@ def against(baseline: ctypes.CDLL, cost_us: float, least_ratio: float, tuples: i
 
 
 def in_c(baseline: ctypes.CDLL, chain: BoundChain, settings: RunSettings, steps: int) -> Callable[[], tuple[int, int]]:
-    """Run the same rows through the same operator in C; returns the number and the hash of the output tuples."""
+    """Run the same rows in C; returns output count and hash."""
     rows = np.ascontiguousarray(chain.tuples[:, chain.operators[0].value_at])
     seed = mixed(chain.operators[0].number + 1)
 

@@ -55,7 +55,7 @@ class Case:
 
 
 def main() -> int:
-    """Run every case and write the results; without arguments, print how to run it."""
+    """Run every case, or print how to run it."""
     if len(sys.argv) == 1:
         print(f"the ordered engine on many cores: skipped, it needs a machine to itself; run {HOW}")
         return 0
@@ -74,8 +74,10 @@ def main() -> int:
 
 
 def cases(most: int, tuples: int) -> Iterator[Case]:
-    """Cases of the figures that real threads can run; `most` is the number of partitions of the partitioned work
-    queue."""
+    """Cases of the figures that real threads can run.
+
+    `most` is the number of partitions of the partitioned work queue.
+    """
     from paper.ordered.pipelines import QUERIES, one_partitioned, one_stateless, query
 
     for name in QUERIES:
@@ -96,7 +98,10 @@ def cases(most: int, tuples: int) -> Iterator[Case]:
 
 
 def measured(case: Case, workers: Sequence[int], repeats: int, pace: int) -> Iterator[dict[str, Any]]:
-    """The best run of a case for each number of workers; all must have the output of the first."""
+    """The best run of a case by number of workers.
+
+    All must have the output of the first.
+    """
     expected: Egress | None = None
     for count in workers:
         settings = replace(case.settings, workers=count, mark_every=max(len(case.chain.tuples) // _MARKS, 1))
@@ -104,7 +109,7 @@ def measured(case: Case, workers: Sequence[int], repeats: int, pace: int) -> Ite
         expected = expected or runs[0][0].egress
         is_ordered = all(run.egress == expected for run, _ in runs)
         best, cores = min(runs, key=lambda timed: timed[0].elapsed_s)
-        modelled = run_model(case.chain, settings, Contention(), np.random.default_rng(0)).run
+        modeled = run_model(case.chain, settings, Contention(), np.random.default_rng(0)).run
         latency_ms = 1e3 * best.marks.processing_s()
         told = {
             "figure": case.figure,
@@ -114,7 +119,7 @@ def measured(case: Case, workers: Sequence[int], repeats: int, pace: int) -> Ite
             "work_queue": settings.work_queue,
             "reorder": settings.reorder,
             "tuples_per_s": len(case.chain.tuples) / best.elapsed_s,
-            "model_tuples_per_s": len(case.chain.tuples) / modelled.elapsed_s,
+            "model_tuples_per_s": len(case.chain.tuples) / modeled.elapsed_s,
             "cores": cores,
             "latency_ms": {
                 "mean": float(latency_ms.mean()),

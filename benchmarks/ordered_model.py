@@ -1,4 +1,4 @@
-"""Accuracy of the ordered model on chains that it was not measured on.
+"""Accuracy of the ordered model on unmeasured chains.
 
 Claim: from operator costs measured in two chains, the model predicts the time of one worker on three other chains of
 the same operators within a quarter. Times are CPU times, the lowest of several runs."""
@@ -44,7 +44,7 @@ ASKED = (
 
 
 def main() -> int:
-    """Measure costs, predict, and run the predicted chains; 0 if the claim is met."""
+    """Measure costs, predict and run chains; 0 if the claim is met."""
     pace = measured_pace()
     costs_us: dict[str, float] = {}
     for names in MEASURED:

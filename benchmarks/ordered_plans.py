@@ -36,7 +36,7 @@ DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))
 PARTITIONS = (8, 64)
 PLANS = (Scheme.UNIFORM, Scheme.HYBRID)
 QUEUES = (WorkQueue.PARTITIONED, WorkQueue.HYBRID)
-MODELLED, REPEATS = 8, 3
+MODELED, REPEATS = 8, 3
 MOST_GAIN = 1.05
 
 COLUMNS = (
@@ -58,9 +58,9 @@ Cells: TypeAlias = Mapping[str, Cell]
 
 
 def main() -> int:
-    """Run the named streams, or both; 0 if the claims are met, or without streams."""
+    """Run the named streams, or both; 0 if the claims hold."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = min(cores, MODELLED)
+    workers = min(cores, MODELED)
     met = True
     for name, read, cost_us in (("reviews", reviews, 1.0), ("weblog", web_log, 10.0)):
         if sys.argv[1:] and name not in sys.argv[1:]:
@@ -70,11 +70,11 @@ def main() -> int:
             print(f"{name}: skipped, not found in ADAPT_DATA")
             continue
         told = f"{name}, {len(keys):,} rows, {cost_us:g} and {4 * cost_us:g} us"
-        modelled = [row for each in PARTITIONS for row in by_model(keys, cost_us, each)]
-        show(f"{told}; {MODELLED} workers in the model", modelled)
+        modeled = [row for each in PARTITIONS for row in by_model(keys, cost_us, each)]
+        show(f"{told}; {MODELED} workers in the model", modeled)
         threads = [row for each in PARTITIONS for row in by_threads(keys, cost_us, each, workers)]
         show(f"{told}; {workers} real workers", threads)
-        met = claims(name, modelled) and all(row["ordered"] for row in (*threads, *modelled)) and met
+        met = claims(name, modeled) and all(row["ordered"] for row in (*threads, *modeled)) and met
     return 0 if met else 1
 
 
@@ -84,21 +84,21 @@ def show(title: str, rows: Sequence[Cells]) -> None:
     print(markdown_text([Table.from_rows(title, columns, [[row[column.name] for column in columns] for row in rows])]))
 
 
-def claims(name: str, modelled: Sequence[Cells]) -> bool:
+def claims(name: str, modeled: Sequence[Cells]) -> bool:
     """Print the result of the model's cells, and check the claim."""
     met = True
     for partitions in PARTITIONS:
-        cells = {(row["plan"], row["queue"]): row for row in modelled if row["partitions"] == partitions}
+        cells = {(row["plan"], row["queue"]): row for row in modeled if row["partitions"] == partitions}
         rates = {at: float(row["throughput"] or 0) for at, row in cells.items()}
         owned, shared = (rates["hybrid", queue.value] / rates["uniform", queue.value] for queue in QUEUES)
         hashed = cells["uniform", WorkQueue.HYBRID.value]
         bound, reached = float(hashed["speed_up_bound"] or 0), float(hashed["speed_up"] or 0)
         said = f"the largest partition limits the speed-up to {bound:.2f}, so nothing is claimed"
-        if bound >= MODELLED:
+        if bound >= MODELED:
             met = met and shared <= MOST_GAIN
             said = f"claimed at most {MOST_GAIN:g}x of the latter: {'met' if shared <= MOST_GAIN else 'NOT MET'}"
         print(
-            f"{name}, {partitions} partitions, {MODELLED} workers in the model: the hybrid plan reaches {owned:.2f}x "
+            f"{name}, {partitions} partitions, {MODELED} workers in the model: the hybrid plan reaches {owned:.2f}x "
             f"the"
             f" throughput of hashing under partitioned queues, {shared:.2f}x under the hybrid queue, where hashing has"
             f" a speed-up of {reached:.2f}; {said}"
@@ -107,7 +107,7 @@ def claims(name: str, modelled: Sequence[Cells]) -> bool:
 
 
 def reviews() -> pa.Array | None:
-    """Vendors of the reviews, by time and then by position in the file."""
+    """Vendors of the reviews, by time, then by position."""
     path = DATA / "reviews/anonreviews.csv.bz2"
     if not path.exists():
         return None
@@ -147,12 +147,12 @@ def by_threads(keys: pa.Array, cost_us: float, partitions: int, workers: int) ->
 
 
 def by_model(keys: pa.Array, cost_us: float, partitions: int) -> list[Cells]:
-    """Run the four cells with eight workers, and with one for the speed-up."""
+    """Run the four cells in the model, with 1 and 8 workers."""
     rows = []
     for plan in PLANS:
         chain = chain_of(keys, plan, partitions, cost_us)
         for queue in QUEUES:
-            ordered = Ordered((1, MODELLED), Engine.SIM, settings=RunSettings(work_queue=queue))
+            ordered = Ordered((1, MODELED), Engine.SIM, settings=RunSettings(work_queue=queue))
             run = replay_ordered(chain, ordered, clock=perf_counter, cpu_clock=process_time)
             rows.append(cells_of(partitions, plan, queue, run))
     return rows

@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def python_threads(values: list[int], workers: int) -> list[int]:
-    """Lock-based scheme of the paper (Figure 2), as one would write it in Python."""
+    """Lock-based scheme of the paper (Figure 2), in plain Python."""
     waiting: dict[int, int] = {}
     queue = deque(enumerate(values))
     out: list[int] = []

@@ -23,7 +23,7 @@ COST_US, TUPLES, REPEATS = 10.0, 50_000, 9
 
 
 def main() -> int:
-    """Run one worker and two in turns; 0 if the claim is met."""
+    """Run one and two workers in turns; 0 if met."""
     operator = Operator("operator", OperatorKind.STATELESS, cost=COST_US)
     chain = bind(Chain((operator,)), {"row": pa.array(np.arange(TUPLES))})
     pace = measured_pace()

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Speed-up over the reference by repeat, and the best time of each in seconds."""
+    """Speed-up over the reference by repeat, and the best times."""
 
     ratios: tuple[float, ...]
     ours_s: float
@@ -27,7 +27,7 @@ def cpu_measured(ours: Callable[[], Any], reference: Callable[[], Any], repeats:
 
 
 def holds(claim: str, ratio: Ratio, at_least: float) -> bool:
-    """Print the claim with its ratio and spread; True if the median repeat meets it."""
+    """Print the claim with its ratio; True if the median meets it."""
     middle = median(ratio.ratios)
     met = middle >= at_least
     print(

@@ -36,7 +36,7 @@ sys.exit(code)
 
 
 def main() -> int:
-    """Replay the rows once, and ten times over; 0 if the claim is met."""
+    """Replay the rows once and ten times over; 0 if met."""
     with tempfile.TemporaryDirectory() as place:
         once = some_trace(Path(place))
         many = repeated(once, Path(place))
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def some_trace(folder: Path) -> Trace:
-    """Real reviews by vendor, or as many generated rows over the same time span."""
+    """Real reviews by vendor, or generated rows of the same span."""
     reviews = Path(os.environ.get("ADAPT_DATA", "../shared/data")) / "reviews" / "anonreviews.csv.bz2"
     if reviews.exists():
         return ingest([str(reviews)], folder / "reviews.trace", Mapping("vendorId"), spark_options=LOCAL).trace
@@ -62,7 +62,10 @@ def some_trace(folder: Path) -> Trace:
 
 
 def repeated(trace: Trace, folder: Path) -> Trace:
-    """The same rows ten times, each copy shifted by the time span plus a week."""
+    """The same rows ten times, each copy shifted in time.
+
+    By the time span plus a week.
+    """
     rows = pa.Table.from_batches(list(trace.batches(["ts", "key"])))
     span = timedelta(microseconds=trace.manifest.summary["last_us"] - trace.manifest.summary["first_us"])
     copies = folder / "copies"

@@ -45,7 +45,7 @@ NETWORK = Network(
 
 
 def main() -> int:
-    """Measure our speed, then a shorter stream against SimPy; 0 if the claims are met."""
+    """Measure speed, then compare with SimPy; 0 if claims hold."""
     met = alone()
     return 0 if against_simpy() and met else 1
 
@@ -85,7 +85,10 @@ def alone() -> bool:
 
 
 def against_simpy() -> bool:
-    """The same rows, draws and plans in SimPy: how much faster, and whether the tuple counts agree."""
+    """The same rows, draws and plans in SimPy.
+
+    Returns how much faster, and whether the tuple counts agree.
+    """
     rows = stream(SHORT_S)
     settings = SheddingSettings(tick_us=100_000)
     batches = rows.to_batches()
@@ -101,7 +104,10 @@ def against_simpy() -> bool:
 
 
 def simpy_network(rows: pa.Table, keeps: list[list[float]], tick_us: int) -> Callable[[], list[int]]:
-    """SimPy program in the style of its examples: a process for the input, and one per node with its queue."""
+    """SimPy program in the style of its examples.
+
+    A process for the input, and one per node with its queue.
+    """
     import simpy
 
     wiring = Wiring.from_network(NETWORK)

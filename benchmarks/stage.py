@@ -51,7 +51,10 @@ def stage(sites: int, **changes: Any) -> StageSettings:
 
 
 def against(name: str, theirs: Callable[[], int], at_least: float) -> bool:
-    """Run the stage both ways with Exchange's queues: how much faster, and whether the tuple counts agree."""
+    """Run the stage both ways with Exchange's queues.
+
+    Returns how much faster, and whether the tuple counts agree.
+    """
     settings = stage(SITES, router=Router.EXCHANGE)
 
     def ours() -> int:
@@ -94,7 +97,10 @@ def plain() -> Callable[[], int]:
 
 
 def simpy_stage() -> Callable[[], int]:
-    """SimPy program in the style of its examples: a process per producer, consumer, and delivery with latency."""
+    """SimPy program in the style of its examples.
+
+    A process per producer, consumer, and delivery with latency.
+    """
     import simpy
 
     def run() -> int:
@@ -163,7 +169,7 @@ CASES = (
 
 
 def growth() -> bool:
-    """Tuples per second by simulated time, workers and controller, best of three; whether the claims hold."""
+    """Print tuples per second by size; whether the claims hold."""
     titles = "sites", "controller", "simulated s", "tuples", "M tuples/s of CPU", "of wall", "claimed"
     table = Table(*titles)
     met = True
@@ -187,7 +193,7 @@ def growth() -> bool:
 
 
 def best_times(case: Case) -> tuple[int, float, float]:
-    """Tuples, and the lowest CPU and wall time of three runs in seconds."""
+    """Tuples, and the lowest CPU and wall time of three runs."""
     tuples, times = 0, []
     for _ in range(3):
         wall, processor = perf_counter(), process_time()

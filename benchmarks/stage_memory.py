@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def grows_little(source: str, sizes: list[int]) -> bool:
-    """Print memory and time by size, and whether the claim holds against the smallest."""
+    """Print memory and time by size; whether the claim holds."""
     apart(source, CHUNK)  # compiles, so that no peak includes the compiler
     met, least = True, {}
     for size in sizes:

@@ -1,4 +1,4 @@
-"""Modules of the tests and benchmarks, loaded by path since neither is a package."""
+"""Modules of the tests and benchmarks, loaded by path."""
 
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location

@@ -37,7 +37,7 @@ def lines(
     up_to: float = math.inf,
     spots: bool = True,
 ) -> Chart:
-    """Lines by series, with bands of their intervals where the table has them.
+    """Lines by series, with bands of their intervals.
 
     Args:
         title: Title of the chart.
@@ -86,7 +86,10 @@ def dots(
     only: Sequence[str] = (),
     order: Sequence[str] = (),
 ) -> Chart:
-    """Dots with intervals for each series, side by side in each group; arguments as for `lines`."""
+    """Dots with intervals by series, side by side in groups.
+
+    Arguments as for `lines`.
+    """
     points = _points(table, group, y, series, only, log_y)
     colour, shape = _looks(points, order)
     groups = list(dict.fromkeys(point["x"] for point in points))
@@ -108,7 +111,10 @@ def dots(
 def scatter(
     title: str, sentence: str, table: Table, x: str, y: str, series: str, *, order: Sequence[str] = ()
 ) -> Chart:
-    """Small dots for each row, later rows on top; arguments as for `lines`."""
+    """Small dots by row, later rows on top.
+
+    Arguments as for `lines`.
+    """
     points = _points(table, x, y, series, (), log_y=False)
     colour, shape = _looks(points, order)
     across = {"field": "x", "type": "quantitative", "scale": {"zero": True, "nice": False}, "axis": ticks(table, x)}

@@ -48,7 +48,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Range of numbers that make a claim true; one end may be infinite, for a claim of order.
+    """Range of numbers that make a claim true.
+
+    One end may be infinite, for a claim of order.
 
     Attributes:
         low: Lower end.
@@ -75,7 +77,10 @@ class Range:
         return low > self.low and high < self.high
 
     def has_direction(self, mean: float) -> bool:
-        """Whether a mean is on the same side of the point of comparison as the range."""
+        """Whether a mean is on the claimed side.
+
+        That is the side of the point of comparison where the range is.
+        """
         departs = self.departs
         if departs is None and self.is_order:
             departs = self.low if math.isinf(self.high) else self.high
@@ -85,14 +90,14 @@ class Range:
 
 
 def printed(number: str, departs: float | None = None) -> Range:
-    """Range of a printed number: plus or minus half of its last digit."""
+    """Range of a printed number: half of its last digit."""
     _, _, decimals = number.partition(".")
     half = 0.5 * 10.0 ** -len(decimals)
     return Range(float(number) - half, float(number) + half, departs)
 
 
 def about(number: float, departs: float | None = None) -> Range:
-    """Range of a size or time given as "about": plus or minus a fifth."""
+    """Range of a size or time given as "about": a fifth."""
     return Range(0.8 * number, 1.2 * number, departs)
 
 
@@ -102,7 +107,10 @@ def between(low: float, high: float, departs: float | None = None) -> Range:
 
 
 def never() -> Range:
-    """Range of a count that is always 0: the whole interval of our mean must be below 1/2."""
+    """Range of a count that is always 0.
+
+    The whole interval of our mean must be below 1/2.
+    """
     return Range(high=0.5)
 
 
@@ -159,7 +167,10 @@ class Judged:
 
 
 def judged(claim: Claim, values: Iterable[float], runs: int = PAPER_RUNS) -> Judged:
-    """Judge a claim by one number per seed; the paper's number is the mean of `runs`."""
+    """Judge a claim by one number per seed.
+
+    The paper's number is the mean of `runs`.
+    """
     ours = Estimate.of(values)
     return Judged(claim, ours, verdict(claim.range, ours, runs))
 

@@ -46,7 +46,7 @@ class Estimate:
         return self.mean + self.reach
 
     def of_others(self, runs: int) -> tuple[float, float]:
-        """Interval in which the mean of this many other runs lies with 95 % probability."""
+        """95 % interval of the mean of this many other runs."""
         reach = self._reach(1 / self.runs + 1 / runs)
         return self.mean - reach, self.mean + reach
 

@@ -45,7 +45,10 @@ class Results(Protocol):
 
 
 class Kept:
-    """Results on disk, one file per experiment, named by a hash of its parameters and of the program."""
+    """Results on disk, one file per experiment.
+
+    Named by a hash of the parameters and of the program.
+    """
 
     def __init__(self, folder: Path, version: str) -> None:
         """Store results in a folder.
@@ -80,7 +83,9 @@ def described(experiment: Experiment) -> dict[str, Any]:
 
 
 def program_version(root: Path, folders: Sequence[str], without: Sequence[str] = ()) -> str:
-    """Hash of the names and contents of all Python files in some folders.
+    """Hash of all Python files in some folders.
+
+    Of their names and contents.
 
     Args:
         root: Root of the repository.

@@ -1,4 +1,4 @@
-"""The page of the papers: verdicts, sections by figure, numbers as JSON and CSV."""
+"""The page of the papers, and its numbers."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ REHEARSAL = (
 
 
 def page_of(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], made: Mapping[str, Any], is_quick: bool) -> Page:
-    """Page of some papers: a summary of all claims, then the verdicts and parts of each paper."""
+    """Page of some papers: a summary, then verdicts and parts."""
     sections = [_summary(papers, is_quick)]
     for paper, parts in papers:
         sections.append(_verdicts(paper, parts))

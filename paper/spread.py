@@ -29,7 +29,9 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 def measure_missing(
     wanted: Iterable[Experiment], kept: Kept, session: "Callable[[], SparkSession]", progress: Progress
 ) -> int:
-    """Run every experiment without a stored result, and those it needs; returns how many.
+    """Run every experiment without a stored result; returns how many.
+
+    Includes the experiments they need.
 
     Each result is stored at once, so that an interrupted run resumes where it stopped. Spark starts only if there is
     work for it.

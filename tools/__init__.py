@@ -1,1 +1,1 @@
-"""Generators of the documentation and checks of the layout; not part of the package."""
+"""Documentation generators and layout checks; not part of the package."""

@@ -61,7 +61,7 @@ class Module:
 
     @cached_property
     def imports(self) -> list[str]:
-        """All imported names anywhere in the file: modules, and what is imported from them."""
+        """Imported modules and names, anywhere in the file."""
         names: list[str] = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
@@ -73,7 +73,10 @@ class Module:
         return names
 
     def parameter_lists(self) -> Iterator[tuple[int, str, bool]]:
-        """Number of parameters and name of each function outside kernels, and whether it is a command."""
+        """Number of parameters of each function outside kernels.
+
+        With its name, and whether it is a command.
+        """
         for node in ast.walk(self.tree):
             if isinstance(node, ast.FunctionDef) and not KERNELS & _decorators(node):
                 every = node.args.posonlyargs + node.args.args + node.args.kwonlyargs

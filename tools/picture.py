@@ -1,4 +1,6 @@
-"""Screenshot for the README: the top of a report page in a browser.
+"""Screenshot for the README: the top of a report page.
+
+make demo && .venv/bin/python -m tools.picture adapt-demo/flights.html docs/page.png
 
 make demo && .venv/bin/python -m tools.picture adapt-demo/flights.html docs/page.png
 """
@@ -15,7 +17,7 @@ MOST_BYTES = 150_000
 
 
 def picture(page: Path, out: Path) -> int:
-    """Take a screenshot of the top of a page; returns its size in bytes.
+    """Take a screenshot of a page; returns its size in bytes.
 
     Raises:
         SystemExit: chromium is missing, or the picture is too large for a README.

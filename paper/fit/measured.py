@@ -71,7 +71,9 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A planner that plans in advance: timed, and compared with the best plans at random points.
+    """A planner that plans in advance, timed and tested.
+
+    Its plans are compared with the best plans at random points.
 
     Attributes:
         network: The network.
@@ -114,7 +116,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Solver-W, with the expected error of Solver's plans for the same workload as its threshold.
+    """Solver-W with Solver's expected error as its threshold.
 
     Attributes:
         solver: Experiment with Solver and a mean rate.
@@ -209,7 +211,7 @@ class PlannedForQuotes:
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """Seconds, plans, and the share of the minutes in which nothing needs to be dropped."""
+        """Seconds, plans, and the share of minutes without drops."""
         _warm()
         program, rates = self.network.program(), quote_rates() * self.scale
 
@@ -225,7 +227,7 @@ class PlannedForQuotes:
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """Rows that a D-FIT child sends its parent, before and after a change.
+    """Rows that a D-FIT child sends its parent.
 
     Attributes:
         before: Servers A and B, of which B is the child.
@@ -251,7 +253,10 @@ class Resent:
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """Rows of the child's table before and after, rows sent for the change, and rows erased."""
+        """Rows of the child's table, rows sent, and rows erased.
+
+        Before and after the change.
+        """
         program, channel = self.before.program(), Channel(1, 0, Topic.TABLE)
         nodes = DFit(program, _box(program), Spacing(self.epsilon, Grid.PAPER), distance=self.distance)
         nodes.settle()
@@ -305,13 +310,14 @@ class Gridded:
 
 
 def loads_of(program: Program) -> Floats:
-    """Share of each server that a tuple/s of each input uses, shape (inputs, servers)."""
+    """Server load of a tuple/s of each input, shape (inputs, servers)."""
     return program.wiring.uses(program.wiring.unshed(np.eye(program.inputs)))
 
 
 def overloaded_points(program: Program, points: int, seed: int) -> Floats:
-    """Random points in all directions beyond the feasibility boundary, within the planned rates; shape (points,
-    inputs).
+    """Random points beyond the feasibility boundary, shape (points, inputs).
+
+    In all directions, within the planned rates.
 
     Their distance is up to `_FARTHEST` times that of the boundary, evenly over its logarithm.
     """

@@ -24,7 +24,10 @@ class Reading(StrEnum):
 
 
 def chains(costs_ms: Sequence[Sequence[float]], weights: Sequence[float] = ()) -> Network:
-    """A chain per row of costs, with an operator per column, each on its own server."""
+    """A chain per row of costs, an operator per column.
+
+    Each operator of a chain is on its own server.
+    """
     servers = "ABCDEFGH"[: len(costs_ms[0])]
     operators = [
         _piece(f"{servers[at]}{row}", servers[at], f"{servers[at - 1]}{row}" if at else f"in{row}", cost)
@@ -43,7 +46,10 @@ def chains(costs_ms: Sequence[Sequence[float]], weights: Sequence[float] = ()) -
 
 
 def two_servers(reading: str, heavy_ms: float, light_ms: float, inputs: int = 2) -> Network:
-    """Figure 9, by one of its readings; with more inputs, costs are lower in proportion (section 8.2.4)."""
+    """Figure 9, by one of its readings.
+
+    With more inputs, costs are lower in proportion (section 8.2.4).
+    """
     heavy, light = 2 * heavy_ms / inputs, 2 * light_ms / inputs
     pair = {
         Reading.PARALLEL: [(heavy, heavy), (light, light)],
@@ -53,7 +59,10 @@ def two_servers(reading: str, heavy_ms: float, light_ms: float, inputs: int = 2)
 
 
 def two_chains(a0: float, b0: float, a1: float, b1: float, selectivity: float = 1.0) -> Network:
-    """Two chains from server A to B, costs in milliseconds; the last operator of the first has a selectivity."""
+    """Two chains from server A to B, costs in milliseconds.
+
+    The last operator of the first has a selectivity.
+    """
     network = chains([(a0, b0), (a1, b1)])
     operators = [
         _piece(each.name, each.node, each.inputs[0], 1000 * each.cost, selectivity) if each.name == "B0" else each
@@ -63,7 +72,9 @@ def two_chains(a0: float, b0: float, a1: float, b1: float, selectivity: float = 
 
 
 def fan_out(branches: int) -> Network:
-    """Figure 13: a shared operator and branches with linearly rising costs, on one server.
+    """Figure 13: a shared operator and branches on one server.
+
+    The costs of the branches rise linearly.
 
     The paper does not give its costs. Equal branches could all be represented by one.
     """

@@ -1,4 +1,4 @@
-"""Rates of real quotes, in place of the lost packet traces of Figure 11."""
+"""Rates of real quotes, which replace lost packet traces."""
 
 import os
 from functools import cache
@@ -29,7 +29,7 @@ def are_there() -> bool:
 
 @cache
 def quote_rates() -> Floats:
-    """Quotes per second of each stream by minute, from its first to its last; shape (minutes, streams).
+    """Quotes per second by minute; shape (minutes, streams).
 
     Raises:
         FileNotFoundError: the traces are missing.

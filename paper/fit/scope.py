@@ -62,7 +62,7 @@ class Scope:
 
     @classmethod
     def quick(cls) -> "Scope":
-        """A rehearsal: two seeds, few points, and only the values that the claims need."""
+        """A rehearsal: two seeds, few points, only needed values."""
         return cls(
             seeds=2,
             pairs=((48, 48), (64, 32)),
@@ -82,13 +82,19 @@ class Scope:
         )
 
     def with_seeds(self, most: int) -> "Scope":
-        """The same with fewer seeds; their results are part of the full scope."""
+        """The same with fewer seeds.
+
+        Their results are part of the full scope.
+        """
         return replace(self, seeds=min(self.seeds, most))
 
     def planned(
         self, network: Described, planner: str, epsilon: float, mean_rate: float = 0.0, kept: int = 0, points: int = -1
     ) -> list[Planned]:
-        """Runs of a planner on a network, one per seed; points are stored for the first seed only."""
+        """Runs of a planner on a network, one per seed.
+
+        Points are stored for the first seed only.
+        """
         drawn = self.points if points < 0 else points
         return [
             Planned(network, planner, epsilon, mean_rate, drawn, kept if seed == 0 else 0, self.repeats, seed)

@@ -66,7 +66,10 @@ class Shed:
 
 
 def measured_row(rates: tuple[float, float]) -> TableRow:
-    """Results of the two servers of Figure 1 at these rates; each is max-min fair in tuples."""
+    """Results of the servers of Figure 1 at these rates.
+
+    Each is max-min fair in tuples.
+    """
     wiring = Program.from_network(figure_1()).wiring
     keeps = np.ones((1, len(wiring.arcs)))
     keeps[0, :2] = rates
@@ -96,7 +99,7 @@ def fits_up_to(network: Network) -> float:
 
 
 def takes_up_to(network: Network) -> float:
-    """Highest rate of a single input in its feasible input table, with local plans, tuples/s."""
+    """Highest rate of a single input with local plans, tuples/s."""
     tables = fit(Program.from_network(network), np.array([1.0]), 0.1).tables
     return float(tables[0].rates.max())
 
@@ -114,14 +117,14 @@ def weighted() -> Network:
 
 
 def linked(tuples: float) -> Network:
-    """Figure 1 with a link of limited bandwidth from A to B, tuples/s."""
+    """Figure 1 with a link of limited bandwidth, tuples/s."""
     network = figure_1()
     sized = tuple(replace(operator, out_bytes=10.0) for operator in network.operators)
     return replace(network, operators=sized, links=(Link("A", "B", 10 * tuples),))
 
 
 def figure_7_scores(rates: Sequence[float]) -> list[tuple[float, float, float]]:
-    """Best score by rate, and the score with drops at the input only."""
+    """Best score by rate, and with drops at the input."""
     program, offered = Program.from_network(figure_7()), np.array(rates, float)[:, None]
     planners: list[Planner] = [LinearProgram(program), Proportional(program)]
     scores = [planner.plan(offered).scores for planner in planners]

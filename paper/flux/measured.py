@@ -122,7 +122,7 @@ class TandemRun:
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """End-to-end tuples per second, their bound, moves per minute, and the rate by second."""
+        """Rate, its bound, moves per minute, and rates by second."""
         settings = two_in_a_row(self.sites, self.selectivity, self.seed)
         first, second, joint = (
             controller_of(self.policy, self.collection_s) if self.control == control else None
@@ -267,7 +267,10 @@ class Ran:
         return len(self.decided_s)
 
     def latency_us(self, from_s: float) -> float:
-        """Mean microseconds in the operator over the tuples from a time on; infinite without tuples."""
+        """Mean microseconds in the operator from a time on.
+
+        Infinite without tuples.
+        """
         late = [one for one in self.intervals if one.start_s >= from_s - 1e-9]
         processed = sum(one.processed for one in late)
         return 1e6 * sum(one.operator_s for one in late) / processed if processed else math.inf

@@ -113,7 +113,7 @@ def one_loaded(seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scen
 
 
 def several_loaded(count: int, seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figure 7: random workers, chosen by the seed, are loaded from the start."""
+    """Figure 7: random workers are loaded from the start."""
     return Scenario(_loaded(_stage(seed, sites), _some(count, sites, seed)), seconds)
 
 
@@ -126,7 +126,7 @@ def few_hot(
     hashed: bool = True,
     idle_clock_s: float = 0.01,
 ) -> Scenario:
-    """Figure 8: self-similar 80/20 skew over the groups; the hottest workers are loaded from the start.
+    """Figure 8: 80/20 skew, and load on the hottest workers.
 
     The paper does not say how groups map to partitions, nor how waiting is measured.
 
@@ -153,16 +153,16 @@ def few_hot(
 
 
 def pressed(count: int = 1, seconds: float = 75.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figures 9 and 10, and the second experiment on memory: workers lose half of their memory.
+    """Figures 9 and 10: workers lose half of their memory.
 
-    One is `LOADED_SITE`; others are chosen by the seed.
+    Also the second experiment on memory. One is `LOADED_SITE`; others are chosen by the seed.
     """
     short = [LOADED_SITE] if count == 1 else _some(count, sites, seed)
     return Scenario(_large_state(seed, sites), seconds, memory=_memory(short))
 
 
 def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Large state; some workers get load while others lose half of their memory.
+    """Large state; load on some workers, memory loss on others.
 
     The paper's experiments on mixed load are in its unpublished long version.
 
@@ -181,7 +181,9 @@ def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0,
 def crashed(
     standby: bool = True, dies: bool = True, seconds: float = 20.0, seed: int = 0, sites: int = SITES
 ) -> Scenario:
-    """A worker dies for good; beyond the paper, which names process pairs as a direction.
+    """A worker dies for good.
+
+    Beyond the paper, which names process pairs as a direction.
 
     Args:
         standby: Whether every partition has a twin.
@@ -195,7 +197,9 @@ def crashed(
 
 
 def two_in_a_row(sites: int = 8, selectivity: float = 1.0, seed: int = 0) -> TandemSettings:
-    """Two stages that share their workers' CPUs, with load on every fourth worker from 1 s on.
+    """Two stages that share their workers' CPUs.
+
+    Every fourth worker is loaded from 1 s on.
 
     Beyond the paper, which leaves several operators on the same machines as an open question.
 
@@ -245,7 +249,10 @@ class Drift:
 
 
 def drifting(drift: Drift | None = None, seconds: float = 40.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Drifting hot keys: a policy must keep moving, and a hasty one moves the wrong keys."""
+    """Drifting hot keys: a policy must keep moving.
+
+    A hasty one moves the wrong keys.
+    """
     rows = (drift or Drift()).stream(int(1.05 * seconds * sites * FULL_A_SITE), seed, sites)
     return Scenario(_stage(seed, sites), seconds, rows, idle_clock_s=0.01)
 
@@ -290,13 +297,16 @@ def mean_rate(run: Run, from_s: float = 0.0, to_s: float = np.inf) -> float:
 
 
 def felt_s(run: Run, disturbed_s: float = DISTURBED_S, share: float = 0.95, full: float = FULL) -> float | None:
-    """Start of the first interval after a disturbance below a share of the full rate; None if there is none."""
+    """Start of the first interval below a share of the full rate.
+
+    Counted from a disturbance; None if there is none.
+    """
     low = (one.start_s for one in run.intervals if one.start_s >= disturbed_s and one.throughput < share * full)
     return next(low, None)
 
 
 def seconds_below(run: Run, share: float, from_s: float = 0.0, full: float = FULL) -> float:
-    """Seconds after a time with less than a share of the full rate."""
+    """Seconds below a share of the full rate, after a time."""
     return sum(
         one.end_s - one.start_s for one in run.intervals if one.start_s >= from_s and one.throughput < share * full
     )

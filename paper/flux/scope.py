@@ -64,7 +64,7 @@ class Scope:
 
     @classmethod
     def quick(cls) -> "Scope":
-        """A rehearsal: two seeds, four workers, and only the values that the claims need."""
+        """A rehearsal: two seeds, four workers, only needed values."""
         return cls(
             seeds=2,
             sites=4,
@@ -90,7 +90,10 @@ class Scope:
         )
 
     def with_seeds(self, most: int) -> "Scope":
-        """The same with fewer seeds; their results are part of the full scope."""
+        """The same with fewer seeds.
+
+        Their results are part of the full scope.
+        """
         return replace(self, seeds=min(self.seeds, most))
 
     @property
@@ -114,7 +117,10 @@ class Scope:
         ]
 
     def tandems(self, control: str, policy: FluxPolicy, collection_s: float = COLLECTION_S) -> list[TandemRun]:
-        """Runs of two stages in sequence, one per seed; the second half is measured."""
+        """Runs of two stages in sequence, one per seed.
+
+        The second half is measured.
+        """
         lasting = self.tandem_s, self.tandem_s / 2
         return [
             TandemRun(self.tandem_sites, 1.0, control, policy, collection_s, *lasting, seed)

@@ -1,1 +1,1 @@
-"""Claims of the paper on ordered streams, tested with the model of the engine."""
+"""Claims of the paper on ordered streams, tested with the model."""

@@ -138,7 +138,10 @@ def one_stateless(rows: int, seed: int, cost_us: float) -> BoundChain:  # noqa: 
 
 
 def many_outputs(rows: int, seed: int, cost_us: float, selectivity: float, second_us: float) -> BoundChain:
-    """A stateless operator with many outputs, followed by a partitioned one, for Figure 13."""
+    """A stateless operator with many outputs, for Figure 13.
+
+    Followed by a partitioned one.
+    """
     keys = _keys(np.random.default_rng(seed), rows, KEYS, 0.0)
     operators = (_stateless("many", cost_us, selectivity), _partitioned("keyed", "key", second_us))
     return bind(Chain(operators), {"key": pa.array(keys)})

@@ -62,7 +62,7 @@ class Scope:
 
     @classmethod
     def quick(cls) -> "Scope":
-        """A rehearsal: two seeds, short streams, and only the values that the claims need."""
+        """A rehearsal: two seeds, short streams, only needed values."""
         return cls(
             seeds=2,
             rows=6000,
@@ -79,7 +79,10 @@ class Scope:
         )
 
     def with_seeds(self, most: int) -> "Scope":
-        """The same with fewer seeds; their results are part of the full scope."""
+        """The same with fewer seeds.
+
+        Their results are part of the full scope.
+        """
         return replace(self, seeds=min(self.seeds, most))
 
     def runs(
@@ -101,7 +104,10 @@ class Scope:
         settings: RunSettings | None = None,
         **arguments: Argument,
     ) -> list[Simulated]:
-        """Runs of a query, one per seed; the partitioned queue has a partition per worker, the hybrid one 100."""
+        """Runs of a query, one per seed.
+
+        The partitioned queue has a partition per worker, the hybrid one 100.
+        """
         partitions = workers if work_queue is WorkQueue.PARTITIONED else PARTITIONS
         pipeline = Pipeline.of(query, self.rows, name=name, partitions=partitions, **arguments)
         chosen = replace(

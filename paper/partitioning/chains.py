@@ -1,4 +1,4 @@
-"""Chains of hybrid partitioners over a Zipf domain, each built from the previous one.
+"""Chains of hybrid partitioners over a Zipf domain.
 
 A construction places only the tracked keys. Load and migration of the others are those of the ring for all keys
 (`hashing.py`), minus those of the tracked keys. So a step takes the construction and a few thousand keys, however large
@@ -36,7 +36,7 @@ MOST_LISTED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Metrics of one partitioner of a chain, over all keys of its domain.
+    """Metrics of one partitioner of a chain, over all keys.
 
     Attributes:
         channels: N.
@@ -115,7 +115,10 @@ def hashed_chain(sums: Sums, heaviest: Floats) -> list[Step]:
 
 
 def hybrid_chain(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> list[Step]:
-    """Steps of a hybrid scheme from one channel to `last`, adding one channel at a time; as `hybrid_steps`."""
+    """Steps of a hybrid scheme, adding a channel at a time.
+
+    From one channel to `last`; as `hybrid_steps`.
+    """
     return [step for _, step in hybrid_steps(domain, sums, recipe, last)]
 
 

@@ -25,7 +25,9 @@ from paper.partitioning.rings import ring_of
 
 @dataclass(frozen=True, slots=True)
 class CounterSizes:
-    """Keys in a lossy counter, row by row as in the paper, before and after a purge.
+    """Keys in a lossy counter before and after a purge.
+
+    Row by row, as in the paper.
 
     Attributes:
         keys: |D|.
@@ -53,13 +55,18 @@ class CounterSizes:
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """Mean entries of each counter before and after a purge, over the second half of the purges."""
+        """Mean entries of each counter before and after a purge.
+
+        Over the second half of the purges.
+        """
         ranks = _drawn(self.keys, self.skew, self.seed, self.rows) - 1
         return [list(purged_entries(ranks, self.keys, window_of(epsilon))) for epsilon in self.epsilons]
 
 
 def purged_entries(ranks: NDArray[np.int64], keys: int, window: int) -> tuple[float, float]:
-    """Mean keys held before and after a purge, over the second half of the purges, at least one.
+    """Mean keys held before and after a purge.
+
+    Over the second half of the purges, at least one.
 
     If the rows do not fill a window, the keys of all rows count as held before and after.
 
@@ -77,7 +84,10 @@ def purged_entries(ranks: NDArray[np.int64], keys: int, window: int) -> tuple[fl
 
 
 def entries_at_purges(ranks: NDArray[np.int64], keys: int, window: int) -> NDArray[np.int64]:
-    """The keys held before and after each purge; shape (purges, 2). Source: section 4.1.2, decision 18."""
+    """Keys before and after each purge; shape (purges, 2).
+
+    Source: section 4.1.2, decision 18.
+    """
     held = np.zeros((len(ranks) // window, 2), np.int64)
     _count(ranks, np.zeros(keys, np.int64), np.zeros(keys, np.int64), np.zeros(keys, np.int64), window, held)
     return held

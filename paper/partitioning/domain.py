@@ -22,7 +22,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Keys of a Zipf stream; each seed has its own keys and its own ring (`ring_of`).
+    """Keys of a Zipf stream, for each seed its own.
 
     Attributes:
         keys: |D|.
@@ -35,17 +35,23 @@ class Domain:
     seed: int
 
     def names(self, first: int, last: int) -> pa.Array:
-        """The keys of the ranks from `first` to before `last`, counted from 0; shape (last - first,)."""
+        """Keys of a range of ranks; shape (last - first,).
+
+        From `first` to before `last`, counted from 0.
+        """
         return pa.array(np.arange(first, last) + self.seed * self.keys)
 
     def counts(self, first: int, last: int) -> Floats:
-        """Tuples of each of these ranks, not ascending, at least 1; shape (last - first,)."""
+        """Tuples of a range of ranks; shape (last - first,).
+
+        Not ascending, at least 1.
+        """
         ranks = np.arange(first + 1, last + 1, dtype=np.float64)
         scale = TUPLES_A_KEY * self.keys / _weight_of_all(self.keys, self.skew)
         return np.maximum(np.rint(scale * ranks**-self.skew), 1.0)
 
     def heaviest(self, most: int, total: float) -> Frequencies:
-        """The hottest keys only, in the order of an exact counter of the whole stream.
+        """The hottest keys only, in an exact counter's order.
 
         Args:
             most: About how many; ties with the last one are included.
@@ -72,7 +78,7 @@ class Domain:
 
 
 def blocks(first: int, last: int, size: int = BLOCK) -> Iterator[tuple[int, int]]:
-    """The ranks from `first` to before `last` in pieces of at most `size`."""
+    """A range of ranks in pieces of at most `size`."""
     for start in range(first, last, size):
         yield start, min(start + size, last)
 

@@ -23,7 +23,9 @@ LETTERS = tuple(function.value for function in ResourceFunction)
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Loads of channels and migrated state over a part of a domain; sums of parts add up.
+    """Loads of channels and migrated state over some ranks.
+
+    Sums of parts add up.
 
     All are sums of integers below 2^53, so neither the parts nor their order change a digit.
 
@@ -72,7 +74,7 @@ def hashed_sums(
     last: int,
     max_parallelism: int | None = None,
 ) -> list[Sums]:
-    """Sums of a scheme that hashes all keys, over a range of ranks, for domains of several skews.
+    """Sums of a hashing scheme over ranks, for several skews.
 
     Routes do not depend on the skew, so keys are routed once for all skews, in the memory of one block.
 

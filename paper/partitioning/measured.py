@@ -18,7 +18,7 @@ RANKS = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class HashedParts:
-    """Sums of a scheme that hashes all keys, over a range of ranks; fields as in `hashed_sums`."""
+    """Sums of a hashing scheme over ranks; fields as in `hashed_sums`."""
 
     alone: ClassVar[bool] = False
     keys: int
@@ -112,13 +112,13 @@ def hashed_parts(
 
 
 def sums_of(parts: Sequence[HashedParts], results: Sequence[Data], skew: float) -> Sums:
-    """Sums of a whole domain for one skew, from the results of its parts."""
+    """Sums of a whole domain for one skew, from its parts."""
     at = parts[0].skews.index(skew)
     return reduce(add, (Sums.from_data(result[at]) for result in results))
 
 
 def hashed_steps(parts: Sequence[HashedParts], results: Sequence[Data], skew: float) -> list[Step]:
-    """Steps of a scheme that hashes all keys, from the results of its parts."""
+    """Steps of a hashing scheme, from the results of its parts."""
     sums = sums_of(parts, results, skew)
     heaviest = Domain(parts[0].keys, skew, parts[0].seed).counts(0, min(parts[0].keys, max(sums.channels)))
     return hashed_chain(sums, heaviest)

@@ -1,4 +1,4 @@
-"""Other schemes on the same streams: those that see every key, and key splitting."""
+"""Other schemes: those that see every key, and key splitting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from paper.partitioning.rings import ring_of
 
 @dataclass(frozen=True, slots=True)
 class WholeMaps:
-    """A scheme that places every key by its count, at a channel count and the previous one.
+    """A scheme that places every key by its count.
 
     Attributes:
         keys: |D|; z = 1.
@@ -61,7 +61,7 @@ class WholeMaps:
 
 @dataclass(frozen=True, slots=True)
 class WholeChain:
-    """A scheme that sees every key and builds on the previous partitioner, from one channel up.
+    """A chain of a scheme that sees every key.
 
     Attributes:
         keys: |D|; z = 1.

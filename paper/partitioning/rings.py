@@ -1,4 +1,4 @@
-"""Rings of several seeds, since the paper averages over seeds of the hash.
+"""Rings of several seeds; the paper averages over them.
 
 The program's ring has fixed replica positions. The imbalance of its arcs affects every number, whatever the keys: the
 ratio of key counts over 10 channels is 1.15 on this ring, and from 1.07 to 1.16 on others.
@@ -17,7 +17,9 @@ from adapt.core.partitioning.schemes import consistent
 
 @contextmanager
 def ring_of(seed: int) -> Iterator[None]:
-    """Place replica r of channel c at the hash of `seed:c#r`; seed 0 is the ring of the program.
+    """Place replica r of channel c at the hash of `seed:c#r`.
+
+    Seed 0 is the ring of the program.
 
     It applies to rings created in this process while the context is open.
     """

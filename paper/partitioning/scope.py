@@ -55,7 +55,7 @@ class Scope:
 
     @classmethod
     def quick(cls) -> "Scope":
-        """A rehearsal: three seeds, 100,000 keys, and only the values that the claims need."""
+        """A rehearsal: three seeds, 100,000 keys, only needed values."""
         return cls(
             seeds=3,
             keys=10**5,
@@ -73,12 +73,15 @@ class Scope:
         )
 
     def with_seeds(self, most: int) -> "Scope":
-        """The same with fewer seeds; their results are part of the full scope."""
+        """The same with fewer seeds.
+
+        Their results are part of the full scope.
+        """
         domains = tuple((keys, min(seeds, most)) for keys, seeds in self.domains)
         return replace(self, seeds=min(self.seeds, most), domains=domains, timed_seeds=min(self.timed_seeds, most))
 
     def hashed(self, scheme: Scheme, seed: int, keys: int | None = None, skew: float = 1.0) -> tuple[HashedParts, ...]:
-        """Sums of a scheme that hashes all keys, on the default domain up to the longest chain."""
+        """Sums of a hashing scheme, up to the longest chain."""
         keys = self.keys if keys is None else keys
         is_usual = keys == self.keys and skew == 1.0
         channels = tuple(range(1, (self.most_channels if is_usual else CHANNELS) + 1))
@@ -155,7 +158,7 @@ def r_of(letter: str, alpha: float = 1.2) -> Number:
 
 
 def estimate(values: Sequence[float]) -> Estimate | None:
-    """The mean over seeds; None if it is undefined or infinite for a seed."""
+    """The mean over seeds; None if undefined or infinite for one."""
     return Estimate.of(values) if values and all(value < float("inf") for value in values) else None
 
 

@@ -39,7 +39,7 @@ _MOST = 5
 
 @dataclass(frozen=True, slots=True)
 class StepsTimed:
-    """Time of the last construction of a chain, by recipe and channel count.
+    """Time of a chain's last construction, by recipe and channels.
 
     Attributes:
         keys: |D|.
@@ -82,7 +82,7 @@ class StepsTimed:
 
 @dataclass(frozen=True, slots=True)
 class Cold:
-    """A step from a ring of N - 1 channels to N, with some of the hottest keys tracked.
+    """A step from a ring to N channels with tracked keys.
 
     Attributes:
         construction: Construction that places them.
@@ -138,7 +138,7 @@ class ColdTimed:
 
 @dataclass(frozen=True, slots=True)
 class AgainstLiteral:
-    """The compiled construction against its literal form on one step of a chain.
+    """The compiled construction against its literal form, on one step.
 
     Attributes:
         keys: |D|; z = 1.
@@ -182,7 +182,7 @@ class AgainstLiteral:
 
 @dataclass(frozen=True, slots=True)
 class RoutingTimed:
-    """Routing speed of a hybrid plan on string keys, against a loop of `mmh3` over a list.
+    """Routing speed of a hybrid plan, against a `mmh3` loop.
 
     Attributes:
         rows: Keys routed.
@@ -244,7 +244,10 @@ class PlanSizes:
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """Bytes of the plan with its side file, by number and type of keys."""
+        """Bytes of the plan with its side file.
+
+        By number and type of keys.
+        """
         found = []
         with tempfile.TemporaryDirectory() as folder:
             for number in (0, *self.mapped):

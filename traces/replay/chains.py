@@ -1,4 +1,4 @@
-"""Chains of operators, from a file or by the name of a retail chain."""
+"""Chains from files, and retail chains by name."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class NamedChain:
 
 
 def open_chain(path: Path) -> NamedChain:
-    """Read a chain file, or the retail chain of that name if there is no such file.
+    """Read a chain file, or a retail chain by name.
 
     Python functions are imported from the module path and from the folder of the file.
 

@@ -71,7 +71,7 @@ def replay_ordered_trace(
     command: str = "adapt.traces.replay.ordered.replay_ordered_trace",
     progress: Progress = silent,
 ) -> OrderedRun:
-    """Run a trace through a chain by each number of workers; see `replay_ordered`.
+    """Run a trace through a chain by each number of workers.
 
     The order of the rows is the serial order. The columns that the chain names are held in memory for all rows: 8 bytes
     per value, plus the columns themselves while keys are numbered. `clock` gives seconds, for timing Python functions,

@@ -1,4 +1,4 @@
-"""`adapt replay ordered`: run a chain of operators in order on many workers."""
+"""`adapt replay ordered`: a chain of operators, in order, on many workers."""
 
 from pathlib import Path
 from time import perf_counter, process_time

@@ -1,4 +1,4 @@
-"""Options of `adapt replay ordered`: workers, work queue and reorder buffer, contention of the model."""
+"""Options of `adapt replay ordered`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -32,7 +32,7 @@ class WorkerOptions:
     )
 
     def counts(self, cores: int) -> tuple[int, ...]:
-        """Distinct numbers of workers, ascending; by default 1, 2, 4 and so on up to all cores."""
+        """Distinct numbers of workers, ascending; by default powers of two."""
         if self.workers is None:
             return tuple(dict.fromkeys([*(1 << power for power in range(cores.bit_length())), cores]))
         try:

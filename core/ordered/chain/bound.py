@@ -1,4 +1,4 @@
-"""Binding of a chain to a trace: tuples, keys and partitions as integers."""
+"""Binding of a chain to a trace, with integer keys and partitions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,18 +59,21 @@ class BoundOperator:
 
     @property
     def key_at(self) -> int:
-        """The word of a tuple that holds the number of its key, or a key made in the chain; -1 without a key."""
+        """Word of a tuple with its key's number; -1 without a key.
+
+        Keys that are made in the chain are stored as they are.
+        """
         field = _key_of(self.operator)
         return -1 if field is None else self.fields.index(field)
 
     @property
     def cost_at(self) -> int:
-        """The word of a tuple that holds its cost in nanoseconds; -1 if all cost the same."""
+        """Word of a tuple with its cost in nanoseconds; -1 if constant."""
         return self.fields.index(_cost_field(self.operator.cost)) if isinstance(self.operator.cost, str) else -1
 
     @property
     def keys(self) -> int:
-        """Number of keys with a state; 1 without a key of the trace."""
+        """Number of keys of the trace with a state; at least 1."""
         return 1 if self.partition_of is None else len(self.partition_of)
 
     def partition(self, row: Sequence[int]) -> int:
@@ -134,7 +137,7 @@ def columns_of(chain: Chain) -> tuple[str, ...]:
 def bind(
     chain: Chain, columns: Mapping[str, pa.Array | pa.ChunkedArray], plan: Partitioner | None = None
 ) -> BoundChain:
-    """Bind a chain to the rows of a trace, whose order is the serial order.
+    """Bind a chain to a trace; row order is the serial order.
 
     Args:
         columns: Columns of the trace by name, all of one length; at least those of `columns_of`.

@@ -68,7 +68,7 @@ def _punctuations(document: Mapping[str, Any]) -> Punctuations | None:
 
 
 def operator_lines(text: str) -> list[int]:
-    """Line on which each operator begins, from 1; without operators that are not written as [[operator]]."""
+    """Line numbers at which [[operator]] tables begin, from 1."""
     is_header = partial(re.match, r"\s*\[\[\s*[\"']?operator[\"']?\s*\]\]")
     return [number for number, line in enumerate(text.splitlines(), 1) if is_header(line)]
 

@@ -91,7 +91,10 @@ class OrderedWorkQueue(StrEnum):
 
 
 class Heuristic(StrEnum):
-    """Scheduling heuristic (section 6; `qst` Eq. 1, `et` Eq. 2, `ct` Eq. 3)."""
+    """Scheduling heuristic (section 6, Eqs. 1 to 3).
+
+    `qst` is Eq. 1, `et` Eq. 2, `ct` Eq. 3.
+    """
 
     CT = "ct"
     """The operator with the least worker time per input row, so that all advance at the same pace."""

@@ -85,5 +85,5 @@ ROLES: Mapping[FunctionName, Role] = {
 
 
 def role_of(function: object) -> Role:
-    """Role of a built-in function, or of a Python function, which maps values to values."""
+    """Role of a built-in or a Python function."""
     return ROLES[function] if isinstance(function, FunctionName) else _OF_VALUES

@@ -8,7 +8,7 @@ from adapt.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Time that workers cost each other in the model; all 0 means no contention.
+    """Time that workers cost each other in the model; 0 for none.
 
     Attributes:
         jitter: Share of a tuple's cost, 0 to 1, that is drawn from an exponential distribution with the same mean.
@@ -46,8 +46,8 @@ Source: ordered streams, measured for this program.
 
 
 @dataclass(frozen=True, slots=True)
-class Modelled:
-    """What a model is given in addition to the chain and the settings.
+class Modeled:
+    """Inputs of a model, in addition to the chain and the settings.
 
     Attributes:
         costs_us: Cost of a tuple by operator; None where each tuple has its own.

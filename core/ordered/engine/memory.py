@@ -7,7 +7,7 @@ import numpy as np
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import Modelled
+from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all
@@ -40,7 +40,7 @@ class Memory:
     """
 
     def __init__(
-        self, chain: BoundChain, settings: RunSettings, pace: int, keep: int, model: Modelled | None = None
+        self, chain: BoundChain, settings: RunSettings, pace: int, keep: int, model: Modeled | None = None
     ) -> None:
         """Lay out a run.
 
@@ -115,7 +115,7 @@ class Memory:
         return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy())
 
     def stuck(self) -> str:
-        """Counts of a stalled run: tuples that arrived, were claimed and were sent, by operator."""
+        """Counts of a stalled run by operator: arrived, claimed, sent."""
         names = [bound.operator.name for bound in self._chain.operators]
         records = self.operators[["tail", "head", "next"]].tolist()
         return ", ".join(f"{name!r} {at}" for name, at in zip(names, records, strict=True))

@@ -43,7 +43,9 @@ class OperatorTally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marks:
-    """Time stamps of the timed tuples in serial order, in nanoseconds; each of shape (timed,).
+    """Time stamps of the timed tuples, in serial order.
+
+    In nanoseconds, each of shape (timed,).
 
     Attributes:
         fed: When the tuple entered the first work queue.
@@ -56,14 +58,19 @@ class Marks:
     left: NDArray[np.int64]
 
     def processing_s(self) -> NDArray[np.float64]:
-        """Processing latency in seconds, between the 20th and the 80th percentile of the run.
+        """Processing latency in seconds.
+
+        Of the tuples between the 20th and the 80th percentile of the run.
 
         Source: ordered streams, section 7.
         """
         return self._middle(self.left - self.entered)
 
     def end_to_end_s(self) -> NDArray[np.float64]:
-        """Latency including the wait in the first work queue, in seconds; otherwise as `processing_s`."""
+        """Latency in seconds, including the wait in the first work queue.
+
+        Otherwise as `processing_s`.
+        """
         return self._middle(self.left - self.fed)
 
     def _middle(self, ns: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -12,10 +12,13 @@ MOST_BYTES = 1 << 34
 
 
 class Storage:
-    """Arrays of a run, at most 16 GiB; pages take memory only once a worker touches them."""
+    """Arrays of a run, at most 16 GiB.
+
+    Pages take memory only once a worker touches them.
+    """
 
     def __init__(self, settings: RunSettings) -> None:
-        """Start without arrays; the settings appear in the error if they need too much memory."""
+        """Start without arrays; errors name the settings."""
         self._settings, self._arrays, self._bytes = settings, list[Words](), 0
 
     def zeros(self, words: int) -> Words:

@@ -13,7 +13,7 @@ from adapt.core.ordered.functions.work import measured_pace
 
 
 def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = None, keep: int = 0) -> WorkersRun:
-    """Run a chain on threads; its egress is that of the serial run.
+    """Run a chain on threads, with the output of the serial run.
 
     Args:
         pace: Steps of busy work in 1024 ns on this machine; measured if None.

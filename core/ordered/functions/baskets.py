@@ -120,7 +120,7 @@ def _forget(words: int, partition: int, given: int, outputs: int) -> int:  # noq
 
 
 class BasketPairs(Function):
-    """Pairs an item with the other items of its key in the same hour, the latest first.
+    """Pairs of an item with the earlier items of its key's hour.
 
     An item already in the basket makes no pair. The baskets of an hour are forgotten at a later punctuation.
     """

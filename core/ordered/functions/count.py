@@ -20,7 +20,7 @@ def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa
 
 
 class Count(Function):
-    """Sets a tuple's value to the number of tuples of its key so far, including this one."""
+    """Running count of a key's tuples, as the value."""
 
     compiled = AtAddress(SIGNATURE, _count)
 

@@ -88,7 +88,9 @@ def _close(words: int, partition: int, given: int, outputs: int) -> int:
 
 
 class FallingRevenue(Function):
-    """At the end of the stream, gives the categories whose daily revenue has a least-squares slope of 0 or less.
+    """Categories without rising daily revenue, at the end of the stream.
+
+    Flat or falling means a least-squares slope of 0 or less.
 
     The slope is taken over the days with sales, and given as two integers: the rise n sum(dy) - sum(d) sum(y), and its
     divisor, the spread n sum(dd) - sum(d)^2. A category with a single day has no slope. Days arrive in order.

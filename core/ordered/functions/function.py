@@ -36,12 +36,17 @@ class Windowed(ABC):
 
     @abstractmethod
     def close(self, partition: int, time: int) -> Sequence[Row]:
-        """Outputs of a partition once all tuples before a time have arrived; `END` for the end of the stream."""
+        """Outputs of a partition at a punctuation.
+
+        All tuples before its time have arrived; `END` is the end of the stream.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Words of a state that hold addresses of memory blocks, freed after a run; 0 for no block.
+    """Words of a state that hold addresses of memory blocks.
+
+    Blocks are freed after a run; 0 means no block.
 
     Attributes:
         first: The first such word.
@@ -69,8 +74,9 @@ class Function(ABC):
     @property
     @abstractmethod
     def compiled(self) -> AtAddress:
-        """The compiled step: takes the addresses of its words, of a tuple and of room for outputs; returns their
-        number.
+        """The compiled step of a function.
+
+        It takes the addresses of its words, of a tuple and of room for outputs, and returns their number.
 
         Its signature is `SIGNATURE`. A number below 0 fails the run. With a number above `most`, the first word of the
         room holds the address of a block (`allocate`) with the outputs: they start after one word and leave space for

@@ -15,7 +15,9 @@ from adapt.core.ordered.functions.function import Function, Row, Step
 
 
 class Interpreted(Function):
-    """Gives a copy of the tuple for each value that the function returns, modulo 2^64.
+    """A copy of the tuple for each value that the function returns.
+
+    Values are modulo 2^64.
 
     The function gets the value of a tuple and a dictionary that it may change: one per key, one in total for a stateful
     operator, a new empty one each time for a stateless operator.

@@ -64,7 +64,7 @@ def _item_pairs(words: int, partition: int, given: int, outputs: int) -> int:  #
 
 
 class ItemPairs(Function):
-    """Pairs the items of two chunks, one from each, and those within a chunk if requested."""
+    """Pairs of items of two chunks, and within a chunk if requested."""
 
     compiled = AtAddress(SIGNATURE, _item_pairs)
 
@@ -88,5 +88,5 @@ class ItemPairs(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Places of the first word of items, and of the bits that say what to pair."""
+        """Places of the items' first word and of the pairing bits."""
         return bound.fields.index(CHUNKED[0]), bound.fields.index("within")

@@ -40,7 +40,10 @@ def _close(words: int, partition: int, given: int, outputs: int) -> int:  # noqa
 
 
 class MeanPages(Function):
-    """At the end of the stream, gives the total pages and the number of sessions; nothing if there were no sessions."""
+    """Total pages and number of sessions, at the end of the stream.
+
+    Nothing if there were no sessions.
+    """
 
     compiled = AtAddress(SIGNATURE, _add)
     closing = AtAddress(SIGNATURE, _close)

@@ -310,7 +310,7 @@ class _Sessions(Function):
 
 
 class SessionItems(_Sessions):
-    """Gives the distinct items of a session in order of arrival, in chunks of eight.
+    """Distinct items of a session, in chunks of eight.
 
     A session of one chunk is one tuple. A longer one has a tuple for every two chunks; bits mark the chunks whose own
     items are to be paired, so that each two items of the session are paired once.

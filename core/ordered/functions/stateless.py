@@ -56,7 +56,7 @@ def _day_revenue(words: int, partition: int, given: int, outputs: int) -> int:  
 
 @dataclass(frozen=True, slots=True)
 class Pick(Function):
-    """Passes the tuples whose field has one of some small values, with the fields that are needed.
+    """Filter by small values of a field, with a projection.
 
     Attributes:
         field: The field; None passes every tuple.
@@ -78,7 +78,7 @@ class Pick(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Place of the field, its allowed values as bits, number of fields, place of each."""
+        """Places of the fields and the allowed values as bits."""
         places = _places(bound)
         return self._at(bound), sum(1 << word for word in self.allowed), len(places), *places
 
@@ -113,13 +113,13 @@ class Hour(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Place of the time, number of fields, place of each; -1 for the hour."""
+        """Places of the time and the fields; -1 for the hour."""
         places = _places(bound, "hour")
         return bound.fields.index(TIME), len(places), *places
 
 
 class DayRevenue(Function):
-    """Adds the day of a sale, counted from 1970, and its price times its quantity."""
+    """Adds the day since 1970 and the revenue of a sale."""
 
     compiled = AtAddress(SIGNATURE, _day_revenue)
 
@@ -135,6 +135,9 @@ class DayRevenue(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Places of time, price and quantity, number of fields, place of each; -1 for the day, -2 for the revenue."""
+        """Places of time, price, quantity and the fields.
+
+        -1 for the day, -2 for the revenue.
+        """
         places = _places(bound, "day", "revenue")
         return *(bound.fields.index(name) for name in (TIME, "cents", "qty")), len(places), *places

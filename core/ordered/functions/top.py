@@ -149,7 +149,9 @@ def _close(words: int, partition: int, given: int, outputs: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Top(Function):
-    """Adds up the values of tuples by the counted word, and gives the highest sums, ties by the lower word first.
+    """Top k of the sums by the counted word.
+
+    Ties go to the lower word.
 
     A word outside the top k of its partition is outside the overall top k: a partitioned operator followed by a
     stateful one gives the overall top k.
@@ -174,7 +176,7 @@ class Top(Function):
         return _Counting(self, bound)
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Places of the counted word and of the value, k, whether at the end only."""
+        """Places of the counted word and the value; k; the end flag."""
         return bound.fields.index(COUNTED), bound.fields.index(VALUE), self.most_frequent, self.final
 
     def state(self, bound: BoundOperator) -> Words:

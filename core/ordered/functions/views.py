@@ -40,9 +40,9 @@ def _recent_views(words: int, partition: int, given: int, outputs: int) -> int: 
 
 
 class RecentViews(Function):
-    """At a checkout, gives the items of the last five views of its key that are at most ten days old, the oldest first.
+    """At a checkout, the last five views of the key.
 
-    Clicks on other pages are ignored.
+    At most ten days old, the oldest first. Clicks on other pages are ignored.
     """
 
     compiled = AtAddress(SIGNATURE, _recent_views)

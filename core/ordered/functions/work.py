@@ -1,4 +1,4 @@
-"""Synthetic work of a given cost and selectivity, sensitive to the order of tuples."""
+"""Synthetic work of a given cost and selectivity, sensitive to order."""
 
 import numpy as np
 
@@ -47,7 +47,10 @@ def _timed_ns(steps: int) -> int:
 
 
 def measured_pace() -> int:
-    """Steps of busy work in 1024 ns on this machine: the best of several tries, since other processes may interfere."""
+    """Steps of busy work in 1024 ns on this machine.
+
+    The best of several tries, since other processes may interfere.
+    """
     _timed_ns(1)
     return max(int(_STEPS * 1024 / min(_timed_ns(_STEPS) for _ in range(_TRIES))), 1)
 
@@ -96,7 +99,7 @@ def _work_fully(words: int, given: int, outputs: int) -> int:
 
 
 class Work(Function):
-    """Changes the value of a tuple, and gives as many copies of it as the selectivity says.
+    """Changes a tuple's value, and gives copies by the selectivity.
 
     A stateless operator gives mixed(value + seed). One with state first sets the state to state x factor + value,
     modulo 2^64, which differs if two tuples change places. With selectivity s, a tuple has floor(s) outputs, and one
@@ -128,7 +131,9 @@ class Work(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Number of fields, places of value and key, whether there is state, seed, outputs, place of the cost, cost.
+        """Layout, state, seed, outputs and cost of an operator.
+
+        Number of fields, places of value and key, whether there is state, seed, outputs, place of the cost, cost.
 
         The last word says whether it has no cost, no state, and one output for each input.
         """

@@ -19,7 +19,7 @@ def _drawn(header: Header, operator: Operator, what: int, serial: int) -> np.uin
 
 @inlined
 def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> int:
-    """Service time of a batch: each tuple's cost, plus contention with each other worker on the operator."""
+    """Service time of a batch: tuples' costs plus contention."""
     at, share = operator.cost_at, header.jitter / 1048576.0
     crowding = header.contention_ns * (operator.working - 1)
     total = 0.0
@@ -37,7 +37,7 @@ def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> 
 
 @inlined
 def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> int:
-    """Put the outputs of a batch into the ring buffer: copies of each tuple, their number drawn by selectivity."""
+    """Put a batch's outputs into the ring buffer, by drawn selectivity."""
     size, made = operator.out_words, 0
     outputs, whole, share = outputs_at(operator, serial), operator.whole, np.uint64(operator.share)
     for number in range(serial, serial + tuples):

@@ -9,7 +9,7 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.chain.names import Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import Contention, Modelled
+from adapt.core.ordered.engine.contention import Contention, Modeled
 from adapt.core.ordered.engine.kernel.codes import FINISHED
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
@@ -84,8 +84,8 @@ def run_model(
             f"selectivities must give each of {len(chain.operators)} operators a number from 0 to below {MOST_OUTPUTS} "
             f"(got {tuple(given)})"
         )
-    modelled = Modelled(costs, tuple(given), contention, gap_us, int(random.integers(2**62)))
-    memory = model_memory(chain, settings, modelled)
+    modeled = Modeled(costs, tuple(given), contention, gap_us, int(random.integers(2**62)))
+    memory = model_memory(chain, settings, modeled)
     simulate(memory.address)
     if memory.ended != FINISHED:
         raise RuntimeError(

@@ -1,15 +1,15 @@
-"""Memory of a model run: that of the engine, plus costs and events."""
+"""Memory of a model run: the engine's, plus costs and events."""
 
 import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.engine.contention import Modelled
+from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.events import MODEL_WORKER
 
 
-def model_memory(chain: BoundChain, settings: RunSettings, model: Modelled) -> Memory:
+def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled) -> Memory:
     """Lay out a run of the model.
 
     Raises:
@@ -27,7 +27,7 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modelled) -> M
     return memory
 
 
-def _write_header(memory: Memory, settings: RunSettings, model: Modelled) -> None:
+def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None:
     header, contention = memory.header, model.contention
     header["seed"], header["jitter"] = model.seed, int(contention.jitter * 2**20)
     header["contention_ns"] = round(contention.contention_us * 1000)

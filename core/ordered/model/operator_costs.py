@@ -53,7 +53,9 @@ def given_costs(chain: BoundChain) -> Costs:
 
 
 def fitted_costs(chain: BoundChain, tallies: Sequence[OperatorTally], contention: Contention) -> Costs:
-    """Costs from a run of the real engine with one worker, for the operators without a cost in the chain.
+    """Costs from a run of the real engine with one worker.
+
+    Only for operators without a cost in the chain.
 
     No tuple was timed in that run. The time that the model takes to send is subtracted, since the model adds it.
 
@@ -65,7 +67,9 @@ def fitted_costs(chain: BoundChain, tallies: Sequence[OperatorTally], contention
 
 
 def interpreted_costs(chain: BoundChain, clock: Callable[[], float]) -> Costs:
-    """Costs of the plain-Python steps over the first rows, for the operators without a cost in the chain.
+    """Costs of the plain-Python steps over the first rows.
+
+    Only for operators without a cost in the chain.
 
     Args:
         chain: A chain with Python functions.

@@ -1,4 +1,4 @@
-"""Sending in the model: one worker at a time, by flag or by lock."""
+"""Sending in the model, by flag or by lock."""
 
 from adapt.core.atomics import load
 from adapt.core.compiled import inlined, record_after
@@ -18,7 +18,10 @@ def _ready(operator: Operator) -> bool:
 
 @inlined
 def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) -> bool:
-    """Begin to send the next batch if it is there and has room; only with the flag `sending`."""
+    """Begin to send the next batch if possible.
+
+    Only with the flag `sending`, if the batch is there and has room.
+    """
     if not _ready(operator):
         return False
     if operator.number < header.operators - 1 and room_in(record_after(operator, 1), 1) <= 0:
@@ -30,7 +33,7 @@ def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) 
 
 @inlined
 def release_sending(header: Header, operator: Operator) -> None:
-    """Clear the flag, or hand the lock to the worker that waited longest."""
+    """Clear the flag, or hand the lock to the next waiting worker."""
     head = operator.lock_head
     if head == operator.lock_tail:
         operator.sending = 0
@@ -42,7 +45,10 @@ def release_sending(header: Header, operator: Operator) -> None:
 
 @inlined
 def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send the next batch, as far as there is room; whether all of it was sent."""
+    """Send as much of the next batch as has room.
+
+    Returns whether all of it was sent.
+    """
     serial = operator.next
     slot = slot_at(operator, serial)
     held, sent = slot.outputs, operator.sent

@@ -136,7 +136,10 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
 
 @compiled
 def simulate(address: int) -> None:
-    """Run the model to the end; among events at the same time, the lowest worker goes first."""
+    """Run the model to the end.
+
+    Among events at the same time, the lowest worker goes first.
+    """
     header = record_at(address, HEADER, 0)
     workers, dues = header.workers, header.dues_at
     while True:

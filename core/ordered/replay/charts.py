@@ -28,7 +28,7 @@ def ordered_charts(workers: Table, operators: Table, occupancy: Table) -> tuple[
 
 
 def pipeline(operators: Table) -> Chart:
-    """Diagram of the chain: a box per operator, colored by kind, with its share of worker time as a bar."""
+    """Diagram of the chain: operators with kind and share of time."""
     most = max(filter(is_real, operators.values("workers")), default=0)
     column = column_of(operators, "time_share")
     rows = [row for row in operators.records() if row["workers"] == most]
@@ -95,7 +95,10 @@ def throughput_by_workers(workers: Table) -> Chart:
 
 
 def latency_by_workers(workers: Table) -> Chart:
-    """Latency by number of workers, on a logarithmic scale if it spans magnitudes."""
+    """Latency by number of workers.
+
+    On a logarithmic scale if it spans magnitudes.
+    """
     points = _points(workers, _LATENCIES)
     heights = [point["y"] for point in points if point["y"] > 0]
     upwards = up(workers, _LATENCIES[0], zero=True)

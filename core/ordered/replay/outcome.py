@@ -13,7 +13,9 @@ from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latency of the timed tuples between the 20th and the 80th percentile of a run, in seconds.
+    """Latency of a run's timed tuples, in seconds.
+
+    Only of those between the 20th and the 80th percentile of the run.
 
     Attributes:
         mean: Mean.
@@ -113,7 +115,9 @@ class Bound:
 
 
 def bound_of(operators: Sequence[BoundOperator], outcome: WorkersOutcome) -> Bound | None:
-    """Bound by the work that only one worker at a time can do; None without such work.
+    """Bound on the speed-up by work of one worker at a time.
+
+    None without such work.
 
     Work is the time that workers spent on an operator, divided over its partitions by their tuples.
     """

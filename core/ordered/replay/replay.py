@@ -1,4 +1,4 @@
-"""Replay of a trace through a chain of operators, in order, by many workers."""
+"""Ordered replay of a trace through a chain of operators."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -124,7 +124,10 @@ class OrderedRun:
         )
 
     def tables(self) -> dict[str, Table]:
-        """Tables by name: `workers`, `operators`, `occupancy`, `partitions`; for a model `costs` and `constants`."""
+        """Tables of the run by name.
+
+        `workers`, `operators`, `occupancy`, `partitions`; for a model also `costs` and `constants`.
+        """
         tables = {
             "workers": workers_table(self.outcomes),
             "operators": operators_table(self.chain.operators, self.outcomes),
@@ -137,7 +140,7 @@ class OrderedRun:
         return tables
 
     def shown(self) -> tuple[Table, ...]:
-        """Tables shown first: workers with the verdict, operators, the assumptions of a model."""
+        """Tables shown first: workers, operators, a model's assumptions."""
         tables = self.tables()
         workers, summary = verdict_under(tables["workers"], self.summary())
         return (
@@ -206,7 +209,7 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
 
 
 def warm_up(chain: BoundChain) -> None:
-    """Run without tuples, so that compilation is not part of a measured run.
+    """Run without tuples, to exclude compilation from measurements.
 
     Raises:
         UsageError: an operator runs a Python function.
@@ -267,7 +270,10 @@ def _by_threads(
 
 
 def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
-    """Parameters that determine a replay, except the chain and the trace; JSON data."""
+    """Parameters that determine a replay, as JSON data.
+
+    Except the chain and the trace.
+    """
     settings = ordered.settings_of(ordered.workers[0], rows)
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
     told = {"workers": list(ordered.workers), "engine": ordered.engine.value, **named}

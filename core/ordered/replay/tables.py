@@ -162,7 +162,7 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
 
 
 def occupancy_table(outcomes: Sequence[WorkersOutcome]) -> Table:
-    """Ring buffer occupancy as batches are claimed, by number of workers, operator and power of two."""
+    """Ring buffer occupancy as batches are claimed."""
     columns = (
         WORKERS,
         OPERATOR,
@@ -185,7 +185,7 @@ def occupancy_table(outcomes: Sequence[WorkersOutcome]) -> Table:
 
 
 def partitions_table(operators: Sequence[BoundOperator], one: WorkersOutcome) -> Table:
-    """Load of partitions, the same for every number of workers; the largest first."""
+    """Load of partitions, the largest first; equal for all runs."""
     columns = (
         OPERATOR,
         Column("partition", Kind.COUNT),

@@ -25,7 +25,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:  # noqa: ARG001
 
 
 def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
-    """Score by input rate, with local plans and with drops at the input."""
+    """Score by input rate, by where tuples are dropped."""
     rates = [float(rate) for rate in np.linspace(0, 0.5, 51)]
     rows = [
         (name, rate, score)

@@ -99,7 +99,10 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 
 def planned(scope: Scope) -> dict[_Key, list[Planned]]:
-    """Runs by reading, inputs and planner; the guaranteed grid for few inputs only, and coarser for more than two."""
+    """Runs by reading, inputs and planner.
+
+    The guaranteed grid for few inputs only, and coarser for more than two.
+    """
     kinds = [
         (reading, count, planner)
         for reading in Reading

@@ -35,7 +35,7 @@ _Key: TypeAlias = tuple[Reading, int, float, str]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Runs of Solver-W as it converges, of C-FIT by epsilon, and of full grids."""
+    """Runs of Solver-W, of C-FIT and of full grids."""
     converged: list[Experiment] = [run for runs in _converged(scope).values() for run in runs]
     planned = [run for runs in _planned(scope).values() for run in runs]
     return [*converged, *planned, *_gridded(scope).values()]
@@ -200,7 +200,10 @@ def row_bytes(inputs: int) -> int:
 
 
 def close_after(steps: list[Data]) -> float:
-    """Plans until the expected error is at most a hundredth; the last number of plans if it never is."""
+    """Plans until the expected error is at most a hundredth.
+
+    The last number of plans if it never is.
+    """
     reached = [step["plans"] for step in steps if step["expected"] <= _CLOSE]
     return float(reached[0] if reached else steps[-1]["plans"])
 

@@ -1,4 +1,4 @@
-"""Section 1.1: the two servers of Figure 1 and the five plans of Table 1."""
+"""Section 1.1: the servers of Figure 1 and Table 1's plans."""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Figure 10: plan generation on the networks of Figure 9, and the plans' loss."""
+"""Figure 10: plan generation on the networks of Figure 9."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -43,7 +43,10 @@ _Values: TypeAlias = Callable[[Reading, str, str], list[list[float]]]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Runs of every planner on every network, and of Solver-W with Solver's expected error."""
+    """Runs of every planner on every network.
+
+    Solver-W also with Solver's expected error.
+    """
     planned: list[Experiment] = [run for runs in _planned(scope).values() for run in runs]
     return planned + [run for runs in _matched(scope).values() for run in runs]
 

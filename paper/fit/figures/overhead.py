@@ -1,4 +1,4 @@
-"""Figure 15: rows that a D-FIT child sends its parent, initially and after a change."""
+"""Figure 15: rows that a D-FIT child sends its parent."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias

@@ -50,7 +50,10 @@ _Key: TypeAlias = tuple[Reading, tuple[float, float], float]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Runs by network and mean rate, and of (64, 32) by cost, with both kinds of rates."""
+    """Runs by network and mean rate, and by cost.
+
+    Costs vary for (64, 32) only, with both kinds of rates.
+    """
     told: list[Experiment] = [run for of in (_by_rate(scope), _by_cost(scope)) for runs in of.values() for run in runs]
     return [*told, *(run for runs in _by_quotes(scope).values() for run in runs)]
 
@@ -154,7 +157,7 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 
 def quotes_scale() -> float:
-    """Factor on the rates of quotes that gives (64, 32) the paper's provision level."""
+    """Factor on the rates of quotes for the paper's provision level."""
     loads = loads_of(Program.from_network(two_servers(Reading.PARALLEL, 64.0, 32.0)))
     fullest = (quote_rates() @ loads).max(axis=1)
     return float(1 / np.quantile(fullest, PROVISION_LEVEL))

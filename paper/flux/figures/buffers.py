@@ -1,4 +1,4 @@
-"""Section 3 and Figure 3: the undisturbed stage, and load on each worker in turn."""
+"""Figure 3: the undisturbed stage, and load on each worker."""
 
 from collections.abc import Mapping, Sequence
 

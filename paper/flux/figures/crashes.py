@@ -1,4 +1,4 @@
-"""Beyond the paper: a worker dies, with and without twins of its partitions."""
+"""Beyond the paper: a worker dies, with and without twins."""
 
 from collections.abc import Mapping, Sequence
 

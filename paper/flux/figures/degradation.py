@@ -98,7 +98,10 @@ def steady(run: Ran) -> float:
 
 
 def least_of_bound(scope: Scope, runs: Degraded, name: str) -> tuple[int, list[float]]:
-    """The number of loaded workers at which a policy is farthest from the bound, and its share of it there."""
+    """Loaded workers at which a policy is farthest from the bound.
+
+    And its share of the bound there.
+    """
     found = {
         count: [steady(run) / capacity_bound(count, scope.sites) for run in seeds]
         for count, seeds in runs[name].items()

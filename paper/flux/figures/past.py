@@ -1,4 +1,4 @@
-"""Beyond the paper: policies that tune themselves, guard against idle receivers, or move several partitions."""
+"""Beyond the paper: auto-tuned, guarded and several-move policies."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Second experiment on memory: a growing number of workers loses half of it."""
+"""Second experiment on memory: many workers lose half of it."""
 
 from collections.abc import Mapping, Sequence
 

@@ -120,7 +120,10 @@ def felt_after_s(run: Ran, full: float) -> float | None:
 
 
 def settled_after_s(run: Ran) -> float:
-    """Time from the first decision until the rate stays within 5 % of its final mean."""
+    """Seconds from the first decision until the rate settles.
+
+    Settled means within 5 % of its final mean.
+    """
     enough = 0.95 * at_the_end(run)
     low = [one.end_s for one in run.by_second() if one.throughput < enough]
     return max(low, default=0.0) - min(run.decided_s, default=0.0)

@@ -104,5 +104,8 @@ def straightness(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 def within(run: Ran, after_s: float | None) -> float:
-    """Seconds from a disturbance until an event, or until the end of the run."""
+    """Seconds from a disturbance until an event.
+
+    Until the end of the run if it never happens.
+    """
     return run.lasted_s - DISTURBED_S if after_s is None else after_s

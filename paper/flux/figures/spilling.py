@@ -98,7 +98,7 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 
 def resumes_after_s(run: Ran, full: float) -> float | None:
-    """Time from the loss of memory until the stopped stage resumes; None if it never does."""
+    """Seconds from memory loss until the stage resumes; None if never."""
     still = next(
         (one.start_s for one in run.intervals if one.start_s >= DISTURBED_S and one.throughput < _AGAIN * full), None
     )
@@ -109,7 +109,7 @@ def resumes_after_s(run: Ran, full: float) -> float | None:
 
 
 def in_memory_after_s(run: Ran) -> float | None:
-    """Time from the loss of memory until nothing is on disk; None if that never happens."""
+    """Seconds from memory loss until nothing is on disk; None if never."""
     last = run.intervals[-1]
     return None if last.on_disk else max(one.end_s for one in run.intervals if one.on_disk) - DISTURBED_S
 

@@ -50,7 +50,10 @@ Key = tuple[str, Heuristic, int]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Runs by query, heuristic and number of workers; one worker with CT only."""
+    """Runs by query, heuristic and number of workers.
+
+    One worker with CT only.
+    """
     return [run for runs in _runs(scope).values() for run in runs]
 
 

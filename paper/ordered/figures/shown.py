@@ -117,7 +117,10 @@ def all_judged(claimed: Sequence[tuple[Claim, Sequence[float]]]) -> list[Judged]
 
 
 def peaks(runs: Mapping[tuple[Any, ...], list[Ran]]) -> dict[tuple[Any, ...], tuple[int, list[Ran]]]:
-    """Number of workers with the highest mean throughput by case, and its runs; the key ends with the workers."""
+    """Number of workers at peak throughput, and its runs.
+
+    By case; the key ends with the workers.
+    """
     best: dict[tuple[Any, ...], tuple[int, list[Ran]]] = {}
     for (*case, workers), seeds in runs.items():
         before = best.get(tuple(case))

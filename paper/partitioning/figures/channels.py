@@ -1,4 +1,4 @@
-"""Figure 6: growing number of channels, and beyond the paper up to a hundred."""
+"""Figure 6: growing number of channels, up to a hundred."""
 
 from collections.abc import Mapping, Sequence
 

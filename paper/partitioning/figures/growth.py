@@ -1,4 +1,4 @@
-"""Equations 7 and 8: plan size and construction time by number of tracked keys."""
+"""Equations 7 and 8: plan size and construction time."""
 
 from collections.abc import Sequence
 

@@ -36,7 +36,7 @@ _OVER = Column("r over floor", Kind.RATIO, about="r over r_floor_pair: 1 is the 
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Chains of level with growing numbers of keys, and other schemes at two channel counts."""
+    """Chains of level by number of keys, and other schemes."""
     return [
         *scope.chains(_levels()),
         *scope.chains(LONG, channels=scope.most_channels),

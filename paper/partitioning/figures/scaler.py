@@ -1,4 +1,4 @@
-"""Figure 5: the threshold scaler sigma, which sets the number of tracked keys."""
+"""Figure 5: the threshold scaler sigma."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,7 +20,10 @@ _MAPPED = {"LCL": (*PAPERS_OWN, Construction.UNLOCKED), "LQL": PAPERS_OWN}
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Chains by sigma; readj with quadratic computation is slow with many tracked keys."""
+    """Chains by sigma.
+
+    readj with quadratic computation is slow with many tracked keys.
+    """
     return [each for sigma in scope.sigmas for each in _experiments(scope, sigma)]
 
 

@@ -36,7 +36,7 @@ class _Point:
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """A set of counters by seed and skew, each set on the same tuples."""
+    """A set of counters by seed and skew."""
     return [*_counters(scope), *_lossy(scope), *scope.chains(_TRUE)]
 
 

@@ -1,4 +1,4 @@
-"""Range of the imbalance tolerance alpha in Table 1, which no figure varies."""
+"""Table 1's range of alpha, which no figure varies."""
 
 from collections.abc import Sequence
 

@@ -129,7 +129,7 @@ def bit_length(number: int) -> int:
 
 @flattened
 def count_ahead(tally: Tally, operator: Operator, end: int) -> None:
-    """Count how much of the ring buffer is in use as a batch is claimed."""
+    """Count the ring buffer's occupancy as a batch is claimed."""
     ahead = end - load_atomic(operator, "next")
     if ahead > tally.fullest:
         tally.fullest = ahead
@@ -147,7 +147,7 @@ def _fail(header: Header, operator: Operator, made: int) -> None:
 
 @flattened
 def process_plain(header: Header, tally: Tally, operator: Operator, serial: int) -> None:
-    """`process` for one tuple without a mark, of an operator without state, ordered by `CLAIM`.
+    """`process` for one unmarked tuple of a stateless operator with `CLAIM`.
 
     A short cut: the general case takes longer than an empty operator.
     """

@@ -10,8 +10,9 @@ from adapt.core.ordered.engine.kernel.tuples import MARK, tuple_at
 
 @flattened
 def claimable_before(header: Header, operator: Operator) -> int:
-    """The first serial number that may not be claimed: later tuples have not arrived or have no room in the ring
-    buffer.
+    """The first serial number that may not be claimed yet.
+
+    Later tuples have not arrived or have no room in the ring buffer.
 
     With `RETRY` the ring buffer does not matter, but no tuple may be claimed while the next operator has enough.
     """
@@ -34,7 +35,10 @@ def until_wrap(operator: Operator, serial: int) -> int:
 
 @inlined
 def run_length(header: Header, operator: Operator, queue: int, head: int, most: int) -> int:
-    """Consecutive tuples of the stream at the head of a partition's queue, at most a batch."""
+    """Consecutive tuples at the head of a partition's queue.
+
+    At most a batch.
+    """
     mask = operator.queue_mask
     first = load(queue, head & mask)
     most = min(most, header.batch, until_wrap(operator, first))

@@ -1,4 +1,4 @@
-"""Numbers that stand for choices and ends of runs in kernels."""
+"""Numeric codes of settings and run outcomes in kernels."""
 
 GOES_ON, FINISHED, STALLED, FAULTY, DEAD = range(5)
 """How a run ends: not yet; all tuples left; stalled; a function failed; a worker died."""

@@ -51,7 +51,7 @@ def quota_of(header: Header, operator: Operator) -> int:
 
 @inlined
 def renew_window(header: Header, now: int) -> None:
-    """At the end of a window, reset its worker time, and halve the data behind the estimates.
+    """At the end of a window, halve the data behind the estimates.
 
     Costs rise with the workers on an operator, and streams change, so estimates favor the last windows.
     """

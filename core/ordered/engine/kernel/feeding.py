@@ -39,7 +39,10 @@ def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
 
 @inlined
 def feed(header: Header, least: int) -> bool:
-    """Enqueue rows if there is room for a minimum and no other worker does; returns whether any entered."""
+    """Enqueue rows if there is room and no other worker does.
+
+    Returns whether any entered.
+    """
     rows = fixed(header, "rows")
     first = operator_at(header, 0)
     if load_atomic(header, "fed") >= rows or exchange(header, "feeding", 1):
@@ -56,7 +59,7 @@ def feed(header: Header, least: int) -> bool:
 
 @inlined
 def feed_rows(header: Header, first: Operator, rows: int, room: int) -> int:
-    """Enqueue rows while there is room, up to a limit; returns how many tuples they became.
+    """Enqueue rows while there is room; returns the number of tuples.
 
     Rows are timed from their arrival in a model with gaps between them, else from here.
     """

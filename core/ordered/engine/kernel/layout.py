@@ -1,4 +1,4 @@
-"""Layout of the memory that the workers of a run share: one record for each kind of thing.
+"""Layout of the memory that the workers of a run share.
 
 Every field is a word of 64 bits. A word that one worker writes while others read has a cache line to itself: the
 fields of a record are grouped by lines. Fields whose names end in `_at` are addresses.

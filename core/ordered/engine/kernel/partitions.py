@@ -14,7 +14,9 @@ from adapt.core.ordered.engine.kernel.work_queue import partition_of, partition_
 
 @inlined
 def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Claim tuples from the shared queue, then lock their partition: the scheme that the paper rejects.
+    """Claim from the shared queue, and lock the partition too late.
+
+    The paper rejects this scheme.
 
     Another worker can overtake between the two steps. The worker yields there, so that tests see it happen.
     """
@@ -59,7 +61,7 @@ def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, pa
 
 @inlined
 def partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
-    """The partition of the tuple at the head of the master queue, and how many consecutive tuples belong to it."""
+    """Partition at the head of the master queue, and its consecutive tuples."""
     master, mask = operator.master_at, operator.queue_mask
     partition, tuples = load(master, head & mask), 1
     while tuples < most and load(master, (head + tuples) & mask) == partition:
@@ -69,7 +71,10 @@ def partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
 
 @inlined
 def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Claim from the master queue; process an idle partition, or delegate to the worker inside a busy one."""
+    """Claim from the master queue; process or delegate each tuple.
+
+    A tuple of a busy partition is delegated to the worker inside it.
+    """
     done = 0
     while done < quota and not load_atomic(header, "stop"):
         head = load_atomic(operator, "head")

@@ -21,7 +21,9 @@ def _progress(header: Header) -> int:
 
 @inlined
 def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
-    """Yield to other threads; end the run as stalled if all workers are idle and no tuple moves for a while.
+    """Yield to other threads, and detect a stalled run.
+
+    The run ends as stalled if all workers are idle and no tuple moves for a while.
 
     A worker counts as idle only here, where it holds nothing, and not while it is descheduled.
 
@@ -46,7 +48,7 @@ def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
 
 @inlined
 def is_finished(header: Header) -> bool:
-    """Whether every tuple left: all rows entered, and each operator has sent all it received."""
+    """Whether every tuple has left the chain."""
     if load_atomic(header, "fed") < header.rows:
         return False
     for number in range(header.operators):

@@ -12,7 +12,9 @@ from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
 
 @inlined
 def enqueue_copies(operator: Operator, serial: int, mark: int, fields: int) -> int:
-    """Write further copies of a punctuation, as many as have room, at least one; returns their number.
+    """Write further copies of a punctuation; returns their number.
+
+    As many as have room, at least one.
 
     The last copy carries the mark for timing.
     """
@@ -29,7 +31,7 @@ def enqueue_copies(operator: Operator, serial: int, mark: int, fields: int) -> i
 
 @inlined
 def count_bare(tally: Tally, operator: Operator, partition: int) -> None:
-    """Count a tuple without data, which does not add to its partition's load."""
+    """Count a tuple without data, which adds no load."""
     tally.bare_done += 1
     if operator.keeps_state:
         partition_at(operator, partition).load -= 1

@@ -44,7 +44,7 @@ def _pass_on(operator: Operator, outputs: int, count: int) -> int:
 
 @flattened
 def send_down(header: Header, operator: Operator, outputs: int, count: int) -> int:
-    """Send outputs to the next operator or out of the chain; returns how many had room."""
+    """Send outputs downstream; returns how many had room."""
     number = fixed(operator, "number")
     if number == fixed(header, "operators") - 1:
         leave(header, operator, outputs, count)
@@ -54,7 +54,10 @@ def send_down(header: Header, operator: Operator, outputs: int, count: int) -> i
 
 @flattened
 def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send batches while the next one is ready; returns whether the next operator is full. Needs the flag `sending`."""
+    """Send ready batches; returns whether the next operator is full.
+
+    Needs the flag `sending`.
+    """
     while True:
         serial = operator.next
         slot = slot_at(operator, serial)
@@ -79,7 +82,7 @@ def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
 
 @flattened
 def drain(header: Header, tally: Tally, operator: Operator) -> None:
-    """Send what is ready, unless another worker is sending, which then sends it too."""
+    """Send what is ready, unless another worker is sending."""
     while not exchange(operator, "sending", 1):
         full = send_ready(header, tally, operator)
         # An exchange, to be ordered with that of a worker that added a batch and found the flag set.

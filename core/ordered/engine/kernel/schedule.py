@@ -65,7 +65,9 @@ def _score(header: Header, operator: Operator, upstream: float, through: float, 
 
 @inlined
 def choose_operator(header: Header, passed: int) -> int:
-    """The schedulable operator with the lowest score, the earliest if tied; -1 if no operator is schedulable.
+    """The schedulable operator with the lowest score; -1 if there is none.
+
+    If tied, the earliest.
 
     `passed` has a bit for each operator to skip.
     """

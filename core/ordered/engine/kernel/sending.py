@@ -24,7 +24,10 @@ def _await_room(header: Header, tally: Tally, operator: Operator, end: int) -> N
 def send(
     header: Header, tally: Tally, operator: Operator, serial: int, tuples: int, outputs: int, held: int, block: int
 ) -> None:
-    """Put a batch, or the address of the block with its outputs, into the ring buffer, and send what is ready."""
+    """Put a batch into the ring buffer, and send what is ready.
+
+    If its outputs are in a block, the ring buffer gets the block's address.
+    """
     reorder = fixed(header, "reorder")
     if reorder == RETRY:
         _await_room(header, tally, operator, serial + tuples)

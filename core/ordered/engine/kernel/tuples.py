@@ -42,6 +42,6 @@ def tuple_at(operator: Operator, serial: int) -> int:
 
 @inlined
 def outputs_at(operator: Operator, serial: int) -> int:
-    """The address of the outputs of a serial number in the ring buffer."""
+    """Address of a serial number's outputs in the ring buffer."""
     slot = serial & fixed(operator, "ring_mask")
     return fixed(operator, "outputs_at") + 8 * slot * fixed(operator, "slot_output_words")

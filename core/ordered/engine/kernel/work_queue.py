@@ -1,4 +1,4 @@
-"""Work queue of an operator: a ring buffer of tuples by serial number.
+"""Work queue of an operator: a ring buffer in serial order.
 
 A serial number is the number of a tuple in the input of its operator. Where an operator has partitions, each has a
 queue of the serial numbers of its tuples, and the master queue has the partition of each tuple.
@@ -15,7 +15,7 @@ from adapt.core.random_bits import mixed
 
 @inlined
 def partition_of(operator: Operator, serial: int, mark: int, fields: int) -> int:
-    """The partition of a tuple, by the number or the hash of its key.
+    """Partition of a tuple, by its key's number or hash.
 
     A model without the key uses the serial number instead.
     """
@@ -38,7 +38,7 @@ def partition_queue_at(operator: Operator, partition: int) -> int:
 
 @flattened
 def enqueue(operator: Operator, serial: int, mark: int, fields: int) -> None:
-    """Write a tuple into its place; workers see it once the tail is published."""
+    """Write a tuple to its place, before the tail is published."""
     place, mask = tuple_at(operator, serial), fixed(operator, "queue_mask")
     store(place, MARK, mark)
     copy_words(fields, place + 8, fixed(operator, "in_words") - 1)

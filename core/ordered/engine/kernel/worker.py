@@ -87,7 +87,10 @@ def work(address: int, worker: int) -> None:
 
 @compiled
 def release_all(record: int, step: int, records: int) -> None:
-    """Free the blocks whose addresses are in a field of records; `step` is the size of a record in words."""
+    """Free the blocks whose addresses are in a field of records.
+
+    `step` is the size of a record in words.
+    """
     for number in range(records):
         release(load(record, step * number))
         store(record, step * number, 0)
