@@ -344,4 +344,4 @@ def test_one_seed_has_no_interval(capsys):
     with pytest.raises(SystemExit) as left:
         main(["--seeds", "1"])
     assert left.value.code == 2
-    assert "from 2 up" in capsys.readouterr().err
+    assert "must be an integer of at least 2" in capsys.readouterr().err

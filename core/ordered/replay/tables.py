@@ -294,7 +294,8 @@ def _speed(outcomes: Sequence[WorkersOutcome], engine: Engine) -> str:
     if not first.throughput:
         return "The trace has no rows to run."
     opening = "In the model, " if engine is Engine.SIM else ""
-    said = f"{opening}{_process(first)} {number(first.throughput)} rows/s"
+    processes = "processes" if first.workers == 1 else "process"
+    said = f"{opening}{counted(first.workers, 'worker')} {processes} {number(first.throughput)} rows/s"
     if first.end_to_end:
         said += f" (p99 latency {duration(first.end_to_end.p99)})"
     others = [one for one in outcomes[1:] if one.throughput]
@@ -302,10 +303,15 @@ def _speed(outcomes: Sequence[WorkersOutcome], engine: Engine) -> str:
         return f"{said}."
     best = max(others, key=lambda one: one.throughput or 0.0)
     times = (best.throughput or 0.0) / first.throughput
-    said += f"; {_process(best)} {times:.2f} times as many"
+    run = (
+        f"the fastest of the others, with {counted(best.workers, 'worker')}, is"
+        if len(others) > 1
+        else f"with {counted(best.workers, 'worker')} it is"
+    )
+    said += f"; {run} {times:.2f} times as fast"
     if best.end_to_end:
-        said += f" ({duration(best.end_to_end.p99)})"
-    return f"{said}{', the most' if len(others) > 1 else ''}."
+        said += f" (p99 {duration(best.end_to_end.p99)})"
+    return f"{said}."
 
 
 def _of_threads(outcomes: Sequence[WorkersOutcome], cores: int) -> list[str]:
@@ -329,10 +335,10 @@ def _of_threads(outcomes: Sequence[WorkersOutcome], cores: int) -> list[str]:
 
 
 def _bounded(bound: Bound) -> str:
-    where = "is stateful" if bound.kind is OperatorKind.STATEFUL else "has a largest partition"
+    where = "stateful operator" if bound.kind is OperatorKind.STATEFUL else "the largest partition of operator"
     return (
-        f"The speed-up cannot exceed {bound.speed_up:.3g}: operator {bound.operator!r} {where}, with "
-        f"{share(bound.share)} of all work for one worker at a time."
+        f"The speed-up cannot exceed {bound.speed_up:.3g}: {where} {bound.operator!r} has {share(bound.share)} of all "
+        "work, for one worker at a time."
     )
 
 
@@ -373,10 +379,6 @@ def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
 def _assumed(contention: Contention) -> str:
     values = [f"{field.name} {getattr(contention, field.name):g}" for field in fields(contention)]
     return f"Assumed contention: {', '.join(values)}."
-
-
-def _process(one: WorkersOutcome) -> str:
-    return f"{counted(one.workers, 'worker')} {'processes' if one.workers == 1 else 'process'}"
 
 
 def _listed(numbers: Sequence[int]) -> str:

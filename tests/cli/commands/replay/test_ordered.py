@@ -118,7 +118,7 @@ def _build_plan(adapt, folder):
     adapt.done("partition", "build", *"counts.csv --channels 5 --scheme uniform -o five.plan".split())
 
 
-def test_functions_in_python_stand_beside_the_chain(adapt, here):
+def test_functions_in_python_are_imported_from_the_folder_of_the_chain(adapt, here):
     (here / "own_visits.py").write_text("def odd(value, state):\n    return [value] if value % 2 else []\n")
     chain = '[[operator]]\nname = "odd"\nkind = "stateless"\nfunction = "own_visits:odd"\n'
     (here / "own.toml").write_text(chain)

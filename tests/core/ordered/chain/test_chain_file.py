@@ -1,4 +1,4 @@
-"""Chains as users write them: what is read, and how what cannot be is refused."""
+"""Chain files: what is read, and how invalid chains are refused."""
 
 import pytest
 

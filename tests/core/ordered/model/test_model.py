@@ -1,4 +1,4 @@
-"""The model of the engine against what can be worked out without it."""
+"""The model of the engine against results known without it."""
 
 import heapq
 import itertools
@@ -201,7 +201,7 @@ def test_neither_tuples_that_carry_nothing_nor_a_wrong_guess_keep_workers_from_a
         model(chain, RunSettings(8, mark_every=every, queue_capacity=1 << 16), Contention(0.3), costs_us=(1.0, 40.0))
         for every in (1000, 4)
     )
-    # What the second costs is told nowhere; 5 of 6 tuples that it takes in carry nothing but a mark, and cost nothing.
+    # The cost of the second is unknown; 5 of 6 tuples that it reads carry only a mark, and cost nothing.
     assert many.run.elapsed_s == pytest.approx(few.run.elapsed_s, rel=0.05)
     assert mean_ms(many) == pytest.approx(mean_ms(few), rel=0.5)
     assert mean_ms(few) < 1

@@ -1,4 +1,4 @@
-"""A stream replayed through a chain: real workers against the serial run, the model against what can be worked out."""
+"""Ordered replays: real workers against the serial run, the model against known results."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +27,7 @@ ROWS = 2000
 
 
 def replayed(chain: BoundChain, ordered: Ordered) -> OrderedRun:
-    """With a clock that goes on a millisecond whenever it is looked at."""
+    """Replay with a clock that advances a millisecond per call."""
     ticks = count()
     return replay_ordered(chain, ordered, clock=lambda: next(ticks) / 1000, cpu_clock=lambda: next(ticks) / 1000)
 
@@ -67,7 +67,7 @@ def test_an_egress_that_differs_is_reported(monkeypatch: pytest.MonkeyPatch) -> 
     assert "OUT OF ORDER: the output of 1 and 2 workers" in str(summary["verdict"])
 
 
-def test_without_the_serial_run_nothing_is_held_against_it() -> None:
+def test_without_the_serial_run_nothing_is_compared_with_it() -> None:
     run = replayed(some_chain(), Ordered((1,), serial=False))
     summary = run.summary().records()[0]
     assert run.outcomes[0].is_ordered is None
