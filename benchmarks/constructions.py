@@ -1,10 +1,9 @@
-"""Claims: the compiled constructions are many times faster than their literal forms, with the identical mapping.
+"""Compiled constructions against literal Python, with identical mappings.
 
-The literal forms are those of the tests (`tests/core/partitioning/constructions/literal.py`): plain Python, every
-candidate priced from nothing. Both build the step from 9 to 10 channels of the paper's defaults (partitioning
-functions, Table 1) with 39 tracked keys. Then the times of larger steps are printed beside their targets, which are
-for a quiet machine with two cores; they are not claims.
-"""
+The literal forms are those of the tests (`tests/core/partitioning/constructions/literal.py`): plain Python that
+computes every candidate from scratch. Both build the step from 9 to 10 channels of the paper's defaults (partitioning
+functions, Table 1) with 39 pinned keys. The times of larger steps are printed with targets for an idle machine with two
+cores; they are not claims."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -26,14 +25,17 @@ from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 
 DOMAIN, HEAVY, MASS = 10**6, 10_000, 10**9
-"""A Zipf stream of a million keys, z = 1; only its heaviest keys are ever tracked, so only these are listed."""
+"""A Zipf stream of a million keys, z = 1; only its hottest keys are listed, since only these are ever pinned."""
 
 CLAIMS = {Construction.SCAN: 20.0, Construction.REDIST: 100.0, Construction.READJ: 500.0}
-"""How many times faster than the literal form, at 39 keys and 10 channels."""
+"""Claimed speed-ups over the literal form, at 39 keys and 10 channels."""
 
 
 def main() -> int:
-    """Compare at 39 keys and print the times of larger steps; 0 if mappings are the same and every claim is met."""
+    """Compare constructions and print times; 0 if every claim is met.
+
+    Mappings must agree at 39 keys.
+    """
     stream = zipf()
     met = [_faster(construction, claim, chain(stream, construction, 0.1)) for construction, claim in CLAIMS.items()]
     for label, construction, problem, target in larger(stream):
@@ -43,13 +45,13 @@ def main() -> int:
 
 
 def zipf() -> Frequencies:
-    """The heaviest keys of the stream, in whole counts."""
+    """The hottest keys of the stream, as integer counts."""
     counts = np.rint(MASS * zipf_shares(DOMAIN, 1.0)[:HEAVY]).astype(np.int64)
     return Frequencies(pa.array(np.arange(HEAVY)), counts, counts, total=MASS, rows=MASS, distinct=DOMAIN)
 
 
 def chain(stream: Frequencies, construction: Construction, sigma: float, letters: str = "LCL") -> Problem:
-    """The step to 10 channels, from 1 one at a time by the same construction."""
+    """The step to 10 channels, after a chain from 1."""
     resources = Resources.parse(letters, 1.2, sigma)
     current = None
     for channels in range(1, 10):
@@ -59,7 +61,7 @@ def chain(stream: Frequencies, construction: Construction, sigma: float, letters
 
 
 def larger(stream: Frequencies) -> Iterator[tuple[str, Construction, Problem, float]]:
-    """Steps that a literal form takes too long for, each with the time it should take."""
+    """Steps too large for a literal form, each with its target time."""
     for letters, targets in {"LCL": {"redist": 0.005, "readj": 0.3}, "LQL": {"readj": 1.0}}.items():
         for name, target in targets.items():
             problem = chain(stream, Construction(name), 0.008, letters)

@@ -1,4 +1,4 @@
-"""What a job on Spark takes at growing sizes: time, time of cores, and the peak memory of each kind of process."""
+"""Time and peak memory of Spark jobs at growing sizes."""
 
 import json
 import os
@@ -19,13 +19,13 @@ SPARK = SparkOptions("local[2]", {"spark.driver.memory": "2g"})
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one job took.
+    """Footprint of one job.
 
     Attributes:
-        rows: Of the job.
-        seconds: By the clock.
-        cpu_s: Of all cores together: this process, Java, Spark's Python workers.
-        driver_mib, java_mib, worker_mib: Peak memory of this process, of Java, and of the largest worker.
+        rows: Rows of the job.
+        seconds: Wall time.
+        cpu_s: CPU time of this process, Java and Spark's Python workers.
+        driver_mib, java_mib, worker_mib: Peak memory of this process, of Java, and of the largest Python worker.
     """
 
     rows: int
@@ -37,16 +37,16 @@ class Footprint:
 
     @property
     def line(self) -> str:
-        """For people."""
+        """One line for people."""
         return (
             f"{self.rows:,} rows: {self.seconds:.1f} s, {self.rows / self.seconds / 1e6:.2f} M rows/s;"
-            f" {self.cpu_s:.1f} s of cores, {self.cpu_s / self.rows * 1e6:.3f} a million rows;"
-            f" peaks {self.driver_mib:,.0f} MiB here, {self.java_mib:,.0f} Java, {self.worker_mib:,.0f} a worker"
+            f" {self.cpu_s:.1f} s of CPU, {self.cpu_s / self.rows * 1e6:.3f} per million rows;"
+            f" peaks {self.driver_mib:,.0f} MiB here, {self.java_mib:,.0f} Java, {self.worker_mib:,.0f} per worker"
         )
 
 
 def footprint(rows: int, warm: Callable[[], object], work: Callable[[], object]) -> Footprint:
-    """Do a job, after a small one of its kind that does not count."""
+    """Measure a job, after a small warm-up job."""
     java = java_of(spark_session(SPARK))
     warm()
     with watched_workers(java) as peaks:
@@ -58,7 +58,10 @@ def footprint(rows: int, warm: Callable[[], object], work: Callable[[], object])
 
 
 def apart(script: str, *arguments: object) -> Footprint:
-    """What a script that ends in `told` took, run by itself, so that no peak is that of another size; printed."""
+    """Footprint of a script, run in a separate process.
+
+    The script ends in `told`.
+    """
     command = [sys.executable, script, *map(str, arguments)]
     took = Footprint(**json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]))
     print(took.line, flush=True)
@@ -72,7 +75,7 @@ def told(took: Footprint) -> int:
 
 
 def _cpu_s(java: int) -> float:
-    """Time of cores that this process, Java and all its descendants have had, those that have ended too."""
+    """CPU time of this process, Java and all its descendants, ended ones included."""
     ticks = 0
     for process in (os.getpid(), java, *descendants(java)):
         try:

@@ -1,10 +1,9 @@
-"""Claims: 100 M Zipf rows are made at 5 M rows/s on two cores, in memory that ten times the rows raise by at most 1.2.
+"""Speed and memory of generating a Zipf trace.
 
-That is the whole command: rows drawn, written, hashed and profiled. Beside it stands the literal reference, in one
-process: numpy's own `choice` by the same shares and its exponential gaps, the keys as text, written as one Parquet file
-a million rows; neither hashed nor profiled. A machine that is shared says more by the time of its cores than by the
-clock. ADAPT_BENCH_ROWS sets the rows (100 million).
-"""
+Claims: 100 M rows at 5 M rows/s on two cores; ten times the rows take at most 1.2 times the memory. The whole command
+is measured: drawing, writing, hashing and profiling. The reference is one process with numpy's `choice` over the same
+shares and exponential gaps, keys as text, one Parquet file per million rows, without hashes or a profile. On a shared
+machine CPU time says more than wall time. ADAPT_BENCH_ROWS sets the rows (100 million)."""
 
 import os
 import sys
@@ -30,7 +29,7 @@ LEAST_RATE, MOST_MEMORY = 5e6, 1.2
 
 
 def main() -> int:
-    """Make a tenth of the rows, all rows, and those of the reference; 0 if the claims are met."""
+    """Generate all rows, a tenth, and the reference; 0 if claims hold."""
     if sys.argv[1:2] == ["make"]:
         return told(made(int(sys.argv[2])))
     few, many = (apart(__file__, "make", rows) for rows in (ROWS // 10, ROWS))
@@ -42,12 +41,12 @@ def main() -> int:
         f"rate {rate / 1e6:.2f} M rows/s, claimed {LEAST_RATE / 1e6:.0f}: {'met' if rate >= LEAST_RATE else 'NOT MET'}"
     )
     print(f"memory of any process {growth:.2f}x, claimed at most {MOST_MEMORY}x: {'met' if flat else 'NOT MET'}")
-    print(f"numpy's choice and a Parquet file: {theirs:.3f} s of cores a million rows, {theirs / ours:.2f}x ours")
+    print(f"numpy's choice and a Parquet file: {theirs:.3f} s of CPU per million rows, {theirs / ours:.2f}x ours")
     return 0 if flat and rate >= LEAST_RATE else 1
 
 
 def made(rows: int) -> Footprint:
-    """The rows as the command makes them."""
+    """Generate rows as the command does."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
 
@@ -58,7 +57,7 @@ def made(rows: int) -> Footprint:
 
 
 def reference_cpu_s() -> float:
-    """Time of cores of the reference."""
+    """CPU time of the reference."""
     chance, shares = np.random.default_rng(0), zipf_shares(DOMAIN, EXPONENT)
     with tempfile.TemporaryDirectory() as place:
         begun, now = process_time(), 0.0

@@ -1,7 +1,8 @@
-"""Claim: ingest of a CSV takes at most three times what Spark alone needs to read, sort by time and write its columns.
+"""CSV ingest against Spark's own read, sort and write.
 
-Spark is told the schema, and reads the file twice only to find the ranges of its sort. Ours names every row's line,
-keeps bad rows aside, breaks ties by position, hashes and profiles. ADAPT_BENCH_ROWS sets the rows (20 million).
+Claim: ingest takes at most three times as long. Spark is given the schema, and reads the file twice only to find the
+ranges of its sort. Ingest tracks the line of every row, sets bad rows aside, breaks ties by position, hashes and
+profiles. ADAPT_BENCH_ROWS sets the rows (20 million).
 """
 
 import os
@@ -25,7 +26,7 @@ CLAIM = 1 / 3
 
 
 def main() -> int:
-    """Ingest and sort the same file in turns; 0 if the claim is met."""
+    """Ingest and sort the same file in turns; 0 if met."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         source = folder / "rows.csv"
@@ -50,7 +51,7 @@ def main() -> int:
 
 
 def write_csv(path: Path, rows: int) -> None:
-    """Rows of Zipf keys whose times are out of order within some minutes."""
+    """Rows with Zipf keys and times out of order."""
     chance = np.random.default_rng(0)
     written = 0
     schema = pa.schema([("time", pa.string()), ("key", pa.string()), ("cost", pa.float64()), ("bytes", pa.int64())])

@@ -1,9 +1,8 @@
-"""Claims: lossy counting of a trace against Spark's own ways to count, on the same rows, second pass, local[2].
+"""Lossy counting against other ways to count a trace.
 
-Beside the claims stand the limit (Arrow reading the column of keys and nothing else, two threads), DuckDB's exact
-count, and datasketches' frequent items fed with counted batches; and how time grows with rows and with the domain.
-ADAPT_BENCH_ROWS sets the rows (20 million).
-"""
+The claims are against Spark on the same rows, second pass, local[2]. It also prints the limit (Arrow reads only the key
+column, two threads), DuckDB's exact count, datasketches' frequent items fed with counted batches, and how time grows
+with rows and distinct keys. ADAPT_BENCH_ROWS sets the rows (20 million)."""
 
 import os
 import sys
@@ -33,9 +32,9 @@ ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 20_000_000))
 DOMAIN = 1_000_000
 EPSILON = 1e-4
 CLAIMS = {KeyType.STRING: (5.0, 2.5), KeyType.INT64: (2.5, 1.1)}
-"""At least so many times faster than groupBy.count, and than approx_top_k."""
+"""Claimed speed-ups over groupBy.count and over approx_top_k."""
 READING = 0.5
-"""The part of the limit that is aimed at."""
+"""Target share of the limit."""
 
 SPARK = SparkOptions("local[2]", {"spark.driver.memory": "4g"})
 
@@ -51,7 +50,7 @@ def main() -> int:
 
 
 def trace_of(folder: Path, rows: int, domain: int, key_type: KeyType) -> Trace:
-    """A trace of Zipf(1) keys, made once."""
+    """A trace of Zipf(1) keys, generated once."""
     out = folder / f"{rows}-{domain}-{key_type}.trace"
     if not out.exists():
         generate(zipf_stream(rows=rows, domain=domain, key_type=key_type), out, spark_options=SPARK)
@@ -59,7 +58,7 @@ def trace_of(folder: Path, rows: int, domain: int, key_type: KeyType) -> Trace:
 
 
 def compared(trace: Trace, key_type: KeyType) -> bool:
-    """One table of all ways to count one trace; whether the claims about it are met."""
+    """Print all ways to count a trace; whether claims are met."""
     ours = counting(trace)
     peers = {
         "Spark groupBy(key).count(), top 20": spark_exact(trace),
@@ -82,7 +81,7 @@ def compared(trace: Trace, key_type: KeyType) -> bool:
     exact, approximate, *_, limit = ratios.values()
     at_least = CLAIMS[key_type]
     reads = median(limit.ratios)
-    print(f"  {key_type}: {reads:.2f} of the speed of reading alone; aimed at {READING}")
+    print(f"  {key_type}: {reads:.2f} of the speed of reading alone; target {READING}")
     return all(
         [
             holds(f"lossy counting of {key_type} keys against groupBy.count", exact, at_least[0]),
@@ -92,8 +91,8 @@ def compared(trace: Trace, key_type: KeyType) -> bool:
 
 
 def growth(folder: Path) -> None:
-    """Time by rows, and by domain."""
-    table = Table("rows", "keys in the domain", "best s", "M rows/s", "listed")
+    """Print time by rows, and by distinct keys."""
+    table = Table("rows", "distinct keys", "best s", "M rows/s", "listed")
     table.title = f"Growth, string keys, epsilon {EPSILON:g}"
     for rows, domain in [(ROWS // 2 * times, DOMAIN) for times in (1, 2, 4, 8)] + [
         (ROWS, domain) for domain in (10_000, 100_000, 10_000_000, 100_000_000)
@@ -106,31 +105,34 @@ def growth(folder: Path) -> None:
 
 
 def counting(trace: Trace) -> Callable[[], Any]:
-    """Ours."""
+    """Count with `adapt`."""
     return lambda: count_lossy(trace, EPSILON, spark_options=SPARK)
 
 
 def spark_exact(trace: Trace) -> Callable[[], Any]:
-    """What everyone writes."""
+    """Count with Spark's groupBy."""
     rows = spark_session(SPARK).read.parquet(str(trace.path / "part-*.parquet"))
     return lambda: rows.groupBy("key").count().orderBy("count", ascending=False).limit(20).collect()
 
 
 def spark_approximate(trace: Trace) -> Callable[[], Any]:
-    """Spark's own sketch of heavy hitters."""
+    """Count with Spark's heavy-hitter sketch."""
     rows = spark_session(SPARK).read.parquet(str(trace.path / "part-*.parquet"))
     return lambda: rows.selectExpr("approx_top_k(key, 100, 10000)").collect()
 
 
 def duckdb_exact(trace: Trace) -> Callable[[], Any]:
-    """An exact count outside Spark."""
+    """Count exactly with DuckDB."""
     database = duckdb.connect(config={"threads": 2})
     query = f"select key, count(*) n from '{trace.path}/part-*.parquet' group by key order by n desc limit 20"
     return lambda: database.sql(query).fetchall()
 
 
 def sketched(trace: Trace, key_type: KeyType) -> Callable[[], Any]:
-    """A sketch from a library, fed a batch at a time with counts by Arrow, since it takes one key a call."""
+    """Count with datasketches, fed with Arrow's counts per batch.
+
+    It takes one key per call.
+    """
 
     def count() -> Any:
         if key_type is KeyType.STRING:
@@ -147,7 +149,7 @@ def sketched(trace: Trace, key_type: KeyType) -> Callable[[], Any]:
 
 
 def reading(trace: Trace) -> Callable[[], Any]:
-    """The limit: decoding the column."""
+    """Read the key column only: the limit."""
 
     def read(part: Path) -> int:
         file = pq.ParquetFile(part, pre_buffer=False, page_checksum_verification=True)

@@ -1,9 +1,8 @@
-"""Lossy counting beside Space-Saving and Count-Min with a heap, in the same memory: how well each knows the heavy keys.
+"""Accuracy of lossy counting, Space-Saving and Count-Min in equal memory.
 
-Memory is counted in entries of 24 bytes (key, count, error), as many as the per-item form holds at its fullest; a
-Count-Min cell takes 8. The last line is the batch form, whose buffer holds more between purges. The claim is about the
-promise: no count of ours is off by more than epsilon n. ADAPT_BENCH_ROWS sets the rows (2 million).
-"""
+Memory is counted in entries of 24 bytes (key, count, error), as many as the per-item form holds at its peak; a
+Count-Min cell takes 8. The last line is the batch form, whose buffer holds more between purges. Claim: no count of
+lossy counting is off by more than epsilon n. ADAPT_BENCH_ROWS sets the rows (2 million)."""
 
 import heapq
 import os
@@ -31,7 +30,7 @@ DEPTH = 4
 
 
 def main() -> int:
-    """Count one stream in every way; 0 if the promise is kept."""
+    """Count one stream in every way; 0 if the claim is met."""
     ranks = zipf_table(DOMAIN, 1.0).ranks(np.random.default_rng(0).random(ROWS))
     true = Counter(ranks.tolist())
     per_item = from_tests("core/counting/per_item.py").PerItemLossyCounter(EPSILON, KeyType.INT64)
@@ -55,7 +54,7 @@ def main() -> int:
 
 
 def row(table: Table, name: str, entries: int, counts: Mapping[int, float], true: Counter[int]) -> float:
-    """A line of the table; the worst error over all keys, those not listed counted as 0."""
+    """A line of the table; unlisted keys count as 0."""
     heavy = [key for key, _ in true.most_common(500)]
     off = [abs(times - counts.get(key, 0)) for key, times in true.items()]
     top = [abs(true[key] - counts.get(key, 0)) for key in heavy]
@@ -68,12 +67,12 @@ def row(table: Table, name: str, entries: int, counts: Mapping[int, float], true
 
 
 def counts_of(summary: LossySummary) -> dict[int, float]:
-    """Counts by key."""
+    """Exact counts by key."""
     return dict(zip(summary.keys.to_pylist(), summary.counts.tolist(), strict=True))
 
 
 def space_saving(keys: Iterable[int], entries: int) -> dict[int, float]:
-    """Metwally et al.: a new key takes the place, and the count, of the lightest."""
+    """Space-Saving (Metwally et al.): new keys replace the lowest count."""
     counts: dict[int, int] = {}
     lightest: list[tuple[int, int]] = []
     for key in keys:
@@ -83,7 +82,7 @@ def space_saving(keys: Iterable[int], entries: int) -> dict[int, float]:
         taken = 0
         if len(counts) == entries:
             taken, leaving = heapq.heappop(lightest)
-            while counts[leaving] != taken:  # it has grown since it was filed
+            while counts[leaving] != taken:  # it has grown since it was pushed
                 heapq.heappush(lightest, (counts[leaving], leaving))
                 taken, leaving = heapq.heappop(lightest)
             del counts[leaving]
@@ -93,7 +92,10 @@ def space_saving(keys: Iterable[int], entries: int) -> dict[int, float]:
 
 
 def count_min(true: Counter[int], entries: int) -> dict[int, float]:
-    """The 500 keys of the largest estimates; a heap of candidates would know no better."""
+    """Count-Min's 500 largest estimates.
+
+    At least as good as a heap of candidates.
+    """
     sketch = datasketches.count_min_sketch(DEPTH, (entries - 500) * 24 // 8 // DEPTH)
     for key, times in true.items():
         sketch.update(key, times)

@@ -1,8 +1,7 @@
-"""Claims: counting 200 M rows of 50 M keys, no Spark task holds 1 GiB, and no purge keeps more than theory allows.
+"""Memory of lossy counting on 200 M rows of 50 M keys.
 
-The memory is what the system says of every Python worker of Spark while it counts (VmHWM). ADAPT_BENCH_ROWS sets the
-rows (200 million).
-"""
+Claims: no Spark task uses 1 GiB, and no purge keeps more entries than the theoretical bound. Memory is the peak (VmHWM)
+of every Python worker of Spark during the count. ADAPT_BENCH_ROWS sets the rows (200 million)."""
 
 import os
 import subprocess
@@ -30,11 +29,11 @@ SPARK = SparkOptions("local[2]", {"spark.driver.memory": "4g"})
 
 
 def main() -> int:
-    """Count the trace and watch; 0 if both claims are met."""
+    """Count the trace and watch memory; 0 if claims are met."""
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "rows.trace"
-        # in a process of its own: the workers that make the rows hold a table of the domain
-        make = f"ingest --generate zipf --rows {ROWS} --domain {DOMAIN} --key-type string -q -o".split()
+        # in a separate process: the workers that generate rows hold a table of the keys
+        make = f"generate zipf --rows {ROWS} --keys {DOMAIN} --key-type string -q -o".split()
         subprocess.run([Path(sys.executable).with_name("adapt"), *make, out], check=True)
         trace = open_trace(out)
         met = [within_memory(trace), within_theory(trace)]
@@ -43,7 +42,7 @@ def main() -> int:
 
 
 def within_memory(trace: Trace) -> bool:
-    """The peak of every worker while it counts."""
+    """Peak memory of every worker during the count."""
     with watched_workers(java_of(spark_session(SPARK))) as peaks:
         start = perf_counter()
         counted = count_lossy(trace, EPSILON, spark_options=SPARK)
@@ -53,14 +52,14 @@ def within_memory(trace: Trace) -> bool:
     speed = f"{took:.1f} s ({trace.rows / took / 1e6:.1f} M rows/s)"
     print(
         f"{trace.rows:,} rows of about {counted.distinct:,} keys in {speed},"
-        f" {len(counted.keys):,} listed; peaks of the workers {told} MiB, to be under {MOST_MIB}:"
+        f" {len(counted.keys):,} listed; peaks of the workers {told} MiB, claimed under {MOST_MIB}:"
         f" {'met' if met else 'NOT MET'}"
     )
     return met
 
 
 def within_theory(trace: Trace) -> bool:
-    """Entries after purges, and the buffer before them, of every block as its task counts it."""
+    """Entries after purges, and the buffer before them, for every block."""
     entries = buffer = 0
     for block in trace.blocks():
         counter = LossyCounter(EPSILON / 2, pa.string())

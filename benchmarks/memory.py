@@ -1,4 +1,4 @@
-"""The peak memory of processes, as the system tells it: this one, Spark's Java process, Spark's Python workers."""
+"""Peak memory of this process, Spark's Java process and its Python workers."""
 
 import threading
 from collections.abc import Iterator
@@ -10,10 +10,12 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def watched_workers(java: int) -> Iterator[dict[int, float]]:
-    """The peak memory in MiB of every Python worker of a Spark by process, filled in while the body runs.
+    """Peak memory in MiB of a Spark session's Python workers.
+
+    Filled in while the body runs.
 
     Args:
-        java: Spark's Java process, since other programs may run a Spark of their own.
+        java: Spark's Java process, since other programs may run Spark too.
     """
     over = threading.Event()
     peaks: dict[int, float] = {}
@@ -27,18 +29,18 @@ def watched_workers(java: int) -> Iterator[dict[int, float]]:
 
 
 def peak_mib(process: int) -> float | None:
-    """The most memory that a process ever held, in MiB; None if it has gone."""
+    """Peak memory of a process in MiB; None if it has ended."""
     peak = _field_of(process, "VmHWM")
     return None if peak is None else int(peak.split()[0]) / 1024
 
 
 def java_of(spark: SparkSession) -> int:
-    """The Java process of a Spark session that was started here."""
+    """Java process of the Spark session of this program."""
     return int(spark.sparkContext._gateway.proc.pid)
 
 
 def descendants(process: int) -> list[int]:
-    """The processes that a process has started, and those that they have."""
+    """All descendants of a process."""
     parents = _parents()
     found = [process]
     for parent in found:
@@ -55,7 +57,7 @@ def _watch(java: int, peaks: dict[int, float], over: threading.Event) -> None:
 
 
 def _workers(java: int) -> list[int]:
-    """Spark's Python workers: the children of the daemons that Java has started."""
+    """Spark's Python workers: the children of the daemons that Java started."""
     parents = _parents()
     daemons = {each for each, parent in parents.items() if parent == java and "pyspark.daemon" in _command_of(each)}
     return [each for each, parent in parents.items() if parent in daemons]
@@ -67,7 +69,7 @@ def _parents() -> dict[int, int]:
 
 
 def _field_of(process: int, name: str) -> str | None:
-    """A line of what the system says of a process; None if it has gone."""
+    """A status line of a process; None if it has ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
@@ -76,7 +78,7 @@ def _field_of(process: int, name: str) -> str | None:
 
 
 def _command_of(process: int) -> str:
-    """The command line of a process; empty if it has gone."""
+    """Command line of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
     except OSError:

@@ -1,4 +1,4 @@
-/* One stateless operator between an ingress and an egress, as the ordered engine has it, in C.
+/* The ordered engine with one stateless operator, in C.
 
    Tuples of one field are taken in 1024 at a time, claimed one by one from a shared queue within the window of the ring,
    changed, and sent in order without locks (Prasaad, Ramalingam, Rajan, Figure 4). Memory is laid out, and
@@ -155,7 +155,7 @@ static int64_t slice(struct run *run) {
     return done;
 }
 
-/* All rows by one worker; what left, and the fold of it. The queue and the ring hold a power of two of tuples. */
+/* Run all rows with one worker; returns the count and the hash of the output. Queue and ring sizes are powers of two. */
 int64_t run_rows(const int64_t *rows, int64_t count, int64_t size, uint64_t seed, int64_t steps, uint64_t *hash) {
     struct run *run = aligned_alloc(64, sizeof *run);
     if (!run) return -1;

@@ -1,12 +1,11 @@
-"""What a machine with many cores makes of the ordered engine: opt-in, since it takes such a machine alone for minutes.
+"""Ordered engine on a machine with many cores; opt-in.
 
     python -m benchmarks.ordered_cores --out build/ordered-16-cores.json
 
-Real threads on the cases of Figures 8, 9, 11, 12 and 14 with 1 to as many workers as there are cores, each with its
-throughput, the cores it had, its latency, and whether its egress is that of one worker. Beside each stands what the
-model says for the same case without contention: what is missing is what workers cost each other. The results are
-written as JSON with what is known of the machine. There is no claim: what two cores cannot show is to be seen here.
-"""
+It needs such a machine to itself for minutes. Real threads run the cases of Figures 8, 9, 11, 12 and 14 with 1 worker
+up to one per core, and report throughput, cores used, latency, and whether the output equals that of one worker. Each
+case is compared with the model without contention; the difference is the contention. The results are written as JSON
+with a description of the machine. There is no claim: it shows what two cores cannot."""
 
 import json
 import os
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.serial import Egress
@@ -40,13 +39,13 @@ _MARKS = 2000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """A chain, and how it is run.
+    """A case: a chain and its settings.
 
     Attributes:
-        figure: Of the paper.
-        what: The chain, in words.
-        chain: It, with its stream.
-        settings: But for the workers.
+        figure: Figure of the paper.
+        what: Description of the chain.
+        chain: The chain with its input.
+        settings: Settings, except the number of workers.
     """
 
     figure: str
@@ -56,9 +55,9 @@ class Case:
 
 
 def main() -> int:
-    """Run every case and write the archive; without arguments say how."""
+    """Run every case, or print how to run it."""
     if len(sys.argv) == 1:
-        print(f"the ordered engine on many cores: skipped, since it wants such a machine alone; run it by {HOW}")
+        print(f"the ordered engine on many cores: skipped, it needs a machine to itself; run {HOW}")
         return 0
     options = _parsed()
     pace = measured_pace()
@@ -70,25 +69,28 @@ def main() -> int:
     archive = {"format": FORMAT, "machine": machine(pace), "workers": options.workers, "runs": runs}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(archive, indent=1))
-    print(f"{len(runs)} runs in {options.out}")
+    print(f"wrote {len(runs)} runs to {options.out}")
     return 0 if all(run["ordered"] for run in runs) else 1
 
 
 def cases(most: int, tuples: int) -> Iterator[Case]:
-    """Those of the figures that real threads can show; `most` is the number of partitions of the partitioned queue."""
+    """Cases of the figures that real threads can run.
+
+    `most` is the number of partitions of the partitioned work queue.
+    """
     from paper.ordered.pipelines import QUERIES, one_partitioned, one_stateless, query
 
     for name in QUERIES:
         chain = query(name, tuples, 0, threads=True)
         for heuristic in (Heuristic.CT, Heuristic.LP, Heuristic.ET, Heuristic.QST):
-            yield Case("8", name, chain, RunSettings(heuristic=heuristic, queue=_LONG_QUEUE))
-        yield Case("14", name, chain, RunSettings(reorder=Reorder.LOCK, queue=_LONG_QUEUE))
+            yield Case("8", name, chain, RunSettings(heuristic=heuristic, queue_capacity=_LONG_QUEUE))
+        yield Case("14", name, chain, RunSettings(reorder=Reorder.LOCK, queue_capacity=_LONG_QUEUE))
         owned = query(name, tuples, 0, partitions=most, threads=True)
-        yield Case("11", name, owned, RunSettings(worklist=Worklist.PARTITIONED, queue=_LONG_QUEUE))
+        yield Case("11", name, owned, RunSettings(work_queue=WorkQueue.PARTITIONED, queue_capacity=_LONG_QUEUE))
     for sigma in (0.1, 0.3, 1.0, 3.0):
-        for worklist, partitions in ((Worklist.HYBRID, 100), (Worklist.PARTITIONED, most)):
+        for work_queue, partitions in ((WorkQueue.HYBRID, 100), (WorkQueue.PARTITIONED, most)):
             chain = one_partitioned(tuples, 0, 10.0, partitions, sigma)
-            yield Case("9", f"sigma {sigma:g}", chain, RunSettings(worklist=worklist))
+            yield Case("9", f"sigma {sigma:g}", chain, RunSettings(work_queue=work_queue))
     for cost_us in (0.1, 1.0, 10.0):
         chain = one_stateless(tuples, 0, cost_us)
         for reorder in (Reorder.CLAIM, Reorder.LOCK):
@@ -96,7 +98,10 @@ def cases(most: int, tuples: int) -> Iterator[Case]:
 
 
 def measured(case: Case, workers: Sequence[int], repeats: int, pace: int) -> Iterator[dict[str, Any]]:
-    """The best run of a case by each number of workers, the first of which has the egress that all must have."""
+    """The best run of a case by number of workers.
+
+    All must have the output of the first.
+    """
     expected: Egress | None = None
     for count in workers:
         settings = replace(case.settings, workers=count, mark_every=max(len(case.chain.tuples) // _MARKS, 1))
@@ -104,17 +109,17 @@ def measured(case: Case, workers: Sequence[int], repeats: int, pace: int) -> Ite
         expected = expected or runs[0][0].egress
         is_ordered = all(run.egress == expected for run, _ in runs)
         best, cores = min(runs, key=lambda timed: timed[0].elapsed_s)
-        modelled = run_model(case.chain, settings, Contention(), np.random.default_rng(0)).run
+        modeled = run_model(case.chain, settings, Contention(), np.random.default_rng(0)).run
         latency_ms = 1e3 * best.marks.processing_s()
         told = {
             "figure": case.figure,
             "case": case.what,
             "workers": count,
             "heuristic": settings.heuristic,
-            "worklist": settings.worklist,
+            "work_queue": settings.work_queue,
             "reorder": settings.reorder,
             "tuples_per_s": len(case.chain.tuples) / best.elapsed_s,
-            "model_tuples_per_s": len(case.chain.tuples) / modelled.elapsed_s,
+            "model_tuples_per_s": len(case.chain.tuples) / modeled.elapsed_s,
             "cores": cores,
             "latency_ms": {
                 "mean": float(latency_ms.mean()),
@@ -128,14 +133,14 @@ def measured(case: Case, workers: Sequence[int], repeats: int, pace: int) -> Ite
 
 
 def _timed(chain: BoundChain, settings: RunSettings, pace: int) -> tuple[WorkersRun, float]:
-    """A run, and the cores that it had."""
+    """Run a case; returns the result and the cores it used."""
     start, cpu = perf_counter(), process_time()
     run = run_by_workers(chain, settings, pace)
     return run, (process_time() - cpu) / (perf_counter() - start)
 
 
 def machine(pace: int) -> dict[str, Any]:
-    """What is known of the machine and the libraries."""
+    """Description of the machine and the libraries."""
     return {
         "cores": os.cpu_count(),
         "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -159,22 +164,27 @@ def _processor() -> str:
 
 def _parsed() -> Namespace:
     parser = ArgumentParser("benchmarks.ordered_cores", description="The ordered engine on a machine with many cores.")
-    parser.add_argument("--out", type=Path, required=True, help="the archive, as JSON")
-    parser.add_argument("--workers", type=_workers, default=_powers(), help="such as 1,2,4,8,16; up to the cores")
-    parser.add_argument("--tuples", type=int, default=300_000, help="that enter a chain")
-    parser.add_argument("--repeats", type=int, default=3, help="of each run; the best counts")
+    parser.add_argument("--out", type=Path, required=True, help="file for the results, as JSON")
+    parser.add_argument(
+        "--workers",
+        type=_workers,
+        default=_powers(),
+        help="numbers of workers, such as 1,2,4,8,16; default: up to the number of cores",
+    )
+    parser.add_argument("--tuples", type=int, default=300_000, help="tuples that enter a chain")
+    parser.add_argument("--repeats", type=int, default=3, help="repeats of each run; the best counts")
     return parser.parse_args()
 
 
 def _workers(text: str) -> list[int]:
     counts = text.split(",")
     if not all(count.isdecimal() and int(count) for count in counts):
-        raise ArgumentTypeError(f"{text!r} is not a list of numbers from 1 up")
+        raise ArgumentTypeError(f"must be a list of integers from 1 up (got {text!r})")
     return sorted({int(count) for count in counts})
 
 
 def _powers() -> list[int]:
-    """1, 2, 4 and so on up to the number of cores, which is there too."""
+    """1, 2, 4 and so on up to the number of cores, inclusive."""
     cores = os.cpu_count() or 1
     return sorted({cores, *(1 << power for power in range(cores.bit_length()))})
 

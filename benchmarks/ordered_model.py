@@ -1,9 +1,7 @@
-"""Claim: the model of the ordered engine, given the costs that operators had in some chains, tells within a quarter how
-long one worker of the engine takes for other chains.
+"""Accuracy of the ordered model on unmeasured chains.
 
-Costs are measured in two chains and the model is asked about three others, of the same operators in other places and
-other company. Times are those of CPU, the least of several runs.
-"""
+Claim: from operator costs measured in two chains, the model predicts the time of one worker on three other chains of
+the same operators within a quarter. Times are CPU times, the lowest of several runs."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -46,7 +44,7 @@ ASKED = (
 
 
 def main() -> int:
-    """Measure, ask, and run what was asked about; 0 if the claim is met."""
+    """Measure costs, predict and run chains; 0 if the claim is met."""
     pace = measured_pace()
     costs_us: dict[str, float] = {}
     for names in MEASURED:
@@ -57,17 +55,16 @@ def main() -> int:
 
 
 def chain_of(names: Sequence[str]) -> BoundChain:
-    """A chain of the operators with these names, over keys that are even."""
+    """A chain of the named operators over uniform keys."""
     keys = np.random.default_rng(1).integers(0, KEYS, TUPLES)
     return bind(Chain(tuple(OPERATORS[name] for name in names)), {"key": pa.array(keys)})
 
 
 def measured_us(names: Sequence[str], pace: int) -> dict[str, float]:
-    """What a tuple of each operator of a chain costs the engine, by name.
+    """Cost per tuple of each operator of a chain, by name.
 
-    The least time of CPU that a run took, divided as the workers of all runs divided theirs: they know it by the clock,
-    which goes on while others have the core.
-    """
+    The lowest CPU time of a run is divided over the operators like the wall time of all runs, which also counts time
+    while other processes have the core."""
     chain = chain_of(names)
     runs = [timed(chain, pace) for _ in range(REPEATS)]
     least_us = 1e6 * min(cpu_s for cpu_s, _ in runs)
@@ -77,7 +74,7 @@ def measured_us(names: Sequence[str], pace: int) -> dict[str, float]:
 
 
 def agrees(names: Sequence[str], costs_us: Mapping[str, float], pace: int) -> bool:
-    """Ask the model about a chain, and have the engine run it."""
+    """Predict a chain with the model, and run it with the engine."""
     chain = chain_of(names)
     own = [costs_us[name] for name in names]
     model_s = run_model(chain, RunSettings(), Contention(), np.random.default_rng(2), own).run.elapsed_s
@@ -85,14 +82,14 @@ def agrees(names: Sequence[str], costs_us: Mapping[str, float], pace: int) -> bo
     ratio = model_s / engine_s
     met = abs(ratio - 1) <= MOST_APART
     print(
-        f"{' -> '.join(names)}: by the model {model_s:.4f} s, by the engine {engine_s:.4f} s of CPU, "
+        f"{' -> '.join(names)}: model {model_s:.4f} s, engine {engine_s:.4f} s of CPU, "
         f"ratio {ratio:.2f}, claimed within {MOST_APART:.0%}: {'met' if met else 'NOT MET'}"
     )
     return met
 
 
 def timed(chain: BoundChain, pace: int) -> tuple[float, WorkersRun]:
-    """A run by one worker, and the seconds of CPU that it took."""
+    """Run with one worker; returns the result and its CPU seconds."""
     start = process_time()
     run = run_by_workers(chain, RunSettings(), pace)
     return process_time() - start, run

@@ -1,13 +1,12 @@
-"""Question: does a better partitioner still matter once workers share partitions by the hybrid queue?
+"""Plan against work queue: does a better partitioner still matter?
 
-Reviews by vendor and a web log by host, in time order, through a chain of two operators: one without state, and one
-partitioned by a plan that costs four times as much. The plan is uniform hashing or the hybrid one; the queue is one a
-partition that a worker owns, or the hybrid queue. The four cells are run by real threads in turns, and in the model by
-eight workers on the given costs, with 8 partitions and with 64.
+Reviews by vendor and a web log by host pass a chain of two operators: a stateless one, and one that is partitioned by a
+plan and costs four times as much. The plan is uniform hashing or the hybrid one, the work queue partitioned or hybrid.
+The four cells run on real threads in turns, and in the model with eight workers, with 8 and with 64 partitions.
 
-Claim, in the model: where the fullest partition leaves eight workers busy (speed_up_bound), the hybrid plan gains at
-most 5 % in throughput under the hybrid queue; and every egress is that of a serial run. With names of streams (reviews,
-weblog), those alone.
+Claim, in the model: where the largest partition allows eight busy workers (speed_up_bound), the hybrid plan gains at
+most 5 % of throughput under the hybrid work queue, and every output equals that of a serial run. Arguments: names of
+streams (reviews, weblog); default: both.
 """
 
 import os
@@ -26,7 +25,7 @@ from adapt.cli.terminal.formats import markdown_text
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
-from adapt.core.ordered.chain.names import Engine, OperatorKind, PartitionBy, Worklist
+from adapt.core.ordered.chain.names import Engine, OperatorKind, PartitionBy, WorkQueue
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
 from adapt.core.partitioning.build import Recipe, build_plan
@@ -36,8 +35,8 @@ from adapt.core.table import Cell, Column, Kind, Table
 DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))
 PARTITIONS = (8, 64)
 PLANS = (Scheme.UNIFORM, Scheme.HYBRID)
-QUEUES = (Worklist.PARTITIONED, Worklist.HYBRID)
-MODELLED, REPEATS = 8, 3
+QUEUES = (WorkQueue.PARTITIONED, WorkQueue.HYBRID)
+MODELED, REPEATS = 8, 3
 MOST_GAIN = 1.05
 
 COLUMNS = (
@@ -55,51 +54,52 @@ COLUMNS = (
     Column("ordered"),
 )
 Cells: TypeAlias = Mapping[str, Cell]
-"""One row of a table, by column."""
+"""A row of a table, by column."""
 
 
 def main() -> int:
-    """The streams that are named, or both; 0 if the claims are met, or there are no streams."""
+    """Run the named streams, or both; 0 if the claims hold."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = min(cores, MODELLED)
+    workers = min(cores, MODELED)
     met = True
     for name, read, cost_us in (("reviews", reviews, 1.0), ("weblog", web_log, 10.0)):
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
         keys = read()
         if keys is None:
-            print(f"{name}: skipped, as ADAPT_DATA has it not")
+            print(f"{name}: skipped, not found in ADAPT_DATA")
             continue
         told = f"{name}, {len(keys):,} rows, {cost_us:g} and {4 * cost_us:g} us"
-        modelled = [row for each in PARTITIONS for row in by_model(keys, cost_us, each)]
-        show(f"{told}; {MODELLED} workers in the model", modelled)
+        modeled = [row for each in PARTITIONS for row in by_model(keys, cost_us, each)]
+        show(f"{told}; {MODELED} workers in the model", modeled)
         threads = [row for each in PARTITIONS for row in by_threads(keys, cost_us, each, workers)]
         show(f"{told}; {workers} real workers", threads)
-        met = claims(name, modelled) and all(row["ordered"] for row in (*threads, *modelled)) and met
+        met = claims(name, modeled) and all(row["ordered"] for row in (*threads, *modeled)) and met
     return 0 if met else 1
 
 
 def show(title: str, rows: Sequence[Cells]) -> None:
-    """Print rows, without the columns in which nothing is defined."""
+    """Print rows, without empty columns."""
     columns = [column for column in COLUMNS if any(row[column.name] is not None for row in rows)]
     print(markdown_text([Table.from_rows(title, columns, [[row[column.name] for column in columns] for row in rows])]))
 
 
-def claims(name: str, modelled: Sequence[Cells]) -> bool:
-    """Say what the cells of the model show, and whether it is as claimed."""
+def claims(name: str, modeled: Sequence[Cells]) -> bool:
+    """Print the result of the model's cells, and check the claim."""
     met = True
     for partitions in PARTITIONS:
-        cells = {(row["plan"], row["queue"]): row for row in modelled if row["partitions"] == partitions}
+        cells = {(row["plan"], row["queue"]): row for row in modeled if row["partitions"] == partitions}
         rates = {at: float(row["throughput"] or 0) for at, row in cells.items()}
         owned, shared = (rates["hybrid", queue.value] / rates["uniform", queue.value] for queue in QUEUES)
-        hashed = cells["uniform", Worklist.HYBRID.value]
+        hashed = cells["uniform", WorkQueue.HYBRID.value]
         bound, reached = float(hashed["speed_up_bound"] or 0), float(hashed["speed_up"] or 0)
-        said = f"the fullest partition keeps workers idle at a speed-up of {bound:.2f}, so nothing is claimed"
-        if bound >= MODELLED:
+        said = f"the largest partition limits the speed-up to {bound:.2f}, so nothing is claimed"
+        if bound >= MODELED:
             met = met and shared <= MOST_GAIN
             said = f"claimed at most {MOST_GAIN:g}x of the latter: {'met' if shared <= MOST_GAIN else 'NOT MET'}"
         print(
-            f"{name}, {partitions} partitions, {MODELLED} workers in the model: the hybrid plan gives {owned:.2f}x the"
+            f"{name}, {partitions} partitions, {MODELED} workers in the model: the hybrid plan reaches {owned:.2f}x "
+            f"the"
             f" throughput of hashing under partitioned queues, {shared:.2f}x under the hybrid queue, where hashing has"
             f" a speed-up of {reached:.2f}; {said}"
         )
@@ -107,7 +107,7 @@ def claims(name: str, modelled: Sequence[Cells]) -> bool:
 
 
 def reviews() -> pa.Array | None:
-    """The vendors of the reviews, by time and then as they stand in the file."""
+    """Vendors of the reviews, by time, then by position."""
     path = DATA / "reviews/anonreviews.csv.bz2"
     if not path.exists():
         return None
@@ -117,7 +117,7 @@ def reviews() -> pa.Array | None:
 
 
 def web_log() -> pa.Array | None:
-    """The client hosts of the log, whose lines are in the order of time."""
+    """Client hosts of the log, whose lines are in time order."""
     path = DATA / "weblog-2015/apache_logs"
     if not path.exists():
         return None
@@ -125,7 +125,7 @@ def web_log() -> pa.Array | None:
 
 
 def chain_of(keys: pa.Array, scheme: Scheme, partitions: int, cost_us: float) -> BoundChain:
-    """The chain, its partitions placed by a plan for these keys."""
+    """The chain, partitioned by a plan for these keys."""
     plan = build_plan(frequencies_of(count_keys(keys)), Recipe(scheme), partitions)
     operators = (
         Operator("parse", OperatorKind.STATELESS, cost=cost_us),
@@ -135,31 +135,31 @@ def chain_of(keys: pa.Array, scheme: Scheme, partitions: int, cost_us: float) ->
 
 
 def by_threads(keys: pa.Array, cost_us: float, partitions: int, workers: int) -> list[Cells]:
-    """The four cells in turns, the medians of each; speed-ups are not measured."""
+    """Run the four cells in turns; returns the medians, without speed-ups."""
     chains = {plan: chain_of(keys, plan, partitions, cost_us) for plan in PLANS}
-    runs: dict[tuple[Scheme, Worklist], list[Cells]] = {(plan, queue): [] for plan in PLANS for queue in QUEUES}
+    runs: dict[tuple[Scheme, WorkQueue], list[Cells]] = {(plan, queue): [] for plan in PLANS for queue in QUEUES}
     for repeat in range(REPEATS):
         for (plan, queue), done in runs.items():
-            ordered = Ordered((workers,), settings=RunSettings(worklist=queue), serial=repeat == 0)
+            ordered = Ordered((workers,), settings=RunSettings(work_queue=queue), serial=repeat == 0)
             run = replay_ordered(chains[plan], ordered, clock=perf_counter, cpu_clock=process_time)
             done.append(cells_of(partitions, plan, queue, run))
     return [{name: middle([one[name] for one in done]) for name in done[0]} for done in runs.values()]
 
 
 def by_model(keys: pa.Array, cost_us: float, partitions: int) -> list[Cells]:
-    """The four cells with eight workers, and one for the speed-up."""
+    """Run the four cells in the model, with 1 and 8 workers."""
     rows = []
     for plan in PLANS:
         chain = chain_of(keys, plan, partitions, cost_us)
         for queue in QUEUES:
-            ordered = Ordered((1, MODELLED), Engine.SIM, settings=RunSettings(worklist=queue))
+            ordered = Ordered((1, MODELED), Engine.SIM, settings=RunSettings(work_queue=queue))
             run = replay_ordered(chain, ordered, clock=perf_counter, cpu_clock=process_time)
             rows.append(cells_of(partitions, plan, queue, run))
     return rows
 
 
-def cells_of(partitions: int, plan: Scheme, queue: Worklist, run: OrderedRun) -> Cells:
-    """Those of the run with the most workers."""
+def cells_of(partitions: int, plan: Scheme, queue: WorkQueue, run: OrderedRun) -> Cells:
+    """Results of the run with the most workers."""
     workers = run.tables()["workers"].records()[-1]
     rate, cores = run.outcomes[-1].throughput, run.outcomes[-1].cores
     named = {"partitions": partitions, "plan": plan.value, "queue": queue.value}
@@ -168,7 +168,7 @@ def cells_of(partitions: int, plan: Scheme, queue: Worklist, run: OrderedRun) ->
 
 
 def middle(cells: Sequence[Cell]) -> Cell:
-    """The median of numbers, the first of anything else."""
+    """The median of numbers, the first of other values."""
     numbers = [cell for cell in cells if isinstance(cell, int | float) and not isinstance(cell, bool)]
     return median(numbers) if len(numbers) == len(cells) else cells[0]
 

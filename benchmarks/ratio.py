@@ -1,4 +1,4 @@
-"""Timing of ours beside a named reference, in turns in one process, so that both meet the same noise."""
+"""Timing of two functions in turns in one process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times faster ours was, once a repeat, and the best time of each in seconds."""
+    """Speed-up over the reference by repeat, and the best times."""
 
     ratios: tuple[float, ...]
     ours_s: float
@@ -17,17 +17,17 @@ class Ratio:
 
 
 def measured(ours: Callable[[], Any], reference: Callable[[], Any], repeats: int = 7) -> Ratio:
-    """Time both in turns, after one run of each that does not count (compilation, caches)."""
+    """Time both in turns, after a warm-up run of each."""
     return _measured(ours, reference, repeats, perf_counter)
 
 
 def cpu_measured(ours: Callable[[], Any], reference: Callable[[], Any], repeats: int = 7) -> Ratio:
-    """As `measured`, by the time that all threads of the process had a core, for work whose machine is shared."""
+    """As `measured`, by CPU time of all threads, for shared machines."""
     return _measured(ours, reference, repeats, process_time)
 
 
 def holds(claim: str, ratio: Ratio, at_least: float) -> bool:
-    """Print the claim with its ratio and spread; true if the median repeat meets it."""
+    """Print the claim with its ratio; True if the median meets it."""
     middle = median(ratio.ratios)
     met = middle >= at_least
     print(
@@ -39,7 +39,7 @@ def holds(claim: str, ratio: Ratio, at_least: float) -> bool:
 
 
 def best_of(work: Callable[[], Any], repeats: int) -> float:
-    """The best time of some runs in seconds, after one that does not count."""
+    """Best time of some runs in seconds, after a warm-up run."""
     work()
     return min(_seconds(work, perf_counter) for _ in range(repeats))
 

@@ -1,4 +1,4 @@
-"""References of the tests, which benchmarks measure against."""
+"""Reference implementations of the tests, for benchmarks."""
 
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -8,7 +8,7 @@ _TESTS = Path(__file__).parent.parent / "tests"
 
 
 def from_tests(path: str) -> ModuleType:
-    """A module of the tests, by its path below them."""
+    """Load a module of the tests by its path."""
     spec = spec_from_file_location(Path(path).stem, _TESTS / path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,8 +1,8 @@
-"""Claim: `adapt replay repartition` needs no more memory for the same rows ten times over, shifted in time.
+"""Memory of `adapt replay repartition` by number of rows.
 
-The rows are 578,805 real reviews by vendor where ADAPT_DATA has them, else as many of a generated stream; weekly
-periods, 8 channels. Each replay runs in a process of its own, whose peak is what the system saw.
-"""
+Claim: the same rows ten times over, shifted in time, need no more memory. The rows are 578,805 real reviews by vendor
+if ADAPT_DATA has them, else as many generated rows; weekly periods, 8 channels. Each replay runs in its own process,
+whose peak the operating system reports."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ sys.exit(code)
 
 
 def main() -> int:
-    """Replay the rows once, and ten times over; 0 if the claim is met."""
+    """Replay the rows once and ten times over; 0 if met."""
     with tempfile.TemporaryDirectory() as place:
         once = some_trace(Path(place))
         many = repeated(once, Path(place))
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def some_trace(folder: Path) -> Trace:
-    """Real reviews by vendor, or a generated stream of as many rows over as long a time."""
+    """Real reviews by vendor, or generated rows of the same span."""
     reviews = Path(os.environ.get("ADAPT_DATA", "../shared/data")) / "reviews" / "anonreviews.csv.bz2"
     if reviews.exists():
         return ingest([str(reviews)], folder / "reviews.trace", Mapping("vendorId"), spark_options=LOCAL).trace
@@ -62,7 +62,10 @@ def some_trace(folder: Path) -> Trace:
 
 
 def repeated(trace: Trace, folder: Path) -> Trace:
-    """The same rows ten times, each time later by the whole span and a week."""
+    """The same rows ten times, each copy shifted in time.
+
+    By the time span plus a week.
+    """
     rows = pa.Table.from_batches(list(trace.batches(["ts", "key"])))
     span = timedelta(microseconds=trace.manifest.summary["last_us"] - trace.manifest.summary["first_us"])
     copies = folder / "copies"

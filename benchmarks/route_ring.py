@@ -1,8 +1,8 @@
-"""Claim: routing a string column through our ring is five times faster a key than `uhashring.HashRing`.
+"""Ring routing against `uhashring.HashRing`.
 
-Both rings have 1000 points a channel. Both route the same keys, ours as an Arrow column, theirs one by one from a
-list; their hash is murmur3 as well (`hash_fn`, a single `mmh3` call), which is faster than their default of MD5.
-"""
+Claim: five times faster per key of a string column. Both rings have 1000 points per channel and route the same keys,
+ours as an Arrow column, theirs key by key from a list, also with murmur3 (`hash_fn`, a single `mmh3` call), which is
+faster than their default of MD5."""
 
 import sys
 
@@ -20,7 +20,7 @@ CLAIM = 5.0
 
 
 def main() -> int:
-    """Compare times at 16 and 100 channels; 0 if the claim is met at both."""
+    """Time both at 16 and 100 channels; 0 if claims hold."""
     keys = [f"user-{number}" for number in np.random.default_rng(0).integers(10**9, size=ROWS)]
     met = [_faster(keys, channels) for channels in (16, 100)]
     return 0 if all(met) else 1

@@ -1,11 +1,11 @@
-"""Claims: plans for load shedding cost next to nothing beside a linear program a point.
+"""Load-shedding planners against a linear program per point.
 
-Plans of the exact planner for 20,000 points at a time, against `scipy.optimize.linprog` (HiGHS) solving the same
-program for some of the same points, in time a point: 5000 times faster for 8 inputs in chains over 2 servers, 1000
-times for 8 random inputs over 5 servers and for a tree of 20 variables. One point at a time: 15 times. All scores are
-equal to 1e-9. The pool of bases is warm, as it is in use; what filling it takes is printed.
+Claims: the exact planner on 20,000 points at once against `scipy.optimize.linprog` (HiGHS) on some of the same points,
+in time per point: 5000 times faster for 8 inputs in chains over 2 servers, 1000 times for 8 random inputs over 5
+servers and for a tree of 20 variables; 15 times for single points. All scores agree to 1e-9. The pool of bases is warm,
+as in use; the programs solved to fill it are printed.
 
-The table of C-FIT for 8 inputs at 10 % takes 0.1 s or less and is made 3 times faster than plain loops list its rows
+The table of C-FIT for 8 inputs at 10 % takes at most 0.1 s, and is built 3 times faster than plain loops list its rows
 and scores.
 """
 
@@ -27,14 +27,14 @@ from adapt.core.fit.program.program import Program
 
 POINTS = 20_000
 SOLVED = 100
-"""Of them, by the reference."""
+"""Points that the reference solves."""
 
 EPSILON = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A network and what is claimed of it."""
+    """A network and its claims."""
 
     name: str
     network: Network
@@ -97,7 +97,7 @@ def _table() -> Iterator[bool]:
 
 
 def _listed(costs: list[float]) -> list[tuple[tuple[float, ...], float]]:
-    """Rates on a grid that fit one capacity and lie less than a cell below it, each with its score."""
+    """Grid points that fit one capacity, less than a cell below it, each with its score."""
     found: list[tuple[tuple[float, ...], float]] = []
     steps = [EPSILON / cost for cost in costs]
     margin = sum(step * cost for step, cost in zip(steps, costs, strict=True))
@@ -125,14 +125,14 @@ def _linprog(program: Program, rates: Floats) -> float:
 
 
 def _a_point(ours: Callable[[], Any], our_points: int, reference: Callable[[], Any]) -> Ratio:
-    """The ratio of times a point."""
+    """Ratio of the times per point."""
     ratio = measured(ours, reference, repeats=5)
     factor = our_points / SOLVED
     return Ratio(tuple(one * factor for one in ratio.ratios), ratio.ours_s / our_points, ratio.reference_s / SOLVED)
 
 
 def _rates(program: Program) -> Floats:
-    """Each input up to twice what fits of it alone."""
+    """Random rates, each input up to twice its own capacity."""
     loads = program.unshed(np.eye(program.inputs)) @ program.rows[: program.resources].T
     alone = 1 / (loads / program.limits[: program.resources]).max(axis=1)
     return np.random.default_rng(1).random((POINTS, program.inputs)) * 2 * alone
@@ -143,7 +143,7 @@ def _operator(name: str, node: str, source: str, cost: float, selectivity: float
 
 
 def _chains(costs: Any) -> Network:
-    """A query for each row of costs, an operator on each server for each column."""
+    """A query per row of costs, with an operator per column, each on its own server."""
     servers = range(len(costs[0]))
     return Network(
         tuple(Node(f"s{server}") for server in servers),

@@ -1,8 +1,10 @@
-"""Claims: a replay of a query network takes a million tuples a second and more, plans in 5 % of its time at most, and
-is at least 20 times as fast as SimPy with the same network and draws, with tuple counts within 0.5 %.
+"""Replay of a query network against SimPy.
 
-The network has two nodes, a split, a join and an aggregate, and is overloaded about twice; one exact plan a tick of a
-second, each made when its tick begins.
+Claims: at least a million tuples per second, at most 5 % of the time for planning, at least 20 times as fast as SimPy
+with the same network and random draws, and tuple counts within 0.5 %.
+
+The network has two nodes, a split, a join and an aggregate, and gets about twice the load it can process; an exact plan
+is made at the start of each tick of a second.
 """
 
 import sys
@@ -43,7 +45,7 @@ NETWORK = Network(
 
 
 def main() -> int:
-    """Replay ours for speed, then a shorter stream beside SimPy; 0 if the claims are met."""
+    """Measure speed, then compare with SimPy; 0 if claims hold."""
     met = alone()
     return 0 if against_simpy() and met else 1
 
@@ -58,13 +60,13 @@ def stream(seconds: float, seed: int = 1) -> pa.Table:
 
 
 def replayed(batches: list[pa.RecordBatch], settings: SheddingSettings) -> FitRun:
-    """Ours."""
+    """Replay with `adapt`."""
     options = FitOptions((DropPlanner.EXACT,), settings)
     return replay_fit(lambda: batches, Binding(NETWORK, settings.tick_us), options, clock=perf_counter)
 
 
 def alone() -> bool:
-    """Rows a second, and what part of the time planning takes."""
+    """Rows per second, and the share of time for planning."""
     batches = stream(SECONDS).to_batches(1 << 17)
     # No plan is made before its tick.
     control.MAX_TOGETHER = 1
@@ -77,13 +79,16 @@ def alone() -> bool:
         planned_s.append(run.outcomes[0].planned_s)
     best = int(np.argmin(took_s))
     rate, share = run.counts.rows / took_s[best], planned_s[best] / took_s[best]
-    print(f"replay of {run.counts.rows:,} rows: {rate:,.0f} rows/s, to be {LEAST_ROWS_PER_S:,.0f} or more")
-    print(f"  one plan a tick takes {share:.2%} of it, to be {MOST_PLANNING:.0%} at most")
+    print(f"replay of {run.counts.rows:,} rows: {rate:,.0f} rows/s, claimed at least {LEAST_ROWS_PER_S:,.0f}")
+    print(f"  one plan per tick takes {share:.2%} of it, claimed at most {MOST_PLANNING:.0%}")
     return rate >= LEAST_ROWS_PER_S and share <= MOST_PLANNING
 
 
 def against_simpy() -> bool:
-    """The same rows, draws and plans by SimPy, which is given the plans: how much faster, and if as much is done."""
+    """The same rows, draws and plans in SimPy.
+
+    Returns how much faster, and whether the tuple counts agree.
+    """
     rows = stream(SHORT_S)
     settings = SheddingSettings(tick_us=100_000)
     batches = rows.to_batches()
@@ -99,7 +104,10 @@ def against_simpy() -> bool:
 
 
 def simpy_network(rows: pa.Table, keeps: list[list[float]], tick_us: int) -> Callable[[], list[int]]:
-    """The network as SimPy's own examples would have it: a process for what comes in, and one a node with its queue."""
+    """SimPy program in the style of its examples.
+
+    A process for the input, and one per node with its queue.
+    """
     import simpy
 
     wiring = Wiring.from_network(NETWORK)

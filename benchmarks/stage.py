@@ -1,8 +1,8 @@
-"""The stage, simulated tuple by tuple: against SimPy and against plain Python events, and how its time grows.
+"""Stage simulator against SimPy and plain Python events.
 
-Claims: on 4 sites at least 100 times as fast as SimPy and 20 times as fast as the leanest plain form, with tuple counts
-within 0.5 %; on 32 sites at least 4 million tuples a second, and 1.5 million with a controller while a site is loaded,
-of processor time, so that other work on the machine is not counted.
+Claims: on 4 workers at least 100 times as fast as SimPy and 20 times as fast as the simplest event loop, with tuple
+counts within 0.5 %; on 32 workers at least 4 million tuples per second of CPU time, and 1.5 million with a controller
+while a worker is loaded.
 """
 
 import sys
@@ -38,7 +38,7 @@ CREDITS = 24
 
 
 def main() -> int:
-    """Run all, print what was found; 1 if a claim does not hold."""
+    """Run and print all comparisons; 1 if a claim does not hold."""
     met = against("plain events", plain(), at_least=20)
     met &= against("SimPy", simpy_stage(), at_least=100)
     met &= growth()
@@ -46,12 +46,15 @@ def main() -> int:
 
 
 def stage(sites: int, **changes: Any) -> StageSettings:
-    """The paper's stage on some sites."""
+    """The paper's stage on some workers."""
     return StageSettings(sites, even_owners(sites, 64), even_groups(GROUPS, sites * 64), **changes)
 
 
 def against(name: str, theirs: Callable[[], int], at_least: float) -> bool:
-    """The same stage both ways, with the queues of Exchange: how much faster, and whether as many tuples come out."""
+    """Run the stage both ways with Exchange's queues.
+
+    Returns how much faster, and whether the tuple counts agree.
+    """
     settings = stage(SITES, router=Router.EXCHANGE)
 
     def ours() -> int:
@@ -59,12 +62,14 @@ def against(name: str, theirs: Callable[[], int], at_least: float) -> bool:
 
     counts = ours(), theirs()
     apart = abs(counts[0] - counts[1]) / counts[1]
-    print(f"tuples in {SECONDS:g} s on {SITES} sites: {counts[0]:,} and by {name} {counts[1]:,}, {apart:.2%} apart")
-    return holds(f"the stage of {SITES} sites against {name}", measured(ours, theirs, 3), at_least) and apart <= WITHIN
+    print(f"tuples in {SECONDS:g} s on {SITES} workers: {counts[0]:,} and by {name} {counts[1]:,}, {apart:.2%} apart")
+    return (
+        holds(f"the stage of {SITES} workers against {name}", measured(ours, theirs, 3), at_least) and apart <= WITHIN
+    )
 
 
 def draws(seed: int) -> Iterator[tuple[int, float]]:
-    """Groups and service times without end."""
+    """Endless groups and service times."""
     chance = np.random.default_rng(seed)
     while True:
         groups = chance.integers(0, GROUPS, 10_000).tolist()
@@ -92,7 +97,10 @@ def plain() -> Callable[[], int]:
 
 
 def simpy_stage() -> Callable[[], int]:
-    """As SimPy's own examples have it: a process a producer and a consumer, and one a delivery for the latency."""
+    """SimPy program in the style of its examples.
+
+    A process per producer, consumer, and delivery with latency.
+    """
     import simpy
 
     def run() -> int:
@@ -130,13 +138,13 @@ def simpy_stage() -> Callable[[], int]:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A run of the stage with the pools of Flux.
+    """A run of the stage with Flux's queues.
 
     Attributes:
-        sites: n.
-        seconds: How much is simulated.
-        controlled: Whether the paper's load policy is at work, and a site loaded from 5 s on (Figure 6).
-        at_least: Tuples a second of processor time that are claimed; None, nothing is.
+        sites: Number of workers, n.
+        seconds: Simulated seconds.
+        controlled: Whether the paper's load policy runs and a worker is loaded from 5 s on (Figure 6).
+        at_least: Claimed tuples per second of CPU time; None for no claim.
     """
 
     sites: int
@@ -145,7 +153,7 @@ class Case:
     at_least: float | None = None
 
     def run(self) -> int:
-        """Simulate; the tuples that were processed."""
+        """Simulate; returns the tuples processed."""
         settings = stage(self.sites, disturbances=(ExternalLoad(3, 5.0, np.inf),) if self.controlled else ())
         controller = PacedController(LoadBalancing()) if self.controlled else None
         return simulate(settings, Drawn(), self.seconds, Actors(controller)).census.processed
@@ -161,8 +169,8 @@ CASES = (
 
 
 def growth() -> bool:
-    """Tuples a second by simulated time, sites and controller, best of three; whether they are what is claimed."""
-    titles = "sites", "controller", "simulated s", "tuples", "M tuples/s of processor", "of wall", "claimed"
+    """Print tuples per second by size; whether the claims hold."""
+    titles = "sites", "controller", "simulated s", "tuples", "M tuples/s of CPU", "of wall", "claimed"
     table = Table(*titles)
     met = True
     for case in CASES:
@@ -185,7 +193,7 @@ def growth() -> bool:
 
 
 def best_times(case: Case) -> tuple[int, float, float]:
-    """Tuples, and the least processor and wall time of three runs in seconds."""
+    """Tuples, and the lowest CPU and wall time of three runs."""
     tuples, times = 0, []
     for _ in range(3):
         wall, processor = perf_counter(), process_time()

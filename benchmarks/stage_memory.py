@@ -1,8 +1,9 @@
-"""Claim: the stage simulates ten times the tuples in at most 1.2 times the memory, and 1.2 times the time, of each.
+"""Memory and time of the stage simulator by number of tuples.
 
-10 and 100 million tuples on 32 sites, drawn and as rows of a stream that arrive at times, a million a chunk, which are
-made as they are asked for; with `--huge` also 1000 million. Each run has a process of its own, whose peak is what the
-system saw. What is kept of each simulated second, the series, is in it, and said by itself.
+Claim: ten times the tuples take at most 1.2 times the memory, and 1.2 times the time per tuple. It simulates 10 and 100
+million tuples on 32 workers, random ones and timed rows of a stream in chunks of a million; with `--huge` also 1000
+million. Each run has its own process, whose peak the operating system reports. The peak includes the time series, whose
+size is printed too.
 """
 
 import json
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 MOST_MEMORY, MOST_TIME = 1.2, 1.2
 SITES, CHUNK = 32, 1_000_000
 SERVED = SITES / 45.5e-6
-"""Tuples a second that all sites can process."""
+"""Tuples per second that all workers can process."""
 
 
 def main() -> int:
@@ -27,8 +28,8 @@ def main() -> int:
 
 
 def grows_little(source: str, sizes: list[int]) -> bool:
-    """Print what each size takes, and whether the claim holds against the least."""
-    apart(source, CHUNK)  # compiles, so that no peak is that of the compiler
+    """Print memory and time by size; whether the claim holds."""
+    apart(source, CHUNK)  # compiles, so that no peak includes the compiler
     met, least = True, {}
     for size in sizes:
         took = apart(source, size)
@@ -39,7 +40,7 @@ def grows_little(source: str, sizes: list[int]) -> bool:
         print(
             f"{took['tuples']:,} tuples {source}: peak {took['peak_mib']:,.1f} MiB, {memory:.3f}x, of which "
             f"{took['series_kib']:,.0f} KiB for the series of {took['intervals']:,} s; {took['ns_a_tuple']:.0f} ns of "
-            f"processor a tuple, {time:.2f}x; claimed at most {MOST_MEMORY:g}x and {MOST_TIME:g}x: "
+            f"CPU per tuple, {time:.2f}x; claimed at most {MOST_MEMORY:g}x and {MOST_TIME:g}x: "
             f"{'met' if holds else 'NOT MET'}",
             flush=True,
         )
@@ -47,14 +48,14 @@ def grows_little(source: str, sizes: list[int]) -> bool:
 
 
 def apart(source: str, size: int) -> dict[str, float]:
-    """Simulate about so many tuples in a process of its own."""
+    """Simulate about this many tuples in a separate process."""
     command = [sys.executable, __file__, "simulate", source, str(size)]
     took: dict[str, float] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     return took
 
 
 def simulated(source: str, size: int) -> dict[str, float]:
-    """Simulate about so many tuples in this process."""
+    """Simulate about this many tuples in this process."""
     import pickle
     import resource
     from time import process_time
@@ -76,7 +77,7 @@ def simulated(source: str, size: int) -> dict[str, float]:
         for number in range(size // CHUNK):
             yield Chunk(groups, producers, rising_s + number * CHUNK / rate)
 
-    simulate(settings, Drawn(), 0.1)  # loads what is compiled
+    simulate(settings, Drawn(), 0.1)  # loads the compiled code
     simulate(settings, Rows(lambda: iter([Chunk(groups[:10], producers[:10], rising_s[:10])])))
     began = process_time()
     run = simulate(settings, Drawn(), size / SERVED) if source == "drawn" else simulate(settings, Rows(chunks))

@@ -1,1 +1,1 @@
-"""The claims of the papers, measured: `python -m paper` makes one page of them, with its numbers as JSON and CSV."""
+"""Claims of the papers, measured and written as one page."""

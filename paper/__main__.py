@@ -1,4 +1,4 @@
-"""`python -m paper`: measure what the papers claim, and write one page of it."""
+"""`python -m paper`: measure the papers' claims and write one page of them."""
 
 import os
 import platform
@@ -36,24 +36,24 @@ class Known:
     """A paper that can be measured.
 
     Attributes:
-        measured_by: The folders whose files decide what is measured; a change elsewhere leaves results kept.
-        made: The paper, measured as far as the options say.
+        measured_by: Folders whose files determine the measurements; changes elsewhere keep stored results valid.
+        made: Creates the paper for the given options.
     """
 
     measured_by: tuple[str, ...]
     made: Callable[[Namespace], Paper[Any]]
 
     def program(self) -> str:
-        """A hash of all that decides what is measured."""
+        """Hash of everything that determines the measurements."""
         return program_version(ROOT, self.measured_by, NOT_BY)
 
 
 NOT_BY = ("figures",)
-"""Folders within those that measure which only decide what is shown."""
+"""Subfolders that only affect the presentation."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what is not known yet and write the page; the exit code."""
+    """Measure what is missing and write the page; returns the exit code."""
     options = _parsed(arguments)
     names = [options.only] if options.only else list(PAPERS)
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in names:
             paper, kept = PAPERS[name].made(options), Kept(options.out / "runs", PAPERS[name].program())
             measured = measure_missing(paper.experiments(), kept, session, _tell)
-            print(f"{paper.name}: {measured} experiments measured, the others were kept", file=sys.stderr)
+            print(f"{paper.name}: {measured} experiments measured, the others were stored already", file=sys.stderr)
             shown.append((paper, paper.shown(kept)))
         print(write_page(options.out, shown, _made(), options.quick))
     except AdaptError as error:
@@ -104,26 +104,32 @@ PAPERS = {
     "fit": Known(("core/fit", "paper/fit"), _fit),
     "ordered": Known(("core/ordered", "paper/ordered"), _ordered),
 }
-"""Every paper by the name that `--only` knows it by."""
+"""Papers by their names for `--only`."""
 
 
 def _parsed(arguments: Sequence[str] | None) -> Namespace:
-    parser = ArgumentParser("paper", description="Measure what the papers claim, and write one page of it.")
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "paper", help="folder of the page and of the runs")
-    parser.add_argument("--only", choices=PAPERS, help="this paper alone")
+    parser = ArgumentParser("paper", description="Measure the papers' claims and write one page of them.")
     parser.add_argument(
-        "--quick", action="store_true", help="a rehearsal: few seeds, small domains, stages and networks"
+        "--out", type=Path, default=ROOT / "build" / "paper", help="folder for the page and the stored runs"
     )
-    parser.add_argument("--seeds", type=_seeds, help="so many seeds at most, 2 or more, for a first look at all of it")
-    parser.add_argument("--huge", action="store_true", help="a domain of 100 million keys too, five seeds")
-    parser.add_argument("--master", default="local[*]", help="a Spark master")
+    parser.add_argument("--only", choices=PAPERS, help="measure only this paper")
+    parser.add_argument(
+        "--quick", action="store_true", help="a quick rehearsal: few seeds, small domains, stages and networks"
+    )
+    parser.add_argument(
+        "--seeds", type=_seeds, help="largest number of seeds, at least 2, for a first look at everything"
+    )
+    parser.add_argument(
+        "--huge", action="store_true", help="also measure a domain of 100 million keys, with five seeds"
+    )
+    parser.add_argument("--master", default="local[*]", help="Spark master")
     return parser.parse_args(arguments)
 
 
 def _seeds(text: str) -> int:
-    """A number of seeds; one alone has no interval."""
+    """Parse a number of seeds, at least 2: one seed has no interval."""
     if not text.isdecimal() or int(text) < 2:
-        raise ArgumentTypeError(f"{text!r} is not a number from 2 up")
+        raise ArgumentTypeError(f"must be an integer of at least 2 (got {text!r})")
     return int(text)
 
 

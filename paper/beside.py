@@ -1,4 +1,4 @@
-"""Modules of the tests and of the benchmarks, by their path: neither is a package that could be imported by name."""
+"""Modules of the tests and benchmarks, loaded by path."""
 
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -10,10 +10,10 @@ _ROOT = Path(__file__).parent.parent
 
 @cache
 def module_at(path: str) -> ModuleType:
-    """The module in a file of the tree.
+    """Load the module in a file of the repository.
 
     Args:
-        path: From the top of the tree.
+        path: Path from the root of the repository.
     """
     spec = spec_from_file_location(Path(path).stem, _ROOT / path)
     assert spec is not None

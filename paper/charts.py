@@ -1,4 +1,4 @@
-"""Charts of measured means: lines and dots with their 95 % intervals, made from tables as those of reports are."""
+"""Charts of measured means with 95 % confidence intervals."""
 
 import math
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from adapt.core.table import Table
 from adapt.core.values import human
 
 REACH = " ±"
-"""What the column of half an interval is named, after the column of the mean."""
+"""Suffix of the column with half the interval, after the name of the mean's column."""
 
 _MOST_TICKS = 16
-"""Values that have a tick of their own on a logarithmic axis."""
+"""Most values that get their own tick on a logarithmic axis."""
 
 _SPOT = {"type": "point", "filled": True, "size": 34, "opacity": 1}
 _BAND = {"type": "area", "line": False, "opacity": 0.16, "aria": False}
@@ -37,22 +37,22 @@ def lines(
     up_to: float = math.inf,
     spots: bool = True,
 ) -> Chart:
-    """One line a series, with a band of its intervals where the table has them.
+    """Lines by series, with bands of their intervals.
 
     Args:
-        title: Of the chart.
-        sentence: What it shows.
-        table: The numbers.
-        x: The column across.
-        y: The column of means; that of half intervals is named after it.
-        series: The column that names the lines.
-        log_x: A logarithmic axis across, with a tick at every value if they are few.
-        log_y: A logarithmic axis upwards.
-        mark: A value that a dashed line stands at.
-        only: The series to draw; all if none is named.
-        order: Series that have the colours of their places here, in every chart; others have those that follow.
-        up_to: The greatest value across that is drawn.
-        spots: Whether each mean is marked; not where they lie close.
+        title: Title of the chart.
+        sentence: Caption.
+        table: Table with the numbers.
+        x: Column of the horizontal axis.
+        y: Column of means; the column of half intervals is named after it.
+        series: Column that names the lines.
+        log_x: Whether the horizontal axis is logarithmic, with a tick at every value if they are few.
+        log_y: Whether the vertical axis is logarithmic.
+        mark: Value of a dashed line.
+        only: Series to draw; default: all.
+        order: Series whose colors are fixed by their places here, in every chart; others get the next colors.
+        up_to: Largest horizontal value that is drawn.
+        spots: Whether to mark each mean.
     """
     points = [point for point in _points(table, x, y, series, only, log_y) if point["x"] <= up_to]
     colour, shape = _looks(points, order)
@@ -86,7 +86,10 @@ def dots(
     only: Sequence[str] = (),
     order: Sequence[str] = (),
 ) -> Chart:
-    """A dot with its interval for each series, side by side in each group; arguments as those of `lines`."""
+    """Dots with intervals by series, side by side in groups.
+
+    Arguments as for `lines`.
+    """
     points = _points(table, group, y, series, only, log_y)
     colour, shape = _looks(points, order)
     groups = list(dict.fromkeys(point["x"] for point in points))
@@ -108,7 +111,10 @@ def dots(
 def scatter(
     title: str, sentence: str, table: Table, x: str, y: str, series: str, *, order: Sequence[str] = ()
 ) -> Chart:
-    """A small dot for each row; arguments as those of `lines`. Rows that come later lie above those before."""
+    """Small dots by row, later rows on top.
+
+    Arguments as for `lines`.
+    """
     points = _points(table, x, y, series, (), log_y=False)
     colour, shape = _looks(points, order)
     across = {"field": "x", "type": "quantitative", "scale": {"zero": True, "nice": False}, "axis": ticks(table, x)}
@@ -118,7 +124,7 @@ def scatter(
 
 
 def _looks(points: Records, order: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The colour and the shape of each series, and a legend that does not fade as its bands do."""
+    """Color and shape of each series, and a legend without the transparency of the bands."""
     present = list(dict.fromkeys(point["series"] for point in points))
     ranked = [*order, *(name for name in present if name not in order)]
     drawn = sorted(present, key=ranked.index)
@@ -131,10 +137,10 @@ def _looks(points: Records, order: Sequence[str]) -> tuple[dict[str, Any], dict[
 
 
 def _marked(layers: list[dict[str, Any]], mark: float | None) -> list[dict[str, Any]]:
-    """The layers over a dashed line, if there is to be one."""
+    """The layers on top of the dashed line, if any."""
     if mark is None:
         return layers
-    # A layer with one datum of its own, or the line would be drawn once a point.
+    # A layer with a single datum, or the line would be drawn once per point.
     line = {"data": {"values": [{}]}, "mark": {**DASHED, "type": "rule"}, "encoding": {"y": {"datum": mark}}}
     return [line, *layers]
 
@@ -160,7 +166,7 @@ def _points(table: Table, x: str, y: str, series: str, only: Sequence[str], log_
 
 
 def _ends(height: Real, reach: Any) -> tuple[Real, Real]:
-    """The interval; never down to zero, which a logarithmic axis lacks."""
+    """The interval, kept above zero for a logarithmic axis."""
     if not is_real(reach):
         return height, height
     return max(height - reach, height * 0.01) if height > 0 else height - reach, height + reach

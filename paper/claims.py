@@ -1,4 +1,4 @@
-"""What a paper claims, and the one rule by which each claim is judged."""
+"""Claims of a paper, and the rule by which they are judged."""
 
 import math
 from collections.abc import Iterable
@@ -8,36 +8,38 @@ from enum import StrEnum
 from paper.estimates import Estimate
 
 PAPER_RUNS = 5
-"""The runs that the partitioning paper averages over (section 5.1)."""
+"""Number of runs that the partitioning paper averages over (section 5.1)."""
 
 ONE_RUN = 1
-"""What the numbers of a paper are taken to come from that says nothing of repeated runs."""
+"""Number of runs assumed for a paper that does not mention repeated runs."""
 
 
 def rule(runs: int) -> str:
-    """The rule in words.
+    """The judging rule as text.
 
     Args:
-        runs: What a number of the paper is the mean of.
+        runs: Number of runs that the paper averages over.
     """
     compared = (
         f"the mean of {runs} of our runs lies with 95 % probability, since the paper's numbers are means of {runs} runs"
         if runs > 1
-        else "one more of our runs lies with 95 % probability, since the paper does not say that it repeated any"
+        else "one more of our runs lies with 95 % probability, since the paper does not mention repeated runs"
     )
     return (
-        "The rule. A claimed number holds if the range that its digits stand for (1.32 is 1.315 to 1.325; of sizes,"
-        " times and shares called about or around, a fifth more or less) meets the interval in which "
+        "The rule. A claimed number holds if the range of its printed digits (1.32 is 1.315 to 1.325; for sizes, "
+        "times and shares given as about or around, plus or minus a fifth) overlaps the interval in which "
         + compared
-        + "; where the claim departs from a point, as from equality of two things compared, our mean must be on the"
-        " claimed side of it too. A claimed order (more than 8; one above the other) holds if the whole 95 % interval"
-        " of our mean is on the claimed side. Otherwise, if our mean is on that side, the claim has the direction only;"
-        " and else it does not hold. Things compared are compared seed by seed."
+        + "; if the claim compares with a point, such as equality of two results, our mean must also be on the claimed"
+        " side of that point. A claimed order (more than 8; one above the other) holds if the whole 95 % interval of "
+        "our mean"
+        " is on the claimed side. Otherwise, if our mean is on that side, only the direction holds; else the claim "
+        "does not"
+        " hold. Results are compared seed by seed."
     )
 
 
 class Verdict(StrEnum):
-    """What is left of a claim."""
+    """Verdict on a claim."""
 
     HOLDS = "holds"
     DIRECTION = "direction only"
@@ -46,13 +48,15 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers that make a claim true; one of both ends may be infinite, and the claim is then one of order.
+    """Range of numbers that make a claim true.
+
+    One end may be infinite, for a claim of order.
 
     Attributes:
-        low: The least.
-        high: The most.
-        departs: The point from which the claim departs: on the claimed side of it, our mean has the direction. None if
-            there is no such point. An order departs from its own end, if nothing else is said.
+        low: Lower end.
+        high: Upper end.
+        departs: Point of comparison: if our mean is on the claimed side of it, the direction holds. None for no such
+            point; by default, a claim of order compares with its own end.
     """
 
     low: float = -math.inf
@@ -65,15 +69,18 @@ class Range:
         return math.isinf(self.low) or math.isinf(self.high)
 
     def meets(self, low: float, high: float) -> bool:
-        """Whether an interval has a number in common with the range."""
+        """Whether an interval overlaps the range."""
         return low <= self.high and high >= self.low
 
     def holds(self, low: float, high: float) -> bool:
-        """Whether an interval lies within the range, its ends not counting."""
+        """Whether an interval lies strictly within the range."""
         return low > self.low and high < self.high
 
     def has_direction(self, mean: float) -> bool:
-        """Whether a mean is on the same side of the departing point as the range."""
+        """Whether a mean is on the claimed side.
+
+        That is the side of the point of comparison where the range is.
+        """
         departs = self.departs
         if departs is None and self.is_order:
             departs = self.low if math.isinf(self.high) else self.high
@@ -83,49 +90,52 @@ class Range:
 
 
 def printed(number: str, departs: float | None = None) -> Range:
-    """The range that a printed number stands for: half of its last digit more or less."""
+    """Range of a printed number: half of its last digit."""
     _, _, decimals = number.partition(".")
     half = 0.5 * 10.0 ** -len(decimals)
     return Range(float(number) - half, float(number) + half, departs)
 
 
 def about(number: float, departs: float | None = None) -> Range:
-    """The range of a size or a time called about or around: a fifth more or less."""
+    """Range of a size or time given as "about": a fifth."""
     return Range(0.8 * number, 1.2 * number, departs)
 
 
 def between(low: float, high: float, departs: float | None = None) -> Range:
-    """The range that two printed numbers enclose."""
+    """Range between two printed numbers."""
     return Range(low, high, departs)
 
 
 def never() -> Range:
-    """The range of what is counted and never happens: an order, so that the whole interval of our mean is below 1/2."""
+    """Range of a count that is always 0.
+
+    The whole interval of our mean must be below 1/2.
+    """
     return Range(high=0.5)
 
 
 def above(bound: float, departs: float | None = None) -> Range:
-    """All that is more."""
+    """Range above a number."""
     return Range(low=bound, departs=departs)
 
 
 def below(bound: float, departs: float | None = None) -> Range:
-    """All that is less."""
+    """Range below a number."""
     return Range(high=bound, departs=departs)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of a paper that a number can prove or refute.
+    """A claim of a paper that a number can confirm or refute.
 
     Attributes:
         source: Figure or section.
-        text: What is claimed, in a sentence.
+        text: The claim in a sentence.
         reported: The paper's number, in its words.
-        range: The numbers that make the claim true.
-        measure: What our number is.
-        why: Why the claim does not hold, or only in its direction; shown where that is so.
-        certainty: How sure it is that the paper says so, as a mark that the page explains; empty where it is plain.
+        range: Numbers that make the claim true.
+        measure: Description of our number.
+        why: Reason why the claim fails, or holds only in its direction; shown in those cases.
+        certainty: Mark, explained on the page, for how clearly the paper says so; empty if clearly.
     """
 
     source: str
@@ -144,7 +154,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A claim with our number and what follows from it."""
+    """A claim with our number and the verdict."""
 
     claim: Claim
     ours: Estimate
@@ -152,18 +162,21 @@ class Judged:
 
     @property
     def why(self) -> str:
-        """Why the claim is not simply confirmed; empty where it is."""
+        """Reason why the claim is not confirmed; empty if it is."""
         return "" if self.verdict is Verdict.HOLDS else self.claim.why
 
 
 def judged(claim: Claim, values: Iterable[float], runs: int = PAPER_RUNS) -> Judged:
-    """Judge a claim by one number a seed; the paper's is the mean of `runs`."""
+    """Judge a claim by one number per seed.
+
+    The paper's number is the mean of `runs`.
+    """
     ours = Estimate.of(values)
     return Judged(claim, ours, verdict(claim.range, ours, runs))
 
 
 def verdict(claimed: Range, ours: Estimate, runs: int = PAPER_RUNS) -> Verdict:
-    """What `rule` says."""
+    """Verdict by the rule in `rule`."""
     leans = claimed.has_direction(ours.mean)
     if claimed.is_order:
         holds = claimed.holds(ours.low, ours.high)

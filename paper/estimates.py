@@ -1,4 +1,4 @@
-"""Means over seeds with their 95 % intervals."""
+"""Means over seeds with 95 % confidence intervals."""
 
 import math
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The mean of a number over independent runs, by Student's t.
+    """Mean over independent runs, with Student's t intervals.
 
     Attributes:
-        mean: Over all runs.
-        deviation: Standard deviation of one run; 0 of a single run, which is taken as certain.
-        runs: How many.
+        mean: Mean over all runs.
+        deviation: Standard deviation of one run; 0 for a single run, which is taken as exact.
+        runs: Number of runs.
     """
 
     mean: float
@@ -26,7 +26,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Estimate":
-        """The estimate from one number a run; at least one."""
+        """Estimate from one number per run; at least one run."""
         numbers = list(values)
         return cls(fmean(numbers), stdev(numbers) if len(numbers) > 1 else 0.0, len(numbers))
 
@@ -46,7 +46,7 @@ class Estimate:
         return self.mean + self.reach
 
     def of_others(self, runs: int) -> tuple[float, float]:
-        """Where the mean of this many other runs lies with 95 % probability."""
+        """95 % interval of the mean of this many other runs."""
         reach = self._reach(1 / self.runs + 1 / runs)
         return self.mean - reach, self.mean + reach
 

@@ -1,4 +1,4 @@
-"""Experiments: pieces of measuring that are done once, wherever there is room, and kept."""
+"""Experiments: measurements that run once and are stored."""
 
 import json
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ Data: TypeAlias = Any
 
 
 class Experiment(Protocol):
-    """A piece of measuring: a frozen dataclass whose fields are plain data and say all that its result depends on."""
+    """A measurement: a frozen dataclass of plain data that determines its result."""
 
     alone: ClassVar[bool]
-    """Whether nothing else may run meanwhile, because it takes times; so may be what is too short for a task."""
+    """Whether nothing else may run at the same time: it measures times, or is too short for a task."""
 
     @property
     def label(self) -> str:
-        """What is measured, in a few words."""
+        """Short description of the measurement."""
 
     @property
     def needs(self) -> Sequence["Experiment"]:
-        """Experiments whose results it is given."""
+        """Experiments whose results it needs."""
 
     def measure(self, given: Sequence[Data]) -> Data:
-        """The result.
+        """Run the experiment.
 
         Args:
-            given: The results of `needs`, in their order.
+            given: Results of `needs`, in their order.
         """
 
     def __hash__(self) -> int: ...
@@ -41,18 +41,21 @@ class Results(Protocol):
     """Results by their experiment."""
 
     def __getitem__(self, experiment: Experiment) -> Data:
-        """The result of one."""
+        """Result of an experiment."""
 
 
 class Kept:
-    """Results on disk, one file an experiment, under a hash of its parameters and of the program that measures."""
+    """Results on disk, one file per experiment.
+
+    Named by a hash of the parameters and of the program.
+    """
 
     def __init__(self, folder: Path, version: str) -> None:
-        """Keep results in a folder.
+        """Store results in a folder.
 
         Args:
-            folder: Made if it is not there.
-            version: A hash of the program; what another program measured is measured again.
+            folder: Folder for the results; created if missing.
+            version: Hash of the program; results of another version are measured again.
         """
         self._folder = folder
         self._version = version
@@ -65,7 +68,7 @@ class Kept:
         return json.loads(self._path(experiment).read_bytes())["result"]
 
     def keep(self, experiment: Experiment, result: Data) -> None:
-        """Write a result; it is there whole or not at all."""
+        """Write a result atomically."""
         told = {"experiment": described(experiment), "program": self._version, "result": result}
         replace_whole(self._path(experiment), json.dumps(told, allow_nan=False).encode())
 
@@ -75,17 +78,19 @@ class Kept:
 
 
 def described(experiment: Experiment) -> dict[str, Any]:
-    """The kind and the parameters of an experiment, as JSON data."""
+    """Kind and parameters of an experiment, as JSON data."""
     return {"kind": f"{type(experiment).__module__}.{type(experiment).__qualname__}", **asdict(experiment)}  # type: ignore[call-overload]
 
 
 def program_version(root: Path, folders: Sequence[str], without: Sequence[str] = ()) -> str:
-    """A hash of all Python files in some folders of the tree, names and contents.
+    """Hash of all Python files in some folders.
+
+    Of their names and contents.
 
     Args:
-        root: The top of the tree.
-        folders: Folders below it, with all that is in them.
-        without: Names of folders within these that are passed over.
+        root: Root of the repository.
+        folders: Folders below the root, searched recursively.
+        without: Names of subfolders to skip.
     """
     digest = sha256()
     for folder in folders:

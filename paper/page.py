@@ -1,4 +1,4 @@
-"""The page: verdicts first, then a section for every group of figures; and its numbers as JSON and CSV."""
+"""The page of the papers, and its numbers."""
 
 import csv
 import io
@@ -16,21 +16,21 @@ from paper.claims import Judged, Verdict, rule
 from paper.report import Paper, Shown, claim_table, counted, marked, overview
 
 SCHEMA = "adapt.paper/1"
-"""The format of the page as data."""
+"""Format of the page's data."""
 
 MOST_BYTES = 6_000_000
-"""The page has all papers, and no more than this."""
+"""Size limit of the page with all papers."""
 
 MOST_CHARTS = 200
 
 REHEARSAL = (
-    "This is a rehearsal with few seeds, small domains and small stages: its verdicts are not those of the papers'"
-    " sizes."
+    "This is a rehearsal with few seeds, small domains and small stages: its verdicts do not apply to the papers' "
+    "sizes."
 )
 
 
 def page_of(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], made: Mapping[str, Any], is_quick: bool) -> Page:
-    """The page of some papers: what came of all their claims, then for each paper its verdicts and its parts."""
+    """Page of some papers: a summary, then verdicts and parts."""
     sections = [_summary(papers, is_quick)]
     for paper, parts in papers:
         sections.append(_verdicts(paper, parts))
@@ -41,12 +41,12 @@ def page_of(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], made: Mapping[
 def write_page(
     folder: Path, papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], made: Mapping[str, Any], is_quick: bool
 ) -> Path:
-    """Write the page, and its numbers beside it.
+    """Write the page and its numbers.
 
     Args:
-        folder: Where `index.html`, `paper.json`, `claims.csv` and a folder of tables go.
-        papers: What is shown of each paper.
-        made: How it was made.
+        folder: Folder for `index.html`, `paper.json`, `claims.csv` and a folder of tables.
+        papers: Contents of each paper.
+        made: How the page was made.
         is_quick: Whether this was a rehearsal.
 
     Returns:
@@ -75,7 +75,7 @@ def write_page(
 
 
 def _summary(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], is_quick: bool) -> Section:
-    """How many claims of each paper have each verdict."""
+    """Number of claims by paper and verdict."""
     held = {paper.name: _claims(parts) for paper, parts in papers}
     everything = [judged for claims in held.values() for judged in claims]
     verdicts = list(Verdict)
@@ -85,7 +85,7 @@ def _summary(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], is_quick: boo
         for name, claims in held.items()
     ]
     sentences = [
-        "What papers claim, measured with this program: each claim with the paper's number, ours with its 95 % interval"
+        "Claims of the papers, measured with this program: the paper's number, ours with its 95 % confidence interval"
         f" over seeds, and a verdict by a stated rule. Of {len(everything)} claims {counted(everything)}.",
         *([REHEARSAL] if is_quick else []),
     ]
@@ -93,7 +93,7 @@ def _summary(papers: Sequence[tuple[Paper[Any], Sequence[Shown]]], is_quick: boo
 
 
 def _verdicts(paper: Paper[Any], parts: Sequence[Shown]) -> Section:
-    """How many claims hold, the rule, and every claim with number, interval and verdict."""
+    """Number of claims that hold, the rule, and every claim with number, interval and verdict."""
     claims = _claims(parts)
     sentences = [f"{paper.title}. Of {len(claims)} claims {counted(claims)}.", *paper.preface, rule(paper.runs)]
     table = overview(f"All claims of {paper.name}", claims)

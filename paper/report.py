@@ -1,4 +1,4 @@
-"""What a part of a paper comes to: its section of the page, the claims that it judges, and all its tables."""
+"""Parts of a paper: sections of the page, judged claims and tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ Scope = TypeVar("Scope")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A part of a paper, measured.
+    """A measured part of a paper.
 
     Attributes:
         section: Charts, tables and sentences.
-        claims: What the paper claims there, judged.
+        claims: The paper's claims in this part, judged.
     """
 
     section: Section
@@ -31,7 +31,7 @@ class Shown:
 
     @property
     def tables(self) -> list[Table]:
-        """Every table of the section once, those under its charts too."""
+        """All tables of the section, without duplicates, charts included."""
         return list(
             {id(table): table for table in (*(c.table for c in self.section.charts), *self.section.tables)}.values()
         )
@@ -39,11 +39,11 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[Scope]):
-    """A group of figures: what must be measured for it, and how that is shown.
+    """A group of figures: its experiments and its presentation.
 
     Attributes:
-        wanted: The experiments, for a scope.
-        shown: The part, from their results.
+        wanted: Experiments for a scope.
+        shown: Builds the part from their results.
     """
 
     wanted: Callable[[Scope], Sequence[Experiment]]
@@ -51,7 +51,7 @@ class Part(Generic[Scope]):
 
     @classmethod
     def of(cls, figures: ModuleType) -> "Part[Any]":
-        """The part that a module of figures describes by its `wanted` and `shown`."""
+        """The part defined by `wanted` and `shown` of a module."""
         return cls(figures.wanted, figures.shown)
 
 
@@ -60,13 +60,13 @@ class Paper(Generic[Scope]):
     """A paper whose claims are measured.
 
     Attributes:
-        name: Short, as it is spoken of.
-        title: As it was published.
-        scope: How much is measured.
-        parts: In the order of the page.
-        made: What to know of the runs, beside versions and machine.
-        runs: What a number of the paper is the mean of.
-        preface: Sentences to be read before its claims.
+        name: Short name.
+        title: Published title.
+        scope: How much to measure.
+        parts: Parts in the order of the page.
+        made: Facts about the runs, in addition to versions and machine.
+        runs: Number of runs that the paper averages over.
+        preface: Introduction to the claims.
     """
 
     name: str
@@ -78,16 +78,16 @@ class Paper(Generic[Scope]):
     preface: Sequence[str] = ()
 
     def experiments(self) -> list[Experiment]:
-        """All that must be measured."""
+        """All experiments of the paper."""
         return [experiment for part in self.parts for experiment in part.wanted(self.scope)]
 
     def shown(self, results: Results) -> list[Shown]:
-        """Every part."""
+        """All parts of the paper."""
         return [part.shown(self.scope, results) for part in self.parts]
 
 
 def averaged(columns: Sequence[Column]) -> list[Column]:
-    """Each column of means, followed by that of half its interval."""
+    """Columns of means, each followed by the column of half its interval."""
     return [
         each
         for column in columns
@@ -96,7 +96,7 @@ def averaged(columns: Sequence[Column]) -> list[Column]:
 
 
 def cells(*estimates: Estimate | None) -> list[float | None]:
-    """The cells of estimates, for columns made by `averaged`."""
+    """Cells of estimates, for columns made by `averaged`."""
     return [cell for each in estimates for cell in ((None, None) if each is None else (each.mean, each.reach))]
 
 
@@ -107,7 +107,7 @@ def section(
     tables: Sequence[Table],
     claims: Iterable[Judged] = (),
 ) -> Shown:
-    """A section whose tables begin with what came of its claims."""
+    """A section that starts with the verdicts on its claims."""
     held = tuple(claims)
     told = [f"Of {len(held)} claims {counted(held)}."] if len(held) > 1 else [_said(each) for each in held]
     verdicts = [claim_table(f"Claims: {heading}", held)] if len(held) > 1 else []
@@ -116,20 +116,20 @@ def section(
 
 
 _OPEN_ROWS = 30
-"""Tables of a section that are longer are shown folded."""
+"""Longer tables of a section are collapsed."""
 
 _MARKS = {Verdict.HOLDS: "✓", Verdict.DIRECTION: "≈", Verdict.FAILS: "✗"}
 
 CLAIM_COLUMNS = (
     Column("claim"),
     Column("paper", about="the number that the paper reports"),
-    Column("ours", Kind.NUMBER, about="the mean over our seeds of what is measured"),
+    Column("ours", Kind.NUMBER, about="mean of our measurements over seeds"),
     Column("low", Kind.NUMBER, about="lower end of the 95 % interval of the mean"),
     Column("high", Kind.NUMBER, about="upper end of the 95 % interval of the mean"),
-    Column("runs", Kind.COUNT, about="seeds; 1 where nothing depends on them"),
+    Column("runs", Kind.COUNT, about="number of seeds; 1 if the result does not depend on them"),
     Column("verdict"),
-    Column("measured", about="what our number is"),
-    Column("why", about="why it does not hold, or in its direction only"),
+    Column("measured", about="description of our number"),
+    Column("why", about="reason why it fails, or holds only in its direction"),
 )
 
 
@@ -183,15 +183,15 @@ def _said(judged: Judged) -> str:
 
 
 def marked(verdict: Verdict) -> str:
-    """A verdict with a sign that is seen before it is read."""
+    """A verdict with its symbol."""
     return f"{_MARKS[verdict]} {verdict}"
 
 
 def counted(claims: Iterable[Judged]) -> str:
-    """How many claims have each verdict."""
+    """Number of claims by verdict, as text."""
     held = [judged.verdict for judged in claims]
     number = {verdict: held.count(verdict) for verdict in Verdict}
     return (
-        f"{number[Verdict.HOLDS]} hold, {number[Verdict.DIRECTION]} hold in their direction only and"
+        f"{number[Verdict.HOLDS]} hold, {number[Verdict.DIRECTION]} hold only in their direction and"
         f" {number[Verdict.FAILS]} do not hold"
     )

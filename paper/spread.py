@@ -1,4 +1,4 @@
-"""Measuring what is not measured yet: spread over Spark tasks, or alone where times are taken."""
+"""Running missing experiments on Spark, or alone where times are measured."""
 
 import json
 import pickle
@@ -20,25 +20,27 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 _TOGETHER = 4
-"""Experiments of one Spark task, at most: starting one costs as much as a small experiment."""
+"""Most experiments per Spark task, since starting a task costs as much as a small experiment."""
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with what was measured, experiments done, experiments in all."""
+"""Progress callback: what was measured, experiments done, experiments in total."""
 
 
 def measure_missing(
     wanted: Iterable[Experiment], kept: Kept, session: "Callable[[], SparkSession]", progress: Progress
 ) -> int:
-    """Measure every experiment, and those it needs, whose result is not kept; how many these were.
+    """Run every experiment without a stored result; returns how many.
 
-    Each result is kept as soon as it is there, so that a run that is interrupted goes on where it was. Spark is asked
-    for only if there is work for it.
+    Includes the experiments they need.
+
+    Each result is stored at once, so that an interrupted run resumes where it stopped. Spark starts only if there is
+    work for it.
 
     Args:
-        wanted: What is to be known in the end.
-        kept: Where results are and go.
-        session: Gives the Spark session.
-        progress: Told of each result.
+        wanted: Experiments to have results for.
+        kept: Store of results.
+        session: Returns the Spark session.
+        progress: Called for each result.
     """
     missing = [experiment for experiment in _with_needs(wanted) if experiment not in kept]
     shared = [experiment for experiment in missing if not experiment.alone]
@@ -56,7 +58,7 @@ def measure_missing(
 
 
 def _with_needs(wanted: Iterable[Experiment]) -> list[Experiment]:
-    """Every experiment once, after those that it needs."""
+    """Every experiment once, after the experiments it needs."""
     ordered: dict[Experiment, None] = {}
 
     def add(experiment: Experiment) -> None:
@@ -73,9 +75,9 @@ def _with_needs(wanted: Iterable[Experiment]) -> list[Experiment]:
 def _on_spark(
     experiments: Sequence[Experiment], kept: Kept, session: "Callable[[], SparkSession]"
 ) -> Iterator[tuple[Experiment, Data]]:
-    """Results as they come; as many tasks at once as there are cores, needs before who needs them.
+    """Yield results as they arrive, with a task per core; needed experiments run first.
 
-    The caller keeps each result before it asks for the next one.
+    The caller stores each result before it asks for the next one.
     """
     spark = session()
     cores = spark.sparkContext.defaultParallelism
@@ -99,8 +101,8 @@ def _on_spark(
 
 
 def _in_a_task(spark: "SparkSession", experiments: Sequence[Experiment], kept: Kept) -> list[Data]:
-    """The results of some experiments, from a Spark task of their own."""
-    # A worker of Spark knows where installed packages are, not where this one is: it must be told before it unpacks.
+    """Results of some experiments, run in one Spark task."""
+    # Spark's workers know installed packages, not this one: its path must be set before it is unpickled.
     root = str(ROOT)
     packed = pickle.dumps([(each, [kept[needed] for needed in each.needs]) for each in experiments])
 

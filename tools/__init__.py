@@ -1,1 +1,1 @@
-"""What makes the documentation out of the program; no part of the package."""
+"""Documentation generators and layout checks; not part of the package."""

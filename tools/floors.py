@@ -1,8 +1,8 @@
-"""The floors of the house: every room, from the ground up.
+"""Layers of the package: rooms by floor, from the ground up.
 
-A room is a folder, or a single file named without its ending; a file belongs to the longest room that holds it. A room
-imports itself, rooms of lower floors, and rooms before it on its own floor that have the same wing (`core/stage`,
-`traces`): papers on one floor do not know each other.
+A room is a folder, or a single file named without its suffix; a file belongs to the longest room that contains it. A
+room may import itself, rooms of lower floors, and earlier rooms of its own floor in the same wing (`core/stage`,
+`traces`): papers on one floor do not import each other.
 """
 
 FLOORS: dict[str, tuple[str, ...]] = {
@@ -75,4 +75,4 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "api": ("api",),
     "cli": ("cli/terminal", "cli/options", "cli/commands", "cli"),
 }
-"""Rooms by floor, both from the bottom."""
+"""Rooms by floor, both in rising order."""

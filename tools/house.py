@@ -1,6 +1,6 @@
-"""What the house is made of: `python -m tools.house` prints rooms, circles, arrows upward, and what has grown too long.
+"""Layout report: rooms, import cycles, upward imports, and oversized files.
 
-Names in strings are seen where they are imported by name (`module:attribute`), so that no arrow hides in one.
+Run it with `python -m tools.house`. Imports by name in strings (`module:attribute`) count as imports.
 """
 
 import ast
@@ -16,7 +16,7 @@ from tools.floors import FLOORS
 ROOT = Path(__file__).parent.parent
 PARTS = ("api", "cli", "core", "traces")
 KERNELS = {"compiled", "inlined", "flattened", "intrinsic", "njit"}
-"""Decorators of compiled functions, whose parameters are their arrays."""
+"""Decorators of compiled functions, whose many parameters are arrays."""
 
 MOST_FILES, MOST_PARAMETERS, MOST_OF_COMMANDS = 16, 8, 12
 
@@ -26,11 +26,11 @@ _FLOOR_OF = {room: at for at, rooms in enumerate(FLOORS.values()) for room in ro
 
 @dataclass(frozen=True)
 class Module:
-    """A file of the package.
+    """A source file of the package.
 
     Attributes:
-        path: From the root of the repository.
-        source: Its text.
+        path: Path from the root of the repository.
+        source: Text of the file.
     """
 
     path: Path
@@ -38,30 +38,30 @@ class Module:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """Its syntax."""
+        """Syntax tree of the file."""
         return ast.parse(self.source)
 
     @property
     def name(self) -> str:
-        """As it is imported."""
+        """Import name of the module."""
         parts = list(self.path.with_suffix("").parts)
         parts = parts[1:] if parts[0] == "api" else parts
         return ".".join(["adapt", *(parts[:-1] if parts[-1:] == ["__init__"] else parts)])
 
     @property
     def room(self) -> str:
-        """The longest room that holds it."""
+        """The longest room that contains the file."""
         place = self.path.with_suffix("").as_posix()
         return max((room for room in _ROOMS if f"{place}/".startswith(f"{room}/")), key=len)
 
     @property
     def lines(self) -> int:
-        """Its length."""
+        """Number of lines."""
         return self.source.count("\n")
 
     @cached_property
     def imports(self) -> list[str]:
-        """Every name that it imports, wherever in the file: modules, and what is taken from them."""
+        """Imported modules and names, anywhere in the file."""
         names: list[str] = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
@@ -73,7 +73,10 @@ class Module:
         return names
 
     def parameter_lists(self) -> Iterator[tuple[int, str, bool]]:
-        """How many parameters each function outside kernels has, its name, and whether it is a command."""
+        """Number of parameters of each function outside kernels.
+
+        With its name, and whether it is a command.
+        """
         for node in ast.walk(self.tree):
             if isinstance(node, ast.FunctionDef) and not KERNELS & _decorators(node):
                 every = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
@@ -86,7 +89,7 @@ def _decorators(node: ast.FunctionDef) -> set[str]:
 
 
 class House:
-    """All modules of a tree, and which imports which."""
+    """All modules of a tree and their imports."""
 
     def __init__(self, root: Path = ROOT) -> None:
         paths = sorted(path for part in PARTS for path in (root / part).rglob("*.py"))
@@ -108,7 +111,7 @@ class House:
         ]
 
     def upward(self) -> list[tuple[str, str]]:
-        """Imports of a room that its own may not know."""
+        """Imports of a room that the layout forbids."""
         return [
             (name, other)
             for name, others in self.imports.items()
@@ -117,14 +120,14 @@ class House:
         ]
 
     def folders(self) -> list[tuple[int, str]]:
-        """Files that lie directly in each folder, the fullest first; `__init__` is not counted."""
+        """Number of files directly in each folder, without `__init__`; the largest first."""
         counts = Counter(
             str(module.path.parent) for module in self.modules.values() if module.path.name != "__init__.py"
         )
         return sorted(((count, folder) for folder, count in counts.items()), reverse=True)
 
     def long_parameter_lists(self) -> list[tuple[int, str]]:
-        """Functions and commands with more parameters than they may have, the longest first."""
+        """Functions and commands with too many parameters, the longest lists first."""
         found = [
             (count, f"{module.path}:{name}")
             for module in self.modules.values()
@@ -146,7 +149,7 @@ def _wing(room: str) -> str:
 
 
 def main() -> None:
-    """Print the house."""
+    """Print the layout report."""
     house = House()
     for floor, rooms in FLOORS.items():
         print(floor)
@@ -154,13 +157,13 @@ def main() -> None:
             of_room = [module for module in house.modules.values() if module.room == room]
             print(f"    {room:<40} {len(of_room):>3} files {sum(module.lines for module in of_room):>6} lines")
     everything = sum(module.lines for module in house.modules.values())
-    print(f"in all {len(house.modules)} files, {everything} lines")
-    _listed("circles", [f"{one} <-> {other}" for one, other in house.circles()])
-    _listed("arrows upward", [f"{one} -> {other}" for one, other in house.upward()])
-    _listed("fullest folders", [f"{count:>4} {folder}" for count, folder in house.folders()[:5]], counted=False)
+    print(f"total: {len(house.modules)} files, {everything} lines")
+    _listed("import cycles", [f"{one} <-> {other}" for one, other in house.circles()])
+    _listed("upward imports", [f"{one} -> {other}" for one, other in house.upward()])
+    _listed("largest folders", [f"{count:>4} {folder}" for count, folder in house.folders()[:5]], counted=False)
     longest = sorted(((module.lines, str(module.path)) for module in house.modules.values()), reverse=True)[:10]
     _listed("longest files", [f"{lines:>4} {path}" for lines, path in longest], counted=False)
-    _listed("parameter lists too long", [f"{count:>4} {where}" for count, where in house.long_parameter_lists()])
+    _listed("too many parameters", [f"{count:>4} {where}" for count, where in house.long_parameter_lists()])
 
 
 def _listed(title: str, rows: list[str], *, counted: bool = True) -> None:

@@ -1,4 +1,6 @@
-"""The picture of the README: the head of a page that `adapt report --html` wrote, in a real browser.
+"""Screenshot for the README: the top of a report page.
+
+make demo && .venv/bin/python -m tools.picture adapt-demo/flights.html docs/page.png
 
 make demo && .venv/bin/python -m tools.picture adapt-demo/flights.html docs/page.png
 """
@@ -8,17 +10,17 @@ import sys
 from pathlib import Path
 
 WIDTH, HEIGHT = 1000, 980
-"""Of the picture, in pixels: what a reader sees of the page before scrolling."""
+"""Size of the picture in pixels: the first screen of the page."""
 
 MOST_BYTES = 150_000
-"""A README is to open at once."""
+"""Size limit of the picture, so that a README loads fast."""
 
 
 def picture(page: Path, out: Path) -> int:
-    """Draw the head of a page; the bytes of the picture.
+    """Take a screenshot of a page; returns its size in bytes.
 
     Raises:
-        SystemExit: there is no chromium, or the picture is too large for a README.
+        SystemExit: chromium is missing, or the picture is too large for a README.
     """
     from playwright.sync_api import sync_playwright
 
@@ -32,7 +34,7 @@ def picture(page: Path, out: Path) -> int:
         size = len(opened.screenshot(path=str(out)))
         browser.close()
     if size > MOST_BYTES:
-        raise SystemExit(f"{out} has {size:,} bytes, more than {MOST_BYTES:,}")
+        raise SystemExit(f"{out} must be at most {MOST_BYTES:,} bytes (got {size:,})")
     return size
 
 

@@ -217,10 +217,10 @@ optimum | number higher tuples/s | fit=summary. | the best score
 speed_up | ratio higher | ordered | throughput over that of one worker
 partition_imbalance | ratio lower | ordered=imbalance | of the operator where it is worst
 delegated | count neither | ordered | tuples left to the worker in their partition
-blocked | count lower | ordered | sends that a full worklist ended
+blocked | count lower | ordered | sends that a full work queue ended
 retries | count lower | ordered | outputs offered to a ring without room
 ring_max | count lower | ordered | tuples of a ring in use, at most
-disordered | count lower | ordered=summary. | runs with another egress than the serial one
+order_violations | count lower | ordered=summary. | runs whose output differs from the serial run
 speed_up_bound | ratio higher | ordered=summary. | by what one worker at a time has to do
 # mechanisms
 shed_share | share lower | compare=shed | of the rows, dropped as channels filled up

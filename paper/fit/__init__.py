@@ -1,1 +1,1 @@
-"""The paper on load shedding over query networks: what is planned, and what is shown of it."""
+"""Claims of the FIT paper on load shedding over query networks, tested."""

@@ -1,4 +1,4 @@
-"""FIT: its parts in the order of the page."""
+"""Contents of the part on FIT."""
 
 from paper.claims import ONE_RUN
 from paper.fit.figures import (
@@ -21,7 +21,7 @@ _FIGURES = (example, branches, cut, boundaries, imbalance, provision, fan_out, d
 
 
 def fit(scope: Scope) -> Paper[Scope]:
-    """The paper, to be measured as far as a scope says."""
+    """The paper with the experiments of a scope."""
     return Paper(
         name="FIT",
         title="Tatbul, Cetintemel, Zdonik: Staying FIT, load shedding for distributed stream processing",
@@ -30,16 +30,19 @@ def fit(scope: Scope) -> Paper[Scope]:
         made={
             "seeds": scope.seeds,
             "points": scope.points,
-            "highest rates": f"{MOST_RATE:g} tuples/s of each of two inputs; of more inputs, more in proportion",
-            "times": "of one thread, index included; the shortest of up to 20, for each seed",
+            "highest rates": f"{MOST_RATE:g} tuples/s for each of two inputs; proportionally more for more inputs",
+            "times": "of one thread, including the index; the shortest of up to 20, for each seed",
         },
         runs=ONE_RUN,
         preface=[
-            "Figures are lost from the text, and sections 5.2, 6.1 and 6.2.1 in part, so that most settings are not"
-            " known. A mark says how sure each claim is: T, told in the text, by numbers that are all known or do not"
-            " matter for it; C, computed from what is told; R, a reconstruction stands for settings that are lost."
-            " Claims without a mark are ours. Where costs can be read in two ways, both are measured.",
-            "Times are those of this program, in which a linear program takes microseconds: what is compared with the"
-            " paper is their order, not their size.",
+            "The figures are missing from the text, and sections 5.2, 6.1 and 6.2.1 in part, so most settings are "
+            "unknown. A"
+            " mark says how certain each claim is: T, stated in the text, with all relevant numbers known; C, "
+            "computed from"
+            " stated numbers; R, with reconstructed settings. Claims without a mark are ours. Where costs can be read "
+            "in"
+            " two ways, both are measured.",
+            "Times are those of this program, in which a linear program takes microseconds: their order is compared "
+            "with the paper, not their size.",
         ],
     )

@@ -1,4 +1,4 @@
-"""Max-min fairness as the objective: the query that gets least gets all it can, then the next; then throughput."""
+"""Max-min fairness as the objective of load shedding."""
 
 import highspy
 import numpy as np
@@ -7,23 +7,23 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.program.program import Program, Scaled
 
 _TIGHT = 1e-9
-"""Shares that cannot rise by more than this are at their best."""
+"""Shares that cannot rise by more than this are optimal."""
 
 
 def fairest(program: Program, rates: Floats) -> Floats:
-    """The flows whose shares of outputs are lexicographically max-min, and of these the ones with the best score.
+    """Flows with lexicographically max-min output shares and, among these, the best score.
 
-    An output's share is what it gives over what it would give unshed. It is raised for all together as far as it goes;
-    outputs that cannot rise alone are held there, and the others go on.
+    An output's share is its rate over its rate without shedding. All shares are raised together as far as possible;
+    outputs that cannot rise alone are fixed there, and the others continue.
 
     Args:
-        program: Of the network.
-        rates: Tuples/s of each input, shape (inputs,).
+        program: Linear program of the network.
+        rates: Rate of each input, tuples/s, shape (inputs,).
 
     Returns:
         Shape (variables,), tuples/s. Solves up to (outputs + 1)^2 linear programs.
 
-    Source: none in the paper, which lets weights stand for fairness (section 2); progressive filling as in Bertsekas
+    Source: not in the paper, which expresses fairness by weights (section 2); progressive filling as in Bertsekas
     and Gallager, Data Networks, section 6.5.2.
     """
     shares = _shares(program, rates)
@@ -36,13 +36,13 @@ def fairest(program: Program, rates: Floats) -> Floats:
             alone = _solved(program, rates, shares, least, weights=shares[output])
             if shares[output] @ alone[:-1] <= level + _TIGHT:
                 held[output] = level
-        if np.array_equal(free, np.isnan(held)):  # rounding hides what holds them
+        if np.array_equal(free, np.isnan(held)):  # rounding hides the binding constraint
             held[free] = level
     return _solved(program, rates, shares, held)[:-1] * Scaled.from_program(program).unit
 
 
 def _shares(program: Program, rates: Floats) -> Floats:
-    """The share of each output that offers anything, for a scaled unit of each variable; shape (outputs, variables)."""
+    """Share of each output with a rate, per scaled unit of each variable; shape (outputs, variables)."""
     wiring = program.wiring
     outputs = np.flatnonzero(wiring.target < 0)
     unshed = wiring.unshed(rates[None])[0, outputs]
@@ -59,9 +59,9 @@ def _solved(
     raised: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None,
     weights: Floats | None = None,
 ) -> Floats:
-    """The best scaled flows with at least these shares, and the level above 0 that those raised have in common.
+    """Best scaled flows with at least these shares, and the common level of the raised ones.
 
-    Maximises the level if any are raised, else weights . flows, which is the score if none are given.
+    Maximizes the level if any are raised, else weights . flows, which by default is the score.
     """
     scaled = Scaled.from_program(program)
     columns = len(scaled.unit)
@@ -80,7 +80,7 @@ def _solved(
         model.addRow(-highspy.kHighsInf, float(limit), columns + 1, indices, np.append(row, 0.0))
     for output, row in enumerate(shares):
         rises = raised is not None and raised[output]
-        slack = 1e-12  # what rounding took from the level that held it
+        slack = 1e-12  # what rounding removed from the fixed level
         model.addRow(
             float(least[output]) - slack, highspy.kHighsInf, columns + 1, indices, np.append(row, -1.0 * rises)
         )

@@ -1,4 +1,4 @@
-"""What is measured of planners: how long they take, how many plans they make, and what their plans lose."""
+"""Experiments on planners: time, number of plans, and loss of score."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,26 +28,26 @@ from paper.fit.networks import NETWORKS, figure_1
 from paper.fit.quotes import quote_rates
 
 MOST_RATE = 100.0
-"""Tuples/s of each of two inputs up to which plans are made, as in the example of Figure 5; of more inputs, whose costs
-are lower, more in proportion."""
+"""Highest planned rate of each of two inputs, tuples/s, as in the example of Figure 5; proportionally more for more
+inputs, whose costs are lower."""
 
 Argument: TypeAlias = int | float | str
-"""What a network is made from."""
+"""Arguments of a network."""
 
 _ENOUGH_S = 0.1
-"""Planning is not timed again once it has taken this long in all, and has been timed `_LEAST` times."""
+"""Total time after which planning is not timed again, once it was timed `_LEAST` times."""
 _LEAST = 2
 
 _DIGITS = 12
-"""Of errors; what lies behind them is rounding."""
+"""Digits of errors; the rest is rounding."""
 
 _FARTHEST = 8.0
-"""Points are drawn up to so many times as far from 0 as the feasibility boundary."""
+"""Farthest random points, as a multiple of the distance of the feasibility boundary from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A network, by the name of the function that makes it and what that is given."""
+    """A network: the name and arguments of the function that builds it."""
 
     name: str
     arguments: tuple[tuple[str, Argument], ...]
@@ -58,11 +58,11 @@ class Described:
         return cls(name, tuple(sorted(arguments.items())))
 
     def network(self) -> Network:
-        """Itself."""
+        """The network."""
         return NETWORKS[self.name](**dict(self.arguments))
 
     def program(self) -> Program:
-        """Its program."""
+        """Linear program of the network."""
         return Program.from_network(self.network())
 
     def __str__(self) -> str:
@@ -71,20 +71,22 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A planner that makes its plans in advance, timed, and held against the best plans at drawn points.
+    """A planner that plans in advance, timed and tested.
+
+    Its plans are compared with the best plans at random points.
 
     Attributes:
-        network: What is planned.
-        planner: `solver`, `solver-w`, `c-fit` by the name of a grid after a space, or `exact`: bases found while it
-            plans the drawn points.
-        epsilon: What plans may lose of the best score; of solver-w, on average. Of exact, nothing.
-        mean_rate: Of the exponential rates that solver-w expects, tuples/s, and by which the expected error of solver
-            is taken; 0, neither.
-        points: Overloaded points that are drawn to see what plans lose there; as many again just below lines of the
-            grid or of regions.
-        kept: How many of the drawn points to keep with what is lost there.
-        repeats: How often it is timed at most; the shortest counts.
-        seed: Of the points; times are taken anew for each.
+        network: The network.
+        planner: `solver`, `solver-w`, `c-fit` and the name of a grid, separated by a space, or `exact`: bases found
+            while it plans the random points.
+        epsilon: Allowed loss of the best score; for solver-w on average, unused for exact.
+        mean_rate: Mean of the exponential rates that solver-w expects, tuples/s, also used for the expected error of
+            solver; 0 for neither.
+        points: Random overloaded points at which the loss is measured; as many again just below lines of the grid or of
+            regions.
+        kept: Number of random points to store with their loss.
+        repeats: Most timed repeats; the shortest counts.
+        seed: Random seed of the points; each seed is timed again.
     """
 
     alone: ClassVar[bool] = True
@@ -99,25 +101,25 @@ class Planned:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"{self.planner} {self.epsilon:g}, {self.network}, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["Planned", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """Seconds, plans, expected error, and what is lost at the points."""
+        """Seconds, plans, expected error, and the loss at the points."""
         return _measured(self, self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Solver-W, with the expected error that Solver's plans have by the same workload for its threshold.
+    """Solver-W with Solver's expected error as its threshold.
 
     Attributes:
-        solver: With a mean rate.
+        solver: Experiment with Solver and a mean rate.
     """
 
     alone: ClassVar[bool] = True
@@ -125,16 +127,16 @@ class Matched:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"solver-w as good as {self.solver.label}"
 
     @property
     def needs(self) -> tuple[Planned, ...]:
-        """What Solver made."""
+        """The experiment with Solver."""
         return (self.solver,)
 
     def measure(self, given: Sequence[Data]) -> Data:
-        """As `Planned`."""
+        """Run Solver-W; the result has the fields of `Planned`."""
         told = self.solver
         planned = Planned(told.network, "solver-w", 0.0, told.mean_rate, told.points, 0, told.repeats, told.seed)
         return _measured(planned, given[0]["expected"])
@@ -142,13 +144,13 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class Converged:
-    """The expected error of Solver-W while its regions are divided.
+    """Expected error of Solver-W as it divides regions.
 
     Attributes:
-        network: What is planned.
-        mean_rate: Of the exponential rates.
-        plans: How many plans there may be, rising.
-        seed: Times are taken anew for each.
+        network: The network.
+        mean_rate: Mean of the exponential rates.
+        plans: Limits on the number of plans, ascending.
+        seed: Each seed is timed again.
     """
 
     alone: ClassVar[bool] = True
@@ -159,16 +161,16 @@ class Converged:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"convergence of solver-w, {self.network}, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["Converged", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each number of plans: how many there are, seconds so far, expected error."""
+        """For each limit: number of plans, seconds so far, expected error."""
         _warm()
         program = self.network.program()
         start, found = perf_counter(), []
@@ -181,14 +183,14 @@ class Converged:
 
 @dataclass(frozen=True, slots=True)
 class PlannedForQuotes:
-    """Solver-W by the rates of real quotes, timed.
+    """Solver-W with the rates of real quotes, timed.
 
     Attributes:
-        network: What is planned; of two inputs.
-        epsilon: The expected error.
-        scale: By which rates are multiplied.
-        repeats: How often it is timed at most; the shortest counts.
-        seed: Times are taken anew for each.
+        network: A network with two inputs.
+        epsilon: Expected error.
+        scale: Factor on the rates.
+        repeats: Most timed repeats; the shortest counts.
+        seed: Each seed is timed again.
     """
 
     alone: ClassVar[bool] = True
@@ -200,16 +202,16 @@ class PlannedForQuotes:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"solver-w {self.epsilon:g} by quotes, {self.network}, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["PlannedForQuotes", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """Seconds, plans, and the share of the minutes in which nothing needs to be dropped."""
+        """Seconds, plans, and the share of minutes without drops."""
         _warm()
         program, rates = self.network.program(), quote_rates() * self.scale
 
@@ -225,13 +227,13 @@ class PlannedForQuotes:
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """What a child sends its parent, D-FIT, before and after a change.
+    """Rows that a D-FIT child sends its parent.
 
     Attributes:
         before: Servers A and B, of which B is the child.
-        after: Operators as before, with other numbers.
-        epsilon: Between rows, as a part of the largest rates.
-        distance: What the scores that the parent knows may be off.
+        after: The same operators with other numbers.
+        epsilon: Distance between rows, as a share of the largest rates.
+        distance: Allowed error of the scores that the parent knows.
     """
 
     alone: ClassVar[bool] = True  # a task of its own would take longer than it does
@@ -242,16 +244,19 @@ class Resent:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"rows sent, {self.before} to {self.after}, distance {self.distance:g}"
 
     @property
     def needs(self) -> tuple["Resent", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """Rows of the child's table before and after, rows sent for the change, and rows erased by it."""
+        """Rows of the child's table, rows sent, and rows erased.
+
+        Before and after the change.
+        """
         program, channel = self.before.program(), Channel(1, 0, Topic.TABLE)
         nodes = DFit(program, _box(program), Spacing(self.epsilon, Grid.PAPER), distance=self.distance)
         nodes.settle()
@@ -270,12 +275,12 @@ class Resent:
 
 @dataclass(frozen=True, slots=True)
 class Gridded:
-    """How many points of an even grid the network can take, none left out.
+    """Number of feasible points of a regular grid.
 
     Attributes:
-        network: Without splits.
-        steps: Between lines of the grid, tuples/s, one an input; empty, a part `epsilon` of each input's largest rate.
-        epsilon: That part.
+        network: A network without splits.
+        steps: Distance between grid lines by input, tuples/s; empty for a share `epsilon` of each input's largest rate.
+        epsilon: That share.
     """
 
     alone: ClassVar[bool] = True  # a task of its own would take longer than it does
@@ -285,16 +290,16 @@ class Gridded:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"grid of {self.network}"
 
     @property
     def needs(self) -> tuple["Gridded", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """How many."""
+        """Count the points."""
         program = self.network.program()
         loads = loads_of(program)
         most = 1 / loads.max(axis=1)
@@ -305,12 +310,14 @@ class Gridded:
 
 
 def loads_of(program: Program) -> Floats:
-    """The part of each server that a tuple/s of each input takes, shape (inputs, servers)."""
+    """Server load of a tuple/s of each input, shape (inputs, servers)."""
     return program.wiring.uses(program.wiring.unshed(np.eye(program.inputs)))
 
 
 def overloaded_points(program: Program, points: int, seed: int) -> Floats:
-    """Points of all directions beyond the feasibility boundary, as far as plans are made; shape (points, inputs).
+    """Random points beyond the feasibility boundary, shape (points, inputs).
+
+    In all directions, within the planned rates.
 
     Their distance is up to `_FARTHEST` times that of the boundary, evenly over its logarithm.
     """
@@ -340,7 +347,7 @@ def _measured(planned: Planned, epsilon: float) -> dict[str, Any]:
 
 
 def _planner(planned: Planned, program: Program, epsilon: float) -> tuple[TablePlanner, int]:
-    """Its plans with their index, and how many they are."""
+    """Its plans with their index, and their number."""
     if planned.planner.startswith("c-fit"):
         tables = fit(program, _box(program), epsilon, Grid(planned.planner.removeprefix("c-fit ")))
         assert tables.epsilon == epsilon
@@ -358,7 +365,7 @@ def _filled(program: Program, rates: Floats) -> BasisPool:
 
 
 def _lost(program: Program, planner: TablePlanner, rates: Floats, nasty: Floats, kept: int) -> dict[str, Any]:
-    """What plans lose of the best score, at drawn points and at nasty ones."""
+    """Loss of the best score at random points and at worst-case points."""
     pool = BasisPool(program)
     drawn, no_plan = _errors(program, pool, planner, rates)
     worse, none_there = _errors(program, pool, planner, nasty)
@@ -376,7 +383,7 @@ def _lost(program: Program, planner: TablePlanner, rates: Floats, nasty: Floats,
 def _errors(
     program: Program, pool: BasisPool, planner: TablePlanner, rates: Floats
 ) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """The part of the best score that is lost at each point, and whether it has no plan."""
+    """Share of the best score lost at each point, and whether the point has no plan."""
     plans = planner.plan(rates)
     given = program.wiring.scores(program.wiring.flows(rates, plans.keeps))
     _, best = pool.plan(rates)
@@ -384,7 +391,7 @@ def _errors(
 
 
 def _below_lines(program: Program, planner: TablePlanner, points: int, seed: int) -> Floats:
-    """Points just below the next line over a plan's rates in every input, where scaling down to it loses most."""
+    """Points just below the next grid line in every input, where rounding down loses most."""
     low = np.concatenate([table.low for table, _ in planner.parts])
     if not len(low):
         return np.empty((0, program.inputs))
@@ -400,7 +407,7 @@ def _below_lines(program: Program, planner: TablePlanner, points: int, seed: int
 
 
 def _expected(planner: TablePlanner, workload: Exponential, most: Floats) -> float:
-    """E[eps_max]: over regions, the sum of probability times error; what lies beyond the box is taken at its edge."""
+    """E[eps_max]: sum over regions of probability times error; rates beyond the box count as its edge."""
     ((table, _),) = planner.parts
     high = np.where(table.high >= most, np.inf, table.high)
     return float(workload.probability(table.low, high) @ table.errors)
@@ -417,7 +424,7 @@ def _timed(make: Callable[[], Any], repeats: int) -> tuple[float, Any]:
 
 @cache
 def _warm() -> None:
-    """Compile all that is timed."""
+    """Compile all timed code."""
     program = Program.from_network(figure_1())
     most = np.ones(2)
     for grid in Grid:

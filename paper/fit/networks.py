@@ -1,4 +1,4 @@
-"""The networks of the paper, and those that stand in for what is lost of it."""
+"""Networks of the paper, and reconstructions of lost ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -7,24 +7,27 @@ from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
 
 PAIRS: tuple[tuple[float, float], ...] = ((48, 48), (64, 32), (72, 24), (80, 16), (88, 8))
-"""Costs of the two chains of Figure 9, milliseconds; only the second pair is told, the others are reconstructions."""
+"""Costs of the two chains of Figure 9, milliseconds; only the second pair is given, the others are reconstructions."""
 
 SHARED_MS, BRANCHES_MS = 8.0, 88.0
-"""Costs of the tree of Figure 13, milliseconds: of the operator that all share, and of all branches together."""
+"""Costs of the tree of Figure 13, milliseconds: the shared operator, and all branches together."""
 
 
 class Reading(StrEnum):
-    """How the costs of Figure 9 are meant."""
+    """Readings of the costs in Figure 9."""
 
     PARALLEL = "parallel"
     """A chain costs the same on both servers: imbalance is between the chains."""
 
     CROSSED = "crossed"
-    """What costs much on one server costs little on the other."""
+    """An operator that is expensive on one server is cheap on the other."""
 
 
 def chains(costs_ms: Sequence[Sequence[float]], weights: Sequence[float] = ()) -> Network:
-    """A chain for each row of costs, with an operator on each server for each column."""
+    """A chain per row of costs, an operator per column.
+
+    Each operator of a chain is on its own server.
+    """
     servers = "ABCDEFGH"[: len(costs_ms[0])]
     operators = [
         _piece(f"{servers[at]}{row}", servers[at], f"{servers[at - 1]}{row}" if at else f"in{row}", cost)
@@ -43,7 +46,10 @@ def chains(costs_ms: Sequence[Sequence[float]], weights: Sequence[float] = ()) -
 
 
 def two_servers(reading: str, heavy_ms: float, light_ms: float, inputs: int = 2) -> Network:
-    """Figure 9, by one of its readings; with more inputs, costs are lower in proportion (section 8.2.4)."""
+    """Figure 9, by one of its readings.
+
+    With more inputs, costs are lower in proportion (section 8.2.4).
+    """
     heavy, light = 2 * heavy_ms / inputs, 2 * light_ms / inputs
     pair = {
         Reading.PARALLEL: [(heavy, heavy), (light, light)],
@@ -53,7 +59,10 @@ def two_servers(reading: str, heavy_ms: float, light_ms: float, inputs: int = 2)
 
 
 def two_chains(a0: float, b0: float, a1: float, b1: float, selectivity: float = 1.0) -> Network:
-    """Two chains from server A to B, costs in milliseconds; the last operator of the first has a selectivity."""
+    """Two chains from server A to B, costs in milliseconds.
+
+    The last operator of the first has a selectivity.
+    """
     network = chains([(a0, b0), (a1, b1)])
     operators = [
         _piece(each.name, each.node, each.inputs[0], 1000 * each.cost, selectivity) if each.name == "B0" else each
@@ -63,9 +72,11 @@ def two_chains(a0: float, b0: float, a1: float, b1: float, selectivity: float = 
 
 
 def fan_out(branches: int) -> Network:
-    """Figure 13: an operator that all share, and branches whose costs rise evenly; one server.
+    """Figure 13: a shared operator and branches on one server.
 
-    The paper does not tell its costs. Equal branches would make one of them stand for all.
+    The costs of the branches rise linearly.
+
+    The paper does not give its costs. Equal branches could all be represented by one.
     """
     unit = BRANCHES_MS / (branches * (branches + 1) / 2)
     return Network(
@@ -99,7 +110,7 @@ def figure_7() -> Network:
 
 
 def diamond() -> Network:
-    """Past the paper: a split whose branches meet again, on two servers."""
+    """Beyond the paper: a split whose branches join again, on two servers."""
     return Network(
         (Node("A"), Node("B")),
         (Input("in"),),
@@ -114,9 +125,9 @@ def diamond() -> Network:
 
 
 NETWORKS: Mapping[str, Callable[..., Network]] = {each.__name__: each for each in (two_servers, two_chains, fan_out)}
-"""Those that experiments name."""
+"""Networks by the names that experiments use."""
 
 
 def _piece(name: str, node: str, source: str, cost_ms: float, selectivity: float = 1.0) -> Operator:
-    """A delay operator, the paper's piece of a query."""
+    """A delay operator, the paper's building block of queries."""
     return Operator(name, node, OperatorKind.DELAY, (source,), cost_ms / 1000, selectivity)

@@ -1,4 +1,4 @@
-"""Rates of real quotes, in place of the packet traces of Figure 11, which cannot be recovered."""
+"""Rates of real quotes, which replace lost packet traces."""
 
 import os
 from functools import cache
@@ -13,26 +13,26 @@ from adapt.core.arrays import Floats
 from paper.spread import ROOT
 
 STREAMS = ("forex/oanda/tick/eurusd", "forex/fxcm/tick/eurusd")
-"""The inputs: one pair of currencies at two venues, which count milliseconds of the day."""
+"""The inputs: a currency pair at two venues, with times in milliseconds of the day."""
 
 _LATE_MS = (0, 5 * 3_600_000)
-"""By which each venue's clock is behind UTC."""
+"""Delay of each venue's clock behind UTC."""
 
 _PERIOD_MS = 60_000
 _DAY_MS = 86_400_000
 
 
 def are_there() -> bool:
-    """Whether the traces are where `ADAPT_DATA` says."""
+    """Whether the traces are in the folder `ADAPT_DATA`."""
     return all(any((_folder() / stream).glob("*_quote.zip")) for stream in STREAMS)
 
 
 @cache
 def quote_rates() -> Floats:
-    """Quotes a second of each stream in each minute from its first to its last; shape (minutes, streams).
+    """Quotes per second by minute; shape (minutes, streams).
 
     Raises:
-        FileNotFoundError: the traces are not there.
+        FileNotFoundError: the traces are missing.
     """
     times = [_times_ms(_folder() / stream, late) for stream, late in zip(STREAMS, _LATE_MS, strict=True)]
     first = max(each.min() for each in times) // _PERIOD_MS
@@ -46,7 +46,7 @@ def _folder() -> Path:
 
 
 def _times_ms(folder: Path, late_ms: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Of all quotes in the files of a folder, one file a day; milliseconds since the first of them began."""
+    """Times of all quotes in a folder with a file per day, in milliseconds since the first day."""
     days = [np.datetime64(f"{path.name[:4]}-{path.name[4:6]}-{path.name[6:8]}") for path in sorted(folder.iterdir())]
     times = []
     for path, day in zip(sorted(folder.iterdir()), days, strict=True):

@@ -1,4 +1,4 @@
-"""How much is planned, and the runs that several figures share."""
+"""Size of the experiments, and the runs that several figures share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,37 +8,37 @@ from paper.fit.measured import Described, Planned
 from paper.fit.networks import PAIRS
 
 EPSILON = 0.05
-"""Of Figure 10."""
+"""Allowed error in Figure 10."""
 
 MEAN_RATE = 5.0
 """lambda of Figure 10 (b), tuples/s."""
 
 SOLVER, SOLVER_W, EXACT = "solver", "solver-w", "exact"
 C_FIT = {"paper": "c-fit paper", "safe": "c-fit safe", "guaranteed": "c-fit guaranteed"}
-"""By grid."""
+"""Planners by grid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """How much is measured.
+    """Size of the experiments.
 
     Attributes:
         seeds: Seeds from 0.
-        pairs: Costs of the chains of Figure 9, milliseconds, by rising imbalance.
-        points: Overloaded points that plans are held against, with two inputs or one; half of them with more.
+        pairs: Costs of the chains of Figure 9, milliseconds, by ascending imbalance.
+        points: Overloaded points to test plans at, with one or two inputs; half as many with more.
         mean_rates: lambda of Figure 11 (a), tuples/s.
         costs: Cost of the heavier chain in Figure 11 (c), milliseconds.
-        branches: Of Figure 13.
-        inputs: Of Figure 14.
-        cut_inputs: Of the points that show where the cut fails; the first is 2.
-        epsilons: Of Figure 14 (b); the first is that of Table 3.
-        plans: Numbers of plans at which the expected error is taken down, in Figure 14 (a).
-        loads: Costs in Figure 15 (a) over those of the pair (64, 32).
-        sent_epsilons: There.
-        selectivities: Of the operator that changes, in Figure 15 (b).
-        distances: In Figures 15 (b) and (c).
+        branches: Numbers of branches in Figure 13.
+        inputs: Numbers of inputs in Figure 14.
+        cut_inputs: Numbers of inputs for the points that show where the cut fails; the first is 2.
+        epsilons: Values of epsilon in Figure 14 (b); the first is that of Table 3.
+        plans: Numbers of plans at which the expected error is recorded in Figure 14 (a).
+        loads: Costs in Figure 15 (a), relative to those of the pair (64, 32).
+        sent_epsilons: Values of epsilon in Figure 15 (a).
+        selectivities: Selectivities of the operator that changes in Figure 15 (b).
+        distances: Distances in Figures 15 (b) and (c).
         moved_ms: Cost that moves from parent to child, in Figure 15 (c).
-        repeats: How often planning is timed at most, for each seed.
+        repeats: Most timed repeats of planning, for each seed.
         is_quick: Whether this is a rehearsal.
     """
 
@@ -62,7 +62,7 @@ class Scope:
 
     @classmethod
     def quick(cls) -> "Scope":
-        """A rehearsal: two seeds, few points, and of each range its ends and what the claims ask for."""
+        """A rehearsal: two seeds, few points, only needed values."""
         return cls(
             seeds=2,
             pairs=((48, 48), (64, 32)),
@@ -82,13 +82,19 @@ class Scope:
         )
 
     def with_seeds(self, most: int) -> "Scope":
-        """The same with so many seeds at most; what is planned for them is part of the whole."""
+        """The same with fewer seeds.
+
+        Their results are part of the full scope.
+        """
         return replace(self, seeds=min(self.seeds, most))
 
     def planned(
         self, network: Described, planner: str, epsilon: float, mean_rate: float = 0.0, kept: int = 0, points: int = -1
     ) -> list[Planned]:
-        """A planner on a network, once a seed; points are kept for the first seed only."""
+        """Runs of a planner on a network, one per seed.
+
+        Points are stored for the first seed only.
+        """
         drawn = self.points if points < 0 else points
         return [
             Planned(network, planner, epsilon, mean_rate, drawn, kept if seed == 0 else 0, self.repeats, seed)
@@ -102,5 +108,5 @@ def chained(reading: str, pair: tuple[float, float], inputs: int = 2) -> Describ
 
 
 def found(results: Results, experiments: Sequence[Experiment]) -> list[Data]:
-    """What was measured, one an experiment."""
+    """Results, one per experiment."""
     return [results[each] for each in experiments]

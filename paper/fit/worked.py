@@ -1,4 +1,4 @@
-"""The paper's worked examples, and what goes past them, by the planners themselves; small enough for the page."""
+"""Worked examples of the paper and beyond it, run by the planners."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,13 +22,13 @@ _ONES = np.ones((1, 2))
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A plan of Table 1, or what came of it here.
+    """A plan of Table 1, printed or measured.
 
     Attributes:
-        rates: That server A lets in of each input, tuples/s.
-        loads: Of A and B, by what reaches them.
-        given: By A of each query, tuples/s.
-        results: By B of each query, tuples/s.
+        rates: Rates that server A admits by input, tuples/s.
+        loads: Loads of A and B.
+        given: Outputs of A by query, tuples/s.
+        results: Outputs of B by query, tuples/s.
     """
 
     rates: tuple[float, float]
@@ -38,7 +38,7 @@ class TableRow:
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """All but the rates."""
+        """All numbers except the rates."""
         return (*self.loads, *self.given, *self.results)
 
 
@@ -49,7 +49,7 @@ TABLE_1 = (
     TableRow((0, 1 / 2), (1, 1 / 2), (0, 1 / 2), (0, 1 / 2)),
     TableRow((1 / 5, 2 / 5), (1, 1), (1 / 5, 2 / 5), (1 / 5, 2 / 5)),
 )
-"""As printed."""
+"""The plans as printed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ class Shed:
     """A plan at one point.
 
     Attributes:
-        keeps: The share kept on each arc, by its name.
+        keeps: Share kept on each arc, by its name.
         score: Weighted tuples/s at the outputs.
     """
 
@@ -66,7 +66,10 @@ class Shed:
 
 
 def measured_row(rates: tuple[float, float]) -> TableRow:
-    """What the two servers of Figure 1 do with these of its rates; each serves max-min fairly in tuples."""
+    """Results of the servers of Figure 1 at these rates.
+
+    Each is max-min fair in tuples.
+    """
     wiring = Program.from_network(figure_1()).wiring
     keeps = np.ones((1, len(wiring.arcs)))
     keeps[0, :2] = rates
@@ -81,28 +84,28 @@ def best(network: Network, rates: Sequence[float]) -> Shed:
 
 
 def greedy(network: Network, rates: Sequence[float]) -> Shed:
-    """What servers do that know nothing of each other."""
+    """Plans of servers that do not coordinate."""
     return _planned(GreedyLocal(Program.from_network(network)), network, rates)
 
 
 def at_inputs(network: Network, rates: Sequence[float]) -> Shed:
-    """The same share of every input, and nothing dropped elsewhere."""
+    """The same share dropped of every input, and nothing elsewhere."""
     return _planned(Proportional(Program.from_network(network)), network, rates)
 
 
 def fits_up_to(network: Network) -> float:
-    """The highest rate of a single input at which nothing needs to be dropped, tuples/s."""
+    """Highest rate of a single input without drops, tuples/s."""
     return float(1 / loads_of(Program.from_network(network)).max())
 
 
 def takes_up_to(network: Network) -> float:
-    """The highest rate of a single input in its feasible input table, tuples/s: with local plans."""
+    """Highest rate of a single input with local plans, tuples/s."""
     tables = fit(Program.from_network(network), np.array([1.0]), 0.1).tables
     return float(tables[0].rates.max())
 
 
 def fair(network: Network, rates: Sequence[float]) -> Shed:
-    """The plan whose outputs get shares that are max-min fair."""
+    """The plan with max-min fair output shares."""
     program, offered = Program.from_network(network), np.array(rates, float)
     flows = fairest(program, offered)
     return _told(program, offered, flows, float(program.weights @ flows))
@@ -114,14 +117,14 @@ def weighted() -> Network:
 
 
 def linked(tuples: float) -> Network:
-    """Figure 1 with a link from A to B that carries so many tuples a second."""
+    """Figure 1 with a link of limited bandwidth, tuples/s."""
     network = figure_1()
     sized = tuple(replace(operator, out_bytes=10.0) for operator in network.operators)
     return replace(network, operators=sized, links=(Link("A", "B", 10 * tuples),))
 
 
 def figure_7_scores(rates: Sequence[float]) -> list[tuple[float, float, float]]:
-    """For each rate: the best score, and that by drops at the input alone."""
+    """Best score by rate, and with drops at the input."""
     program, offered = Program.from_network(figure_7()), np.array(rates, float)[:, None]
     planners: list[Planner] = [LinearProgram(program), Proportional(program)]
     scores = [planner.plan(offered).scores for planner in planners]
@@ -129,7 +132,7 @@ def figure_7_scores(rates: Sequence[float]) -> list[tuple[float, float, float]]:
 
 
 def the_diamond() -> Shed:
-    """The split that meets again, at rate 1."""
+    """The split whose branches join again, at rate 1."""
     return best(diamond(), [1.0])
 
 

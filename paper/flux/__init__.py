@@ -1,1 +1,1 @@
-"""Flux: the stages of the paper's figures, and what they are held against."""
+"""Claims of the Flux paper, tested with the stage simulator."""

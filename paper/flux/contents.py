@@ -1,4 +1,4 @@
-"""Flux: its parts in the order of the page."""
+"""Contents of the part on Flux."""
 
 from paper.claims import ONE_RUN
 from paper.flux.figures import (
@@ -21,7 +21,7 @@ _FIGURES = (buffers, recovery, degradation, thrashing, spilling, pressure, mixed
 
 
 def flux(scope: Scope) -> Paper[Scope]:
-    """The paper, to be measured as far as a scope says."""
+    """The paper with the experiments of a scope."""
     return Paper(
         name="Flux",
         title="Shah, Hellerstein, Chandrasekaran, Franklin: Flux, an adaptive partitioning operator",
@@ -29,14 +29,14 @@ def flux(scope: Scope) -> Paper[Scope]:
         parts=[Part.of(figures) for figures in _FIGURES],
         made={
             "seeds": scope.seeds,
-            "sites": scope.sites,
-            "delta_min": f"{1000 * COLLECTION_S:g} ms, where nothing else is said",
+            "workers": scope.sites,
+            "delta_min": f"{1000 * COLLECTION_S:g} ms by default",
             "defaults": "lambda_min 1.2, u_max 0.95, buffer 2048 tuples, connection 24 tuples, 45 +/- 3 us a tuple",
         },
         runs=ONE_RUN,
         preface=[
-            "The published text is damaged where numbers stand. A mark says how sure each is: S, plain in the text; D,"
-            " decoded from the glyphs that are left; C, computed from what is plain; ?, not to be recovered. Claims"
-            " without a mark are aims of ours."
+            "The published text is damaged at its numbers. A mark says how certain each is: S, legible in the text; "
+            "D, decoded from the remaining glyphs; C, computed from legible numbers; ?, not recoverable. Claims "
+            "without a mark are our own aims."
         ],
     )

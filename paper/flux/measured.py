@@ -1,4 +1,4 @@
-"""The experiment behind most figures: one stage, simulated once, and what is kept of what it did."""
+"""Experiments on simulated stages, and their stored results."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +29,10 @@ from paper.flux.scenarios import (
 )
 
 COLLECTION_S = 0.15
-"""delta_min, by the likelier reading of its damaged digits."""
+"""delta_min, by the more likely reading of its damaged digits."""
 
 Argument: TypeAlias = int | float | str | bool
-"""What a scenario is made from, beside its seed."""
+"""Arguments of a scenario, except its seed."""
 
 SCENARIOS: Mapping[str, Callable[..., Scenario]] = {
     each.__name__: each
@@ -42,15 +42,15 @@ SCENARIOS: Mapping[str, Callable[..., Scenario]] = {
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """A stage under a policy.
+    """A simulated stage with a policy.
 
     Attributes:
-        scenario: The name of the function that makes it.
-        arguments: What that is given beside the seed, by name.
-        policy: Moves partitions.
-        collection_s: delta_min; 0 where nothing moves.
-        seed: Of everything that is drawn.
-        interval_s: How often to take down what the stage does.
+        scenario: Name of the function that builds it.
+        arguments: Its arguments by name, except the seed.
+        policy: Policy that moves partitions.
+        collection_s: delta_min; 0 without moves.
+        seed: Random seed.
+        interval_s: Length of the recorded intervals.
     """
 
     alone: ClassVar[bool] = False
@@ -63,22 +63,22 @@ class StageRun:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the run."""
         given = ", ".join(f"{name} {value}" for name, value in self.arguments)
         return f"{self.scenario} ({given}), {self.policy} {1000 * self.collection_s:g} ms, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["StageRun", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """What it did, as a `Ran`."""
+        """Simulate; the result is the data of a `Ran`."""
         scenario = SCENARIOS[self.scenario](seed=self.seed, **dict(self.arguments))
         return Ran.of(scenario, scenario.run(self.controller(scenario), self.interval_s)).as_data()
 
     def controller(self, scenario: Scenario) -> Controller | None:
-        """What moves partitions; the optimum knows the scenario."""
+        """Controller that moves partitions; the optimum knows the scenario."""
         if self.policy is FluxPolicy.NONE:
             return None
         knows = self.policy is FluxPolicy.OPTIMUM
@@ -88,17 +88,17 @@ class StageRun:
 
 @dataclass(frozen=True, slots=True)
 class TandemRun:
-    """Two stages in a row.
+    """Two stages in sequence.
 
     Attributes:
-        sites: n, of both.
-        selectivity: Tuples of the second for each of the first.
-        control: What moves partitions: `none`, `each` (a controller for each stage) or `joint` (one for both).
-        policy: Of the controllers.
-        collection_s: Their least time to collect.
-        seconds: How long they run.
-        settled_s: From when on rate and moves count.
-        seed: Of everything that is drawn.
+        sites: Number of workers of both, n.
+        selectivity: Tuples of the second stage per tuple of the first.
+        control: `none`, `each` (a controller per stage) or `joint` (one controller for both).
+        policy: Policy of the controllers.
+        collection_s: Their minimum collection time.
+        seconds: Length of the run.
+        settled_s: Start of the measurement of rate and moves.
+        seed: Random seed.
     """
 
     alone: ClassVar[bool] = False
@@ -113,16 +113,16 @@ class TandemRun:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the run."""
         return f"two stages, control {self.control} by {self.policy} {1000 * self.collection_s:g} ms, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["TandemRun", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """Tuples a second from end to end, the bound on these, moves a minute, and the rate in each second."""
+        """Rate, its bound, moves per minute, and rates by second."""
         settings = two_in_a_row(self.sites, self.selectivity, self.seed)
         first, second, joint = (
             controller_of(self.policy, self.collection_s) if self.control == control else None
@@ -143,12 +143,12 @@ class Seen:
     """An interval of a run.
 
     Attributes:
-        start_s: From.
-        end_s: To.
-        processed: Tuples.
-        operator_s: Seconds from when a consumer takes a tuple until it is processed, added up over these tuples.
+        start_s: Start.
+        end_s: End.
+        processed: Tuples processed.
+        operator_s: Time from when a consumer takes a tuple until it is processed, summed over these tuples.
         on_disk: Partitions on disk at the end.
-        held: Partitions of the sites that are disturbed, at the end.
+        held: Partitions of the disturbed workers at the end.
     """
 
     start_s: float
@@ -160,24 +160,24 @@ class Seen:
 
     @property
     def throughput(self) -> float:
-        """Tuples a second."""
+        """Tuples per second."""
         return self.processed / (self.end_s - self.start_s)
 
     @property
     def latency_us(self) -> float | None:
-        """Microseconds that a tuple is in the operator, on average; None where there was none."""
+        """Mean microseconds of a tuple in the operator; None without tuples."""
         return 1e6 * self.operator_s / self.processed if self.processed else None
 
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What became of a crash.
+    """Consequences of a crash.
 
     Attributes:
-        lost_tuples: Tuples that died with the site, or are not accounted for.
-        lost_state_bytes: State of partitions that began anew.
+        lost_tuples: Tuples lost with the worker, or not accounted for.
+        lost_state_bytes: State of partitions that restarted empty.
         takeover_s: From the crash until its partitions had owners again.
-        full_rate_s: From the crash until the stage had the full rate of the sites that live.
+        full_rate_s: From the crash until the stage reached the full rate of the remaining workers.
         protected_s: From the crash until every partition had a twin again.
     """
 
@@ -189,7 +189,7 @@ class Aftermath:
 
     @classmethod
     def of(cls, run: Simulated) -> "Aftermath | None":
-        """Of the first crash of a run; None, there was none."""
+        """Consequences of the first crash of a run; None without a crash."""
         if not run.crashes:
             return None
         report = run.crashes[0]
@@ -205,15 +205,15 @@ class Aftermath:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a stage did, interval by interval, and its moves.
+    """Measurements of a stage by interval, and its moves.
 
     Attributes:
-        intervals: In order, without a gap.
-        decided_s: When each move was decided.
-        transfer_s: From when a state was taken out until it arrived, added up over moves from disturbed sites.
-        returns: Moves that bring a partition back to a site that it has left.
-        standby_bytes: What was sent to twins.
-        crash: What became of a crash, if there was one.
+        intervals: Intervals in order, without gaps.
+        decided_s: Times at which moves were decided.
+        transfer_s: From when a state was extracted until it arrived, summed over moves from disturbed workers.
+        returns: Moves that bring a partition back to a worker it has left.
+        standby_bytes: Bytes sent to twins.
+        crash: Consequences of a crash, if any.
     """
 
     intervals: list[Seen]
@@ -225,7 +225,7 @@ class Ran:
 
     @classmethod
     def of(cls, scenario: Scenario, run: Simulated) -> "Ran":
-        """What is kept of a run."""
+        """Measurements of a run."""
         disturbed = sorted(_disturbed(scenario))
         return cls(
             intervals=[
@@ -251,34 +251,37 @@ class Ran:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """For JSON."""
+        """Measurements as JSON data."""
         return asdict(self)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Ran":
-        """From that."""
+        """Measurements from JSON data."""
         intervals = [Seen(**each) for each in data["intervals"]]
         crash = Aftermath(**data["crash"]) if data["crash"] else None
         return cls(**{**data, "intervals": intervals, "crash": crash})
 
     @property
     def moves(self) -> int:
-        """How many were decided."""
+        """Number of moves decided."""
         return len(self.decided_s)
 
     def latency_us(self, from_s: float) -> float:
-        """Microseconds in the operator, on average over the tuples from a time on; infinite where there were none."""
+        """Mean microseconds in the operator from a time on.
+
+        Infinite without tuples.
+        """
         late = [one for one in self.intervals if one.start_s >= from_s - 1e-9]
         processed = sum(one.processed for one in late)
         return 1e6 * sum(one.operator_s for one in late) / processed if processed else math.inf
 
     @property
     def lasted_s(self) -> float:
-        """How long it was simulated."""
+        """Simulated seconds."""
         return self.intervals[-1].end_s
 
     def by_second(self) -> list[Seen]:
-        """The intervals put together to whole seconds, which they must fit into."""
+        """The intervals merged into seconds, which they must divide."""
         seconds: dict[int, list[Seen]] = {}
         for one in self.intervals:
             seconds.setdefault(int(one.start_s + 1e-9), []).append(one)
@@ -296,6 +299,6 @@ class Ran:
 
 
 def _disturbed(scenario: Scenario) -> set[int]:
-    """The sites that load comes to or that lose memory."""
+    """The workers that get load or lose memory."""
     changes = scenario.memory.changes if scenario.memory else ()
     return {each.site for each in (*scenario.settings.disturbances, *changes)}

@@ -1,8 +1,8 @@
-"""The stages of the Flux paper and what disturbs them, each by a function of its seed.
+"""Stages of the Flux paper with their disturbances.
 
-32 sites, or fewer for a rehearsal. In the experiments on load each has 64 partitions of 800 KB, and an external process
-takes 57 % of a site's CPU; in those on memory each has 128 partitions of 6 MB in 1 GB, and a pressed site is left with
-512 MB.
+There are 32 workers, or fewer for a rehearsal. In the experiments on load each has 64 partitions of 800 KB, and an
+external process takes 57 % of a worker's CPU; in those on memory each has 128 partitions of 6 MB in 1 GB, and a worker
+under memory pressure is left with 512 MB.
 
 Source: Flux, sections 4 to 6.
 """
@@ -28,22 +28,22 @@ from adapt.core.stage.simulate import Simulated, simulate
 SITES, GROUPS = 32, 16384
 PARTITIONS_A_SITE, LARGE_PARTITIONS_A_SITE = 64, 128
 FULL_A_SITE = 1 / 45.5e-6
-"""Tuples a second of a site of the undisturbed stage: each costs 45 us to process and 0.5 us to make."""
+"""Tuples per second of a worker of the undisturbed stage: 45 us to process and 0.5 us to produce each."""
 
 FULL = SITES * FULL_A_SITE
-"""Tuples a second of the undisturbed stage."""
+"""Tuples per second of the undisturbed stage."""
 
 KEPT = 75 / 175
-"""The share of its CPU that a loaded site keeps."""
+"""Share of its CPU that a loaded worker keeps."""
 
 DISTURBED_S = 5.0
-"""When load comes and memory goes, where they do so within a run."""
+"""Time at which load arrives or memory is lost within a run."""
 
 LOADED_SITE = 3
-"""Which site, where it is one."""
+"""The worker that is disturbed, if only one is."""
 
 COUNTS = (0, 1, 2, 4, 8, 16, 24, 32)
-"""How many sites Figure 7 disturbs."""
+"""Numbers of workers that Figure 7 disturbs."""
 
 MEMORY_BYTES, PRESSED_BYTES = 1e9, 512e6
 
@@ -53,13 +53,13 @@ class Scenario:
     """A stage, its tuples and its memory, without a policy.
 
     Attributes:
-        settings: What the stage is made of.
-        seconds: How long it runs.
-        source: Where tuples come from.
-        memory: Limits the state; without limit if not given.
-        idle_clock_s: In what steps consumers know how long they have waited; 0, exactly.
-        faults: What goes wrong beside the disturbances of the settings.
-        standby: Whether every partition has a twin on another site.
+        settings: Settings of the stage.
+        seconds: Length of the run.
+        source: Source of the tuples.
+        memory: Limit of the state; default: no limit.
+        idle_clock_s: Resolution at which consumers measure their waiting; 0 for exact.
+        faults: Faults in addition to the disturbances of the settings.
+        standby: Whether every partition has a twin on another worker.
     """
 
     settings: StageSettings
@@ -71,7 +71,7 @@ class Scenario:
     standby: bool = False
 
     def run(self, controller: Controller | None = None, interval_s: float = 1.0) -> Simulated:
-        """Simulate it; without a controller nothing moves."""
+        """Simulate the stage; without a controller nothing moves."""
         return simulate(
             self.settings,
             self.source,
@@ -82,18 +82,19 @@ class Scenario:
 
 
 def unloaded(seconds: float = 4.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """The stage of the experiments on load, undisturbed."""
+    """Undisturbed stage of the experiments on load."""
     return Scenario(_stage(seed, sites), seconds)
 
 
 def transient_skew(router: Router, space: int, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figure 3: load visits each site for half a second.
+    """Figure 3: load on each worker in turn for half a second.
 
     Args:
         router: Exchange or Flux.
-        space: Tuples that each producer has room for beside the two packets of a connection, 0 or more for Exchange.
-        seed: Of service times and drawn tuples.
-        sites: n.
+        space: Buffer of each producer in tuples, in addition to the two packets of a connection; 0 or more for
+            Exchange.
+        seed: Random seed of service times and tuples.
+        sites: Number of workers, n.
     """
     stage = replace(_stage(seed, sites), router=router)
     if router is Router.EXCHANGE:
@@ -107,12 +108,12 @@ def transient_skew(router: Router, space: int, seed: int = 0, sites: int = SITES
 
 
 def one_loaded(seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figure 6: load comes to one site."""
+    """Figure 6: load arrives on one worker."""
     return Scenario(_loaded(_stage(seed, sites), [LOADED_SITE], DISTURBED_S), seconds)
 
 
 def several_loaded(count: int, seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figure 7: so many sites are loaded from the start, drawn by the seed."""
+    """Figure 7: random workers are loaded from the start."""
     return Scenario(_loaded(_stage(seed, sites), _some(count, sites, seed)), seconds)
 
 
@@ -125,17 +126,17 @@ def few_hot(
     hashed: bool = True,
     idle_clock_s: float = 0.01,
 ) -> Scenario:
-    """Figure 8: self-similar 80/20 over the groups; those sites are loaded from the start that own most of them.
+    """Figure 8: 80/20 skew, and load on the hottest workers.
 
-    The paper leaves open how groups lie in partitions and how waiting is measured.
+    The paper does not say how groups map to partitions, nor how waiting is measured.
 
     Args:
-        loaded: How many sites are loaded, the hottest among them.
-        seconds: How long it runs.
-        seed: Of the stage, of how groups are hashed, and of which other sites are loaded.
-        sites: n.
-        hashed: Whether each partition has groups from everywhere; if not, partitions have consecutive groups.
-        idle_clock_s: In what steps consumers know how long they have waited.
+        loaded: Number of loaded workers, including the hottest.
+        seconds: Length of the run.
+        seed: Random seed of the stage, of the hash of groups, and of the other loaded workers.
+        sites: Number of workers, n.
+        hashed: Whether groups are hashed to partitions; otherwise partitions have consecutive groups.
+        idle_clock_s: Resolution at which consumers measure their waiting.
     """
     shares = np.diff((np.arange(GROUPS + 1) / GROUPS) ** (np.log(0.8) / np.log(0.2)))
     chance = np.random.default_rng(seed)
@@ -152,25 +153,25 @@ def few_hot(
 
 
 def pressed(count: int = 1, seconds: float = 75.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figures 9 and 10, and the second experiment on memory: so many sites lose half of theirs.
+    """Figures 9 and 10: workers lose half of their memory.
 
-    One is `LOADED_SITE`; more are drawn by the seed.
+    Also the second experiment on memory. One is `LOADED_SITE`; others are chosen by the seed.
     """
     short = [LOADED_SITE] if count == 1 else _some(count, sites, seed)
     return Scenario(_large_state(seed, sites), seconds, memory=_memory(short))
 
 
 def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Large state; load comes to some sites, and others lose half of their memory at the same time.
+    """Large state; load on some workers, memory loss on others.
 
-    The paper leaves its experiments on mixed load to its unpublished long version.
+    The paper's experiments on mixed load are in its unpublished long version.
 
     Args:
-        loaded: How many sites are loaded.
-        short: How many other sites are short of memory.
-        seconds: How long it runs.
-        seed: Of the stage and of which sites they are.
-        sites: n.
+        loaded: Number of loaded workers.
+        short: Number of other workers that lose memory.
+        seconds: Length of the run.
+        seed: Random seed of the stage and of the choice of workers.
+        sites: Number of workers, n.
     """
     chosen = _some(loaded + short, sites, seed)
     stage = _loaded(_large_state(seed, sites), chosen[:loaded], DISTURBED_S)
@@ -180,28 +181,32 @@ def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0,
 def crashed(
     standby: bool = True, dies: bool = True, seconds: float = 20.0, seed: int = 0, sites: int = SITES
 ) -> Scenario:
-    """A site dies and does not come back. Not in the paper, which names process pairs as a direction.
+    """A worker dies for good.
+
+    Beyond the paper, which names process pairs as a direction.
 
     Args:
         standby: Whether every partition has a twin.
-        dies: Whether it does; if not, this shows what twins cost.
-        seconds: How long it runs.
-        seed: Of the stage.
-        sites: n.
+        dies: Whether the worker dies; if not, this shows the cost of twins.
+        seconds: Length of the run.
+        seed: Random seed of the stage.
+        sites: Number of workers, n.
     """
     faults = FaultSchedule((Crash(LOADED_SITE, DISTURBED_S),)) if dies else None
     return Scenario(_stage(seed, sites), seconds, faults=faults, standby=standby)
 
 
 def two_in_a_row(sites: int = 8, selectivity: float = 1.0, seed: int = 0) -> TandemSettings:
-    """Two stages that share their sites' CPUs, with a load on every fourth site from 1 s on.
+    """Two stages that share their workers' CPUs.
 
-    Not in the paper, which leaves several operators on the same machines as an open question.
+    Every fourth worker is loaded from 1 s on.
+
+    Beyond the paper, which leaves several operators on the same machines as an open question.
 
     Args:
-        sites: n.
-        selectivity: Tuples of the second for each of the first.
-        seed: Of both stages.
+        sites: Number of workers, n.
+        selectivity: Tuples of the second stage per tuple of the first.
+        seed: Random seed of both stages.
     """
     first = _loaded(_stage(seed, sites), range(sites // 4), 1.0)
     return TandemSettings(first, replace(first, seed=seed + 1000), Made(selectivity))
@@ -209,12 +214,12 @@ def two_in_a_row(sites: int = 8, selectivity: float = 1.0, seed: int = 0) -> Tan
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A Zipf stream in which hot keys become cold and cold ones hot, one after another.
+    """A Zipf stream whose hot keys change over time.
 
     Attributes:
-        exponent: Of Zipf's law.
-        hot: How many of the first ranks pass from group to group.
-        held_s: How long each stays with one, at the full rate of the stage.
+        exponent: Zipf exponent.
+        hot: Number of top ranks that move from group to group.
+        held_s: Time that a rank stays with a group, at the full rate of the stage.
     """
 
     exponent: float = 0.7
@@ -222,7 +227,7 @@ class Drift:
     held_s: float = 20.0
 
     def stream(self, rows: int, seed: int, sites: int = SITES) -> Rows:
-        """So many rows, as fast as they can be taken."""
+        """Rows of the stream, as fast as the stage takes them."""
         return Rows(partial(self._chunks, rows, seed, sites))
 
     def _chunks(self, rows: int, seed: int, sites: int, chunk: int = 2**18) -> Iterator[Chunk]:
@@ -244,65 +249,71 @@ class Drift:
 
 
 def drifting(drift: Drift | None = None, seconds: float = 40.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Hot keys that drift: a policy has to go on moving, and one that has seen too little moves what is not hot."""
+    """Drifting hot keys: a policy must keep moving.
+
+    A hasty one moves the wrong keys.
+    """
     rows = (drift or Drift()).stream(int(1.05 * seconds * sites * FULL_A_SITE), seed, sites)
     return Scenario(_stage(seed, sites), seconds, rows, idle_clock_s=0.01)
 
 
 def capacity_bound(count: int, sites: int = SITES) -> float:
-    """Tuples a second with all the CPU that is left, where so many sites are loaded."""
+    """Tuples per second with all remaining CPU, by number of loaded workers."""
     return FULL_A_SITE * (sites - count + count * KEPT)
 
 
 class Interval(Protocol):
-    """What a run did from one time to another."""
+    """Measurements of an interval of a run."""
 
     @property
     def start_s(self) -> float:
-        """From."""
+        """Start of the interval."""
 
     @property
     def end_s(self) -> float:
-        """To."""
+        """End of the interval."""
 
     @property
     def processed(self) -> int:
-        """Tuples."""
+        """Tuples processed."""
 
     @property
     def throughput(self) -> float:
-        """Tuples a second."""
+        """Tuples per second."""
 
 
 class Run(Protocol):
-    """A run, or what was kept of it."""
+    """A run, or its stored measurements."""
 
     @property
     def intervals(self) -> Sequence[Interval]:
-        """In order, without a gap."""
+        """Intervals in order, without gaps."""
 
 
 def mean_rate(run: Run, from_s: float = 0.0, to_s: float = np.inf) -> float:
-    """Tuples a second over the intervals between two times."""
+    """Tuples per second between two times."""
     within = [one for one in run.intervals if one.start_s >= from_s - 1e-9 and one.end_s <= to_s + 1e-9]
     return sum(one.processed for one in within) / sum(one.end_s - one.start_s for one in within)
 
 
 def felt_s(run: Run, disturbed_s: float = DISTURBED_S, share: float = 0.95, full: float = FULL) -> float | None:
-    """When the first interval begins, after a disturbance, with less than a share of the full rate; None, never."""
+    """Start of the first interval below a share of the full rate.
+
+    Counted from a disturbance; None if there is none.
+    """
     low = (one.start_s for one in run.intervals if one.start_s >= disturbed_s and one.throughput < share * full)
     return next(low, None)
 
 
 def seconds_below(run: Run, share: float, from_s: float = 0.0, full: float = FULL) -> float:
-    """How long, after a time, the stage has less than a share of its full rate."""
+    """Seconds below a share of the full rate, after a time."""
     return sum(
         one.end_s - one.start_s for one in run.intervals if one.start_s >= from_s and one.throughput < share * full
     )
 
 
 def ping_pongs(run: Simulated) -> int:
-    """Moves that bring a partition back to a site that it has left before."""
+    """Moves that bring a partition back to a worker it has left."""
     left: set[tuple[int, int]] = set()
     back = 0
     for moved in run.moves:

@@ -1,4 +1,4 @@
-"""How much is simulated, and the runs that several figures share."""
+"""Size of the simulations, and the runs that several figures share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,34 +9,34 @@ from paper.flux.measured import COLLECTION_S, Argument, Ran, StageRun, TandemRun
 from paper.flux.scenarios import FULL_A_SITE, SITES
 
 OTHER_COLLECTION_S = 0.05
-"""By the other one."""
+"""delta_min, by the other reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """How much is simulated.
+    """Size of the simulations.
 
     Attributes:
         seeds: Seeds from 0.
-        sites: n.
-        spaces: Tuples that a producer has room for, in Figure 3.
-        counts: Sites that are loaded, in Figure 7; from 0 to n.
-        collections_s: Least collection times, in Figure 8.
-        beyond_collections_s: Those of them for policies past the paper and for other readings of it.
-        hot_loaded: Sites that are loaded beside none, in Figure 8.
-        pressed: Sites that lose half of their memory, in the second experiment on memory.
-        mixes: Sites that are loaded, and others that lose half of their memory.
-        settling_s: How long a stage runs in which load is balanced.
-        static_s: How long it runs where nothing moves.
-        hot_s: How long, in Figure 8.
-        spilling_s: How long, where one site loses memory.
-        pressed_s: How long, where several do.
-        mixed_s: How long, where load comes too.
-        crash_s: How long, where a site dies.
-        drift_s: How long, where hot keys drift.
-        drift_collections_s: Least collection times, there.
-        tandem_sites: n of two stages in a row.
-        tandem_s: How long these run.
+        sites: Number of workers, n.
+        spaces: Producer buffers in Figure 3, in tuples.
+        counts: Numbers of loaded workers in Figure 7, from 0 to n.
+        collections_s: Minimum collection times in Figure 8.
+        beyond_collections_s: Those of them for policies beyond the paper and for other readings of it.
+        hot_loaded: Numbers of loaded workers in Figure 8, besides 0.
+        pressed: Numbers of workers that lose half of their memory, in the second experiment on memory.
+        mixes: Numbers of loaded workers, and of others that lose half of their memory.
+        settling_s: Length of runs that balance load.
+        static_s: Length of runs without moves.
+        hot_s: Length of runs in Figure 8.
+        spilling_s: Length of runs in which one worker loses memory.
+        pressed_s: Length of runs in which several do.
+        mixed_s: Length of runs with load and memory loss.
+        crash_s: Length of runs in which a worker dies.
+        drift_s: Length of runs with drifting hot keys.
+        drift_collections_s: Minimum collection times in those.
+        tandem_sites: Number of workers of two stages in sequence.
+        tandem_s: Length of their runs.
         is_quick: Whether this is a rehearsal.
     """
 
@@ -64,7 +64,7 @@ class Scope:
 
     @classmethod
     def quick(cls) -> "Scope":
-        """A rehearsal: two seeds, four sites, and of each range what the claims ask for."""
+        """A rehearsal: two seeds, four workers, only needed values."""
         return cls(
             seeds=2,
             sites=4,
@@ -90,12 +90,15 @@ class Scope:
         )
 
     def with_seeds(self, most: int) -> "Scope":
-        """The same with so many seeds at most; what is simulated for them is part of the whole."""
+        """The same with fewer seeds.
+
+        Their results are part of the full scope.
+        """
         return replace(self, seeds=min(self.seeds, most))
 
     @property
     def full(self) -> float:
-        """Tuples a second of the undisturbed stage."""
+        """Tuples per second of the undisturbed stage."""
         return self.sites * FULL_A_SITE
 
     def runs(
@@ -106,7 +109,7 @@ class Scope:
         interval_s: float = 1.0,
         **arguments: Argument,
     ) -> list[StageRun]:
-        """A stage under a policy, once a seed."""
+        """Runs of a stage with a policy, one per seed."""
         given = tuple(sorted({**arguments, "sites": self.sites}.items()))
         return [
             StageRun(scenario, given, policy, 0.0 if policy is FluxPolicy.NONE else collection_s, seed, interval_s)
@@ -114,7 +117,10 @@ class Scope:
         ]
 
     def tandems(self, control: str, policy: FluxPolicy, collection_s: float = COLLECTION_S) -> list[TandemRun]:
-        """Two stages in a row, once a seed; their second half counts."""
+        """Runs of two stages in sequence, one per seed.
+
+        The second half is measured.
+        """
         lasting = self.tandem_s, self.tandem_s / 2
         return [
             TandemRun(self.tandem_sites, 1.0, control, policy, collection_s, *lasting, seed)
@@ -123,5 +129,5 @@ class Scope:
 
 
 def ran(results: Results, runs: Sequence[StageRun]) -> list[Ran]:
-    """What they did, one a seed."""
+    """Results, one per seed."""
     return [Ran.from_data(results[run]) for run in runs]

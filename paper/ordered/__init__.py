@@ -1,1 +1,1 @@
-"""What the paper on ordered streams claims, held against the model of the engine."""
+"""Claims of the paper on ordered streams, tested with the model."""

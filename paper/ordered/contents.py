@@ -1,4 +1,4 @@
-"""Ordered streams: its parts in the order of the page."""
+"""Contents of the part on ordered streams."""
 
 from paper.ordered.figures import (
     balance,
@@ -19,7 +19,7 @@ _FIGURES = (heuristics, crowding, choices, balance, latency, queues, light, sele
 
 
 def ordered(scope: Scope) -> Paper[Scope]:
-    """The paper, to be simulated as far as a scope says."""
+    """The paper with the experiments of a scope."""
     return Paper(
         name="Ordered streams",
         title="Prasaad, Ramalingam, Rajan: Scaling ordered stream processing on shared-memory multicores",
@@ -33,13 +33,19 @@ def ordered(scope: Scope) -> Paper[Scope]:
         },
         runs=PAPER_RUNS,
         preface=[
-            "Everything here is simulated (engine: sim): by the model of the engine, with its serial numbers, rings,"
-            " queues and heuristics, and with costs that are drawn. The numbers of the paper's figures are lost from"
-            " its text, so that its prose is judged: what is above what, and how a figure is shaped. Claims that end in"
-            " (a target of ours) are not the paper's.",
-            "What workers cost each other is assumed, and printed with each result: kappa, added to a tuple by each"
-            " other worker on its operator; d and e, of a batch and of an output in the section in which only one"
-            f" worker sends; h, from a lock's release to the next worker; the share of a cost that is drawn, {JITTER:g}"
-            " everywhere. None was fitted to a figure; where a claim hangs on one, a table varies it.",
+            "Everything here is simulated (engine: sim) by the model of the engine, with its serial numbers, ring "
+            "buffers, work"
+            " queues and heuristics, and with random costs. The numbers in the paper's figures are missing from its "
+            "text, so its"
+            " prose is judged: which result is higher, and the shape of a curve. Claims that end in (a target of "
+            "ours) are not"
+            " the paper's.",
+            "Contention between workers is assumed, and printed with each result: kappa, time added to a tuple by "
+            "each other"
+            " worker on its operator; d and e, time to send a batch and an output, one worker at a time; h, time from "
+            "a lock's"
+            f" release until the next worker holds it; the random share of a cost, {JITTER:g} everywhere. None was "
+            f"fitted to a"
+            " figure; if a claim depends on one, a table varies it.",
         ],
     )

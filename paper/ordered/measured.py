@@ -1,4 +1,4 @@
-"""What is measured of pipelines: runs of the model of the engine."""
+"""Experiments on pipelines: runs of the model of the engine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,20 +16,20 @@ from paper.experiments import Data
 from paper.ordered.pipelines import PIPELINES
 
 Argument: TypeAlias = int | float | str
-"""What a pipeline is made from, beside its size and its seed."""
+"""Parameters of a pipeline, except its size and seed."""
 
 _MARKS = 4000
-"""Tuples that are timed in a run, about."""
+"""Approximate number of timed tuples in a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline, by the name of the function that makes it and what that is given.
+    """A pipeline: the name and arguments of the function that builds it.
 
     Attributes:
-        name: Of the function.
-        arguments: By name, in the order of the names.
-        rows: Tuples that enter.
+        name: Name of the function.
+        arguments: Arguments by name, sorted by name.
+        rows: Input tuples.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Pipeline:
         return cls(made.__name__, tuple(sorted(arguments.items())), rows)
 
     def bound(self, seed: int) -> BoundChain:
-        """With its stream."""
+        """The chain with its input."""
         return PIPELINES[self.name](rows=self.rows, seed=seed, **dict(self.arguments))
 
     def __str__(self) -> str:
@@ -54,11 +54,11 @@ class Simulated:
     """A run of the model.
 
     Attributes:
-        pipeline: What is run.
-        settings: How.
-        contention: What workers cost each other.
-        gap_us: From one arrival to the next; 0, all tuples are there at the start.
-        seed: Of keys, costs and outputs.
+        pipeline: The pipeline.
+        settings: Settings of the run.
+        contention: Contention between workers.
+        gap_us: Time between arrivals; 0 if all tuples are there at the start.
+        seed: Random seed of keys, costs and outputs.
     """
 
     alone: ClassVar[bool] = False
@@ -70,20 +70,20 @@ class Simulated:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the run."""
         chosen = self.settings
         return (
-            f"{self.pipeline}, {chosen.workers} workers, {chosen.heuristic}, {chosen.worklist}, {chosen.reorder},"
+            f"{self.pipeline}, {chosen.workers} workers, {chosen.heuristic}, {chosen.work_queue}, {chosen.reorder},"
             f" seed {self.seed}"
         )
 
     @property
     def needs(self) -> tuple["Simulated", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """What it did, as a `Ran`."""
+        """Run the model; the result is the data of a `Ran`."""
         chain = self.pipeline.bound(self.seed)
         random = np.random.default_rng([self.seed, 1])
         ran = run_model(chain, self.settings, self.contention, random, gap_us=self.gap_us)
@@ -92,16 +92,16 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run did.
+    """Measurements of a run.
 
     Attributes:
-        rate: Tuples that entered a second, over the whole run.
-        latency_ms: Processing latency of the timed tuples between the 20th and the 80th hundredth, on average.
-        p99_ms: Its 99th hundredth.
-        end_to_end_ms: The same with the time before the first operator, on average.
-        shares: Of the time that workers spent, by operator.
-        cost_us: Time of workers on the first operator, waiting included, a tuple.
-        fullest: The most tuples in the ring of an operator that has the most.
+        rate: Input tuples per second, over the whole run.
+        latency_ms: Mean processing latency of the timed tuples between the 20th and the 80th percentile of the run.
+        p99_ms: Its 99th percentile.
+        end_to_end_ms: Mean latency including the wait before the first operator.
+        shares: Share of the workers' time by operator.
+        cost_us: Worker time per tuple on the first operator, including waiting.
+        fullest: Most tuples in the ring buffer of any operator.
     """
 
     rate: float
@@ -114,7 +114,7 @@ class Ran:
 
     @classmethod
     def of(cls, rows: int, run: WorkersRun) -> "Ran":
-        """What is kept of a run that so many tuples entered."""
+        """Measurements of a run with this many input tuples."""
         busy = [tally.busy_ns for tally in run.operators]
         first = run.operators[0]
         latency = run.marks.processing_s()
@@ -130,12 +130,12 @@ class Ran:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Ran":
-        """From JSON."""
+        """Measurements from JSON data."""
         return cls(**data)
 
 
 def every(rows: int) -> int:
-    """Of how many tuples one is timed."""
+    """Every how many tuples one is timed."""
     return max(rows // _MARKS, 1)
 
 

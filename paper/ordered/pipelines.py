@@ -1,10 +1,10 @@
-"""The pipelines of the paper as chains of plain work, each by a function of its size and its seed.
+"""Pipelines of the paper as chains of synthetic work.
 
-Table 1 gives the kinds of the operators of each query. What they cost and how much they give is not told there: costs
-are 1 to 4 us here, and selectivities are those that the descriptions of the queries and of their streams ask for.
+Table 1 gives the kinds of the operators of each query. It gives neither costs nor selectivities: costs are 1 to 4 us
+here, and selectivities follow from the descriptions of the queries and their streams.
 
-In the model an output is a copy of its input. Keys that come into being in a chain, pairs of items and items seen, are
-therefore drawn there, evenly, or all pairs of a session would be one.
+In the model an output is a copy of its input. Keys that are made in a chain, pairs of items and items seen, are
+therefore drawn uniformly there, or all pairs of a session would be equal.
 
 Source: ordered streams, section 7 and Table 1.
 """
@@ -20,15 +20,15 @@ from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import OperatorKind, PartitionBy
 
 KEYS = 10_000
-"""Tickets, users, items and pairs of items, each."""
+"""Number of tickets, users, items and pairs of items, each."""
 
 CATEGORIES = 10
 
 _MADE = ("pair", "item")
-"""Keys that come into being in a chain."""
+"""Keys that are made in a chain."""
 
 PARTITIONS = 100
-"""Of the hybrid queue (Figure 9)."""
+"""Partitions of the hybrid work queue (Figure 9)."""
 
 
 def _stateless(name: str, cost_us: float, selectivity: float = 1.0) -> Operator:
@@ -76,7 +76,7 @@ QUERIES: Mapping[str, tuple[Operator, ...]] = {
         _partitioned("slope", "category", 4, 0.001, CATEGORIES),
     ),
 }
-"""By the names of Table 1."""
+"""Queries by their names in Table 1."""
 
 
 def query(
@@ -89,16 +89,16 @@ def query(
     *,
     threads: bool = False,
 ) -> BoundChain:
-    """A query with its stream.
+    """A query with its input.
 
     Args:
-        name: As in Table 1.
-        rows: Tuples that enter.
-        seed: Of their keys.
-        partitions: Of each partitioned operator; of Q15, 10 at most, one a category.
-        skew: Exponent of Zipf's law by which keys of the stream are drawn; 0, evenly. Categories come evenly.
-        heavier: Times the cost of each operator.
-        threads: Whether threads are to run it, for which all keys must be columns of the stream.
+        name: Name in Table 1.
+        rows: Input tuples.
+        seed: Random seed of the keys.
+        partitions: Partitions of each partitioned operator; for Q15 at most 10, one per category.
+        skew: Zipf exponent of the keys; 0 for uniform keys. Categories are always uniform.
+        heavier: Factor on the cost of each operator.
+        threads: Whether threads will run it, which need all keys as columns of the input.
     """
     operators = [_sized(operator, partitions, heavier) for operator in QUERIES[name]]
     chance = np.random.default_rng(seed)
@@ -115,14 +115,15 @@ def query(
 
 
 def one_partitioned(rows: int, seed: int, cost_us: float, partitions: int, sigma: float = 0.0) -> BoundChain:
-    """One partitioned operator, of Figures 9 and 10.
+    """One partitioned operator, for Figures 9 and 10.
 
     Args:
-        rows: Tuples that enter.
-        seed: Of their keys.
-        cost_us: Of a tuple.
-        partitions: How many.
-        sigma: Of the normal distribution on [-1, 1] of keys that are divided into ranges; 0, keys are even and hashed.
+        rows: Input tuples.
+        seed: Random seed of the keys.
+        cost_us: Cost of a tuple.
+        partitions: Number of partitions.
+        sigma: Deviation of the normal distribution on [-1, 1] of keys, which are divided into ranges; 0 for uniform,
+            hashed keys.
     """
     chance = np.random.default_rng(seed)
     by = PartitionBy.RANGE if sigma else PartitionBy.HASH
@@ -132,12 +133,15 @@ def one_partitioned(rows: int, seed: int, cost_us: float, partitions: int, sigma
 
 
 def one_stateless(rows: int, seed: int, cost_us: float) -> BoundChain:  # noqa: ARG001 (nothing is drawn here)
-    """One stateless operator, of Figure 12."""
+    """One stateless operator, for Figure 12."""
     return bind(Chain((_stateless("light", cost_us),)), {"row": pa.array(np.arange(rows))})
 
 
 def many_outputs(rows: int, seed: int, cost_us: float, selectivity: float, second_us: float) -> BoundChain:
-    """A stateless operator that gives many outputs to a partitioned one, of Figure 13."""
+    """A stateless operator with many outputs, for Figure 13.
+
+    Followed by a partitioned one.
+    """
     keys = _keys(np.random.default_rng(seed), rows, KEYS, 0.0)
     operators = (_stateless("many", cost_us, selectivity), _partitioned("keyed", "key", second_us))
     return bind(Chain(operators), {"key": pa.array(keys)})
@@ -158,7 +162,7 @@ def _sized(operator: Operator, partitions: int, heavier: float) -> Operator:
             return _stateful(operator.name, cost, operator.selectivity)
     key = operator.key or ""
     if key == "category":
-        # In ranges, so that each category has a partition of its own.
+        # In ranges, so that each category has its own partition.
         few = min(partitions, CATEGORIES)
         return Operator(
             operator.name, operator.kind, key, few, PartitionBy.RANGE, cost, selectivity=operator.selectivity
@@ -172,7 +176,7 @@ def _keys(chance: np.random.Generator, rows: int, keys: int, skew: float) -> Wor
 
 
 def _normal(chance: np.random.Generator, rows: int, sigma: float) -> Words:
-    """Millionths from -1 to 1; both ends are there, so that ranges are cut between them."""
+    """Random keys from -1 to 1 in millionths; both ends occur, so that the ranges span them."""
     drawn: list[Words] = [np.array([-(10**6), 10**6])]
     while sum(map(len, drawn)) < rows:
         values = chance.normal(0.0, sigma, rows)

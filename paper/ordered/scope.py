@@ -1,9 +1,9 @@
-"""How much is simulated, and the runs that several figures share."""
+"""Size of the simulations, and the runs that several figures share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from paper.experiments import Results
@@ -11,38 +11,38 @@ from paper.ordered.measured import Argument, Pipeline, Ran, Simulated, every
 from paper.ordered.pipelines import PARTITIONS, QUERIES, query
 
 JITTER = 0.3
-"""The share of each cost that is drawn."""
+"""Random share of each cost."""
 
 KAPPA_US = 0.3
-"""kappa of Figure 8 and 11, where nothing else is said."""
+"""Default kappa of Figures 8 and 11."""
 
 LONG_QUEUE = 1 << 16
-"""Worklists of the queries: as good as without a bound, as the paper's are."""
+"""Capacity of the queries' work queues: practically unlimited, as in the paper."""
 
 PIPELINED = ("Q1", "Q2", "Q3", "Q4")
-"""The queries whose partitioned operators have more partitions than there are workers."""
+"""Queries whose partitioned operators have more partitions than workers."""
 
 QST_SIZES = (50.0, 500.0, 5000.0, 50_000.0)
-"""C of the queue-size heuristic."""
+"""C of the QST heuristic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """How much is simulated.
+    """Size of the simulations.
 
     Attributes:
         seeds: Seeds from 0.
-        rows: Tuples that enter a query.
-        few_rows: That enter one operator.
-        queries: By the names of Table 1.
-        workers: Of the figures that vary them; 1 is there.
-        most: Workers of the others.
-        kappas_us: Of the sensitivity of Figure 8.
-        slices_us: Of its settings.
-        windows_ms: Likewise.
-        sizes: C, likewise.
-        sigmas: Of Figure 9.
-        costs_us: Of Figure 10.
+        rows: Input tuples of a query.
+        few_rows: Input tuples of a single operator.
+        queries: Names of the queries in Table 1.
+        workers: Numbers of workers in figures that vary them, including 1.
+        most: Number of workers in the other figures.
+        kappas_us: Values of kappa for the sensitivity of Figure 8.
+        slices_us: Time slices for Figure 8.
+        windows_ms: CT windows for Figure 8.
+        sizes: Values of C for Figure 8.
+        sigmas: Values of sigma in Figure 9.
+        costs_us: Costs in Figure 10.
         is_quick: Whether this is a rehearsal.
     """
 
@@ -62,7 +62,7 @@ class Scope:
 
     @classmethod
     def quick(cls) -> "Scope":
-        """A rehearsal: two seeds, short streams, and of each range what the claims ask for."""
+        """A rehearsal: two seeds, short streams, only needed values."""
         return cls(
             seeds=2,
             rows=6000,
@@ -79,13 +79,16 @@ class Scope:
         )
 
     def with_seeds(self, most: int) -> "Scope":
-        """The same with so many seeds at most; what is simulated for them is part of the whole."""
+        """The same with fewer seeds.
+
+        Their results are part of the full scope.
+        """
         return replace(self, seeds=min(self.seeds, most))
 
     def runs(
         self, pipeline: Pipeline, settings: RunSettings, contention: Contention, gap_us: float = 0.0
     ) -> list[Simulated]:
-        """A pipeline, once a seed, timed."""
+        """Runs of a pipeline, one per seed."""
         timed = replace(settings, mark_every=every(pipeline.rows))
         return [Simulated(pipeline, timed, contention, gap_us, seed) for seed in range(self.seeds)]
 
@@ -95,26 +98,29 @@ class Scope:
         workers: int,
         kappa_us: float = KAPPA_US,
         heuristic: Heuristic = Heuristic.CT,
-        worklist: Worklist = Worklist.HYBRID,
+        work_queue: WorkQueue = WorkQueue.HYBRID,
         reorder: Reorder = Reorder.CLAIM,
         contention: Contention | None = None,
         settings: RunSettings | None = None,
         **arguments: Argument,
     ) -> list[Simulated]:
-        """A query, once a seed; the partitioned queue has a partition a worker, the hybrid one 100."""
-        partitions = workers if worklist is Worklist.PARTITIONED else PARTITIONS
+        """Runs of a query, one per seed.
+
+        The partitioned queue has a partition per worker, the hybrid one 100.
+        """
+        partitions = workers if work_queue is WorkQueue.PARTITIONED else PARTITIONS
         pipeline = Pipeline.of(query, self.rows, name=name, partitions=partitions, **arguments)
         chosen = replace(
             settings or RunSettings(),
             workers=workers,
             heuristic=heuristic,
-            worklist=worklist,
+            work_queue=work_queue,
             reorder=reorder,
-            queue=LONG_QUEUE,
+            queue_capacity=LONG_QUEUE,
         )
         return self.runs(pipeline, chosen, contention or Contention(JITTER, kappa_us))
 
 
 def ran(results: Results, runs: Sequence[Simulated]) -> list[Ran]:
-    """What they did, one a seed."""
+    """Results, one per seed."""
     return [Ran.from_data(results[run]) for run in runs]

@@ -1,1 +1,1 @@
-"""Partitioning functions: its claims, Figures 1 and 3 to 14, the ranges of Table 1, and what lies past the paper."""
+"""Claims of the paper on partitioning functions, tested, and results beyond it."""

@@ -1,8 +1,8 @@
-"""Chains of hybrid partitioners over a Zipf domain: each built from the one before, none looking at every key again.
+"""Chains of hybrid partitioners over a Zipf domain.
 
-Only tracked keys are placed by a construction. What all others load and migrate is what the ring does with all keys
-(`hashing.py`), less what it does with the tracked ones; so a step costs the construction and a few thousand keys,
-however large the domain, and its numbers are those of `compare_schemes`.
+A construction places only the tracked keys. Load and migration of the others are those of the ring for all keys
+(`hashing.py`), minus those of the tracked keys. So a step takes the construction and a few thousand keys, however large
+the domain, and its numbers equal those of `compare_schemes`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,23 +31,23 @@ from paper.partitioning.hashing import LETTERS, Sums
 from paper.partitioning.rings import ring_of
 
 MOST_LISTED = 100_000
-"""The heaviest keys, at most, among which the tracked ones must be."""
+"""Largest number of hot keys to look at, which must include the tracked ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One partitioner of a chain, judged on every key of its domain by each resource function.
+    """Metrics of one partitioner of a chain, over all keys.
 
     Attributes:
         channels: N.
-        explicit_keys: Keys that are mapped one by one.
-        r: By letter, the fullest channel over the emptiest (Eqs. 2, 4, 6); None where a channel is empty.
-        m: By the letter of state, relative migration from the step before (Eq. 12); None in the first.
-        imbalance: Linear load of the fullest channel over the average one.
-        imbalance_floor: The least `imbalance` of any placement of whole keys.
-        r_floor: The least r (L) of any placement of whole keys.
-        r_floor_pair: The least r (L) with the explicit keys placed anywhere and the rest where the ring puts them; None
-            without explicit keys.
+        explicit_keys: Number of pinned keys.
+        r: By letter, the busiest channel over the least busy (Eqs. 2, 4, 6); None if a channel is empty.
+        m: By the letter of state, relative migration from the previous step (Eq. 12); None in the first.
+        imbalance: Linear load of the busiest channel over the mean.
+        imbalance_floor: Lowest `imbalance` of any placement of whole keys.
+        r_floor: Lowest r (L) of any placement of whole keys.
+        r_floor_pair: Lowest r (L) with the pinned keys on any channel and the rest on the ring; None without pinned
+            keys.
     """
 
     channels: int
@@ -69,21 +69,21 @@ class Step:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Step":
-        """What `as_data` gave."""
+        """Step from the data of `as_data`."""
         return cls(**data)
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the partitioners of a chain are built.
+    """Parameters of the partitioners of a chain.
 
     Attributes:
-        construction: How tracked keys are placed.
+        construction: Construction that places the tracked keys.
         letters: Resource functions of state, computation and network.
         alpha: The tolerance of each resource.
-        sigma: Part of the tolerated imbalance left to untracked keys.
-        utility: How balance and migration are combined.
-        track: Track this many keys instead of those that reach delta.
+        sigma: Share of the tolerated imbalance left to untracked keys.
+        utility: Utility function of balance and migration.
+        track: Number of keys to track, instead of those that reach delta.
     """
 
     construction: Construction
@@ -95,7 +95,7 @@ class Recipe:
 
     @property
     def resources(self) -> Resources:
-        """The resources that are balanced."""
+        """Resources to balance."""
         return Resources.parse(self.letters, self.alpha, self.sigma)
 
 
@@ -103,8 +103,8 @@ def hashed_chain(sums: Sums, heaviest: Floats) -> list[Step]:
     """The steps of a scheme that hashes all keys.
 
     Args:
-        sums: What it loads and migrates.
-        heaviest: Counts of the heaviest keys, falling; as many as there are channels.
+        sums: Load and migration of the scheme.
+        heaviest: Counts of the hottest keys, descending; one per channel.
     """
     steps = []
     for at, channels in enumerate(sums.channels):
@@ -115,21 +115,24 @@ def hashed_chain(sums: Sums, heaviest: Floats) -> list[Step]:
 
 
 def hybrid_chain(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> list[Step]:
-    """The steps of a hybrid scheme from one channel to `last`, one channel more at a time; as `hybrid_steps`."""
+    """Steps of a hybrid scheme, adding a channel at a time.
+
+    From one channel to `last`; as `hybrid_steps`.
+    """
     return [step for _, step in hybrid_steps(domain, sums, recipe, last)]
 
 
 def hybrid_steps(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> Iterator[tuple[Problem, Step]]:
-    """What each construction of a chain is given, and the step that it makes.
+    """Problem and result of each construction of a chain.
 
     Args:
-        domain: The keys; only the heaviest are made.
-        sums: What the ring loads and migrates, from one channel to at least `last`, one more at a time.
-        recipe: How the partitioners are built.
+        domain: The keys; only the hottest are generated.
+        sums: Load and migration of the ring, from one channel to at least `last`, adding one at a time.
+        recipe: Parameters of the partitioners.
         last: N of the last step.
 
     Raises:
-        UsageError: more keys are tracked than are looked at.
+        UsageError: more keys are tracked than looked at.
     """
     listed = domain.heaviest(_enough(domain, sums.total("L"), recipe, last), sums.total("L"))
     placed = _Placed.nowhere(listed)
@@ -138,7 +141,7 @@ def hybrid_steps(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> Itera
         ring = _ring(at + 1, domain.seed)
         tracked = tracked_keys(listed, recipe.resources, ring.channels, recipe.track)
         if len(tracked) == len(listed.keys) < domain.keys:
-            raise UsageError(f"all {len(tracked)} keys that are looked at are tracked: look at more, or raise sigma")
+            raise UsageError(f"all {len(tracked)} keys looked at are tracked; look at more, or raise sigma")
         hashed = ring.channels_of(listed.keys)
         before, placed = placed, _Placed(hashed, hashed, 0)
         residual = {letter: placed.without(len(tracked), sums, at, listed, letter) for letter in LETTERS}
@@ -156,15 +159,15 @@ def hybrid_steps(domain: Domain, sums: Sums, recipe: Recipe, last: int) -> Itera
 
 @lru_cache(maxsize=128)
 def _ring(channels: int, seed: int) -> ConsistentHash:
-    """The ring of so many channels and a seed, kept, since every chain asks for the same ones."""
+    """Cached ring by number of channels and seed, since all chains use the same ones."""
     with ring_of(seed):
         return ConsistentHash(channels)
 
 
 def _enough(domain: Domain, total: float, recipe: Recipe, last: int) -> int:
-    """How many keys to list: all that may be tracked, or that the load of a quadratic resource is predicted from.
+    """Number of keys to list: all that may be tracked, or that predict the load of a quadratic resource.
 
-    Those reach ten times the error of a lossy counter that would do, which is at most the least delta of the chain.
+    These reach ten times the error of a sufficient lossy counter, which is at most the lowest delta of the chain.
     """
     least = 10 * epsilon_for(recipe.resources, last, domain.keys)
     reaching = int(np.count_nonzero(domain.counts(0, min(MOST_LISTED, domain.keys)) >= least * total))
@@ -173,12 +176,12 @@ def _enough(domain: Domain, total: float, recipe: Recipe, last: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Where the listed keys are under one partitioner.
+    """Channels of the listed keys under one partitioner.
 
     Attributes:
         hashed: Under its ring, shape (listed,).
         real: Under the partitioner, shape (listed,).
-        explicit: How many keys, from the first, are explicit.
+        explicit: Number of pinned keys, from the first.
     """
 
     hashed: Channels
@@ -194,18 +197,18 @@ class _Placed:
         return _Placed(self.hashed, np.concatenate((chosen, self.hashed[len(chosen) :])), len(chosen))
 
     def without(self, tracked: int, sums: Sums, at: int, listed: Frequencies, letter: str) -> Floats:
-        """What the untracked keys load onto each channel; shape (N,)."""
+        """Load of the untracked keys on each channel; shape (N,)."""
         weights = _weights(listed, letter)[:tracked]
         ring: Floats = sums.loads[letter][at]
         return ring - np.bincount(self.hashed[:tracked], weights, minlength=len(ring))
 
     def explicit_load(self, listed: Frequencies, letter: str, channels: int) -> Floats:
-        """What the explicit keys load onto each channel; shape (channels,)."""
+        """Load of the pinned keys on each channel; shape (channels,)."""
         weights = _weights(listed, letter)[: self.explicit]
         return np.bincount(self.real[: self.explicit], weights, minlength=channels).astype(np.float64, copy=False)
 
     def moved_from(self, before: "_Placed", sums: Sums, at: int, listed: Frequencies, letter: str) -> float:
-        """The state that migrates: of the ring, with what it really is of the keys explicit before or after."""
+        """State that migrates: that of the ring, corrected for the keys pinned before or after."""
         either = max(self.explicit, before.explicit)
         weights = _weights(listed, letter)[:either]
         hashed = weights[self.hashed[:either] != before.hashed[:either]].sum()

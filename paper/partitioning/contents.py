@@ -1,4 +1,4 @@
-"""The partitioning paper: its parts in the order of the page."""
+"""Contents of the part on partitioning functions."""
 
 from paper.partitioning.domain import TUPLES_A_KEY
 from paper.partitioning.figures import (
@@ -35,7 +35,7 @@ _FIGURES = (
 
 
 def partitioning(scope: Scope) -> Paper[Scope]:
-    """The paper, to be measured as far as a scope says."""
+    """The paper with the experiments of a scope."""
     return Paper(
         name="Partitioning functions",
         title="Gedik: Partitioning functions for stateful data parallelism in stream processing",

@@ -1,4 +1,4 @@
-"""How many keys a lossy counter holds, and how well one builds from what it counted."""
+"""Experiments on lossy counters: their size, and plans built from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +25,16 @@ from paper.partitioning.rings import ring_of
 
 @dataclass(frozen=True, slots=True)
 class CounterSizes:
-    """The keys that a lossy counter holds, row by row as the paper prints it, before and after it is purged.
+    """Keys in a lossy counter before and after a purge.
+
+    Row by row, as in the paper.
 
     Attributes:
         keys: |D|.
         skew: z.
-        seed: Of the draws.
-        rows: Tuples that it sees.
-        epsilons: The error of each counter; the same tuples go to all.
+        seed: Random seed.
+        rows: Tuples counted.
+        epsilons: Error of each counter; all count the same tuples.
     """
 
     alone: ClassVar[bool] = False
@@ -44,24 +46,29 @@ class CounterSizes:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"{len(self.epsilons)} lossy counters, z = {self.skew:g}, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["CounterSizes", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each counter the entries before and after a purge, on average over the second half of the purges."""
+        """Mean entries of each counter before and after a purge.
+
+        Over the second half of the purges.
+        """
         ranks = _drawn(self.keys, self.skew, self.seed, self.rows) - 1
         return [list(purged_entries(ranks, self.keys, window_of(epsilon))) for epsilon in self.epsilons]
 
 
 def purged_entries(ranks: NDArray[np.int64], keys: int, window: int) -> tuple[float, float]:
-    """The keys held before and after a purge, on average over the second half of the purges; at least one of them.
+    """Mean keys held before and after a purge.
 
-    Where the rows do not fill a window, the keys of all rows count as what is held before and after.
+    Over the second half of the purges, at least one.
+
+    If the rows do not fill a window, the keys of all rows count as held before and after.
 
     Args:
         ranks: The rank of each tuple, from 0 to before `keys`; shape (rows,).
@@ -77,7 +84,10 @@ def purged_entries(ranks: NDArray[np.int64], keys: int, window: int) -> tuple[fl
 
 
 def entries_at_purges(ranks: NDArray[np.int64], keys: int, window: int) -> NDArray[np.int64]:
-    """The keys held before and after each purge; shape (purges, 2). Source: section 4.1.2, decision 18."""
+    """Keys before and after each purge; shape (purges, 2).
+
+    Source: section 4.1.2, decision 18.
+    """
     held = np.zeros((len(ranks) // window, 2), np.int64)
     _count(ranks, np.zeros(keys, np.int64), np.zeros(keys, np.int64), np.zeros(keys, np.int64), window, held)
     return held
@@ -116,13 +126,13 @@ def _count(
 
 @dataclass(frozen=True, slots=True)
 class BuiltFromLossy:
-    """The default construction over lossy counts, from one channel to `channels`, judged on the true frequencies.
+    """The default construction over lossy counts, measured on the true frequencies.
 
     Attributes:
         keys: |D|; z = 1.
-        seed: Which keys they are, and of the draws.
+        seed: Random seed of the keys and the draws.
         channels: N.
-        rows: Tuples that were counted, for each measurement.
+        rows: Tuples counted, by measurement.
     """
 
     alone: ClassVar[bool] = False
@@ -133,16 +143,16 @@ class BuiltFromLossy:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"readj from lossy counts, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["BuiltFromLossy", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each number of rows: keys tracked, b (LCL) and m."""
+        """Keys tracked, b (LCL) and m by number of rows."""
         domain, resources = Domain(self.keys, 1.0, self.seed), Resources.parse("LCL")
         recipe = BuildRecipe(Scheme.HYBRID, Construction.READJ, resources)
         epsilon, whole, found = epsilon_for(resources, self.channels, self.keys), domain.whole(), []
@@ -163,5 +173,5 @@ class BuiltFromLossy:
 
 
 def _drawn(keys: int, skew: float, seed: int, rows: int) -> NDArray[np.int64]:
-    """Independent draws, as ranks from 1."""
+    """Independent draws of ranks from 1."""
     return zipf_table(keys, skew).ranks(np.random.default_rng(seed).random(rows))

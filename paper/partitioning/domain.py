@@ -1,4 +1,4 @@
-"""Exact Zipf domains: every key of a stream with a whole count, made by rank and so block by block."""
+"""Exact Zipf domains: integer counts by rank, generated in blocks."""
 
 import math
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.key_order import key_order
 
 TUPLES_A_KEY = 10
-"""Tuples of a stream over its keys. Whole counts make every sum exact, in whatever order it is added up, and make ties
-between keys as common as in a counted stream."""
+"""Tuples per key of a stream. Integer counts make every sum exact in any order, and ties between keys as common as in a
+counted stream."""
 
 BLOCK = 1 << 20
-"""Ranks that are looked at together."""
+"""Ranks per block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The keys of a Zipf stream; another seed is another set of keys, and goes with another ring (`ring_of`).
+    """Keys of a Zipf stream, for each seed its own.
 
     Attributes:
         keys: |D|.
@@ -35,21 +35,27 @@ class Domain:
     seed: int
 
     def names(self, first: int, last: int) -> pa.Array:
-        """The keys of the ranks from `first` to before `last`, counted from 0; shape (last - first,)."""
+        """Keys of a range of ranks; shape (last - first,).
+
+        From `first` to before `last`, counted from 0.
+        """
         return pa.array(np.arange(first, last) + self.seed * self.keys)
 
     def counts(self, first: int, last: int) -> Floats:
-        """The tuples of each of these ranks, never rising, at least 1; shape (last - first,)."""
+        """Tuples of a range of ranks; shape (last - first,).
+
+        Not ascending, at least 1.
+        """
         ranks = np.arange(first + 1, last + 1, dtype=np.float64)
         scale = TUPLES_A_KEY * self.keys / _weight_of_all(self.keys, self.skew)
         return np.maximum(np.rint(scale * ranks**-self.skew), 1.0)
 
     def heaviest(self, most: int, total: float) -> Frequencies:
-        """The heaviest keys alone, in the order of counted keys, as an exact counter of the whole stream lists them.
+        """The hottest keys only, in an exact counter's order.
 
         Args:
-            most: About how many; keys that tie with the last of them are listed too.
-            total: The tuples of the whole stream.
+            most: About how many; ties with the last one are included.
+            total: Tuples of the whole stream.
         """
         listed = min(most, self.keys)
         looked_at = listed
@@ -61,7 +67,7 @@ class Domain:
                 return self._counted(tied, counts[:tied], total)
 
     def whole(self) -> Frequencies:
-        """All keys with their counts, as an exact counter gives them; for domains that fit in memory."""
+        """All keys with exact counts, for domains that fit in memory."""
         counts = self.counts(0, self.keys)
         return self._counted(self.keys, counts, float(counts.sum()))
 
@@ -72,13 +78,13 @@ class Domain:
 
 
 def blocks(first: int, last: int, size: int = BLOCK) -> Iterator[tuple[int, int]]:
-    """The ranks from `first` to before `last` in pieces of at most `size`."""
+    """A range of ranks in pieces of at most `size`."""
     for start in range(first, last, size):
         yield start, min(start + size, last)
 
 
 @lru_cache(maxsize=64)
 def _weight_of_all(keys: int, skew: float) -> float:
-    """The sum of k^-z over all ranks, the same on every machine whoever adds it up."""
+    """The sum of k^-z over all ranks, identical on every machine."""
     pieces = blocks(0, keys)
     return math.fsum(float((np.arange(start + 1, end + 1, dtype=np.float64) ** -skew).sum()) for start, end in pieces)

@@ -1,8 +1,7 @@
-"""What hashing alone puts on channels and moves between them, added up over a domain block by block.
+"""Load and migration of pure hashing, summed over a domain in blocks.
 
-The ring places untracked keys whatever the construction, so these sums are made once for a domain; a construction then
-only adds what its tracked keys change (`chains.py`).
-"""
+The ring places untracked keys in every construction, so these sums are computed once per domain; a construction only
+adds the changes of its tracked keys (`chains.py`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,15 +23,17 @@ LETTERS = tuple(function.value for function in ResourceFunction)
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The loads of channels and what migrates, over a part of a domain; sums of parts add up.
+    """Loads of channels and migrated state over some ranks.
 
-    All are sums of whole numbers below 2^53, so that neither the parts nor their order change a digit.
+    Sums of parts add up.
+
+    All are sums of integers below 2^53, so neither the parts nor their order change a digit.
 
     Attributes:
-        channels: The channel counts N, in the order in which they follow each other.
+        channels: Channel counts N, in order.
         loads: By letter of the resource function, the load of each channel for each N; shapes (N,).
-        moved: By letter, the state whose channel differs from that under the channel count before, which for the first
-            is 0; shape (channel counts,).
+        moved: By letter, the state that changes its channel from the previous channel count, 0 for the first; shape
+            (channel counts,).
     """
 
     channels: tuple[int, ...]
@@ -47,7 +48,7 @@ class Sums:
         )
 
     def total(self, letter: str) -> float:
-        """The load of all keys together."""
+        """Total load of all keys."""
         return float(self.loads[letter][0].sum())
 
     def as_data(self) -> dict[str, Any]:
@@ -58,7 +59,7 @@ class Sums:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Sums":
-        """What `as_data` gave."""
+        """Sums from the data of `as_data`."""
         loads = {letter: tuple(np.array(each) for each in data["loads"][letter]) for letter in LETTERS}
         return cls(tuple(data["channels"]), loads, {letter: np.array(data["moved"][letter]) for letter in LETTERS})
 
@@ -73,19 +74,19 @@ def hashed_sums(
     last: int,
     max_parallelism: int | None = None,
 ) -> list[Sums]:
-    """The sums of a scheme that hashes all keys, for one domain a skew, over a range of ranks.
+    """Sums of a hashing scheme over ranks, for several skews.
 
-    Where keys go does not depend on the skew, so they are routed once for all of them. Takes the memory of one block.
+    Routes do not depend on the skew, so keys are routed once for all skews, in the memory of one block.
 
     Args:
         keys: |D|.
-        seed: Which keys they are, and which ring.
+        seed: Seed of the keys and the ring.
         skews: z of each domain.
-        scheme: Any that needs no counts.
-        channels: The channel counts, in the order in which they follow each other.
+        scheme: A scheme that needs no counts.
+        channels: Channel counts, in order.
         first: The first rank, from 0.
         last: The rank after the last.
-        max_parallelism: The key groups of a scheme that has them.
+        max_parallelism: Number of key groups, for schemes with key groups.
     """
     domains = [Domain(keys, skew, seed) for skew in skews]
     with ring_of(seed):

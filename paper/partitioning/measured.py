@@ -1,4 +1,4 @@
-"""The experiments behind most figures: what hashing does with a domain, and chains built over it."""
+"""Experiments behind most figures: hashing a domain, and chains over it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from paper.partitioning.domain import Domain, blocks
 from paper.partitioning.hashing import Sums, hashed_sums
 
 RANKS = 1 << 22
-"""Ranks of a domain that one experiment looks at; larger domains are several experiments."""
+"""Ranks of a domain per experiment; larger domains take several experiments."""
 
 
 @dataclass(frozen=True, slots=True)
 class HashedParts:
-    """The sums of a scheme that hashes all keys, over a range of ranks (`hashed_sums`, whose arguments these are)."""
+    """Sums of a hashing scheme over ranks; fields as in `hashed_sums`."""
 
     alone: ClassVar[bool] = False
     keys: int
@@ -32,16 +32,16 @@ class HashedParts:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"{self.scheme}, {self.keys:,} keys, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["HashedParts", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """One `Sums` a skew."""
+        """One `Sums` per skew."""
         sums = hashed_sums(
             self.keys,
             self.seed,
@@ -62,10 +62,10 @@ class ChainsBuilt:
     Attributes:
         keys: |D|.
         skew: z.
-        seed: Which keys they are.
+        seed: Seed of the keys.
         channels: N of the last step.
-        recipes: How each chain is built.
-        hashed: The sums of the ring, over all ranks; z is one of their skews.
+        recipes: Parameters of each chain.
+        hashed: Sums of the ring over all ranks; z is one of their skews.
     """
 
     alone: ClassVar[bool] = False
@@ -78,16 +78,16 @@ class ChainsBuilt:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"{len(self.recipes)} chains, {self.keys:,} keys, z = {self.skew:g}, seed {self.seed}"
 
     @property
     def needs(self) -> tuple[HashedParts, ...]:
-        """The sums of the ring."""
+        """Sums of the ring."""
         return self.hashed
 
     def measure(self, given: Sequence[Data]) -> Data:
-        """For each recipe its steps."""
+        """Steps by recipe."""
         sums = sums_of(self.hashed, given, self.skew)
         domain = Domain(self.keys, self.skew, self.seed)
         return [
@@ -104,7 +104,7 @@ def hashed_parts(
     max_parallelism: int | None = None,
     ranks: int = RANKS,
 ) -> tuple[HashedParts, ...]:
-    """The experiments that together look at a whole domain."""
+    """Experiments that together cover a whole domain."""
     return tuple(
         HashedParts(keys, seed, skews, scheme, channels, first, last, max_parallelism)
         for first, last in blocks(0, keys, ranks)
@@ -112,13 +112,13 @@ def hashed_parts(
 
 
 def sums_of(parts: Sequence[HashedParts], results: Sequence[Data], skew: float) -> Sums:
-    """The sums of a whole domain of one of the skews, from the results of its parts."""
+    """Sums of a whole domain for one skew, from its parts."""
     at = parts[0].skews.index(skew)
     return reduce(add, (Sums.from_data(result[at]) for result in results))
 
 
 def hashed_steps(parts: Sequence[HashedParts], results: Sequence[Data], skew: float) -> list[Step]:
-    """The steps of a scheme that hashes all keys, from the results of its parts."""
+    """Steps of a hashing scheme, from the results of its parts."""
     sums = sums_of(parts, results, skew)
     heaviest = Domain(parts[0].keys, skew, parts[0].seed).counts(0, min(parts[0].keys, max(sums.channels)))
     return hashed_chain(sums, heaviest)

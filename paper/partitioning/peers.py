@@ -1,4 +1,4 @@
-"""Other schemes on the same streams: those that must see every key, and those that split keys."""
+"""Other schemes: those that see every key, and key splitting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from paper.partitioning.rings import ring_of
 
 @dataclass(frozen=True, slots=True)
 class WholeMaps:
-    """A scheme that places every counted key by its count, built for a channel count and the one before.
+    """A scheme that places every key by its count.
 
     Attributes:
         keys: |D|; z = 1.
-        seed: Which keys they are, and which ring.
+        seed: Seed of the keys and the ring.
         scheme: The scheme.
         channels: N of each measurement; m is from N - 1.
     """
@@ -38,16 +38,16 @@ class WholeMaps:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"{self.scheme}, {self.keys:,} keys, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["WholeMaps", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each N: r, m and the entries of the explicit map."""
+        """r, m and the number of pinned keys, by N."""
         whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
         recipe = Recipe(self.scheme)
         for channels in self.channels:
@@ -61,11 +61,11 @@ class WholeMaps:
 
 @dataclass(frozen=True, slots=True)
 class WholeChain:
-    """A scheme that looks at every counted key and follows the partitioner before, from one channel up.
+    """A chain of a scheme that sees every key.
 
     Attributes:
         keys: |D|; z = 1.
-        seed: Which keys they are, and which ring.
+        seed: Seed of the keys and the ring.
         scheme: The scheme.
         channels: N of the last step.
     """
@@ -78,16 +78,16 @@ class WholeChain:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"{self.scheme} to {self.channels} channels, {self.keys:,} keys, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["WholeChain", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each N from 2: r, m and the entries of the explicit map."""
+        """r, m and the number of pinned keys, by N from 2."""
         whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
         recipe = Recipe(self.scheme)
         with ring_of(self.seed):
@@ -102,12 +102,12 @@ class WholeChain:
 
 @dataclass(frozen=True, slots=True)
 class SplitKeys:
-    """Ways of splitting keys, on the messages of a stream in random order.
+    """Ways of splitting keys, on a stream in random order.
 
     Attributes:
         keys: |D|; z = 1.
-        seed: Which keys they are, and of the order.
-        messages: Messages at most.
+        seed: Seed of the keys and of the order.
+        messages: Largest number of messages.
         channels: N of each measurement.
     """
 
@@ -119,16 +119,16 @@ class SplitKeys:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"key splitting, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["SplitKeys", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each way and N: r, and the channels that a key is on."""
+        """r and the channels per key, by way of splitting and N."""
         whole = Domain(self.keys, 1.0, self.seed).whole()
         messages = Messages.of_counts(whole, np.random.default_rng(self.seed), self.messages)
         found = {}

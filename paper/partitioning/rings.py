@@ -1,7 +1,7 @@
-"""Rings of several seeds: the program's ring has one place for each replica, the paper averages over seeds of the hash.
+"""Rings of several seeds; the paper averages over them.
 
-How far the arcs of one ring lie apart is part of every number, and no other set of keys changes it: the key counts of
-10 channels lie 1.15 apart on the ring of the program, and from 1.07 to 1.16 on others.
+The program's ring has fixed replica positions. The imbalance of its arcs affects every number, whatever the keys: the
+ratio of key counts over 10 channels is 1.15 on this ring, and from 1.07 to 1.16 on others.
 """
 
 from collections.abc import Iterator
@@ -17,9 +17,11 @@ from adapt.core.partitioning.schemes import consistent
 
 @contextmanager
 def ring_of(seed: int) -> Iterator[None]:
-    """While this lasts, replica r of channel c stands at the hash of `seed:c#r`; seed 0 is the ring of the program.
+    """Place replica r of channel c at the hash of `seed:c#r`.
 
-    It holds for rings that are made meanwhile, in this process.
+    Seed 0 is the ring of the program.
+
+    It applies to rings created in this process while the context is open.
     """
     named = consistent.replica_names
 

@@ -1,4 +1,4 @@
-"""How much is measured, and the experiments that several figures share."""
+"""Size of the experiments, and those that several figures share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,29 +13,29 @@ PAPERS_OWN = (Construction.SCAN, Construction.REDIST, Construction.READJ)
 """The paper's three constructions."""
 
 LEVEL = Recipe(Construction.LEVEL, track=1000)
-"""The construction past the paper that stands beside its three, with as many keys tracked as it is meant to have."""
+"""The construction beyond the paper that is shown with its three, with its intended number of tracked keys."""
 
 CHANNELS = 10
-"""N, where nothing else is said (Table 1)."""
+"""Default N (Table 1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """How much is measured.
+    """Size of the experiments.
 
     Attributes:
         seeds: Seeds from 0.
-        keys: |D|, where nothing else is said.
+        keys: Default |D|.
         most_channels: N of the longest chain, from 32.
-        skews: z, for all resource functions.
-        quadratic_skews: z, where computation is quadratic.
-        sigmas: Threshold scalers, where computation is constant or linear.
-        quadratic_sigmas: Those of them where it is quadratic too.
-        domains: |D| of the domains compared, with the seeds of each.
+        skews: Values of z, for all resource functions.
+        quadratic_skews: Values of z with quadratic computation.
+        sigmas: Threshold scalers with constant or linear computation.
+        quadratic_sigmas: Those of them also used with quadratic computation.
+        domains: Values of |D| to compare, with the seeds of each.
         alphas: Tolerances, above 1.
-        rows: Tuples that the lossy counter sees.
-        timed_seeds: Seeds of what is timed.
-        mapped: Sizes of explicit maps whose plans are written.
+        rows: Tuples that the lossy counter counts.
+        timed_seeds: Seeds of timed experiments.
+        mapped: Numbers of pinned keys in the plans that are written.
         is_quick: Whether this is a rehearsal.
     """
 
@@ -55,7 +55,7 @@ class Scope:
 
     @classmethod
     def quick(cls) -> "Scope":
-        """A rehearsal: three seeds, 100,000 keys, and of each range what the claims ask for."""
+        """A rehearsal: three seeds, 100,000 keys, only needed values."""
         return cls(
             seeds=3,
             keys=10**5,
@@ -73,12 +73,15 @@ class Scope:
         )
 
     def with_seeds(self, most: int) -> "Scope":
-        """The same with so many seeds at most; what is measured for them is part of the whole."""
+        """The same with fewer seeds.
+
+        Their results are part of the full scope.
+        """
         domains = tuple((keys, min(seeds, most)) for keys, seeds in self.domains)
         return replace(self, seeds=min(self.seeds, most), domains=domains, timed_seeds=min(self.timed_seeds, most))
 
     def hashed(self, scheme: Scheme, seed: int, keys: int | None = None, skew: float = 1.0) -> tuple[HashedParts, ...]:
-        """The sums of a scheme that hashes all keys; on the usual domain for as many channels as a chain may have."""
+        """Sums of a hashing scheme, up to the longest chain."""
         keys = self.keys if keys is None else keys
         is_usual = keys == self.keys and skew == 1.0
         channels = tuple(range(1, (self.most_channels if is_usual else CHANNELS) + 1))
@@ -94,7 +97,7 @@ class Scope:
         channels: int = CHANNELS,
         seeds: int | None = None,
     ) -> list[ChainsBuilt]:
-        """The chains of some recipes, one experiment a seed."""
+        """Chains of some recipes, one experiment per seed."""
         keys = self.keys if keys is None else keys
         return [
             ChainsBuilt(keys, skew, seed, channels, recipes, self.hashed(Scheme.CONSISTENT, seed, keys, skew))
@@ -103,7 +106,7 @@ class Scope:
 
 
 def built(experiments: Sequence[ChainsBuilt], results: Results, recipe: Recipe) -> list[list[Step]]:
-    """The steps of one recipe's chain, for each seed."""
+    """Steps of one recipe's chain, by seed."""
     at = experiments[0].recipes.index(recipe)
     return [[Step.from_data(row) for row in results[experiment][at]] for experiment in experiments]
 
@@ -117,7 +120,7 @@ def hashed(
     skew: float = 1.0,
     seeds: int | None = None,
 ) -> list[list[Step]]:
-    """The steps of a scheme that hashes all keys, for each seed."""
+    """Steps of a scheme that hashes all keys, by seed."""
     steps = []
     for seed in range(scope.seeds if seeds is None else seeds):
         parts = scope.hashed(scheme, seed, keys, skew)
@@ -129,7 +132,7 @@ Number = Callable[[Step], float | None]
 
 
 def at_channels(chains: Sequence[Sequence[Step]], channels: int, number: Number) -> list[float]:
-    """A number of the step to N channels, one a seed."""
+    """A metric of the step to N channels, one per seed."""
     found = [number(steps[channels - 1]) for steps in chains]
     return [float("inf") if value is None else value for value in found]
 
@@ -140,7 +143,7 @@ def b_of(letters: str, alpha: float = 1.2) -> Number:
 
 
 def m_of(letter: str = "L") -> Number:
-    """m, where state is of this function."""
+    """m for this function of state."""
     return lambda step: None if step.m is None else step.m[letter]
 
 
@@ -155,15 +158,15 @@ def r_of(letter: str, alpha: float = 1.2) -> Number:
 
 
 def estimate(values: Sequence[float]) -> Estimate | None:
-    """The mean over seeds; None where a number is not defined or infinite for one of them."""
+    """The mean over seeds; None if undefined or infinite for one."""
     return Estimate.of(values) if values and all(value < float("inf") for value in values) else None
 
 
 def ratios(values: Sequence[float], others: Sequence[float]) -> list[float]:
-    """One over the other, seed by seed."""
+    """Ratio of two series, seed by seed."""
     return [value / other for value, other in zip(values, others, strict=True)]
 
 
 def differences(values: Sequence[float], others: Sequence[float]) -> list[float]:
-    """One less the other, seed by seed."""
+    """Difference of two series, seed by seed."""
     return [value - other for value, other in zip(values, others, strict=True)]

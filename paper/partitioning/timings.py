@@ -1,4 +1,4 @@
-"""How long constructions take, how large plans are: measured alone, in the process that asks."""
+"""Experiments on construction times and plan sizes, measured in isolation."""
 
 import subprocess
 import sys
@@ -33,20 +33,20 @@ from paper.partitioning.domain import BLOCK, Domain
 from paper.partitioning.measured import HashedParts, sums_of
 
 _ENOUGH_S = 1.0
-"""A step is timed until it has taken this long in all, but at most `_MOST` times."""
+"""Total time of a step's repeats, at most `_MOST` of them."""
 _MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
 class StepsTimed:
-    """The time of the last construction of a chain, for some recipes and channel counts.
+    """Time of a chain's last construction, by recipe and channels.
 
     Attributes:
         keys: |D|.
         skew: z.
-        seed: Which keys they are.
-        channels: N of each step that is timed.
-        recipes: How each chain is built.
+        seed: Seed of the keys.
+        channels: N of each timed step.
+        recipes: Parameters of each chain.
         hashed: The sums of the ring.
     """
 
@@ -60,16 +60,16 @@ class StepsTimed:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"times of {len(self.recipes)} constructions, z = {self.skew:g}, seed {self.seed}"
 
     @property
     def needs(self) -> tuple[HashedParts, ...]:
-        """The sums of the ring."""
+        """Sums of the ring."""
         return self.hashed
 
     def measure(self, given: Sequence[Data]) -> Data:
-        """For each recipe and N: seconds, and the keys tracked."""
+        """Seconds and keys tracked, by recipe and N."""
         sums, domain = sums_of(self.hashed, given, self.skew), Domain(self.keys, self.skew, self.seed)
         found = []
         for recipe in self.recipes:
@@ -82,13 +82,13 @@ class StepsTimed:
 
 @dataclass(frozen=True, slots=True)
 class Cold:
-    """A step from a ring of N - 1 channels to N, with some of the heaviest keys tracked.
+    """A step from a ring to N channels with tracked keys.
 
     Attributes:
-        construction: How they are placed.
-        tracked: How many.
+        construction: Construction that places them.
+        tracked: Number of tracked keys.
         channels: N.
-        replicas: Of each channel on the ring.
+        replicas: Replicas per channel on the ring.
         letters: Resource functions.
     """
 
@@ -101,12 +101,12 @@ class Cold:
 
 @dataclass(frozen=True, slots=True)
 class ColdTimed:
-    """The time of single steps that start from hashing alone; z = 1.
+    """Time of single steps that start from pure hashing; z = 1.
 
     Attributes:
         keys: |D|.
-        seed: Which keys they are.
-        steps: What is timed.
+        seed: Seed of the keys.
+        steps: Steps to time.
     """
 
     alone: ClassVar[bool] = True
@@ -116,16 +116,16 @@ class ColdTimed:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"times of {len(self.steps)} cold steps, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["ColdTimed", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each step: seconds, and the keys tracked."""
+        """Seconds and keys tracked, by step."""
         whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
         for step in self.steps:
             before, after = (ConsistentHash(channels, step.replicas) for channels in (step.channels - 1, step.channels))
@@ -138,12 +138,12 @@ class ColdTimed:
 
 @dataclass(frozen=True, slots=True)
 class AgainstLiteral:
-    """The compiled construction beside its literal form, on one step of a chain: times and whether mappings agree.
+    """The compiled construction against its literal form, on one step.
 
     Attributes:
         keys: |D|; z = 1.
-        seed: Which keys they are.
-        recipe: How the chain is built.
+        seed: Seed of the keys.
+        recipe: Parameters of the chain.
         channels: N of the step.
         hashed: The sums of the ring.
     """
@@ -157,12 +157,12 @@ class AgainstLiteral:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"literal {self.recipe.construction}, sigma {self.recipe.sigma:g}"
 
     @property
     def needs(self) -> tuple[HashedParts, ...]:
-        """The sums of the ring."""
+        """Sums of the ring."""
         return self.hashed
 
     def measure(self, given: Sequence[Data]) -> Data:
@@ -182,11 +182,11 @@ class AgainstLiteral:
 
 @dataclass(frozen=True, slots=True)
 class RoutingTimed:
-    """How fast string keys are routed through an explicit map before a ring, beside a loop of `mmh3` over a list.
+    """Routing speed of a hybrid plan, against a `mmh3` loop.
 
     Attributes:
         rows: Keys routed.
-        explicit: Keys in the map.
+        explicit: Number of pinned keys.
         channels: N of each measurement.
     """
 
@@ -197,16 +197,16 @@ class RoutingTimed:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"routing {self.rows:,} keys"
 
     @property
     def needs(self) -> tuple["RoutingTimed", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each N: keys a second, ours and the loop's."""
+        """Keys per second of both, by N."""
         keys = [f"user-{number}" for number in np.random.default_rng(0).zipf(1.2, self.rows) % 10**9]
         column, some = pa.array(keys), keys[: self.rows // 10]
         heavy = list(dict.fromkeys(keys))[: self.explicit]
@@ -222,10 +222,10 @@ class RoutingTimed:
 
 @dataclass(frozen=True, slots=True)
 class PlanSizes:
-    """The size of plan files against the keys that are mapped one by one.
+    """Size of plan files by number of pinned keys.
 
     Attributes:
-        mapped: How many these are.
+        mapped: Numbers of pinned keys.
         channels: N.
     """
 
@@ -235,16 +235,19 @@ class PlanSizes:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"sizes of {len(self.mapped)} plans"
 
     @property
     def needs(self) -> tuple["PlanSizes", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each size and type of key: bytes of the plan with what stands beside it."""
+        """Bytes of the plan with its side file.
+
+        By number and type of keys.
+        """
         found = []
         with tempfile.TemporaryDirectory() as folder:
             for number in (0, *self.mapped):
@@ -261,11 +264,11 @@ class PlanSizes:
 
 @dataclass(frozen=True, slots=True)
 class MemoryOfBlocks:
-    """The memory that adding up a domain takes, at its peak, in a process of its own.
+    """Peak memory of summing a domain, in a separate process.
 
     Attributes:
         keys: |D|.
-        blocks: How many blocks of it are looked at, for each measurement.
+        blocks: Number of blocks, by measurement.
     """
 
     alone: ClassVar[bool] = True
@@ -274,16 +277,16 @@ class MemoryOfBlocks:
 
     @property
     def label(self) -> str:
-        """What is measured."""
+        """Description of the experiment."""
         return f"memory over {self.keys:,} keys"
 
     @property
     def needs(self) -> tuple["MemoryOfBlocks", ...]:
-        """Nothing."""
+        """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """For each number of blocks, rising: keys looked at until then, and the most bytes held at once until then."""
+        """Keys summed and peak bytes so far, by ascending number of blocks."""
         code = (
             "import resource\n"
             "from adapt.core.partitioning.schemes.names import Scheme\n"
@@ -301,14 +304,14 @@ class MemoryOfBlocks:
 
 
 def _timed(problem: Problem, construction: Construction) -> dict[str, Any]:
-    """Seconds of one construction, the best of some, and the keys that it places; what it asks for is made before."""
+    """Best time of a construction in seconds, without preparation, and the number of keys it places."""
     rest = problem.residual()
     known = replace(problem, residual=lambda: rest.copy())
     return {"tracked": len(problem.keys), "seconds": _best(lambda: CONSTRUCTIONS[construction](known))}
 
 
 def _best(work: Callable[[], Any]) -> float:
-    """The best time of some runs in seconds, after one that does not count unless it was long."""
+    """Best time of some runs in seconds, after a warm-up run unless that was long."""
     first = _seconds(work)
     if first > _ENOUGH_S:
         return min(first, _seconds(work))

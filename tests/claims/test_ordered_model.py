@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.model import run_model
@@ -43,11 +43,11 @@ def of_query(name: str, seed: int, heavier: float = 1.0) -> BoundChain:
 
 @cache
 def by_heuristic(name: str, kappa_us: float, seed: int) -> Mapping[Heuristic, Ran]:
-    """Worklists are long, as the paper's are."""
+    """Work queues are long, as the paper's are."""
     return {
         heuristic: run(
             of_query(name, seed),
-            RunSettings(WORKERS, heuristic=heuristic, queue=1 << 16),
+            RunSettings(WORKERS, heuristic=heuristic, queue_capacity=1 << 16),
             Contention(JITTER, kappa_us),
             seed,
         )
@@ -85,11 +85,11 @@ def test_figure_9_the_hybrid_queue_minds_no_skew_and_the_partitioned_one_collaps
         hybrid, partitioned = (
             run(
                 one_partitioned(60_000, seed, 10, partitions, sigma),
-                RunSettings(WORKERS, worklist=worklist),
+                RunSettings(WORKERS, work_queue=work_queue),
                 Contention(JITTER),
                 seed,
             ).rate
-            for worklist, partitions in ((Worklist.HYBRID, 100), (Worklist.PARTITIONED, WORKERS))
+            for work_queue, partitions in ((WorkQueue.HYBRID, 100), (WorkQueue.PARTITIONED, WORKERS))
         )
         assert least <= hybrid / partitioned <= most
 
@@ -99,8 +99,8 @@ def test_figure_10_latency_is_near_the_cost_with_the_hybrid_queue_only(cost_us: 
     for seed in SEEDS:
         chain = one_partitioned(30_000, seed, cost_us, 100)
         hybrid, partitioned = (
-            run(chain, RunSettings(8, worklist=worklist), Contention(JITTER), seed)
-            for worklist in (Worklist.HYBRID, Worklist.PARTITIONED)
+            run(chain, RunSettings(8, work_queue=work_queue), Contention(JITTER), seed)
+            for work_queue in (WorkQueue.HYBRID, WorkQueue.PARTITIONED)
         )
         assert hybrid.latency_ms * 1000 <= 1.5 * cost_us
         assert partitioned.latency_ms * 1000 >= 20 * cost_us
@@ -108,7 +108,7 @@ def test_figure_10_latency_is_near_the_cost_with_the_hybrid_queue_only(cost_us: 
 
 
 @pytest.mark.parametrize(
-    ("cost_us", "send_us", "hand_over_us", "least", "most"),
+    ("cost_us", "send_us", "lock_handover_us", "least", "most"),
     [
         (1.0, 0.05, 0.15, 1.5, 16.0),
         # The paper has its gap at tens of microseconds. A section as long as ours was measured to be has none there;
@@ -118,9 +118,9 @@ def test_figure_10_latency_is_near_the_cost_with_the_hybrid_queue_only(cost_us: 
     ],
 )
 def test_figure_12_a_lock_bounds_what_many_workers_can_do(
-    cost_us: float, send_us: float, hand_over_us: float, least: float, most: float
+    cost_us: float, send_us: float, lock_handover_us: float, least: float, most: float
 ) -> None:
-    contention = Contention(JITTER, send_us=send_us, hand_over_us=hand_over_us)
+    contention = Contention(JITTER, send_us=send_us, lock_handover_us=lock_handover_us)
     for seed in SEEDS:
         chain = one_stateless(40_000, seed, cost_us)
         free, locked = (
@@ -135,7 +135,7 @@ def test_ct_as_it_is_printed_starves_operators_of_low_selectivity() -> None:
         printed, upstream = (
             run(
                 of_query("Q1", seed, 10.0),
-                RunSettings(WORKERS, heuristic=heuristic, queue=1 << 16),
+                RunSettings(WORKERS, heuristic=heuristic, queue_capacity=1 << 16),
                 Contention(JITTER),
                 seed,
             )

@@ -73,7 +73,7 @@ def test_every_example_runs_as_it_stands_and_makes_what_it_names(adapt, tmp_path
     assert (tmp_path / "web.html").read_text().startswith("<!doctype html>")
     assert read_run(tmp_path / "web.flux").summary.records()[0]["rows"] == LINES
     assert read_run(tmp_path / "web.fit").summary.records()[0]["rows"] == LINES
-    assert read_run(tmp_path / "web.ordered").summary.records()[0]["left"] == LINES
+    assert read_run(tmp_path / "web.ordered").summary.records()[0]["tuples_out"] == LINES
     for name in ("web.trace", "web.freq", "web.plans", "web.run", "web.flux", "web.fit", "web.ordered"):
         command = read_manifest(tmp_path / name).made.command
         assert command == shlex.join(["adapt", *next(each for each in map_examples(adapt) if each[-1] == name)])

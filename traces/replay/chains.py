@@ -1,4 +1,4 @@
-"""Chains of operators by file, with the functions in Python that they name; and those that are known by name."""
+"""Chains from files, and retail chains by name."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ from adapt.traces.read_errors import parsed
 
 @dataclass(frozen=True, slots=True)
 class NamedChain:
-    """A chain, with what it was called and what it said.
+    """A chain with its name and text.
 
     Attributes:
-        name: Of the file, or of the preset.
-        text: All of it.
-        chain: What it means.
+        name: Name of the file, or of the retail chain.
+        text: Text of the file.
+        chain: The parsed chain.
     """
 
     name: str
@@ -29,19 +29,19 @@ class NamedChain:
     chain: Chain
 
     def columns(self) -> list[str]:
-        """The columns of a stream that it reads, each once."""
+        """Columns of a trace that the chain reads, without duplicates."""
         return list(columns_of(self.chain))
 
     def check_columns(self, columns: Sequence[str]) -> None:
-        """Whether a stream has the columns that its operators name.
+        """Check that a trace has the columns of the chain.
 
         Raises:
-            BadInput: it has not; the sentence names chain, line and operator, and the columns that there are.
+            BadInput: a column is missing; names chain, line, operator and the available columns.
         """
         punctuations = self.chain.punctuations
         if punctuations is not None and punctuations.column not in columns:
             raise BadInput(
-                f"{self.name}: the punctuations go by column {punctuations.column!r}, which the trace does not have"
+                f"{self.name}: [punctuations]: column {punctuations.column!r} does not exist"
                 f"{did_you_mean(punctuations.column, columns)}"
             )
         lines = operator_lines(self.text)
@@ -50,28 +50,28 @@ class NamedChain:
                 if column not in columns:
                     line = f", line {lines[at]}" if len(lines) == len(self.chain.operators) else ""
                     raise BadInput(
-                        f"{self.name}{line}: operator {operator.name!r}: the trace has no column {column!r}"
-                        f"{did_you_mean(column, columns)}; other columns of a source are kept by `adapt ingest --keep`"
+                        f"{self.name}{line}: operator {operator.name!r}: column {column!r} does not exist"
+                        f"{did_you_mean(column, columns)}; keep more columns of a source with `adapt ingest --keep`"
                     )
 
 
 def open_chain(path: Path) -> NamedChain:
-    """Read a chain from its file; where there is no such file, take the preset of that name.
+    """Read a chain file, or a retail chain by name.
 
-    Functions in Python are imported as they are named, also from beside the file.
+    Python functions are imported from the module path and from the folder of the file.
 
     Raises:
-        BadInput: there is none, or it is none; the sentence begins with the file, and names the line where it can.
+        BadInput: the file is missing or is not a chain; names the file, and the line if possible.
     """
     if str(path) in PRESETS and not path.exists():
         preset = PRESETS[str(path)]
         return NamedChain(str(path), preset.text, preset.chain)
-    no_text = "is no text in UTF-8; give a chain of operators in TOML"
+    no_text = "is not UTF-8 text; give a chain of operators in TOML"
     return parsed(path, lambda text: NamedChain(path.name, text, read_chain(text, _loader(path.parent))), no_text)
 
 
 def _loader(folder: Path) -> Callable[[str], PythonFunction]:
-    """Finds functions by `module:function`, in modules beside the file too."""
+    """Load functions by `module:function`, also from modules in the folder of the file."""
 
     def load(name: str) -> PythonFunction:
         module_name, _, function_name = name.partition(":")
@@ -82,7 +82,7 @@ def _loader(folder: Path) -> Callable[[str], PythonFunction]:
         except Exception as error:
             raise BadInput(
                 f"function {name!r}: the module {module_name!r} cannot be imported ({type(error).__name__}: {error}); "
-                "it is looked for where Python looks, and beside the chain"
+                "modules are looked up on Python's path and in the folder of the chain"
             ) from error
         finally:
             sys.path.remove(beside)

@@ -1,4 +1,4 @@
-"""Replaying a trace from disk through a chain of operators, in order, and keeping what came out; without Spark."""
+"""Ordered replay of a stored trace, without Spark."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,37 +21,37 @@ from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
 MOST_TUPLE_BYTES = 8 << 30
-"""Of all tuples of a trace, bound to a chain; 8 for each field and row."""
+"""Memory limit for the tuples of a trace: 8 bytes per field and row."""
 
 _ANY = "ts"
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPlan:
-    """A plan that maps the keys of operators, and the name of its file."""
+    """A plan and the name of its file."""
 
     name: str
     plan: Plan
 
 
 def open_named_plan(path: Path) -> NamedPlan:
-    """Read a plan.
+    """Read a plan file.
 
     Raises:
-        BadInput: there is none, or it is damaged.
+        BadInput: the plan is missing or damaged.
     """
     return NamedPlan(path.name, read_plan(path))
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedOptions:
-    """How a trace goes through a chain of operators.
+    """Options of an ordered replay of a trace.
 
     Attributes:
-        chain: The operators.
-        ordered: How they are run.
-        plan: Maps the keys of operators that are partitioned by a plan.
-        rows: Only the first so many; None, all.
+        chain: Chain of operators.
+        ordered: Workers, engine and settings.
+        plan: Plan for the operators that are partitioned by a plan.
+        rows: Number of first rows to replay; None for all.
     """
 
     chain: NamedChain
@@ -71,24 +71,24 @@ def replay_ordered_trace(
     command: str = "adapt.traces.replay.ordered.replay_ordered_trace",
     progress: Progress = silent,
 ) -> OrderedRun:
-    """Run a trace through a chain by each number of workers; see `replay_ordered`. Serial order is that of the rows.
+    """Run a trace through a chain by each number of workers.
 
-    The columns that the chain names are held in memory for all rows: 8 bytes each, and while keys are numbered the
-    columns themselves. `clock` tells seconds, for functions in Python that are timed, `cpu_clock` the CPU seconds of
-    this process. The run is kept at `out`, if given.
+    The order of the rows is the serial order. The columns that the chain names are held in memory for all rows: 8 bytes
+    per value, plus the columns themselves while keys are numbered. `clock` gives seconds, for timing Python functions,
+    `cpu_clock` the CPU seconds of this process. The run is kept at `out`, if given.
 
     Raises:
-        UsageError: an argument is out of its range, the run would hang or take too much memory, threads are asked to
-            run Python, or there is a plan that no operator takes, or none for one that does.
-        EnvironmentFailure: `out` is taken or cannot be written.
-        BadInput: the chain names a column that the trace does not have, or a part of the trace is damaged.
+        UsageError: an argument is out of range, the run would hang or take too much memory, threads would have to run a
+            Python function, a plan is given that no operator uses, or a plan is missing.
+        EnvironmentFailure: `out` exists or cannot be written.
+        BadInput: the trace lacks a column of the chain, or is damaged.
     """
     check_folder_free(out, force=force)
     chain, plan, rows = options.chain, options.plan, options.rows
     chain.check_columns(trace.columns)
     _check_plan(chain, plan)
     if rows is not None and rows < 1:
-        raise UsageError(f"{rows} rows are none; give 1 or more")
+        raise UsageError(f"--rows must be at least 1 (got {rows})")
     bound = bound_trace(trace, chain, plan, rows, progress)
     check_chain(bound, options.ordered)
     parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
@@ -104,11 +104,11 @@ def replay_ordered_trace(
 def bound_trace(
     trace: Trace, chain: NamedChain, plan: NamedPlan | None = None, rows: int | None = None, progress: Progress = silent
 ) -> BoundChain:
-    """The chain bound to the first rows of a trace, or all.
+    """Bind a chain to the first rows of a trace, or all.
 
     Raises:
-        UsageError: it would take too much memory.
-        BadInput: a part of the trace is damaged, or a column is not of a type that serves.
+        UsageError: the tuples would take too much memory.
+        BadInput: the trace is damaged, or a column has the wrong type.
     """
     total = trace.rows if rows is None else min(rows, trace.rows)
     if not total:
@@ -117,7 +117,7 @@ def bound_trace(
     if total * 8 * (len(columns) + 1) > MOST_TUPLE_BYTES:
         most = MOST_TUPLE_BYTES // (8 * (len(columns) + 1))
         raise UsageError(
-            f"{total:,} rows with {len(columns)} columns would take above {MOST_TUPLE_BYTES >> 30} GiB of memory; take "
+            f"{total:,} rows with {len(columns)} columns need more than {MOST_TUPLE_BYTES >> 30} GiB of memory; use "
             f"--rows {most} or fewer"
         )
     read = _read(trace, columns, total, progress)
@@ -144,13 +144,13 @@ def _check_plan(chain: NamedChain, plan: NamedPlan | None) -> None:
     by_plan = [operator.name for operator in chain.chain.operators if operator.by is PartitionBy.PLAN]
     if by_plan and plan is None:
         raise UsageError(
-            f"{chain.name}: operator {by_plan[0]!r} is partitioned by a plan, and none is given; name one by --plan, "
-            "as `adapt partition build` makes them"
+            f"{chain.name}: operator {by_plan[0]!r} is partitioned by a plan; give one with --plan "
+            "(made by `adapt partition build`)"
         )
     if plan is not None and not by_plan:
         raise UsageError(
-            f'{chain.name}: no operator takes the plan {plan.name}; write by = "plan" for one that is partitioned, and '
-            "leave its partitions out"
+            f'{chain.name}: no operator uses the plan {plan.name}; set by = "plan" on a partitioned operator and '
+            "remove its partitions"
         )
 
 
@@ -161,6 +161,6 @@ def _check_plan_type(chain: NamedChain, columns: dict[str, pa.ChunkedArray], pla
     for operator in chain.chain.operators:
         if operator.by is PartitionBy.PLAN and operator.key is not None and columns[operator.key].type != wanted:
             raise BadInput(
-                f"{plan.name} is a plan for {plan.plan.key_type} keys, and column {operator.key!r} of operator "
-                f"{operator.name!r} is of type {columns[operator.key].type}"
+                f"{plan.name} is a plan for {plan.plan.key_type} keys, but column {operator.key!r} of operator "
+                f"{operator.name!r} has type {columns[operator.key].type}"
             )

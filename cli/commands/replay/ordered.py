@@ -1,11 +1,11 @@
-"""`adapt replay ordered`: a trace through a chain of operators, in order, by many workers."""
+"""`adapt replay ordered`: a chain of operators, in order, on many workers."""
 
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Annotated
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import option, setting
+from adapt.cli.options.groups import option, setting, short_help
 from adapt.cli.options.replay.ordered import ModelOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.replay.stage import SeedOption
 from adapt.cli.options.result import RunOutput
@@ -15,14 +15,16 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Engine
 
 
+@short_help(
+    "chain", "out", "workers", "engine", "reorder", "work_queue", "heuristic", "plan", "rows", "format", "force"
+)
 def ordered(
     trace: TracePath,
     chain: Annotated[
         Path,
         option(
-            "The operators, each bound to columns of the trace; or retail-q1, -q2, -q3, -q4 or -q15, for traces of"
-            " the generators sales (1 and 15) and clicks.",
-            "C.toml",
+            "Chain of operators (TOML), or the name of a retail chain: retail-q1, -q2, -q3, -q4 or -q15.",
+            "CHAIN",
             "--chain",
             "-c",
         ),
@@ -31,18 +33,19 @@ def ordered(
     workers: WorkerOptions,
     runtime: RuntimeOptions,
     model: ModelOptions,
-    plan: Path | None = setting(None, 'The partitions of operators with by = "plan".', "PLAN"),
-    rows: int | None = setting(None, "The first rows only; all if left out.", "N"),
+    plan: Path | None = setting(None, 'Plan that partitions the operators with by = "plan".', "PLAN"),
+    rows: int | None = setting(None, "Replay only the first N rows.", "N"),
     seed: SeedOption = 0,
     check: bool = setting(
-        True, "Hold what leaves against a serial run: in plain Python, or of the model by one worker."
+        True, "Check that the output equals that of a serial run, in plain Python or by one worker of the model."
     ),
 ) -> None:
-    """Run a trace through a chain of operators by many workers, with the results of a serial run.
+    """Run a chain of operators in order on many cores.
 
-    The chain names operators that are stateless, partitioned by a key, or stateful. Rows enter in the order of the
-    trace, as fast as they are taken, and are held in memory. On threads the results are real; the model (sim) runs
-    any number of workers on costs that the chain says, or that one real worker measured.
+    Many workers process the operators at once, and the output equals that of a serial run. Operators are stateless,
+    partitioned by a key, or stateful. Rows are held in memory and enter in trace order, as fast as the workers take
+    them. Threads measure this machine; the model (sim) runs any number of workers, with operator costs from the chain
+    or measured with one real worker.
 
     Example: adapt replay ordered web.trace --chain visits.toml --workers 1,2 -o web.ordered
     """
@@ -59,15 +62,15 @@ def ordered(
         workers=counts,
         engine=workers.engine or (Engine.THREADS if max(counts) <= cores else Engine.SIM),
         settings=runtime.settings(),
-        contention=model.contention(),
+        contention=model.assumed(),
         seed=seed,
         cores=cores,
         serial=check,
     )
     if workers.engine is None and how.engine is Engine.SIM:
         narrate(
-            f"{max(counts)} workers are more than the cores of this machine, {cores}: a model runs them; --engine"
-            " threads runs real ones, which then take turns"
+            f"{max(counts)} workers on a machine with {cores} cores: using the model (--engine sim); with --engine"
+            " threads they would share the cores"
         )
     named, opened = open_chain(chain), open_trace(trace)
     options = OrderedOptions(named, how, None if plan is None else open_named_plan(plan), rows)
@@ -87,7 +90,7 @@ def ordered(
 
 
 def _cores() -> int:
-    """Those that this process may use."""
+    """Cores that this process may use."""
     import os
 
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

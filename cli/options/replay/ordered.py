@@ -1,106 +1,131 @@
-"""Options of `adapt replay ordered`: how many workers, how they take work, and what the model charges them."""
+"""Options of `adapt replay ordered`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Engine, Heuristic, OrderlyWorklist, Reorder, Worklist
+from adapt.core.ordered.chain.names import Engine, Heuristic, OrderedWorkQueue, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 
 if TYPE_CHECKING:
     from adapt.core.ordered.engine.settings import RunSettings
 
-QUEUES_PANEL = "Rings, queues and time slices"
+QUEUES_PANEL = "Buffers, queues and time slices"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How many workers run the chain, and on what."""
+    """How many workers run the chain, and on which engine."""
 
     workers: str | None = setting(
         None,
-        "Numbers of workers, in turn; 1, 2, 4 and so on up to the cores of this machine if left out.",
+        "Numbers of workers to run with, as a list. Default: 1, 2, 4 and so on up to the cores of this machine.",
         "1,2,4",
         shown=False,
     )
     engine: Engine | None = setting(
         None,
-        "Real workers on threads, or a model of them; threads where the machine has a core for each worker, else sim.",
+        "Real threads, or a model of them. Default: threads if every worker can have its own core, else sim.",
         shown=False,
     )
 
     def counts(self, cores: int) -> tuple[int, ...]:
-        """Numbers of workers in rising order, each once; 1, 2, 4 and so on up to all cores if none are given."""
+        """Distinct numbers of workers, ascending; by default powers of two."""
         if self.workers is None:
             return tuple(dict.fromkeys([*(1 << power for power in range(cores.bit_length())), cores]))
         try:
             return tuple(sorted({int(part) for part in self.workers.split(",")}))
         except ValueError:
-            raise UsageError(f"--workers {self.workers!r} are no numbers, e.g. 1,2,4,8") from None
+            raise UsageError(f"--workers takes a list of integers such as 1,2,4,8 (got {self.workers!r})") from None
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
-    """How workers take work, and how outputs come into order."""
+    """How workers share work, and how outputs are put back in order."""
 
     reorder: Reorder = setting(
         Reorder.CLAIM,
-        "How outputs come into order: without locks, in a ring that workers claim room in (claim) or try until"
-        " there is room (retry, as in the paper), or with a lock.",
+        "Reorder buffer: how outputs are put back in order. With claim (lock-free), a worker reserves room in the ring"
+        " buffer before it starts; with retry (lock-free, as in the paper), it retries until there is room; lock uses"
+        " one lock per operator.",
     )
-    worklist: OrderlyWorklist = setting(
-        OrderlyWorklist.HYBRID,
-        "How workers share partitions: a queue each and a master queue, or a queue each that a worker owns.",
+    work_queue: OrderedWorkQueue = setting(
+        OrderedWorkQueue.HYBRID,
+        "How workers share the tuples of a partitioned operator. With hybrid, a master queue hands out tuples, and "
+        "those"
+        " of a busy partition are delegated to its worker; with partitioned, a worker owns the queue of a partition"
+        " while it processes it.",
     )
-    heuristic: Heuristic = setting(Heuristic.CT, "Which operator a worker takes next.")
-    slice_us: float = setting(100.0, "How long a worker stays with an operator.", "US", panel=QUEUES_PANEL)
-    window_ms: float = setting(20.0, "Over how long ct counts worker time.", "MS", panel=QUEUES_PANEL)
-    ring: int = setting(4096, "Whose outputs can wait for their turn; a power of two.", "TUPLES", panel=QUEUES_PANEL)
-    queue: int = setting(4096, "That can wait before an operator; a power of two.", "TUPLES", panel=QUEUES_PANEL)
-    queue_size: float = setting(500.0, "Tuples that qst lets wait in all queues together.", "C", panel=QUEUES_PANEL)
-    batch: int = setting(1, "That share a serial number at most, 1 to 64.", "TUPLES", panel=QUEUES_PANEL)
+    heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
+    slice: str = setting("100us", "How long a worker stays with an operator.", "100us", panel=QUEUES_PANEL)
+    ct_window: str = setting("20ms", "Window in which ct counts worker time.", "20ms", panel=QUEUES_PANEL)
+    ring_buffer: int = setting(
+        4096, "Reorder buffer per operator, in tuples; a power of two.", "TUPLES", panel=QUEUES_PANEL
+    )
+    queue_capacity: int = setting(
+        4096, "Work queue per operator, in tuples; a power of two.", "TUPLES", panel=QUEUES_PANEL
+    )
+    qst_limit: int = setting(500, "Total of all queues that qst aims for, C.", "TUPLES", panel=QUEUES_PANEL)
+    batch: int = setting(
+        1, "Most tuples that are claimed together under one serial number, 1 to 64.", "TUPLES", panel=QUEUES_PANEL
+    )
     mark_every: int | None = setting(
-        None, "One row of so many is timed; some 10,000 in all if left out.", "N", panel=QUEUES_PANEL, shown=False
+        None,
+        "Measure the latency of one row in N. Default: about 10,000 rows in total.",
+        "N",
+        panel=QUEUES_PANEL,
+        shown=False,
     )
 
     def settings(self) -> "RunSettings":
         """The settings of a run.
 
         Raises:
-            UsageError: one is out of its range.
+            UsageError: an option is out of range.
         """
         from adapt.core.ordered.engine.settings import RunSettings
 
         if self.mark_every is not None and self.mark_every < 1:
-            raise UsageError(f"--mark-every {self.mark_every}: timed is one row of 1 or more")
+            raise UsageError(f"--mark-every must be at least 1 (got {self.mark_every})")
         return RunSettings(
             reorder=self.reorder,
-            worklist=Worklist(self.worklist.value),
+            work_queue=WorkQueue(self.work_queue.value),
             heuristic=self.heuristic,
-            ring=self.ring,
-            queue=self.queue,
+            ring_buffer=self.ring_buffer,
+            queue_capacity=self.queue_capacity,
             batch=self.batch,
-            slice_us=self.slice_us,
-            window_ms=self.window_ms,
-            queue_size=self.queue_size,
+            slice_us=_microseconds("--slice", self.slice),
+            ct_window_ms=_microseconds("--ct-window", self.ct_window) / 1000,
+            qst_limit=self.qst_limit,
             mark_every=self.mark_every or 0,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """What workers of the model cost each other."""
+    """How much the workers of the model slow each other down."""
 
-    PANEL: ClassVar[str] = (
-        "What workers of the model cost each other (engine sim); assumptions, not measurements of your machine"
+    PANEL: ClassVar[str] = "Contention of the model (engine sim); assumptions, not measurements of your machine"
+    jitter: float = setting(0.0, "Random share of a tuple's cost, drawn from an exponential distribution.", "RATIO")
+    contention: str = setting("0.15us", "Time added per tuple by each other worker on the same operator.", "0.15us")
+    send_time: str = setting("0.05us", "Time to send a batch; one worker at a time.", "0.05us")
+    output_time: str = setting("0us", "Time to send each output of a batch; one worker at a time.", "0us")
+    lock_handover: str = setting(
+        "0.15us", "Time from a lock's release until the next waiting worker holds it.", "0.15us"
     )
-    jitter: float = setting(0.0, "Share of a tuple's cost that is drawn from an exponential distribution.", "SHARE")
-    crowding_us: float = setting(0.15, "Added to a tuple by each other worker on its operator.", "US")
-    send_us: float = setting(0.05, "Of a batch, where only one worker at a time sends.", "US")
-    output_us: float = setting(0.0, "Of an output, there.", "US")
-    hand_over_us: float = setting(0.15, "From a lock's release to the next worker that waits for it.", "US")
 
-    def contention(self) -> "Contention":
-        """These costs."""
-        return Contention(self.jitter, self.crowding_us, self.send_us, self.output_us, self.hand_over_us)
+    def assumed(self) -> "Contention":
+        """The contention that the model assumes."""
+        return Contention(
+            self.jitter,
+            _microseconds("--contention", self.contention),
+            _microseconds("--send-time", self.send_time),
+            _microseconds("--output-time", self.output_time),
+            _microseconds("--lock-handover", self.lock_handover),
+        )
+
+
+def _microseconds(option: str, text: str) -> float:
+    return round(seconds(option, text) * 1e6, 9)

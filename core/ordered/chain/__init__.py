@@ -1,1 +1,1 @@
-"""Chains of operators: described, checked, bound to a stream."""
+"""Chains of operators: description, validation, binding to a trace."""

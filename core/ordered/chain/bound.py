@@ -1,4 +1,4 @@
-"""A chain bound to a stream: its tuples as words, its keys as numbers, the partition of each key."""
+"""Binding of a chain to a trace, with integer keys and partitions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,28 +21,28 @@ from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 
 Words: TypeAlias = NDArray[np.int64]
 PartitionOf: TypeAlias = NDArray[np.int64]
-"""The partition of each key by its number, shape (keys,)."""
+"""Partition of each key by its number, shape (keys,)."""
 
 _RANGES: Mapping[str, int] = {TIME: 1 << 61, "item": 1 << 31, "cents": 1 << 31, "qty": 1 << 31}
-"""Values of these columns are from 0 to below the number, so that words hold what functions make of them."""
+"""Upper limits of these columns, from 0 to below the number, so that derived values fit into words."""
 
 CODES: Mapping[str, tuple[str, ...]] = {"page": ("view", "cart", "checkout", "search")}
-"""Texts that are read as their places here."""
+"""Texts that are stored as their positions in the tuple."""
 
 END = (1 << 62) - 1
-"""The time of the punctuation at the end of a stream."""
+"""Time of the punctuation at the end of a stream."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundOperator:
-    """An operator that knows the tuples it reads.
+    """An operator with the layout of its tuples.
 
     Attributes:
-        number: Its place in the chain, from 0.
-        fields: What the words of its inputs mean.
-        gives: What the words of its outputs mean.
-        partition_of: The partition of each key; None if it has no key, or one that is made in the chain.
-        partitions: How many there are; 1 if it has no key.
+        number: Place in the chain, from 0.
+        fields: Names of the words of its inputs.
+        gives: Names of the words of its outputs.
+        partition_of: The partition of each key; None if it has no key, or a key made in the chain.
+        partitions: Number of partitions; 1 if it has no key.
     """
 
     operator: Operator
@@ -54,27 +54,30 @@ class BoundOperator:
 
     @property
     def value_at(self) -> int:
-        """The word of a tuple that it changes."""
+        """The word of a tuple that the operator changes."""
         return self.fields.index(VALUE)
 
     @property
     def key_at(self) -> int:
-        """The word of a tuple that holds the number of its key, or the key itself if made in the chain; -1 without."""
+        """Word of a tuple with its key's number; -1 without a key.
+
+        Keys that are made in the chain are stored as they are.
+        """
         field = _key_of(self.operator)
         return -1 if field is None else self.fields.index(field)
 
     @property
     def cost_at(self) -> int:
-        """The word of a tuple that holds its cost in nanoseconds; -1 where all cost the same."""
+        """Word of a tuple with its cost in nanoseconds; -1 if constant."""
         return self.fields.index(_cost_field(self.operator.cost)) if isinstance(self.operator.cost, str) else -1
 
     @property
     def keys(self) -> int:
-        """How many keys of the stream its state has; 1 without such a key."""
+        """Number of keys of the trace with a state; at least 1."""
         return 1 if self.partition_of is None else len(self.partition_of)
 
     def partition(self, row: Sequence[int]) -> int:
-        """Of a tuple."""
+        """Partition of a tuple."""
         if self.operator.key is None:
             return 0
         key = row[self.key_at]
@@ -83,13 +86,13 @@ class BoundOperator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundChain:
-    """A chain with the tuples that enter it.
+    """A chain with its input tuples.
 
     Attributes:
-        operators: In the order in which tuples pass them.
-        tuples: Those that enter, in serial order; shape (tuples, fields).
-        punctuations: Which of them are punctuations, rising; the first word of such a tuple is its time, and the others
-            mean nothing.
+        operators: Operators in the order of processing.
+        tuples: Input tuples in serial order, shape (tuples, fields).
+        punctuations: Indexes of the tuples that are punctuations, ascending; only their first word, the time, has a
+            meaning.
     """
 
     operators: tuple[BoundOperator, ...]
@@ -98,22 +101,22 @@ class BoundChain:
 
     @property
     def rows(self) -> int:
-        """How many of the tuples are rows of the stream."""
+        """Number of tuples that are rows of the trace."""
         return len(self.tuples) - len(self.punctuations)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What the words of a tuple that enters mean."""
+        """Names of the words of an input tuple."""
         return self.operators[0].fields
 
     @property
     def gives(self) -> tuple[str, ...]:
-        """What the words of a tuple that leaves mean."""
+        """Names of the words of an output tuple."""
         return self.operators[-1].gives
 
 
 def columns_by_operator(chain: Chain) -> tuple[tuple[str, ...], ...]:
-    """The columns of a stream that each operator reads."""
+    """Columns of a trace that each operator reads."""
     made: set[str] = {VALUE}
     named = []
     for operator in chain.operators:
@@ -126,7 +129,7 @@ def columns_by_operator(chain: Chain) -> tuple[tuple[str, ...], ...]:
 
 
 def columns_of(chain: Chain) -> tuple[str, ...]:
-    """The columns of a stream that a chain reads, each once."""
+    """Columns of a trace that a chain reads, without duplicates."""
     times = () if chain.punctuations is None else (chain.punctuations.column,)
     return tuple(dict.fromkeys((*(name for columns in columns_by_operator(chain) for name in columns), *times)))
 
@@ -134,16 +137,15 @@ def columns_of(chain: Chain) -> tuple[str, ...]:
 def bind(
     chain: Chain, columns: Mapping[str, pa.Array | pa.ChunkedArray], plan: Partitioner | None = None
 ) -> BoundChain:
-    """Bind a chain to the rows of a stream; serial order is that of the rows.
+    """Bind a chain to a trace; row order is the serial order.
 
     Args:
-        columns: The columns of the stream by name, all of one length; those of `columns_of`, and others.
+        columns: Columns of the trace by name, all of one length; at least those of `columns_of`.
         plan: Maps the keys of operators that are partitioned by a plan.
 
     Raises:
-        BadInput: an operator names a column that is not there or cannot be what it is named for, or reads what another
-            before it does not pass on.
-        UsageError: an operator is partitioned by a plan, and none is given.
+        BadInput: a column is missing or has the wrong type, or an operator reads a field that an earlier one drops.
+        UsageError: an operator is partitioned by a plan, but no plan is given.
     """
     rows = max((len(column) for column in columns.values()), default=0)
     words: dict[str, Words] = {}
@@ -174,12 +176,12 @@ def bind(
 
 
 def layouts_of(operators: Sequence[Operator], columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The fields before each operator, and those after the last one.
+    """Fields before each operator, and after the last one.
 
-    Fields that nobody reads any more are left out where a function passes on only what is needed.
+    Functions that pass on only needed fields drop those that no later operator reads.
 
     Raises:
-        BadInput: an operator reads what another before it does not pass on.
+        BadInput: an operator reads a field that an earlier one drops.
     """
     roles = [role_of(operator.function) for operator in operators]
     there = [columns]
@@ -192,7 +194,7 @@ def layouts_of(operators: Sequence[Operator], columns: tuple[str, ...]) -> list[
         for name in reads:
             if name not in there[number]:
                 raise BadInput(
-                    f"operator {operators[number].name!r} reads {_said(name)}, which does not come past "
+                    f"operator {operators[number].name!r} reads {_said(name)}, which is dropped by "
                     f"{_lost_at(name, operators, there)}"
                 )
         kept = set() if role.passes is Passes.NONE else needed[-1] & set(there[number])
@@ -211,12 +213,12 @@ def layouts_of(operators: Sequence[Operator], columns: tuple[str, ...]) -> list[
 
 
 def _of(fields: tuple[str, ...], needed: set[str]) -> tuple[str, ...]:
-    """Those needed, or at least one: a punctuation has a word for its time."""
+    """Needed fields, at least one: a punctuation has a word for its time."""
     return tuple(name for name in fields if name in needed) or fields[:1]
 
 
 def _lost_at(name: str, operators: Sequence[Operator], there: Sequence[tuple[str, ...]]) -> str:
-    """The operator at which a field is lost."""
+    """The operator that drops a field."""
     last = max((number for number, fields in enumerate(there) if name in fields), default=0)
     return f"operator {operators[min(last, len(operators) - 1)].name!r}"
 
@@ -237,15 +239,17 @@ def _reads(operator: Operator) -> tuple[str, ...]:
 def _punctuated(
     punctuations: Punctuations, tuples: Words, columns: Mapping[str, pa.Array | pa.ChunkedArray]
 ) -> tuple[Words, Words]:
-    """The tuples with punctuations among them, and which those are."""
+    """The tuples with punctuations inserted, and the indexes of the punctuations."""
     name = punctuations.column
     if name not in columns:
-        raise BadInput(f"the punctuations go by column {name!r}, which the stream does not have")
-    times = _whole_words("the punctuations", name, columns[name])
+        raise BadInput(f"[punctuations]: column {name!r} does not exist{did_you_mean(name, columns)}")
+    times = _whole_words("[punctuations]", name, columns[name])
     back = np.flatnonzero(np.diff(times) < 0)
     if len(back) or (len(times) and times[0] < 0):
         row = int(back[0]) + 1 if len(back) else 0
-        raise BadInput(f"column {name!r} goes back in time in row {row} or is before 1970; sort the stream by it")
+        raise BadInput(
+            f"[punctuations]: column {name!r} goes back in time in row {row} or is before 1970; sort the input by it"
+        )
     before, ends = np.array([len(times)], np.int64), np.array([END], np.int64)
     if punctuations.every_us is not None and len(times):
         stretch = times // punctuations.every_us
@@ -258,7 +262,7 @@ def _punctuated(
 
 
 def _key_of(operator: Operator) -> str | None:
-    """The field of its key."""
+    """The field of the operator's key."""
     if operator.key is None:
         return None
     return operator.key if role_of(operator.function).made_key else _key_field(operator.key)
@@ -278,26 +282,26 @@ def _whole_numbers(operator: Operator, name: str, column: pa.Array | pa.ChunkedA
     below = _RANGES.get(name)
     if below is not None and len(words) and not 0 <= words.min() <= words.max() < below:
         row = int(np.argmax((words < 0) | (words >= below)))
-        raise BadInput(f"{where}: column {name!r} is {words[row]} in row {row}; it may be from 0 to below {below}")
+        raise BadInput(f"{where}: column {name!r} must be from 0 to below {below} (got {words[row]} in row {row})")
     return words
 
 
 def _whole_words(where: str, name: str, column: pa.Array | pa.ChunkedArray) -> Words:
-    """A column as whole numbers: times in microseconds, texts that have codes by those."""
+    """A column as integers: times in microseconds, known texts as their codes."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count:
-        raise BadInput(f"{where}: column {name!r} has rows without a value")
+        raise BadInput(f"{where}: column {name!r} has nulls")
     texts = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if name in CODES and texts:
         column = pc.index_in(column, pa.array(CODES[name], column.type))
         if column.null_count:
-            raise BadInput(f"{where}: column {name!r} has texts other than {', '.join(CODES[name])}")
+            raise BadInput(f"{where}: column {name!r} must contain only {', '.join(CODES[name])}")
     elif pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     elif not pa.types.is_integer(column.type) or name in CODES:
-        wanted = f"one of {', '.join(CODES[name])}" if name in CODES else "whole numbers or times"
-        raise BadInput(f"{where}: column {name!r} is of type {column.type}, not {wanted}")
+        wanted = f"one of {', '.join(CODES[name])}" if name in CODES else "integers or times"
+        raise BadInput(f"{where}: column {name!r} must hold {wanted} (its type is {column.type})")
     return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64)
 
 
@@ -305,7 +309,7 @@ def _column(
     operator: Operator, name: str, columns: Mapping[str, pa.Array | pa.ChunkedArray]
 ) -> pa.Array | pa.ChunkedArray:
     if name not in columns:
-        raise BadInput(f"operator {operator.name!r}: the stream has no column {name!r}{did_you_mean(name, columns)}")
+        raise BadInput(f"operator {operator.name!r}: column {name!r} does not exist{did_you_mean(name, columns)}")
     return columns[name]
 
 
@@ -318,8 +322,8 @@ def _keys(operator: Operator, column: pa.Array | pa.ChunkedArray) -> tuple[Words
     kind = column.type
     if not (kind == pa.int64() or pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.binary()):
         raise BadInput(
-            f"operator {operator.name!r}: column {operator.key!r} is of type {kind}, and a key is a string, an integer "
-            "or binary"
+            f"operator {operator.name!r}: key column {operator.key!r} must be string, integer or "
+            f"binary (its type is {kind})"
         )
     encoded = column.dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
@@ -347,21 +351,21 @@ def _count(operator: Operator, plan: Partitioner | None) -> int:
 
 def _plan_of(operator: Operator, plan: Partitioner | None) -> Partitioner:
     if plan is None:
-        raise UsageError(f"operator {operator.name!r} is partitioned by a plan, and none is given; name one by --plan")
+        raise UsageError(f"operator {operator.name!r} is partitioned by a plan; name one with --plan")
     return plan
 
 
 def _cost_ns(operator: Operator, column: pa.Array | pa.ChunkedArray) -> Words:
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise BadInput(
-            f"operator {operator.name!r}: its cost, column {operator.cost!r}, is of type {column.type}, not numbers"
+            f"operator {operator.name!r}: cost column {operator.cost!r} must be numeric (its type is {column.type})"
         )
     cost = np.asarray(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
     wrong = ~((cost >= 0) & (cost <= LONGEST_COST_US))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise BadInput(
-            f"operator {operator.name!r}: its cost, column {operator.cost!r}, is {cost[row]:g} in row {row}; costs are "
-            f"microseconds from 0 to {LONGEST_COST_US:g}"
+            f"operator {operator.name!r}: cost column {operator.cost!r} must be from 0 to {LONGEST_COST_US:g} "
+            f"microseconds (got {cost[row]:g} in row {row})"
         )
     return np.rint(cost * 1000).astype(np.int64)

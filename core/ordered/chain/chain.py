@@ -1,4 +1,4 @@
-"""A linear chain of operators, as a user describes it: each reads what the one before it gives."""
+"""Linear chains of operators, as users describe them."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -12,17 +12,17 @@ from adapt.core.ordered.chain.roles import COUNTED, TIME, role_of
 MOST_OPERATORS = 32
 MOST_PARTITIONS = 1 << 20
 MOST_OUTPUTS = 1 << 16
-"""Of one tuple."""
+"""Outputs of one tuple."""
 LONGEST_COST_US = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """A function that a user wrote in Python.
+    """User-defined function in Python.
 
     Attributes:
-        name: As the chain names it, `module:function`.
-        call: Given the value of a tuple and the state of its key, which it may change, the values of the outputs.
+        name: `module:function`, as in the chain.
+        call: Takes the value of a tuple and the state of its key, which it may change; returns the output values.
     """
 
     name: str
@@ -31,20 +31,20 @@ class PythonFunction:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator.
+    """An operator of a chain.
 
     Attributes:
         name: Unique in the chain.
-        kind: How much of it may run at once.
-        key: Column whose values have a state each; of a partitioned operator only.
-        partitions: How many parts the keys are divided into, 1 to 2^20; None where a plan says it.
-        by: How.
-        cost: Microseconds of work a tuple, or the column that has them; for `work` and functions in Python only.
-        selectivity: Outputs a tuple, on average; likewise.
-        function: What it computes.
+        kind: Stateless, partitioned or stateful.
+        key: Column with the key of the state; of a partitioned operator only.
+        partitions: Number of partitions, 1 to 2^20; None if a plan gives it.
+        by: How keys are partitioned.
+        cost: Microseconds of work per tuple, or a column with them; for `work` and Python functions only.
+        selectivity: Mean outputs per tuple; for `work` and Python functions only.
+        function: Function that it runs.
 
     Raises:
-        BadInput: the attributes do not fit together; the message names the operator.
+        BadInput: the attributes do not fit together; names the operator.
 
     Source: ordered streams, section 2.1.
     """
@@ -60,24 +60,24 @@ class Operator:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise BadInput("an operator has an empty name; call it what it does")
+            raise BadInput("an operator has an empty name; give each operator a name")
         _check_key(self)
         _check_function(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Punctuations:
-    """Where a stream says that all before some time has come, so that operators can end windows by what they read.
+    """Punctuations: how far event time has advanced, for operators with windows.
 
-    One stands after the last row of each stretch of time that has rows, with the time at which the stretch ends, and
-    one at the end of the stream. They never come from a clock: the order of a run would be undefined.
+    One follows the last row of each interval that has rows, with the time at which the interval ends, and one ends the
+    stream. They never come from a clock, which would make the order of a run undefined.
 
     Attributes:
-        column: Times, which never go back.
-        every_us: The length of the stretches, from multiples of it since 1970; None, there is the one at the end only.
+        column: Column of times in ascending order.
+        every_us: Length of the intervals, aligned to 1970; None for only one punctuation at the end.
 
     Raises:
-        BadInput: an attribute is out of its range.
+        BadInput: an attribute is out of range.
     """
 
     column: str = TIME
@@ -85,22 +85,22 @@ class Punctuations:
 
     def __post_init__(self) -> None:
         if not self.column:
-            raise BadInput('the punctuations have a column without a name; leave it out for "ts"')
+            raise BadInput('[punctuations]: column must not be empty (default: "ts")')
         if self.every_us is not None and not 0 < self.every_us < 1 << 62:
-            raise BadInput(f"punctuations come every 1 microsecond or more, not {self.every_us}")
+            raise BadInput(f"[punctuations]: every must be at least 1us (got {self.every_us}us)")
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Operators in the order in which tuples pass them.
+    """Chain of operators in the order of processing.
 
     Attributes:
-        operators: They.
-        punctuations: Where windows end; None, nowhere.
+        operators: 1 to 32 operators.
+        punctuations: Where windows end; None for no windows.
 
     Raises:
-        BadInput: there is none, there are more than 32, or two have one name; or one needs punctuations, of which there
-            are none.
+        BadInput: no operators, more than 32, or two of one name; or an operator needs punctuations and the chain has
+            none.
     """
 
     operators: tuple[Operator, ...]
@@ -108,16 +108,16 @@ class Chain:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.operators) <= MOST_OPERATORS:
-            raise BadInput(f"a chain has from 1 to {MOST_OPERATORS} operators, not {len(self.operators)}")
+            raise BadInput(f"a chain must have from 1 to {MOST_OPERATORS} operators (got {len(self.operators)})")
         seen: set[str] = set()
         for operator in self.operators:
             if operator.name in seen:
-                raise BadInput(f"operator {operator.name!r} stands in the chain twice; give each a name of its own")
+                raise BadInput(f"two operators are named {operator.name!r}; names must be unique")
             seen.add(operator.name)
             if role_of(operator.function).at_punctuations and self.punctuations is None:
                 raise BadInput(
-                    f"operator {operator.name!r} runs {operator.function}, which waits for punctuations, and there are "
-                    "none; add [punctuations] to the chain"
+                    f"operator {operator.name!r} runs {operator.function}, which needs punctuations; add "
+                    "[punctuations] to the chain"
                 )
 
 
@@ -126,45 +126,43 @@ def _check_key(operator: Operator) -> None:
     if operator.kind is not OperatorKind.PARTITIONED:
         if operator.key is not None or operator.partitions is not None or operator.by is not PartitionBy.HASH:
             raise BadInput(
-                f"{where} is {operator.kind}, and only a partitioned one has key, partitions and by; leave them out, "
-                'or say kind = "partitioned"'
+                f"{where} is {operator.kind}, but key, partitions and by need a partitioned operator; remove them "
+                'or set kind = "partitioned"'
             )
         return
     if not operator.key:
-        raise BadInput(f'{where} is partitioned and has no key; add key = "COLUMN"')
+        raise BadInput(f'{where} is partitioned but has no key; add key = "COLUMN"')
     if operator.by is PartitionBy.PLAN:
         if operator.partitions is not None:
-            raise BadInput(f"{where} is partitioned by a plan, whose channels are its partitions; leave partitions out")
+            raise BadInput(f"{where} is partitioned by a plan, whose channels are its partitions; remove partitions")
     elif operator.partitions is None:
-        raise BadInput(f"{where} is partitioned and does not say into how many; add partitions = ...")
+        raise BadInput(f"{where} is partitioned but has no number of partitions; add partitions = ...")
     elif not 1 <= operator.partitions <= MOST_PARTITIONS:
-        raise BadInput(f"{where} has from 1 to {MOST_PARTITIONS} partitions, not {operator.partitions}")
+        raise BadInput(f"{where}: partitions must be from 1 to {MOST_PARTITIONS} (got {operator.partitions})")
 
 
 def _check_function(operator: Operator) -> None:
     where = f"operator {operator.name!r}"
     if isinstance(operator.cost, str):
         if not operator.cost:
-            raise BadInput(
-                f"{where} takes its cost from a column without a name; write cost = MICROSECONDS or a column"
-            )
+            raise BadInput(f'{where}: cost must be microseconds or the name of a column (got "")')
     elif not (math.isfinite(operator.cost) and 0 <= operator.cost <= LONGEST_COST_US):
-        raise BadInput(f"{where} costs from 0 to {LONGEST_COST_US:g} microseconds a tuple, not {operator.cost:g}")
+        raise BadInput(f"{where}: cost must be from 0 to {LONGEST_COST_US:g} microseconds (got {operator.cost:g})")
     if not 0 <= operator.selectivity < MOST_OUTPUTS:
-        raise BadInput(f"{where} gives from 0 to below {MOST_OUTPUTS} outputs a tuple, not {operator.selectivity:g}")
+        raise BadInput(f"{where}: selectivity must be from 0 to below {MOST_OUTPUTS} (got {operator.selectivity:g})")
     if isinstance(operator.function, PythonFunction):
         return
     role = role_of(operator.function)
     if operator.kind not in role.kinds:
         kinds = " or ".join(sorted(role.kinds))
-        raise BadInput(f"{where} is {operator.kind}, and {operator.function} is for one that is {kinds}")
+        raise BadInput(f"{where} is {operator.kind}, but function {operator.function} needs a {kinds} operator")
     if operator.function is not FunctionName.WORK and (operator.cost != 0.0 or operator.selectivity != 1.0):
         raise BadInput(
-            f"{where} runs {operator.function}, whose cost and selectivity are what they are; leave both out, "
-            f'or say function = "{FunctionName.WORK}"'
+            f"{where} runs {operator.function}, which takes no cost and no selectivity; remove both, "
+            f'or set function = "{FunctionName.WORK}"'
         )
     if role.made_key and operator.key is not None and (operator.key != COUNTED or operator.by is not PartitionBy.HASH):
         raise BadInput(
-            f"{where} runs {operator.function}, which counts by a field that comes into being in the chain; write "
-            f'key = "{COUNTED}" and leave by out'
+            f"{where} runs {operator.function}, which counts by a field made in the chain; set "
+            f'key = "{COUNTED}" and remove by'
         )

@@ -1,6 +1,6 @@
-"""A chain as a user writes it: TOML text, an [[operator]] for each in the order in which tuples pass them.
+"""Chain files: TOML with an [[operator]] table per operator, in order.
 
-Where windows end is told by [punctuations].
+An optional [punctuations] table says where windows end.
 """
 
 import re
@@ -20,27 +20,26 @@ FIELDS = {
     "operator": ("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function"),
     "punctuations": ("column", "every"),
 }
-"""What each kind of element may say."""
+"""Fields of each kind of element."""
 
 
 Load: TypeAlias = Callable[[str], PythonFunction]
-"""Finds a function in Python by `module:function`."""
+"""Loads a Python function by `module:function`."""
 
 
 def read_chain(text: str, load: Load | None = None) -> Chain:
-    """A chain from the text of its file.
+    """Parse a chain from TOML text.
 
     Args:
-        load: Finds functions in Python; None, there are none to be had.
+        load: Loads Python functions; None refuses them.
 
     Raises:
-        BadInput: the text is no TOML, or an element is not what it may be; the message names the element, and the line
-            on which it begins.
+        BadInput: the text is not TOML, or an element is invalid; names the element and its line.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the chain is not written as TOML: {error}") from None
+        raise BadInput(f"the chain is not valid TOML: {error}") from None
     only("the chain", document, tuple(FIELDS))
     tables, lines = elements(document, "operator"), operator_lines(text)
     operators = []
@@ -57,19 +56,19 @@ def _punctuations(document: Mapping[str, Any]) -> Punctuations | None:
     if fields is None:
         return None
     if not isinstance(fields, dict):
-        raise BadInput("punctuations is no table; write it as [punctuations] with its fields below")
+        raise BadInput("punctuations must be a table; write it as [punctuations] with its fields below")
     element = Element("[punctuations]", fields, FIELDS["punctuations"])
     every = element.text_or_none("every")
     try:
         every_us = None if every is None else duration_us(every)
     except UsageError as error:
-        raise BadInput(f"[punctuations]: every is {error}") from None
+        raise BadInput(f"[punctuations]: every: {error}") from None
     column = element.text_or_none("column")
     return Punctuations(TIME if column is None else column, every_us)
 
 
 def operator_lines(text: str) -> list[int]:
-    """The line on which each operator begins, from 1; of operators that are not written as [[operator]], none."""
+    """Line numbers at which [[operator]] tables begin, from 1."""
     is_header = partial(re.match, r"\s*\[\[\s*[\"']?operator[\"']?\s*\]\]")
     return [number for number, line in enumerate(text.splitlines(), 1) if is_header(line)]
 
@@ -93,7 +92,7 @@ def _function(element: Element, load: Load | None) -> FunctionName | PythonFunct
     if ":" not in named:
         return element.choice("function", FunctionName, FunctionName.WORK)
     if load is None:
-        raise BadInput(f"{element.where}: function {named!r} is Python, which is not loaded here")
+        raise BadInput(f"{element.where}: Python function {named!r} cannot be used here")
     try:
         return load(named)
     except BadInput as error:
@@ -107,4 +106,4 @@ def _cost(element: Element) -> float | str:
     try:
         return number_of(element.where, "cost", cost)
     except BadInput:
-        raise BadInput(f"{element.where}: cost is {cost!r} instead of microseconds or the name of a column") from None
+        raise BadInput(f"{element.where}: cost must be microseconds or the name of a column (got {cost!r})") from None

@@ -1,18 +1,18 @@
-"""Arithmetic on words of 64 bits in plain Python: numbers from 0 to below 2^64."""
+"""Mixing and folding of 64-bit words in plain Python."""
 
 MASK = (1 << 64) - 1
 FOLD = 0x9E3779B97F4A7C15
-"""The start and the factor of `folded`: 2^64 over the golden ratio, which is odd."""
+"""Start and factor of `folded`: 2^64 over the golden ratio, which is not a multiple of 2."""
 
 
 def mixed(word: int) -> int:
-    """A word that tells nothing of the one it comes from: each bit depends on all; one to one (SplitMix64's end)."""
+    """One-to-one mix in which each bit depends on all (SplitMix64's finalizer)."""
     word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & MASK
     word = (word ^ word >> 27) * 0x94D049BB133111EB & MASK
     return word ^ word >> 31
 
 
 def folded(fold: int, word: int) -> int:
-    """What a sequence of words comes to: every word counts, and so does their order."""
+    """Hash of a sequence of words, sensitive to their order."""
     fold = (fold ^ word) * FOLD & MASK
     return fold ^ fold >> 32

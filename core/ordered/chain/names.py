@@ -1,21 +1,21 @@
-"""The names by which parts of the ordered runtime are chosen; light enough for `--help`."""
+"""Names of the choices of the ordered runtime."""
 
 from enum import StrEnum
 
 
 class OperatorKind(StrEnum):
-    """How much of an operator may run at once (section 2.1)."""
+    """Kind of an operator: how many workers may run it (section 2.1)."""
 
     STATELESS = "stateless"
     """No state: any number of workers."""
     PARTITIONED = "partitioned"
-    """State by key: one worker in each partition of the keys."""
+    """State by key: one worker per partition."""
     STATEFUL = "stateful"
     """One state: one worker."""
 
 
 class PartitionBy(StrEnum):
-    """How a key finds its partition."""
+    """How keys are partitioned."""
 
     HASH = "hash"
     RANGE = "range"
@@ -23,12 +23,12 @@ class PartitionBy(StrEnum):
 
 
 class FunctionName(StrEnum):
-    """What an operator computes."""
+    """Function of an operator."""
 
     WORK = "work"
-    """Arithmetic of a given cost and selectivity that keeps a state where the kind has one."""
+    """Synthetic work of a given cost and selectivity, with a state where the kind has one."""
     COUNT = "count"
-    """The number of tuples of its key so far, this one included."""
+    """Running count of a key's tuples."""
     PROJECT = "project"
     """Drops the fields that no later operator reads."""
     NOT_SEARCHES = "not-searches"
@@ -40,82 +40,85 @@ class FunctionName(StrEnum):
     HOUR = "hour"
     """Adds the hour of a tuple's time."""
     DAY_REVENUE = "day-revenue"
-    """Adds the day of a sale and what it brought."""
+    """Adds the day and the revenue of a sale."""
     BASKET_PAIRS = "basket-pairs"
-    """The pairs that an item makes with those bought before it by its key in its hour."""
+    """Pairs of an item with the earlier items of its key in the same hour."""
     SESSION_ITEMS = "session-items"
-    """The distinct items of a key's session, eight or sixteen at a time."""
+    """Distinct items of a key's session, eight or sixteen at a time."""
     ITEM_PAIRS = "item-pairs"
-    """The pairs of such items."""
+    """Pairs of such items."""
     SESSION_PAGES = "session-pages"
-    """How many pages of which kinds a key's session has."""
+    """Number and kinds of the pages of a key's session."""
     MEAN_PAGES = "mean-pages"
-    """Pages of all sessions, and their number, at the end of the stream."""
+    """Total pages and number of sessions, at the end of the stream."""
     RECENT_VIEWS = "recent-views"
-    """At a checkout, those of its key's last five views that are at most ten days old."""
+    """At a checkout, the key's last five views, at most ten days old."""
     WINDOW_TOP_100 = "window-top-100"
-    """At each punctuation, the hundred most frequent since the last one."""
+    """The hundred most frequent since the last punctuation, at each punctuation."""
     FINAL_TOP_30 = "final-top-30"
-    """At the end of the stream, the thirty most frequent."""
+    """The thirty most frequent, at the end of the stream."""
     FALLING_REVENUE = "falling-revenue"
-    """At the end of the stream, keys whose daily revenue did not rise, with its least-squares slope."""
+    """Keys whose daily revenue does not rise, with the least-squares slope, at the end of the stream."""
 
 
 class Reorder(StrEnum):
-    """How outputs that workers make at once are put into the order of their inputs (section 3)."""
+    """Reorder buffer: how outputs are put back in order (section 3)."""
 
     CLAIM = "claim"
-    """Without locks; a worker takes no tuple whose outputs would not have room in the ring."""
+    """Lock-free; a worker takes a tuple only if its outputs have room in the ring buffer."""
     RETRY = "retry"
-    """Without locks; a worker offers outputs that have no room again until they have, as the paper has it."""
+    """Lock-free; a worker retries until its outputs have room, as in the paper."""
     LOCK = "lock"
-    """One lock an operator, held while outputs are sent."""
+    """One lock per operator, held while outputs are sent."""
 
 
-class Worklist(StrEnum):
-    """How workers share the tuples of a partitioned operator (section 4)."""
+class WorkQueue(StrEnum):
+    """Work queue of a partitioned operator (section 4)."""
 
     HYBRID = "hybrid"
-    """A queue a partition, and a master queue of partitions; the tuples of a busy partition go to who works in it."""
+    """A master queue and a queue per partition; tuples of a busy partition are delegated to its worker."""
     PARTITIONED = "partitioned"
-    """A queue a partition, which a worker owns while it works on it."""
+    """A queue per partition, owned by the worker that processes it."""
     SHARED = "shared"
-    """One queue, and a lock a partition: wrong, since to take a tuple and its lock are two steps. Kept to show it."""
+    """One queue and a lock per partition. Incorrect, since claiming and locking are two steps; kept to show that."""
 
 
-class OrderlyWorklist(StrEnum):
-    """Those worklists that keep the order of partitions."""
+class OrderedWorkQueue(StrEnum):
+    """Work queues that keep the order within partitions."""
 
-    HYBRID = Worklist.HYBRID.value
-    PARTITIONED = Worklist.PARTITIONED.value
+    HYBRID = WorkQueue.HYBRID.value
+    PARTITIONED = WorkQueue.PARTITIONED.value
 
 
 class Heuristic(StrEnum):
-    """Which operator a worker takes next (section 6; `qst` Eq. 1, `et` Eq. 2, `ct` Eq. 3)."""
+    """Scheduling heuristic (section 6, Eqs. 1 to 3).
+
+    `qst` is Eq. 1, `et` Eq. 2, `ct` Eq. 3.
+    """
 
     CT = "ct"
-    """The one with the least worker time a tuple of the ingress, so that all advance alike."""
+    """The operator with the least worker time per input row, so that all advance at the same pace."""
     LP = "lp"
-    """The last that has input."""
+    """The last operator with input."""
     ET = "et"
-    """The one whose input is the most work for each of its workers."""
+    """The operator with the most queued work per worker."""
     QST = "qst"
-    """The first whose output queue is not above its share of a common size."""
+    """The first operator whose output queue is below its share of a total limit."""
     CT_LITERAL = "ct-literal"
-    """As `ct`, with the divisor as the paper prints it."""
+    """As `ct`, with the divisor printed in the paper."""
 
 
 class Engine(StrEnum):
-    """What runs a chain."""
+    """Engine that runs a chain."""
 
     THREADS = "threads"
-    """Real workers on threads of this machine."""
+    """Real workers: threads of this machine."""
     SIM = "sim"
-    """The model, for any number of workers."""
+    """A model, for any number of workers."""
 
 
 class CostSource(StrEnum):
-    """Where the model has the cost of an operator from."""
+    """Source of an operator's cost in the model."""
 
     CHAIN = "the chain"
     THREADS = "the real engine with one worker"

@@ -1,4 +1,4 @@
-"""Partitions by range: keys that are near each other lie together."""
+"""Range partitioning: neighboring keys share a partition."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 
 def range_partitions(keys: pa.Array, partitions: int) -> NDArray[np.int64]:
-    """The partition of each of some distinct keys, shape (keys,).
+    """Partition of each of some distinct keys, shape (keys,).
 
-    Whole numbers are divided into ranges of one width from the least to the greatest; strings and bytes, which have no
-    width, into ranges of as many keys each. Null goes to partition 0.
+    Integers are divided into ranges of equal width from the lowest to the highest, strings and bytes into ranges with
+    equal numbers of keys. Null goes to partition 0.
 
-    Source: ordered streams, sections 4 and 7 (Figure 9). How ranges are cut is left open there.
+    Source: ordered streams, sections 4 and 7 (Figure 9). The paper does not say how ranges are cut.
     """
     present = np.asarray(keys.is_valid().to_numpy(zero_copy_only=False))
     of = np.zeros(len(keys), np.int64)
@@ -23,7 +23,7 @@ def range_partitions(keys: pa.Array, partitions: int) -> NDArray[np.int64]:
 
 
 def _by_width(keys: pa.Array, partitions: int) -> NDArray[np.int64]:
-    # In unsigned words, in which the distance of any two whole numbers has room.
+    # In unsigned words, which hold the distance of any two integers.
     values = keys.to_numpy().astype(np.int64).view(np.uint64)
     least = keys.to_numpy().min().view(np.uint64)
     distance = values - least

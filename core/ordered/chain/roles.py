@@ -1,4 +1,4 @@
-"""What each function of operators reads and gives, by the names of fields; light enough for chains to be checked by."""
+"""Fields that each operator function reads and makes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,36 +7,36 @@ from enum import StrEnum
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
 
 VALUE = "value"
-"""The field that operators change; at the ingress, the number of the row."""
+"""The field that operators change; at the ingress, the row number."""
 
 COUNTED = "counted"
-"""What the `top` functions count: a word of which each value has a count."""
+"""The field that the `top` functions count by."""
 
 TIME = "ts"
 
 
 class Passes(StrEnum):
-    """What becomes of the fields that a function does not make."""
+    """Treatment of the fields that a function does not make."""
 
     ALL = "all"
-    """They stay: the outputs have the fields of the inputs."""
+    """The outputs have all fields of the inputs."""
     NEEDED = "needed"
-    """Those stay that a later operator reads."""
+    """The outputs keep the fields that a later operator reads."""
     NONE = "none"
-    """The outputs have only what is made."""
+    """The outputs have only the fields that the function makes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A function as the other operators of a chain see it.
+    """Interface of a function to the rest of a chain.
 
     Attributes:
-        kinds: Of operators that can run it.
-        reads: Fields, beside the key; those that no operator before makes are columns of the stream.
-        makes: Fields.
-        passes: What becomes of the others.
-        at_punctuations: Whether there is anything that it gives at punctuations only.
-        made_key: Whether its key is `COUNTED` and not a column of the stream.
+        kinds: Kinds of operators that can run it.
+        reads: Fields read, in addition to the key; those that no earlier operator makes are columns of the trace.
+        makes: Fields made.
+        passes: Treatment of the other fields.
+        at_punctuations: Whether some outputs come at punctuations only.
+        made_key: Whether its key is `COUNTED`, made in the chain.
     """
 
     kinds: frozenset[OperatorKind]
@@ -52,10 +52,10 @@ _PARTITIONED = frozenset({OperatorKind.PARTITIONED})
 _STATEFUL = frozenset({OperatorKind.STATEFUL})
 
 CHUNK = 8
-"""Items that travel together."""
+"""Fields of a chunk of items."""
 
 CHUNKED = tuple(f"items {number}" for number in range(CHUNK))
-"""Two items a word, each plus 1, 0 for none: the words of the first chunk, then those of the second."""
+"""Two items per word, each plus 1, 0 for no item: the words of the first chunk, then those of the second."""
 
 _TOP = Role(_PARTITIONED | _STATEFUL, (COUNTED, VALUE), ("window", COUNTED, VALUE), at_punctuations=True, made_key=True)
 
@@ -85,5 +85,5 @@ ROLES: Mapping[FunctionName, Role] = {
 
 
 def role_of(function: object) -> Role:
-    """That of a function by its name, or of one in Python, which makes values of values."""
+    """Role of a built-in or a Python function."""
     return ROLES[function] if isinstance(function, FunctionName) else _OF_VALUES

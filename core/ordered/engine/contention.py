@@ -1,4 +1,4 @@
-"""What workers cost each other in the model: assumptions, said with every result, never fitted to one."""
+"""Contention between workers of the model: assumptions, printed with every result."""
 
 import math
 from dataclasses import dataclass, fields
@@ -8,52 +8,53 @@ from adapt.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """The constants of the model; all 0 is a machine on which workers never hinder each other.
+    """Time that workers cost each other in the model; 0 for none.
 
     Attributes:
-        jitter: Share of a tuple's cost that is drawn from an exponential distribution of the same mean, 0 to 1.
-        crowding_us: Added to a tuple by each other worker on its operator, as cache lines move between them (kappa).
-        send_us: Of a batch in the section in which only one worker sends (d).
-        output_us: Of an output in there (e).
-        hand_over_us: From a lock's release to the next worker that waits for it (h); with `lock` only.
+        jitter: Share of a tuple's cost, 0 to 1, that is drawn from an exponential distribution with the same mean.
+        contention_us: Added to a tuple's cost by each other worker on its operator, since cache lines move between
+            cores (kappa).
+        send_us: To send a batch, in the section that one worker at a time may enter (d).
+        output_us: To send one output in that section (e).
+        lock_handover_us: From a lock's release until the next waiting worker holds it (h); with `lock` only.
 
     Raises:
-        UsageError: one is out of its range.
+        UsageError: a value is out of range.
     """
 
     jitter: float = 0.0
-    crowding_us: float = 0.0
+    contention_us: float = 0.0
     send_us: float = 0.0
     output_us: float = 0.0
-    hand_over_us: float = 0.0
+    lock_handover_us: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.jitter <= 1:
-            raise UsageError(f"the jitter is a share of the cost, from 0 to 1, not {self.jitter:g}")
+            raise UsageError(f"jitter must be between 0 and 1 (got {self.jitter:g})")
         for field in fields(self):
             value = getattr(self, field.name)
             if not (math.isfinite(value) and 0 <= value <= 1e6):
-                raise UsageError(f"{field.name} is from 0 to 1e6 microseconds, not {value:g}")
+                raise UsageError(f"{field.name} must be between 0 and 1e6 (got {value:g})")
 
 
-MEASURED = Contention(crowding_us=0.15, send_us=0.05, hand_over_us=0.15)
-"""What one machine of two cores showed: an uncontended tuple took 0.045 us of CPU, one that two workers contended for
-0.196 us. How that goes on with more workers is assumed: each adds as much as the second.
+MEASURED = Contention(contention_us=0.15, send_us=0.05, lock_handover_us=0.15)
+"""Contention measured on a machine with two cores: 0.045 us of CPU for a tuple of one worker, 0.196 us for one that
+two workers contend for. Each further worker is assumed to add as much as the second.
 
 Source: ordered streams, measured for this program.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Modelled:
-    """What a model knows beside the chain and the settings.
+class Modeled:
+    """Inputs of a model, in addition to the chain and the settings.
 
     Attributes:
-        costs_us: Of a tuple, by operator; None where each tuple brings its own.
-        selectivities: Outputs a tuple, by operator.
-        contention: The constants.
-        gap_us: From the arrival of a tuple to that of the next; 0, all are there at the start.
-        seed: Of what is drawn; below 2^62.
+        costs_us: Cost of a tuple by operator; None where each tuple has its own.
+        selectivities: Outputs per tuple, by operator.
+        contention: Time that workers cost each other.
+        gap_us: Time between arrivals; 0 if all tuples are there at the start.
+        seed: Random seed; below 2^62.
     """
 
     costs_us: tuple[float | None, ...]

@@ -1,4 +1,4 @@
-"""Memory of a run: laid out once, then shared by address."""
+"""Memory of a run, shared by all workers by address."""
 
 from math import ceil
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.mixing import FOLD
-from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, Worklist
-from adapt.core.ordered.engine.contention import Modelled
+from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all
@@ -21,36 +21,36 @@ from adapt.core.ordered.functions.registry import function_of
 
 _REORDERS: dict[Reorder, int] = {each: getattr(codes, each.name) for each in Reorder}
 _HEURISTICS: dict[Heuristic, int] = {each: getattr(codes, each.name) for each in Heuristic}
-_WORKLISTS = {
-    Worklist.HYBRID: codes.HYBRID,
-    Worklist.PARTITIONED: codes.PARTITIONED,
-    Worklist.SHARED: codes.LOCKED_TOO_LATE,
+_WORK_QUEUES = {
+    WorkQueue.HYBRID: codes.HYBRID,
+    WorkQueue.PARTITIONED: codes.PARTITIONED,
+    WorkQueue.SHARED: codes.LOCKED_TOO_LATE,
 }
 _UNMEASURED_NS = 100
 _PATIENCE = 2000
 
 
 class Memory:
-    """All records and tuples of a run, and what can be read from them once it is over.
+    """Records and tuples of a run, and the results read from them.
 
     Attributes:
         header: The record of the run.
-        operators: The records of its operators.
-        storage: Where they are.
+        operators: The records of the operators.
+        storage: The arrays that hold them.
     """
 
     def __init__(
-        self, chain: BoundChain, settings: RunSettings, pace: int, keep: int, model: Modelled | None = None
+        self, chain: BoundChain, settings: RunSettings, pace: int, keep: int, model: Modeled | None = None
     ) -> None:
-        """The first state of a run.
+        """Lay out a run.
 
         Args:
-            pace: Steps of work that take 1024 ns.
-            keep: How many tuples of the egress are kept.
-            model: Of a model, which writes its own fields (`model_memory`); None for a run on threads.
+            pace: Steps of busy work in 1024 ns.
+            keep: How many output tuples to keep.
+            model: What a model is given, which writes its own fields (`model_memory`); None for threads.
 
         Raises:
-            UsageError: it would be above 16 GiB, or would hang (see `queue_sizes`).
+            UsageError: the run would take more than 16 GiB, or would hang (see `queue_sizes`).
         """
         self._chain, self._settings, self._model = chain, settings, model
         self.storage, self._scratch = Storage(settings), 0
@@ -79,7 +79,7 @@ class Memory:
 
     @property
     def address(self) -> int:
-        """Of the header."""
+        """Address of the header."""
         return int(self._headers.ctypes.data)
 
     @property
@@ -94,7 +94,7 @@ class Memory:
 
     @property
     def fault(self) -> int:
-        """What it gave."""
+        """The result of the function that failed."""
         return int(self.header["fault"])
 
     def release(self) -> None:
@@ -103,11 +103,11 @@ class Memory:
             release_all(*blocks)
 
     def end(self, why: int) -> None:
-        """Have all workers leave."""
+        """Stop all workers."""
         self.header["stop"] = why
 
     def run(self, elapsed_s: float) -> WorkersRun:
-        """What was measured, in so many seconds."""
+        """The measurements of a run of `elapsed_s` seconds."""
         egress = Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
         tallies = tuple(self._tally(bound) for bound in self._chain.operators)
         marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
@@ -115,7 +115,7 @@ class Memory:
         return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy())
 
     def stuck(self) -> str:
-        """Where tuples are when nothing moves: by operator, those that came, were claimed, were sent."""
+        """Counts of a stalled run by operator: arrived, claimed, sent."""
         names = [bound.operator.name for bound in self._chain.operators]
         records = self.operators[["tail", "head", "next"]].tolist()
         return ", ".join(f"{name!r} {at}" for name, at in zip(names, records, strict=True))
@@ -135,13 +135,13 @@ class Memory:
         )
 
     def _sizes(self, bound: BoundOperator) -> tuple[int, int]:
-        """The words of an operator's inputs and outputs. In a model, tuples stay as they came."""
+        """The words of an operator's inputs and outputs. In a model, tuples pass unchanged."""
         if self._model is not None:
             return len(self._chain.fields) + 1, len(self._chain.fields) + 1
         return len(bound.fields) + 1, len(bound.gives) + 1
 
     def _lay_out(self, bound: BoundOperator, queue: int, most: int) -> None:
-        """One operator's record, and what it points to; there is room for so many outputs of a tuple."""
+        """Fill an operator's record and what it points to, with room for `most` outputs per tuple."""
         settings, kind = self._settings, bound.operator.kind
         in_words, out_words = self._sizes(bound)
         record = self.operators[bound.number]
@@ -149,29 +149,32 @@ class Memory:
         record["most_workers"] = _most_workers(bound, settings)
         record["number"], record["keeps_state"] = bound.number, kind is not OperatorKind.STATELESS
         record["queue_at"], record["queue_mask"] = self.storage.room(queue * in_words), queue - 1
-        record["ring_mask"] = settings.ring - 1
-        slots = self.storage.records(settings.ring, SLOT)
+        record["ring_mask"] = settings.ring_buffer - 1
+        slots = self.storage.records(settings.ring_buffer, SLOT)
         record["slots_at"] = slots.ctypes.data
-        self._blocks.append((slots["block"].ctypes.data, SLOT.itemsize // 8, settings.ring))
+        self._blocks.append((slots["block"].ctypes.data, SLOT.itemsize // 8, settings.ring_buffer))
         # The outputs of a tuple, and a punctuation behind them.
         slot_words = (most + (len(self._chain.punctuations) > 0)) * out_words
-        record["outputs_at"], record["slot_output_words"] = self.storage.room(settings.ring * slot_words), slot_words
-        record["enough"] = settings.queue
+        record["outputs_at"], record["slot_output_words"] = (
+            self.storage.room(settings.ring_buffer * slot_words),
+            slot_words,
+        )
+        record["enough"] = settings.queue_capacity
         record["guessed_ns"] = _guessed_ns(bound)
         record["guessed_outputs"] = int(min(bound.operator.selectivity, most) * 2**20)
         record["partitions_at"], record["partitions"] = self._partitions[bound.number].ctypes.data, bound.partitions
         if kind is OperatorKind.PARTITIONED:
-            record["worklist"] = _WORKLISTS[settings.worklist]
+            record["work_queue"] = _WORK_QUEUES[settings.work_queue]
             record["key_at"] = self._key_at(bound)
             if bound.partition_of is not None:
                 record["partition_of_at"] = self.storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
-            if settings.worklist is not Worklist.SHARED:
+            if settings.work_queue is not WorkQueue.SHARED:
                 record["master_at"] = self.storage.room(queue)
                 record["partition_queues_at"] = self.storage.room(queue * bound.partitions)
         self._scratch = max(self._scratch, settings.batch * slot_words)
 
     def _key_at(self, bound: BoundOperator) -> int:
-        """Where the key stands; -1 in a model where it would come into being in the chain."""
+        """The word that holds the key; -1 in a model whose key is made in the chain."""
         if self._model is None:
             return bound.key_at
         return -1 if bound.partition_of is None else self._chain.fields.index(bound.fields[bound.key_at])
@@ -190,10 +193,13 @@ class Memory:
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
-        header["batch"], header["ring"] = settings.batch, settings.ring
-        header["queue"], header["heuristic"] = settings.queue, _HEURISTICS[settings.heuristic]
-        header["slice_ns"], header["window_ns"] = int(settings.slice_us * 1e3) or 1, int(settings.window_ms * 1e6) or 1
-        header["qst_size"], header["mark_every"] = int(settings.queue_size) or 1, settings.mark_every
+        header["batch"], header["ring"] = settings.batch, settings.ring_buffer
+        header["queue"], header["heuristic"] = settings.queue_capacity, _HEURISTICS[settings.heuristic]
+        header["slice_ns"], header["window_ns"] = (
+            int(settings.slice_us * 1e3) or 1,
+            int(settings.ct_window_ms * 1e6) or 1,
+        )
+        header["qst_size"], header["mark_every"] = int(settings.qst_limit) or 1, settings.mark_every
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
         header["patience"] = _PATIENCE
         header["scratch_words"] = self._scratch + LINE // 8
@@ -216,6 +222,6 @@ def _most_workers(bound: BoundOperator, settings: RunSettings) -> int:
 
 
 def _guessed_ns(bound: BoundOperator) -> int:
-    """What a tuple is taken to cost before any was measured, at least 1."""
+    """Estimated cost of a tuple before any is measured; at least 1."""
     cost = bound.operator.cost
     return _UNMEASURED_NS if isinstance(cost, str) else max(round(cost * 1000), _UNMEASURED_NS)

@@ -11,18 +11,18 @@ from adapt.core.ordered.engine.serial import Egress
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorTally:
-    """What workers counted of one operator.
+    """Counters of one operator, over all workers.
 
     Attributes:
-        inputs: Tuples it read, punctuations not counted.
-        outputs: Tuples it gave, likewise.
-        busy_ns: Time of all workers spent on it, in nanoseconds.
-        delegated: Tuples left to the worker that was inside their partition.
-        retries: Times that outputs were offered to a ring without room for them.
-        blocked: Times that a full worklist behind it ended sending.
-        overlaps: Times that a worker entered a partition with another inside; counted by checked runs, and 0.
-        disorders: Tuples that came to a partition after a later one; counted by checked runs, and 0.
-        fullest: The most tuples of the ring in use, from the next to be sent to the last claimed.
+        inputs: Tuples read, without punctuations.
+        outputs: Tuples sent on, without punctuations.
+        busy_ns: Time that workers spent on it, summed, in nanoseconds.
+        delegated: Tuples delegated to the worker inside their partition.
+        retries: Attempts to put outputs into a full ring buffer.
+        blocked: Times that sending stopped because the next work queue was full.
+        overlaps: Times that a worker entered a partition with another inside; counted by checked runs, always 0.
+        disorders: Tuples that reached a partition after a later one; counted by checked runs, always 0.
+        fullest: Most tuples of the ring buffer in use, from the next to be sent to the last claimed.
         in_use: Batches by the bit length of that number when they were claimed; shape (32,).
         partition_loads: Tuples by partition; shape (partitions,).
     """
@@ -43,12 +43,14 @@ class OperatorTally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marks:
-    """Timed tuples in serial order, in nanoseconds of one clock; each of shape (timed,).
+    """Time stamps of the timed tuples, in serial order.
+
+    In nanoseconds, each of shape (timed,).
 
     Attributes:
-        fed: When it came into the worklist of the first operator.
-        entered: When the first operator began with it.
-        left: When the last of its outputs, or what stands for it where it was dropped, left the chain.
+        fed: When the tuple entered the first work queue.
+        entered: When the first operator started on it.
+        left: When the last of its outputs left the chain, or its place holder if it was dropped.
     """
 
     fed: NDArray[np.int64]
@@ -56,14 +58,19 @@ class Marks:
     left: NDArray[np.int64]
 
     def processing_s(self) -> NDArray[np.float64]:
-        """Processing latency of those between the 20th and the 80th hundredth of the run, in seconds.
+        """Processing latency in seconds.
+
+        Of the tuples between the 20th and the 80th percentile of the run.
 
         Source: ordered streams, section 7.
         """
         return self._middle(self.left - self.entered)
 
     def end_to_end_s(self) -> NDArray[np.float64]:
-        """As `processing_s`, with the time in the first worklist."""
+        """Latency in seconds, including the wait in the first work queue.
+
+        Otherwise as `processing_s`.
+        """
         return self._middle(self.left - self.fed)
 
     def _middle(self, ns: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -72,14 +79,14 @@ class Marks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkersRun:
-    """A run by workers.
+    """Result of a run by workers.
 
     Attributes:
-        egress: What left the chain; that of the serial run, if the run was ordered.
-        elapsed_s: From the start of the workers to the end of the last one.
-        operators: By place in the chain.
+        egress: Count and hash of the output; equal to that of the serial run if the run was ordered.
+        elapsed_s: From the start of the workers until the last one ends.
+        operators: Counters by place in the chain.
         marks: The timed tuples.
-        kept: The first tuples that left, shape (kept, fields).
+        kept: The first output tuples, shape (kept, fields).
     """
 
     egress: Egress

@@ -1,4 +1,4 @@
-"""The serial run in plain Python, whose results every other run of a chain must have."""
+"""Serial run in plain Python: the reference for every ordered run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from adapt.core.ordered.functions.function import Row, Step, Windowed
 from adapt.core.ordered.functions.registry import function_of
 
 _AT_ONCE = 1 << 16
-"""Rows that are turned into numbers of Python at once."""
+"""Rows converted to Python integers at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """What left a chain.
+    """Output of a chain, as a count and a hash.
 
     Attributes:
-        tuples: How many did.
-        hash: 64 bits that depend on every word of every tuple and on their order.
+        tuples: Tuples that left the chain.
+        hash: 64 bits over every word of every tuple, in order.
     """
 
     tuples: int
@@ -29,12 +29,12 @@ class Egress:
 
 @dataclass(frozen=True, slots=True)
 class SerialRun:
-    """A serial run.
+    """Result of a serial run.
 
     Attributes:
         egress: What left the chain.
-        kept: The first tuples that left.
-        inputs: Tuples that each operator read, punctuations not counted.
+        kept: The first output tuples.
+        inputs: Tuples that each operator read, without punctuations.
     """
 
     egress: Egress
@@ -43,11 +43,11 @@ class SerialRun:
 
 
 def run_serially(chain: BoundChain, keep: int = 0, told: Callable[[int], None] | None = None) -> SerialRun:
-    """Each tuple through the whole chain, one after the other.
+    """Run each tuple through the whole chain before the next.
 
     Args:
-        keep: How many of the tuples that leave are kept.
-        told: Told now and then how many rows are through.
+        keep: How many output tuples to keep.
+        told: Called now and then with the number of rows done.
 
     Source: ordered streams, section 5, Definition 5.1: the order that every concurrent run must keep.
     """
@@ -77,7 +77,7 @@ class _Stage:
     step: Step
 
     def given(self, rows: Sequence[Row], time: int | None) -> list[Row]:
-        """The outputs of tuples, and then of the punctuation behind them if there is one."""
+        """Outputs of tuples, then of the punctuation that follows them, if any."""
         outputs = [given for row in rows for given in self.step(row)]
         if time is not None and isinstance(self.step, Windowed):
             for partition in range(self.bound.partitions):
@@ -86,9 +86,9 @@ class _Stage:
 
 
 def _passed(stages: Sequence[_Stage], inputs: list[int], rows: Sequence[Row], time: int | None) -> Sequence[Row]:
-    """What becomes of one tuple, or of a punctuation with its time.
+    """Outputs of one tuple, or of a punctuation with its time.
 
-    Each operator sees its inputs in the order in which the one before it gave them, and then the punctuation.
+    Each operator reads its inputs in the order of its predecessor's outputs, then the punctuation.
     """
     for number, stage in enumerate(stages):
         inputs[number] += len(rows)

@@ -1,9 +1,9 @@
-"""How a chain is run."""
+"""Settings of a run: workers, reorder buffer, work queue and scheduling."""
 
 from dataclasses import dataclass
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 
 MOST_WORKERS = 256
 MOST_BATCH = 64
@@ -12,61 +12,62 @@ _MOST_SLOTS = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The choices of a run by workers.
+    """Settings of a run by workers.
 
     Attributes:
-        workers: Threads, 1 to 256.
-        reorder: How outputs come into order.
-        worklist: How the tuples of a partitioned operator are shared.
-        heuristic: Which operator is next.
-        ring: Tuples whose outputs can wait for their turn, an operator; a power of two.
-        queue: Tuples that can wait before an operator; a power of two.
-        batch: Most tuples that share a serial number, 1 to 64: neighbours in the stream, and in a partitioned operator
+        workers: Number of workers, 1 to 256.
+        reorder: How outputs are put back in order.
+        work_queue: How workers share the tuples of a partitioned operator.
+        heuristic: Which operator a worker takes next.
+        ring_buffer: Size of each operator's reorder buffer in tuples; a power of two.
+        queue_capacity: Size of each operator's work queue in tuples; a power of two.
+        batch: Most tuples that share a serial number, 1 to 64: neighbors in the stream and, in a partitioned operator,
             of one partition.
-        slice_us: How long a worker stays with an operator, about.
-        window_ms: Over how long `ct` counts worker time; after it, half of what costs and selectivities are estimated
-            from is forgotten.
-        queue_size: The common size of `qst`, C.
-        mark_every: Each tuple of this number is timed from the ingress to the egress; 0, none is.
-        checked: Whether operators check that nobody else is inside a partition and that its tuples come in order.
+        slice_us: About how long a worker stays with an operator.
+        ct_window_ms: Window in which `ct` counts worker time; at its end, half of the data behind the estimated costs
+            and selectivities is forgotten.
+        qst_limit: Total of all queues that `qst` aims for, C.
+        mark_every: Every how many tuples one is timed from ingress to egress; 0 for never.
+        checked: Whether operators check that only one worker is inside a partition and that its tuples arrive in order.
 
     Raises:
-        UsageError: a choice is out of its range.
+        UsageError: a setting is out of range.
 
-    Source: ordered streams, sections 3 to 6; sizes are left open there.
+    Source: ordered streams, sections 3 to 6; the paper gives no sizes.
     """
 
     workers: int = 1
     reorder: Reorder = Reorder.CLAIM
-    worklist: Worklist = Worklist.HYBRID
+    work_queue: WorkQueue = WorkQueue.HYBRID
     heuristic: Heuristic = Heuristic.CT
-    ring: int = 4096
-    queue: int = 4096
+    ring_buffer: int = 4096
+    queue_capacity: int = 4096
     batch: int = 1
     slice_us: float = 100.0
-    window_ms: float = 20.0
-    queue_size: float = 500.0
+    ct_window_ms: float = 20.0
+    qst_limit: float = 500.0
     mark_every: int = 0
     checked: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MOST_WORKERS:
-            raise UsageError(f"a run has from 1 to {MOST_WORKERS} workers, not {self.workers}")
+            raise UsageError(f"workers must be from 1 to {MOST_WORKERS} (got {self.workers})")
         if not 1 <= self.batch <= MOST_BATCH:
-            raise UsageError(f"from 1 to {MOST_BATCH} tuples share a serial number, not {self.batch}")
-        _check_slots("ring", self.ring)
-        _check_slots("queue", self.queue)
-        for what, size in (("ring", self.ring), ("queue", self.queue)):
+            raise UsageError(f"batch must be from 1 to {MOST_BATCH} tuples (got {self.batch})")
+        _check_slots("ring buffer", self.ring_buffer)
+        _check_slots("work queue", self.queue_capacity)
+        for what, size in (("ring buffer", self.ring_buffer), ("work queue", self.queue_capacity)):
             if size < self.batch:
-                raise UsageError(f"a {what} of {size} tuples holds no batch of {self.batch}; make it larger")
-        for name, value in (("slice", self.slice_us), ("window", self.window_ms), ("queue size", self.queue_size)):
+                raise UsageError(f"a {what} of {size} tuples cannot hold a batch of {self.batch}; make it larger")
+        spans = (("slice_us", self.slice_us), ("ct_window_ms", self.ct_window_ms), ("qst_limit", self.qst_limit))
+        for name, value in spans:
             if not 0 < value < 1e9:
-                raise UsageError(f"the {name} is above 0 and below 1e9, not {value:g}")
+                raise UsageError(f"{name} must be above 0 and below 1e9 (got {value:g})")
         if self.mark_every < 0:
-            raise UsageError(f"tuples are timed one in 1 or more, or none for 0, not {self.mark_every}")
+            raise UsageError(f"mark_every must be at least 0 (got {self.mark_every})")
 
 
 def _check_slots(what: str, size: int) -> None:
     if not 1 <= size <= _MOST_SLOTS or size & (size - 1):
         near = min(1 << max(size - 1, 0).bit_length(), _MOST_SLOTS)
-        raise UsageError(f"a {what} has a power of two of places, at most {_MOST_SLOTS}, not {size}; {near} would do")
+        raise UsageError(f"the {what} size must be a power of two, at most {_MOST_SLOTS} (got {size}); try {near}")

@@ -1,4 +1,4 @@
-"""Storage of a run: arrays that are shared by address and live as long as it."""
+"""Arrays of a run, shared with the workers by address."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,17 @@ MOST_BYTES = 1 << 34
 
 
 class Storage:
-    """Arrays of a run, at most 16 GiB. The machine backs none with memory before a worker touches it."""
+    """Arrays of a run, at most 16 GiB.
+
+    Pages take memory only once a worker touches them.
+    """
 
     def __init__(self, settings: RunSettings) -> None:
-        """No arrays yet; the settings are named where they would take too much."""
+        """Start without arrays; errors name the settings."""
         self._settings, self._arrays, self._bytes = settings, list[Words](), 0
 
     def zeros(self, words: int) -> Words:
-        """Words on cache lines of their own, all zero."""
+        """Zeroed words on their own cache lines."""
         self._count(words)
         whole = np.zeros(words + 2 * LINE // 8, np.int64)
         first = -whole.ctypes.data % LINE // 8
@@ -27,16 +30,16 @@ class Storage:
         return whole[first : first + words]
 
     def records(self, count: int, kind: np.dtype[np.void]) -> NDArray[np.void]:
-        """Records on cache lines of their own, all zero."""
+        """Zeroed records on their own cache lines."""
         return self.zeros(count * kind.itemsize // 8).view(kind)
 
     def room(self, words: int) -> int:
-        """The address of words that are written before they are read."""
+        """Address of uninitialized words."""
         self._count(words)
         return self.keep(np.empty(words, np.int64))
 
     def keep(self, array: Words) -> int:
-        """The address of an array, which is kept alive."""
+        """Address of an array, which is kept alive."""
         self._arrays.append(array)
         return int(array.ctypes.data)
 
@@ -44,6 +47,7 @@ class Storage:
         self._bytes += 8 * words
         if self._bytes > MOST_BYTES:
             raise UsageError(
-                f"a run with rings of {self._settings.ring} and queues of {self._settings.queue} tuples for each "
-                f"operator and partition would take above {MOST_BYTES >> 30} GiB; make them smaller"
+                f"ring buffers of {self._settings.ring_buffer} and work queues of {self._settings.queue_capacity} "
+                f"tuples "
+                f"for each operator and partition need more than {MOST_BYTES >> 30} GiB; make them smaller"
             )

@@ -1,4 +1,4 @@
-"""The real engine: a chain run by workers on threads, none of which holds the interpreter's lock."""
+"""Threaded engine: compiled workers that run without Python's global lock."""
 
 import threading
 
@@ -13,33 +13,33 @@ from adapt.core.ordered.functions.work import measured_pace
 
 
 def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = None, keep: int = 0) -> WorkersRun:
-    """Run a chain on threads; its egress is that of the serial run.
+    """Run a chain on threads, with the output of the serial run.
 
     Args:
-        pace: Steps of work that take 1024 ns on this machine; measured if None.
-        keep: How many of the tuples that leave are kept.
+        pace: Steps of busy work in 1024 ns on this machine; measured if None.
+        keep: How many output tuples to keep.
 
     Raises:
-        UsageError: the settings would hang, or take too much memory.
-        MemoryError: a function found none for its state.
-        RuntimeError: a function of an operator failed, or nothing moved any more; the program is at fault.
-        BaseException: what ended a worker, if one ended; the others are stopped.
+        UsageError: the run would hang or take too much memory.
+        MemoryError: a function ran out of memory for its state.
+        RuntimeError: an operator's function failed or the run stalled; a bug in the program.
+        BaseException: a worker failed; the others are stopped.
     """
     memory = Memory(chain, settings, measured_pace() if pace is None else pace, keep)
     elapsed_s = _run(memory, settings.workers)
     if memory.ended == FAULTY:
         if memory.fault == NO_MEMORY:
-            raise MemoryError(f"operator {memory.at_fault!r} found no memory for its state or its outputs")
+            raise MemoryError(f"operator {memory.at_fault!r} ran out of memory for its state or its outputs")
         raise RuntimeError(f"the function of operator {memory.at_fault!r} failed")
     if memory.ended != FINISHED:
         raise RuntimeError(
-            f"no tuple moves; of each operator, those that came, were claimed, were sent: {memory.stuck()}"
+            f"the run stalled; tuples that arrived, were claimed, were sent, by operator: {memory.stuck()}"
         )
     return memory.run(elapsed_s)
 
 
 def _run(memory: Memory, workers: int) -> float:
-    """Have all workers work until the run is over; the seconds it took."""
+    """Run all workers to the end; returns the seconds it took."""
     _compile(memory)
     deaths: list[BaseException] = []
     threads = [
@@ -52,7 +52,7 @@ def _run(memory: Memory, workers: int) -> float:
             thread.start()
         for thread in threads:
             thread.join()
-    except BaseException:  # an interrupt, or no more threads to be had
+    except BaseException:  # an interrupt, or no more threads available
         memory.end(DEAD)
         raise
     elapsed_s = (kernel.now_ns() - start) / 1e9
@@ -63,14 +63,14 @@ def _run(memory: Memory, workers: int) -> float:
 
 
 def _compile(memory: Memory) -> None:
-    """Compile the worker before any begins: one that finds the run over leaves at once."""
+    """Compile the worker with a run that is already over."""
     memory.end(FINISHED)
     kernel.work(memory.address, 0)
     memory.end(GOES_ON)
 
 
 def _work(memory: Memory, worker: int, deaths: list[BaseException]) -> None:
-    """One thread. What ends it ends the run: alone, it would be missed by nobody."""
+    """Body of a worker thread; a failure ends the whole run."""
     try:
         kernel.work(memory.address, worker)
     except BaseException as death:

@@ -1,1 +1,1 @@
-"""What operators of a chain compute: each once in plain Python, for the serial run, and once compiled."""
+"""Functions of operators, each in plain Python and compiled."""

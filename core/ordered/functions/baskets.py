@@ -1,4 +1,4 @@
-"""Pairs of items that are bought together."""
+"""Pairs of items bought together."""
 
 from collections.abc import Sequence
 
@@ -22,14 +22,14 @@ from adapt.core.ordered.functions.function import (
 from adapt.core.ordered.functions.stateless import HOUR_US
 
 PAIR = 1 << 32
-"""A pair of items is the lower one times this plus the other."""
+"""Code of a pair: the lower item times this, plus the other."""
 
 _NODES, _USED, _ROOM, _LATEST, _PART_WORDS = 0, 1, 2, 3, 4
-"""Of a partition: the address of its items, how many, how many there is room for, and the hour of the latest plus 1."""
+"""State of a partition: address, number and capacity of its items, and the hour of the latest plus 1."""
 _NODE_WORDS = 2
-"""An item, and the number of the one before it in its basket, from 1; 0, there is none."""
+"""An item, and the number of the previous item of its basket, from 1; 0 if it is the first."""
 _HOUR, _LAST, _BASKET_WORDS = 0, 1, 2
-"""Of a key: the hour of its basket plus 1, and the number of the last item in it."""
+"""State of a key: the hour of its basket plus 1, and the number of the last item in it."""
 _FIRST_NODES = 64
 
 
@@ -49,13 +49,13 @@ class _Baskets(Windowed):
         self._baskets[key] = hour, [*items, item]
         return pairs
 
-    def close(self, partition: int, time: int) -> Sequence[Row]:  # noqa: ARG002 (only what nobody asks for is forgotten)
+    def close(self, partition: int, time: int) -> Sequence[Row]:  # noqa: ARG002 (forgets only what is no longer read)
         return ()
 
 
 @inlined
 def _room(words: int, outputs: int, count: int) -> int:
-    """Where outputs go: where there is room for some, or a block of their own; 0 if there is no memory."""
+    """Address for outputs: the given room, or a block of their own; 0 if there is no memory."""
     if count <= load(words, MOST):
         return outputs
     block = allocate((count + 1) * load(words, STRIDE) // 8)
@@ -120,32 +120,32 @@ def _forget(words: int, partition: int, given: int, outputs: int) -> int:  # noq
 
 
 class BasketPairs(Function):
-    """Pairs an item with each other item that its key has had in the same hour, the last of them first.
+    """Pairs of an item with the earlier items of its key's hour.
 
-    An item that is in the basket already makes no pair. Baskets of an hour are forgotten at a punctuation behind it.
+    An item already in the basket makes no pair. The baskets of an hour are forgotten at a later punctuation.
     """
 
     compiled = AtAddress(SIGNATURE, _pair)
     closing = AtAddress(SIGNATURE, _forget)
     unbounded = True
-    """A basket may hold any number of items."""
+    """A basket has no limit on its items."""
 
     def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """Those of a basket of nine."""
+        """Pairs of a basket of nine items."""
         return 8
 
     def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
+        """The plain-Python step."""
         return _Baskets(bound)
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of key, item and hour, and the number of partitions."""
+        """Places of key, item and hour; number of partitions."""
         return bound.key_at, bound.fields.index("item"), bound.fields.index("hour"), bound.partitions
 
     def state(self, bound: BoundOperator) -> Words:
-        """A record a partition, then one a key."""
+        """One record per partition, then one per key."""
         return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _BASKET_WORDS, np.int64)
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
-        """The items of each partition."""
+        """Items of each partition."""
         return (Blocks(_NODES, _PART_WORDS, bound.partitions),)

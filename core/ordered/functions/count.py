@@ -1,4 +1,4 @@
-"""How often each key has come so far."""
+"""Running count per key."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.functions.function import OWN, SIGNATURE, STATE, Function, Row, Step
 
 
-def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
+def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (one state per key is enough)
     fields, at, key_at = load(words, OWN), load(words, OWN + 1), load(words, OWN + 2)
     counts, key = load(words, STATE), load(given, key_at)
     count = load(counts, key) + 1
@@ -20,12 +20,12 @@ def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa
 
 
 class Count(Function):
-    """Gives each tuple with the number of tuples of its key so far, this one included, as its value."""
+    """Running count of a key's tuples, as the value."""
 
     compiled = AtAddress(SIGNATURE, _count)
 
     def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
+        """The plain-Python step."""
         at, key_at, counts = bound.value_at, bound.key_at, [0] * bound.keys
 
         def step(row: Row) -> list[Row]:
@@ -35,9 +35,9 @@ class Count(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Number of fields, value's and key's places."""
+        """Number of fields; places of value and key."""
         return len(bound.fields), bound.value_at, bound.key_at
 
     def state(self, bound: BoundOperator) -> Words:
-        """A word a key."""
+        """One word per key."""
         return np.zeros(bound.keys, np.int64)

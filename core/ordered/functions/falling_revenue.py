@@ -1,4 +1,4 @@
-"""Categories that earn less from day to day."""
+"""Categories whose daily revenue falls."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from adapt.core.ordered.chain.mixing import MASK
 from adapt.core.ordered.functions.function import OWN, SIGNATURE, STATE, STRIDE, Function, Row, Windowed
 
 _FIRST_KEY, _LAST_KEY, _PART_WORDS = 0, 1, 2
-"""Of a partition: its first and its last key by when they came, plus 1; 0, it has none."""
+"""State of a partition: its first and its last key in order of arrival, plus 1; 0 if it has none."""
 _DAYS, _D, _Y, _DY, _DD, _LATEST, _BEGAN, _NEXT, _CATEGORY, _KEY_WORDS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-"""Of a key: the days on which it sold, n; the sums of d, y, dy and dd over them, d counted from the first; the latest
+"""State of a key: its days with sales, n; the sums of d, y, dy and dd over them, d counted from the first; the latest
 and the first of them plus 1; the key after it in its partition plus 1; its category."""
 
 
@@ -44,7 +44,7 @@ def _slope_rows(category: int, daily: dict[int, int]) -> Sequence[Row]:
     return [(category, rise & MASK, spread & MASK)] if spread > 0 and rise <= 0 else []
 
 
-def _add(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (gives nothing yet)
+def _add(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (outputs come at the end)
     part, key = load(words, STATE) + 8 * _PART_WORDS * partition, load(given, load(words, OWN))
     keys = load(words, STATE) + 8 * _PART_WORDS * load(words, OWN + 4)
     of, day = keys + 8 * _KEY_WORDS * key, load(given, load(words, OWN + 2))
@@ -88,28 +88,29 @@ def _close(words: int, partition: int, given: int, outputs: int) -> int:
 
 
 class FallingRevenue(Function):
-    """Gives, at the end of the stream, the categories whose least-squares slope of daily revenue is not above 0.
+    """Categories without rising daily revenue, at the end of the stream.
 
-    The slope is over the days on which a category sold, and is given as two whole numbers, the rise n sum(dy) - sum(d)
-    sum(y) and the spread n sum(dd) - sum(d)^2 by which it is to be divided; one of a single day has none. Days come in
-    their order.
+    Flat or falling means a least-squares slope of 0 or less.
+
+    The slope is taken over the days with sales, and given as two integers: the rise n sum(dy) - sum(d) sum(y), and its
+    divisor, the spread n sum(dd) - sum(d)^2. A category with a single day has no slope. Days arrive in order.
     """
 
     compiled = AtAddress(SIGNATURE, _add)
     closing = AtAddress(SIGNATURE, _close)
 
     def most(self, bound: BoundOperator) -> int:
-        """The keys of the partition that has most."""
+        """Keys of the largest partition."""
         return 0 if bound.partition_of is None else int(np.bincount(bound.partition_of, minlength=1).max())
 
     def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
+        """The plain-Python step."""
         return _Revenue(bound)
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of key, category, day and revenue, and the number of partitions."""
+        """Places of key, category, day and revenue; number of partitions."""
         return bound.key_at, *(bound.fields.index(name) for name in ("category", "day", "revenue")), bound.partitions
 
     def state(self, bound: BoundOperator) -> Words:
-        """A record a partition, then one a key."""
+        """One record per partition, then one per key."""
         return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _KEY_WORDS, np.int64)

@@ -1,4 +1,4 @@
-"""What a function of an operator is: the same arithmetic in plain Python and compiled."""
+"""Interface of operator functions: the same arithmetic in plain Python and compiled."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -11,42 +11,47 @@ from adapt.core.compiled import AtAddress
 from adapt.core.ordered.chain.bound import BoundOperator, Words
 
 Row: TypeAlias = tuple[int, ...]
-"""The words of one tuple as numbers from 0 to below 2^64."""
+"""Words of a tuple, each from 0 to below 2^64."""
 
 Step: TypeAlias = Callable[[Row], Sequence[Row]]
-"""The outputs of a tuple. A step keeps its own state."""
+"""Outputs of a tuple; a step keeps its own state."""
 
 STATE, STRIDE, PACE, MOST, OWN = 0, 1, 2, 3, 4
-"""The words that every compiled function is given: the address of its state, the bytes from one output to the next, the
-steps of work that take 1024 ns, the outputs that there is room for. Its own words begin at the last."""
+"""Leading words of every compiled function: address of its state, bytes from one output to the next, steps of busy work
+in 1024 ns, outputs that fit. Its own words follow."""
 
 SIGNATURE = "int64(int64, int64, int64, int64)"
-"""Of every compiled function: words, partition, tuple, outputs."""
+"""Signature of compiled functions: words, partition, tuple, outputs."""
 
 NO_MEMORY = -2
-"""What a compiled function gives that found none."""
+"""Return value of a compiled function that ran out of memory."""
 
 
 class Windowed(ABC):
-    """A step that gives more at punctuations."""
+    """A step with further outputs at punctuations."""
 
     @abstractmethod
     def __call__(self, row: Row) -> Sequence[Row]:
-        """The outputs of a tuple."""
+        """Outputs of a tuple."""
 
     @abstractmethod
     def close(self, partition: int, time: int) -> Sequence[Row]:
-        """What a partition gives when all before a time has come; `END`, when all has."""
+        """Outputs of a partition at a punctuation.
+
+        All tuples before its time have arrived; `END` is the end of the stream.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Words of a state that hold addresses of blocks of memory, which are given back after a run; 0 is none.
+    """Words of a state that hold addresses of memory blocks.
+
+    Blocks are freed after a run; 0 means no block.
 
     Attributes:
-        first: The first of them.
+        first: The first such word.
         step: Words from one to the next.
-        count: How many.
+        count: Number of such words.
     """
 
     first: int
@@ -55,43 +60,44 @@ class Blocks:
 
 
 class Function(ABC):
-    """The arithmetic of an operator."""
+    """Arithmetic of an operator."""
 
     closing: ClassVar[AtAddress | None] = None
-    """As `compiled`, for a punctuation, which each partition is given, its time as its first word; None does nothing.
+    """As `compiled`, for a punctuation, once per partition, with its time as the first word; None to ignore it.
 
-    A function that has it has steps that are `Windowed`.
+    Functions that define it have `Windowed` steps.
     """
 
     unbounded: ClassVar[bool] = False
-    """Whether there can be more outputs than `most`."""
+    """Whether a tuple can have more outputs than `most`."""
 
     @property
     @abstractmethod
     def compiled(self) -> AtAddress:
-        """The compiled form: given the addresses of its words, of a tuple and of room for outputs, their number.
+        """The compiled step of a function.
 
-        Its signature is `SIGNATURE`. A number below 0 fails the run. One above `most` says that the first word of the
-        room has the address of a block (`allocate`) in which the outputs stand as they would there, the first of them
-        after one word, with the space of one more behind them; who sends them gives it back.
-        """
+        It takes the addresses of its words, of a tuple and of room for outputs, and returns their number.
 
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (most give one)
-        """The outputs for which a tuple is given room."""
+        Its signature is `SIGNATURE`. A number below 0 fails the run. With a number above `most`, the first word of the
+        room holds the address of a block (`allocate`) with the outputs: they start after one word and leave space for
+        one more behind them. The sender frees the block."""
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (most give one output)
+        """Outputs per tuple for which room is reserved."""
         return 1
 
     @abstractmethod
     def step(self, bound: BoundOperator) -> Step:
-        """The plain form, in its first state."""
+        """The plain-Python step with its initial state."""
 
     @abstractmethod
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """What the compiled form is given beside the common words."""
+        """Further words of the compiled step."""
 
-    def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002 (most have none)
-        """The first state of the compiled form."""
+    def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002 (most have no further words)
+        """Initial state of the compiled step."""
         return np.zeros(1, np.int64)
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:  # noqa: ARG002
-        """Where the state holds blocks of memory."""
+        """Words of the state that hold memory blocks."""
         return ()

@@ -1,4 +1,4 @@
-"""A function that a user wrote in Python: for the serial run and the model, which need nothing compiled."""
+"""User-defined Python functions, for the serial run and the model."""
 
 from math import ceil
 from typing import Any
@@ -15,35 +15,37 @@ from adapt.core.ordered.functions.function import Function, Row, Step
 
 
 class Interpreted(Function):
-    """Gives for each value that the function gives a copy of the tuple with that value, modulo 2^64.
+    """A copy of the tuple for each value that the function returns.
 
-    The function is called with the value of a tuple and the state of its key, a dictionary that it may change: one a
-    key, one in all where the operator is stateful, an empty one each time where it is stateless.
+    Values are modulo 2^64.
+
+    The function gets the value of a tuple and a dictionary that it may change: one per key, one in total for a stateful
+    operator, a new empty one each time for a stateless operator.
     """
 
     def __init__(self, operator: Operator, function: PythonFunction) -> None:
-        """Run it as that operator."""
+        """Use the function in an operator."""
         self._where, self._function = f"operator {operator.name!r}", function
 
     @property
     def compiled(self) -> AtAddress:
-        """There is none.
+        """Not available in compiled code.
 
         Raises:
-            UsageError: always; it says which engines run it.
+            UsageError: always; names the engines that run Python.
         """
         raise UsageError(
-            f"{self._where} runs {self._function.name}, which is Python, of which one thread runs at a time: it runs "
-            "in the model (engine sim) and in the serial run; threads run compiled functions: "
+            f"{self._where} runs {self._function.name}, a Python function, which only the model (--engine sim) "
+            "and the serial run support; threads need a compiled function: "
             f"{', '.join(FunctionName)}"
         )
 
     def most(self, bound: BoundOperator) -> int:
-        """As the selectivity says."""
+        """Outputs per tuple, by the selectivity."""
         return ceil(bound.operator.selectivity)
 
     def step(self, bound: BoundOperator) -> Step:
-        """The function, with the states that it needs."""
+        """The function with its states."""
         at, key_at, call = bound.value_at, bound.key_at, self._function.call
         states: dict[int, dict[Any, Any]] = {}
         stateless = bound.operator.kind is OperatorKind.STATELESS
@@ -59,17 +61,17 @@ class Interpreted(Function):
                 ) from error
             if len(values) >= MOST_OUTPUTS:
                 raise BadInput(
-                    f"{self._where}: {self._function.name} gives {len(values)} outputs for the value {row[at]}; below "
-                    f"{MOST_OUTPUTS} is what there may be"
+                    f"{self._where}: {self._function.name} gives {len(values)} outputs for the value {row[at]}; "
+                    f"at most {MOST_OUTPUTS - 1} are allowed"
                 )
             return [(*row[:at], value, *row[at + 1 :]) for value in values]
 
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:  # noqa: ARG002 (there is no compiled form)
-        """None."""
+        """Not used by Python functions."""
         return ()
 
     def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002 (likewise)
-        """None."""
+        """Not used by Python functions."""
         return np.zeros(0, np.int64)

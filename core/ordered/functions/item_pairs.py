@@ -1,4 +1,4 @@
-"""The pairs of items that travel together."""
+"""Pairs of items of one session."""
 
 from itertools import combinations
 
@@ -19,13 +19,13 @@ def _unpacked(words: Row) -> list[int]:
 
 @inlined
 def _item(given: int, first: int, number: int) -> int:
-    """The item with a number in the words from one on, plus 1; 0 if there is none."""
+    """The item at a position of a chunk, plus 1; 0 if there is no item."""
     return (load(given, first + number // 2) >> (32 * (number & 1))) & _HALF
 
 
 @inlined
 def _held(given: int, first: int) -> int:
-    """How many items a chunk holds."""
+    """Number of items in a chunk."""
     count = 0
     while count < CHUNK and _item(given, first, count):
         count += 1
@@ -34,7 +34,7 @@ def _held(given: int, first: int) -> int:
 
 @inlined
 def _give(place: int, one: int, other: int) -> None:
-    """Write a pair of items that are given plus 1."""
+    """Write a pair of items, each given plus 1."""
     store(place, 0, (min(one, other) - 1) * PAIR + max(one, other) - 1)
     store(place, 1, 1)
 
@@ -64,16 +64,16 @@ def _item_pairs(words: int, partition: int, given: int, outputs: int) -> int:  #
 
 
 class ItemPairs(Function):
-    """Gives each pair of two chunks of items, an item from each; and those within a chunk where that is asked for."""
+    """Pairs of items of two chunks, and within a chunk if requested."""
 
     compiled = AtAddress(SIGNATURE, _item_pairs)
 
     def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """Those of two full chunks."""
+        """Pairs of two full chunks."""
         return CHUNK * (2 * CHUNK - 1)
 
     def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
+        """The plain-Python step."""
         at, within_at = bound.fields.index(CHUNKED[0]), bound.fields.index("within")
 
         def step(row: Row) -> list[Row]:
@@ -88,5 +88,5 @@ class ItemPairs(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of the first word of items, and of what is to be paired."""
+        """Places of the items' first word and of the pairing bits."""
         return bound.fields.index(CHUNKED[0]), bound.fields.index("within")

@@ -1,4 +1,4 @@
-"""How long sessions are, on average."""
+"""Mean session length in pages."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,11 @@ class _Mean(Windowed):
         self._pages, self._sessions = self._pages + row[self._at] & MASK, self._sessions + 1
         return ()
 
-    def close(self, partition: int, time: int) -> Sequence[Row]:  # noqa: ARG002 (there is one)
+    def close(self, partition: int, time: int) -> Sequence[Row]:  # noqa: ARG002 (one output)
         return [(self._pages, self._sessions)] if time == END and self._sessions else ()
 
 
-def _add(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (gives nothing yet)
+def _add(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (outputs come at the end)
     state = load(words, STATE)
     store(state, 0, load(state, 0) + load(given, load(words, OWN)))
     store(state, 1, load(state, 1) + 1)
@@ -40,17 +40,20 @@ def _close(words: int, partition: int, given: int, outputs: int) -> int:  # noqa
 
 
 class MeanPages(Function):
-    """Gives, at the end of the stream, the pages of all sessions and their number; nothing if there was no session."""
+    """Total pages and number of sessions, at the end of the stream.
+
+    Nothing if there were no sessions.
+    """
 
     compiled = AtAddress(SIGNATURE, _add)
     closing = AtAddress(SIGNATURE, _close)
 
     def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
+        """The plain-Python step."""
         return _Mean(bound.fields.index("pages"))
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The place of the pages."""
+        """Place of the pages."""
         return (bound.fields.index("pages"),)
 
     def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Every function that an operator can run, by its name."""
+"""Registry of operator functions by name."""
 
 from adapt.core.ordered.chain.chain import Operator, PythonFunction
 from adapt.core.ordered.chain.names import FunctionName
@@ -44,7 +44,7 @@ FUNCTIONS: dict[FunctionName, Function] = {
 
 
 def function_of(operator: Operator) -> Function:
-    """What an operator computes."""
+    """The function of an operator."""
     if isinstance(operator.function, PythonFunction):
         return Interpreted(operator, operator.function)
     return FUNCTIONS[operator.function]

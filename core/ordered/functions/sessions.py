@@ -1,7 +1,7 @@
-"""Sessions of a key: what it does without a pause above an hour, by the times of the stream.
+"""Sessions per key, with a gap of one hour in event time.
 
-A session ends with the first tuple of its key after such a pause, or with a punctuation that says that none can come.
-Those of a partition are linked by the time of their last tuple, so that a punctuation looks at those that end only.
+A session ends with the first tuple of its key after the gap, or with a punctuation that rules out further tuples. The
+sessions of a partition are linked by the time of their last tuple, so that a punctuation visits only those that end.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,20 +27,20 @@ from adapt.core.ordered.functions.function import (
 )
 
 PAUSE_US = 3_600_000_000
-"""The longest within a session."""
+"""Longest gap within a session."""
 
 _OLDEST, _NEWEST, _PART_WORDS = 0, 1, 2
-"""Of a partition: the keys of the open sessions whose last tuples are the oldest and the newest, plus 1; 0 for none."""
+"""State of a partition: keys of the open sessions with the oldest and the newest last tuple, plus 1; 0 for none."""
 _LAST, _BEFORE, _AFTER, _COUNT, _KINDS, _ITEMS, _ROOM, _SESSION_WORDS = 0, 1, 2, 3, 4, 5, 6, 8
-"""Of a key: the time of its last tuple plus 1, 0 if no session is open; the keys of the sessions before and after it in
-that order, plus 1; its pages or distinct items; the kinds of its pages as bits, or the address of its items, and how
-many there is room for."""
+"""State of a key: the time of its last tuple plus 1, 0 if no session is open; the keys of the sessions before and after
+it in that order, plus 1; its pages or distinct items; the kinds of its pages as bits, or the address of its items, and
+their capacity."""
 _WITHIN = len(CHUNKED)
 _FIRST_ITEMS = 8
 
 
 class _Open(Windowed):
-    """The open sessions of each partition, the one that is longest without a tuple first."""
+    """Open sessions of each partition, the longest idle first."""
 
     def __init__(self, bound: BoundOperator, read: str, rows: Callable[[list[int]], Sequence[Row]]) -> None:
         self._bound, self._rows = bound, rows
@@ -96,7 +96,7 @@ def _session(words: int, key: int) -> int:
 
 @inlined
 def _unlink(words: int, part: int, session: int) -> None:
-    """Take a session out of the order of its partition."""
+    """Unlink a session from the order of its partition."""
     before, after = load(session, _BEFORE), load(session, _AFTER)
     if before:
         store(_session(words, before - 1), _AFTER, after)
@@ -110,7 +110,7 @@ def _unlink(words: int, part: int, session: int) -> None:
 
 @inlined
 def _append(words: int, part: int, session: int, key: int) -> None:
-    """Make a session the newest."""
+    """Move a session to the newest end."""
     newest = load(part, _NEWEST)
     store(session, _BEFORE, newest)
     store(session, _AFTER, 0)
@@ -123,7 +123,7 @@ def _append(words: int, part: int, session: int, key: int) -> None:
 
 @inlined
 def _room(words: int, outputs: int, count: int) -> int:
-    """Where outputs go: where there is room for some, or a block of their own; 0 if there is no memory."""
+    """Address for outputs: the given room, or a block of their own; 0 if there is no memory."""
     if count <= load(words, MOST):
         return outputs
     block = allocate((count + 1) * load(words, STRIDE) // 8)
@@ -133,7 +133,7 @@ def _room(words: int, outputs: int, count: int) -> int:
 
 @inlined
 def _over(session: int, time: int) -> bool:
-    """Whether a session can have no tuple at this time any more."""
+    """Whether a session is over at this time."""
     return time - (load(session, _LAST) - 1) > PAUSE_US
 
 
@@ -150,7 +150,7 @@ def _chunk_tuples(items: int) -> int:
 
 @inlined
 def _pack(items: int, count: int, chunk: int, place: int) -> None:
-    """Write a chunk of items, two a word; those behind the last are 0."""
+    """Write a chunk of items, two per word, padded with 0."""
     for at in range(0, CHUNK, 2):
         first = chunk * CHUNK + at
         low = load(items, first) + 1 if first < count else 0
@@ -160,7 +160,7 @@ def _pack(items: int, count: int, chunk: int, place: int) -> None:
 
 @inlined
 def _give_items(session: int, place: int, stride: int) -> int:
-    """Write the outputs of a session; where the next ones go."""
+    """Write the outputs of a session; returns the address for the next ones."""
     items, count = load(session, _ITEMS), load(session, _COUNT)
     chunks = _chunks(count)
     if chunks == 1:
@@ -179,7 +179,7 @@ def _give_items(session: int, place: int, stride: int) -> int:
 
 @inlined
 def _keep_item(session: int, item: int) -> bool:
-    """Add an item that a session does not have; whether there was memory for it."""
+    """Add a new item to a session; whether there was memory for it."""
     items, count = load(session, _ITEMS), load(session, _COUNT)
     for at in range(count):
         if load(items, at) == item:
@@ -198,7 +198,7 @@ def _keep_item(session: int, item: int) -> bool:
 
 @inlined
 def _touch(words: int, part: int, session: int, key: int, time: int) -> None:
-    """A tuple has come: the session is the newest now."""
+    """Update a session for a new tuple, which makes it the newest."""
     if load(session, _LAST):
         _unlink(words, part, session)
     _append(words, part, session, key)
@@ -288,32 +288,32 @@ def _close_pages(words: int, partition: int, given: int, outputs: int) -> int:
 
 
 class _Sessions(Function):
-    """What functions of sessions have in common."""
+    """Base of the session functions."""
 
     _read: ClassVar[str]
-    """The field that is read."""
+    """The field that the function reads."""
 
     unbounded = True
     """Any number of sessions may end at a punctuation."""
 
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """Those of most sessions."""
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (for every operator)
+        """Outputs of most sessions."""
         return 8
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of key, time and what is read, and the number of partitions."""
+        """Places of key, time and the field that is read; number of partitions."""
         return bound.key_at, bound.fields.index(TIME), bound.fields.index(self._read), bound.partitions
 
     def state(self, bound: BoundOperator) -> Words:
-        """A record a partition, then one a key."""
+        """One record per partition, then one per key."""
         return np.zeros(bound.partitions * _PART_WORDS + bound.keys * _SESSION_WORDS, np.int64)
 
 
 class SessionItems(_Sessions):
-    """Gives the distinct items of a session, in the order in which they came, in chunks of eight.
+    """Distinct items of a session, in chunks of eight.
 
-    A session of one chunk is one tuple. Of a longer one there is a tuple for every two chunks; within which of them
-    items are to be paired is told by bits, so that each two items of the session are paired once.
+    A session of one chunk is one tuple. A longer one has a tuple for every two chunks; bits mark the chunks whose own
+    items are to be paired, so that each two items of the session are paired once.
     """
 
     _read = "item"
@@ -321,21 +321,21 @@ class SessionItems(_Sessions):
     closing = AtAddress(SIGNATURE, _close_items)
 
     def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
+        """The plain-Python step."""
         return _Open(bound, "item", _chunk_rows)
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
-        """The items of each key."""
+        """Items of each key."""
         return (Blocks(bound.partitions * _PART_WORDS + _ITEMS, _SESSION_WORDS, bound.keys),)
 
 
 class SessionPages(_Sessions):
-    """Gives the number of a session's pages, and the kinds of pages among them as bits."""
+    """Gives the number of a session's pages, and their kinds as bits."""
 
     _read = "page"
     compiled = AtAddress(SIGNATURE, _add_page)
     closing = AtAddress(SIGNATURE, _close_pages)
 
     def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
+        """The plain-Python step."""
         return _Open(bound, "page", _page_rows)

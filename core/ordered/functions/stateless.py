@@ -1,4 +1,4 @@
-"""Functions of one tuple alone: which pass, and what is worked out from their fields."""
+"""Stateless functions: filters, projections and derived fields."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _VIEW, _CART, _CHECKOUT, _SEARCH = range(len(CODES["page"]))
 
 
 def _places(bound: BoundOperator, *made: str) -> tuple[int, ...]:
-    """Where each field of the outputs stands in the inputs; -1, -2 and so on for those that are made."""
+    """Place of each output field in the inputs; -1, -2 and so on for derived fields."""
     return tuple(-1 - made.index(name) if name in made else bound.fields.index(name) for name in bound.gives)
 
 
 @inlined
 def _copied(places: int, count: int, given: int, outputs: int, first: int, second: int) -> None:
-    """Write an output: the fields at these places, and those that were made."""
+    """Write an output: the fields at these places, and the derived ones."""
     for field in range(count):
         place = load(places, field)
         word = first if place == -1 else second
@@ -56,10 +56,10 @@ def _day_revenue(words: int, partition: int, given: int, outputs: int) -> int:  
 
 @dataclass(frozen=True, slots=True)
 class Pick(Function):
-    """Passes the tuples whose word in a field is one of some small numbers, with the fields that are needed.
+    """Filter by small values of a field, with a projection.
 
     Attributes:
-        field: The field; None, every tuple passes.
+        field: The field; None passes every tuple.
         allowed: Numbers from 0 to 63.
     """
 
@@ -69,7 +69,7 @@ class Pick(Function):
     compiled = AtAddress(SIGNATURE, _pick)
 
     def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
+        """The plain-Python step."""
         at, places = self._at(bound), _places(bound)
 
         def step(row: Row) -> list[Row]:
@@ -78,7 +78,7 @@ class Pick(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The field's place, its allowed words as bits, number of fields, the place of each."""
+        """Places of the fields and the allowed values as bits."""
         places = _places(bound)
         return self._at(bound), sum(1 << word for word in self.allowed), len(places), *places
 
@@ -87,7 +87,7 @@ class Pick(Function):
 
 
 def _having(kinds: Iterable[int], without: int) -> frozenset[int]:
-    """Sets of kinds of pages, as bits, in which these are and one is not."""
+    """Sets of page kinds, as bits, that contain these and lack another."""
     bits = sum(1 << kind for kind in kinds)
     return frozenset(held for held in range(1 << len(CODES["page"])) if held & bits == bits and not held >> without & 1)
 
@@ -104,7 +104,7 @@ class Hour(Function):
     compiled = AtAddress(SIGNATURE, _hour)
 
     def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
+        """The plain-Python step."""
         at, places = bound.fields.index(TIME), _places(bound, "hour")
 
         def step(row: Row) -> list[Row]:
@@ -113,18 +113,18 @@ class Hour(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The time's place, number of fields, the place of each, -1 for the hour."""
+        """Places of the time and the fields; -1 for the hour."""
         places = _places(bound, "hour")
         return bound.fields.index(TIME), len(places), *places
 
 
 class DayRevenue(Function):
-    """Adds the day of a sale, counted from 1970, and its price times its quantity."""
+    """Adds the day since 1970 and the revenue of a sale."""
 
     compiled = AtAddress(SIGNATURE, _day_revenue)
 
     def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
+        """The plain-Python step."""
         time_at, cents_at, quantity_at = (bound.fields.index(name) for name in (TIME, "cents", "qty"))
         places = _places(bound, "day", "revenue")
 
@@ -135,6 +135,9 @@ class DayRevenue(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of time, price and quantity, number of fields, the place of each; -1 for the day, -2 for more."""
+        """Places of time, price, quantity and the fields.
+
+        -1 for the day, -2 for the revenue.
+        """
         places = _places(bound, "day", "revenue")
         return *(bound.fields.index(name) for name in (TIME, "cents", "qty")), len(places), *places

@@ -1,4 +1,4 @@
-"""The most frequent: counts by a word, and at a punctuation the highest of them."""
+"""Top k: sums by a word, the highest given at a punctuation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from adapt.core.ordered.functions.function import (
 from adapt.core.random_bits import mixed
 
 _TABLE, _USED, _ENTRIES, _TABLE_WORDS = 0, 1, 2, 4
-"""Of a partition: the address of its table, entries in use, entries that there is room for."""
+"""State of a partition: address of its table, entries in use, capacity."""
 _ENTRY_WORDS = 3
-"""Of an entry: the word, its count, its place in the index. The index stands behind the entries, two places for each;
-a place holds the number of an entry, from 1."""
+"""An entry: the word, its count, its place in the index. The index follows the entries, with two places for each; a
+place holds the number of an entry, from 1."""
 _FIRST_ENTRIES = 64
 
 
@@ -52,13 +52,13 @@ class _Counting(Windowed):
 
 @inlined
 def _index(table: int, entries: int) -> int:
-    """Where the index of a table begins."""
+    """Start of a table's index."""
     return table + 8 * _ENTRY_WORDS * entries
 
 
 @inlined
 def _place(table: int, entries: int, word: int) -> int:
-    """The place in the index that holds a word's entry, or else the free one where it is to go."""
+    """The place in the index that holds a word's entry, or the free place for it."""
     mask, index = 2 * entries - 1, _index(table, entries)
     place = int(np.int64(mixed(np.uint64(word)))) & mask
     while True:
@@ -70,7 +70,7 @@ def _place(table: int, entries: int, word: int) -> int:
 
 @inlined
 def _grown(state: int) -> bool:
-    """Give a full table twice the room; whether there was memory for it."""
+    """Double a full table; whether there was memory for it."""
     table, used, before = load(state, _TABLE), load(state, _USED), load(state, _ENTRIES)
     entries = max(2 * before, _FIRST_ENTRIES)
     larger = allocate((_ENTRY_WORDS + 2) * entries)
@@ -92,7 +92,7 @@ def _grown(state: int) -> bool:
     return True
 
 
-def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (gives nothing yet)
+def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (outputs come at punctuations)
     state = load(words, STATE) + 8 * _TABLE_WORDS * partition
     if load(state, _USED) == load(state, _ENTRIES) and not _grown(state):
         return NO_MEMORY
@@ -149,14 +149,16 @@ def _close(words: int, partition: int, given: int, outputs: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Top(Function):
-    """Adds the values of tuples up by what they count, and gives the highest sums, ties by the lower word first.
+    """Top k of the sums by the counted word.
 
-    A word outside the highest of its partition is outside the highest of all: so one such operator with partitions, and
-    behind it one without, give the highest of all.
+    Ties go to the lower word.
+
+    A word outside the top k of its partition is outside the overall top k: a partitioned operator followed by a
+    stateful one gives the overall top k.
 
     Attributes:
-        most_frequent: How many are given.
-        final: Whether that is at the end of the stream only, and not at each punctuation, which then begins anew.
+        most_frequent: How many to give, k.
+        final: Give them once, at the end of the stream; otherwise at each punctuation, which resets the sums.
     """
 
     most_frequent: int
@@ -165,20 +167,20 @@ class Top(Function):
     compiled = AtAddress(SIGNATURE, _count)
     closing = AtAddress(SIGNATURE, _close)
 
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
-        """As many as are given."""
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (for every operator)
+        """k outputs."""
         return self.most_frequent
 
     def step(self, bound: BoundOperator) -> Windowed:
-        """The plain form."""
+        """The plain-Python step."""
         return _Counting(self, bound)
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of what is counted and of the value, how many are given, whether at the end only."""
+        """Places of the counted word and the value; k; the end flag."""
         return bound.fields.index(COUNTED), bound.fields.index(VALUE), self.most_frequent, self.final
 
     def state(self, bound: BoundOperator) -> Words:
-        """An empty table a partition."""
+        """An empty table per partition."""
         return np.zeros(bound.partitions * _TABLE_WORDS, np.int64)
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:

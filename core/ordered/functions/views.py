@@ -1,4 +1,4 @@
-"""What was looked at before it came to a checkout."""
+"""Recent views before a checkout."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ VIEWS, LONGEST_US = 5, 10 * DAY_US
 
 _VIEW, _CHECKOUT = CODES["page"].index("view"), CODES["page"].index("checkout")
 _SEEN, _FIRST_VIEW, _KEY_WORDS = 0, 1, 1 + 2 * VIEWS
-"""Of a key: its views so far, then time and item of the last of them, in turn."""
+"""State of a key: its views so far, then time and item of the latest ones, as a ring."""
 
 
-def _recent_views(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
+def _recent_views(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (one state per key is enough)
     views = load(words, STATE) + 8 * _KEY_WORDS * load(given, load(words, OWN))
     time, page, seen = load(given, load(words, OWN + 1)), load(given, load(words, OWN + 3)), load(views, _SEEN)
     if page == _VIEW:
@@ -40,9 +40,9 @@ def _recent_views(words: int, partition: int, given: int, outputs: int) -> int: 
 
 
 class RecentViews(Function):
-    """At a checkout, gives the items of the last five views of its key that are at most ten days old, the oldest first.
+    """At a checkout, the last five views of the key.
 
-    Clicks on other pages count for nothing.
+    At most ten days old, the oldest first. Clicks on other pages are ignored.
     """
 
     compiled = AtAddress(SIGNATURE, _recent_views)
@@ -52,7 +52,7 @@ class RecentViews(Function):
         return VIEWS
 
     def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
+        """The plain-Python step."""
         key_at, time_at, item_at, page_at = self.words(bound)
         views: dict[int, deque[tuple[int, int]]] = {}
 
@@ -67,9 +67,9 @@ class RecentViews(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """The places of key, time, item and page."""
+        """Places of key, time, item and page."""
         return bound.key_at, *(bound.fields.index(name) for name in (TIME, "item", "page"))
 
     def state(self, bound: BoundOperator) -> Words:
-        """A record a key."""
+        """One record per key."""
         return np.zeros(bound.keys * _KEY_WORDS, np.int64)

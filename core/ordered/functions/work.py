@@ -1,4 +1,4 @@
-"""Work of a given cost and selectivity, whose results depend on the order of all that went before in its state."""
+"""Synthetic work of a given cost and selectivity, sensitive to order."""
 
 import numpy as np
 
@@ -11,25 +11,26 @@ from adapt.core.ordered.functions.function import OWN, PACE, SIGNATURE, STATE, S
 from adapt.core.random_bits import mixed as mixed_bits
 
 _FACTOR = 0xD1342543DE82EF95
-"""Of the state's update, odd, so that no state is lost; of the published constants for generators modulo 2^64."""
+"""Multiplier of the state's update: uneven, so that no state is lost; a published constant for generators modulo
+2^64."""
 
 _STEPS, _TRIES = 100_000, 5
 
 
 def _seed(bound: BoundOperator) -> int:
-    """Different for each operator of a chain."""
+    """Seed of an operator, different for each in a chain."""
     return mixed(bound.number + 1)
 
 
 def _outputs(bound: BoundOperator) -> tuple[int, int]:
-    """The whole part of the selectivity, and the rest as a share of 2^64."""
+    """Integer part of the selectivity, and the rest as a share of 2^64."""
     whole = int(bound.operator.selectivity)
     return whole, int((bound.operator.selectivity - whole) * 2**64)
 
 
 @inlined
 def _burnt(steps: int) -> int:
-    """Steps of arithmetic, none of which can begin before the one before it has ended."""
+    """Run steps of arithmetic, each of which depends on the previous one."""
     word = np.uint64(steps)
     for _ in range(steps):
         word = (word ^ (word >> np.uint64(7))) * np.uint64(_FACTOR)
@@ -38,24 +39,27 @@ def _burnt(steps: int) -> int:
 
 @compiled
 def _timed_ns(steps: int) -> int:
-    """How long steps of arithmetic take."""
+    """Time that steps of arithmetic take."""
     start = clock_ns()
     burnt = _burnt(steps)
-    # Written so that the work is not left out.
+    # Stored, or the compiler would drop the work.
     return int(clock_ns() - start + (burnt == 1))
 
 
 def measured_pace() -> int:
-    """Steps of work that take 1024 ns here: the best of some tries, as others may use the machine meanwhile."""
+    """Steps of busy work in 1024 ns on this machine.
+
+    The best of several tries, since other processes may interfere.
+    """
     _timed_ns(1)
     return max(int(_STEPS * 1024 / min(_timed_ns(_STEPS) for _ in range(_TRIES))), 1)
 
 
-def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (a state a key is enough)
+def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (one state per key is enough)
     if not fixed(words, OWN + 9):
         return _work_fully(words, given, outputs)
     at, field = fixed(words, OWN + 1), 0
-    # As below, by a short way. The end is read anew each round, or the loop would be unrolled, which takes longer.
+    # A short cut for the loop below. The end is read again each round: unrolled, the loop would be slower.
     while field < load_atomic(words, OWN):
         put(outputs, field, load(given, field))
         field += 1
@@ -65,7 +69,7 @@ def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa:
 
 @inlined
 def _work_fully(words: int, given: int, outputs: int) -> int:
-    """What costs, keeps a state, or gives more or fewer outputs than one."""
+    """The general case: a cost, a state, or more or fewer outputs than one."""
     apart()
     fields, at = fixed(words, OWN), fixed(words, OWN + 1)
     seed, whole, share = np.uint64(fixed(words, OWN + 4)), fixed(words, OWN + 5), np.uint64(fixed(words, OWN + 6))
@@ -95,23 +99,22 @@ def _work_fully(words: int, given: int, outputs: int) -> int:
 
 
 class Work(Function):
-    """Changes the value of a tuple, and keeps as many copies of it as its selectivity says.
+    """Changes a tuple's value, and gives copies by the selectivity.
 
-    A stateless operator gives mixed(value + seed). One with state first makes that state x factor + value, modulo 2^64:
-    a number that differs if two tuples change places. Of a selectivity s, each tuple has floor(s) outputs, and one more
-    if its new value, mixed again, lies in the lowest share s - floor(s) of all words. The cost is steps of arithmetic
-    that change no result.
-    """
+    A stateless operator gives mixed(value + seed). One with state first sets the state to state x factor + value,
+    modulo 2^64, which differs if two tuples change places. With selectivity s, a tuple has floor(s) outputs, and one
+    more if its new value, mixed again, is in the lowest share s - floor(s) of all words. The cost is spent in steps of
+    arithmetic that change no result."""
 
     compiled = AtAddress(SIGNATURE, _work)
 
     def most(self, bound: BoundOperator) -> int:
-        """The whole part of the selectivity, and one if there is a rest."""
+        """The selectivity, rounded up."""
         whole, share = _outputs(bound)
         return whole + (share > 0)
 
     def step(self, bound: BoundOperator) -> Step:
-        """The plain form."""
+        """The plain-Python step."""
         at, key_at, seed = bound.value_at, bound.key_at, _seed(bound)
         whole, share = _outputs(bound)
         state = None if bound.operator.kind is OperatorKind.STATELESS else [0] * bound.keys
@@ -128,9 +131,11 @@ class Work(Function):
         return step
 
     def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Number of fields, value's and key's places, whether there is state, seed, outputs, cost's place and cost.
+        """Layout, state, seed, outputs and cost of an operator.
 
-        The last tells whether it costs nothing, has no state, and gives one output for each input.
+        Number of fields, places of value and key, whether there is state, seed, outputs, place of the cost, cost.
+
+        The last word says whether it has no cost, no state, and one output for each input.
         """
         whole, share = _outputs(bound)
         cost = bound.operator.cost
@@ -141,5 +146,5 @@ class Work(Function):
         return *of, bound.cost_at, cost_ns, is_empty
 
     def state(self, bound: BoundOperator) -> Words:
-        """A word a key."""
+        """One word per key."""
         return np.zeros(bound.keys, np.int64)

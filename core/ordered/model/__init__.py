@@ -1,1 +1,1 @@
-"""The model of the engine, for any number of workers."""
+"""Model of the ordered engine, for any number of workers."""

@@ -1,4 +1,4 @@
-"""Service times and outputs of the model, drawn by serial number whatever the schedule."""
+"""Random service times and outputs, by serial number, independent of the schedule."""
 
 import numpy as np
 
@@ -13,15 +13,15 @@ from adapt.core.random_bits import mixed
 
 @inlined
 def _drawn(header: Header, operator: Operator, what: int, serial: int) -> np.uint64:
-    """Random bits of a tuple: of its cost (0) or its outputs (1); the output of SplitMix64 after that many steps."""
+    """Random bits of a tuple, for its cost (0) or its outputs (1), from SplitMix64."""
     return mixed(np.uint64(header.seed + 2 * operator.number + what) + np.uint64(serial + 1) * np.uint64(FOLD))
 
 
 @inlined
 def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> int:
-    """How long a batch takes: for each tuple its cost, and what each other worker on the operator adds."""
+    """Service time of a batch: tuples' costs plus contention."""
     at, share = operator.cost_at, header.jitter / 1048576.0
-    crowding = header.crowding_ns * (operator.working - 1)
+    crowding = header.contention_ns * (operator.working - 1)
     total = 0.0
     for number in range(serial, serial + tuples):
         given = tuple_at(operator, number)
@@ -37,7 +37,7 @@ def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> 
 
 @inlined
 def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> int:
-    """Put the outputs of a batch into the ring: copies of each tuple, their number by selectivity and draw."""
+    """Put a batch's outputs into the ring buffer, by drawn selectivity."""
     size, made = operator.out_words, 0
     outputs, whole, share = outputs_at(operator, serial), operator.whole, np.uint64(operator.share)
     for number in range(serial, serial + tuples):

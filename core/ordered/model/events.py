@@ -1,4 +1,4 @@
-"""Events of the model: when each worker is due, and what happens then."""
+"""Events of the model: when each worker acts next, and how."""
 
 from adapt.core.atomics import store
 from adapt.core.compiled import Record, inlined, record_at
@@ -9,12 +9,12 @@ from adapt.core.ordered.engine.kernel.work_queue import room_in
 NEVER = 1 << 62
 
 ASKS, WAITS, SERVED, SENT_ON, DRAINED, LOCKED, LOCKED_OUT = range(7)
-"""States of a worker: asks for work; waits for work; its batch is done; a batch is sent, of its own operator or before
-it asks for work; it has been given the lock; it waits for the lock."""
+"""States of a worker: asks for work; waits for work; has processed its batch; has sent a batch, of its own operator or
+before it asks for work; got the lock; waits for the lock."""
 
 
 MODEL_WORKER = of_words(
-    "due_at",  # where it is written when its next event is
+    "due_at",  # address of the time of its next event
     "state",
     "operator",
     "partition",
@@ -24,7 +24,7 @@ MODEL_WORKER = of_words(
     "start_ns",  # of the slice
     "done_before",  # what it had done of the operator before the slice
     "made_before",
-    "inside",  # whether it is in a partition
+    "inside",  # whether it is inside a partition
 )
 
 
@@ -41,14 +41,14 @@ def model_worker_at(header: Header, worker: int) -> ModelWorker:
 
 @inlined
 def schedule(me: ModelWorker, state: int, when: int) -> None:
-    """Have an event of a worker happen."""
+    """Schedule an event of a worker."""
     me.state = state
     store(me.due_at, 0, when)
 
 
 @inlined
 def wake_idle(header: Header) -> None:
-    """Have all workers that wait for work ask again."""
+    """Wake all workers that wait for work."""
     if not header.idlers:
         return
     now = header.now_ns
@@ -61,7 +61,7 @@ def wake_idle(header: Header) -> None:
 
 @inlined
 def rows_arrived(header: Header) -> int:
-    """Rows that have come by now."""
+    """Rows that have arrived by now."""
     gap = header.gap_ns
     if not gap:
         return header.rows
@@ -70,7 +70,7 @@ def rows_arrived(header: Header) -> int:
 
 @inlined
 def feed_arrived(header: Header) -> None:
-    """Enqueue rows that have come and have room."""
+    """Enqueue the rows that have arrived, as far as there is room."""
     first = operator_at(header, 0)
     rows, room = rows_arrived(header) - header.fed, min(room_in(first, MOST_FED), MOST_FED)
     if rows > 0 and room > 0:

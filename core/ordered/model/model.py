@@ -1,4 +1,4 @@
-"""The model of the engine: for any number of workers, by events, on the structures and heuristics of the real one."""
+"""Discrete-event model of the ordered engine, for any number of workers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ import numpy as np
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
-from adapt.core.ordered.chain.names import Reorder, Worklist
-from adapt.core.ordered.engine.contention import Contention, Modelled
+from adapt.core.ordered.chain.names import Reorder, WorkQueue
+from adapt.core.ordered.engine.contention import Contention, Modeled
 from adapt.core.ordered.engine.kernel.codes import FINISHED
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
@@ -19,13 +19,13 @@ from adapt.core.ordered.model.simulate import simulate
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelRun:
-    """A run of the model.
+    """Result of a run of the model.
 
     Attributes:
-        run: What it measured, by the clock of the model. The egress is made of copies of the tuples that entered, as
-            many as were drawn, and is the same for all settings.
-        contention: The constants that were assumed.
-        events: How many there were.
+        run: Measurements by the clock of the model. The egress consists of copies of the input tuples, as many as were
+            drawn, and is the same for all settings.
+        contention: The contention that was assumed.
+        events: Number of events.
     """
 
     run: WorkersRun
@@ -42,57 +42,60 @@ def run_model(
     selectivities: Sequence[float] | None = None,
     gap_us: float = 0.0,
 ) -> ModelRun:
-    """Run a chain by the model.
+    """Run a chain in the model.
 
-    Real are serial numbers, rings, worklists, partitions of keys, delegation and the choice of operators; costs are
-    given or drawn, and so are numbers of outputs, by operator and serial number, whatever the schedule. Caches, memory,
-    the time it takes to choose, and the machine's own scheduler are not modelled.
+    Serial numbers, ring buffers, work queues, partitions of keys, delegation and scheduling heuristics are those of the
+    real engine. Costs and numbers of outputs are given, or drawn by operator and serial number, independent of the
+    schedule. Caches, memory, scheduling overhead and the operating system's scheduler are not modeled.
 
     Args:
-        contention: What workers cost each other.
-        random: Draws costs and outputs.
-        costs_us: Of a tuple, by operator, as measured, or None where tuples bring their own; None, those of the chain.
-        selectivities: Outputs a tuple, by operator, as measured; None, those of the chain.
-        gap_us: From the arrival of a tuple to that of the next; 0, all are there at the start.
+        contention: Time that workers cost each other.
+        random: Source of random costs and outputs.
+        costs_us: Measured cost of a tuple by operator, or None where each tuple has its own; default: those of the
+            chain.
+        selectivities: Measured outputs per tuple by operator; default: those of the chain.
+        gap_us: Time between arrivals; 0 if all tuples are there at the start.
 
     Raises:
-        UsageError: an argument is out of its range, or the model does not know the reordering or worklist.
-        RuntimeError: no tuple could move any more; the program is at fault.
+        UsageError: an argument is out of range, or the model does not support the reorder buffer or work queue.
+        RuntimeError: the run stalled; a bug in the program.
 
     Source: ordered streams, sections 3 to 6; the model is ours.
     """
-    if settings.reorder is Reorder.RETRY or settings.worklist is Worklist.SHARED:
+    if settings.reorder is Reorder.RETRY or settings.work_queue is WorkQueue.SHARED:
         raise UsageError(
-            f"the model knows reorder {Reorder.CLAIM} and {Reorder.LOCK}, and worklist {Worklist.HYBRID} and "
-            f"{Worklist.PARTITIONED}; {Reorder.RETRY} and {Worklist.SHARED} run on threads only"
+            f"the model supports reorder {Reorder.CLAIM} and {Reorder.LOCK}, work queue {WorkQueue.HYBRID} and "
+            f"{WorkQueue.PARTITIONED}; {Reorder.RETRY} and {WorkQueue.SHARED} run on threads only"
         )
     if not 0 <= gap_us <= LONGEST_COST_US:
-        raise UsageError(f"tuples come from 0 to {LONGEST_COST_US:g} microseconds after each other, not {gap_us:g}")
+        raise UsageError(f"gap_us must be between 0 and {LONGEST_COST_US:g} (got {gap_us:g})")
     costs = tuple(_costs_us(chain) if costs_us is None else costs_us)
     if len(costs) != len(chain.operators) or not all(
         bound.cost_at >= 0 if cost is None else 0 <= cost <= LONGEST_COST_US
         for bound, cost in zip(chain.operators, costs, strict=True)
     ):
         raise UsageError(
-            f"a cost from 0 to {LONGEST_COST_US:g} microseconds is given for each of {len(chain.operators)} operators, "
-            f"not {costs}"
+            f"costs_us must give each of {len(chain.operators)} operators a cost from 0 to {LONGEST_COST_US:g} (got "
+            f"{costs})"
         )
     given = tuple(bound.operator.selectivity for bound in chain.operators) if selectivities is None else selectivities
     if len(given) != len(chain.operators) or not all(0 <= selectivity < MOST_OUTPUTS for selectivity in given):
         raise UsageError(
-            f"a selectivity from 0 to below {MOST_OUTPUTS} is given for each of {len(chain.operators)} operators, not "
-            f"{tuple(given)}"
+            f"selectivities must give each of {len(chain.operators)} operators a number from 0 to below {MOST_OUTPUTS} "
+            f"(got {tuple(given)})"
         )
-    modelled = Modelled(costs, tuple(given), contention, gap_us, int(random.integers(2**62)))
-    memory = model_memory(chain, settings, modelled)
+    modeled = Modeled(costs, tuple(given), contention, gap_us, int(random.integers(2**62)))
+    memory = model_memory(chain, settings, modeled)
     simulate(memory.address)
     if memory.ended != FINISHED:
-        raise RuntimeError(f"no tuple moves in the model; by operator, came, claimed, sent: {memory.stuck()}")
+        raise RuntimeError(
+            f"the model stalled; tuples that arrived, were claimed, were sent, by operator: {memory.stuck()}"
+        )
     run = memory.run(int(memory.header["now_ns"]) / 1e9)
     return ModelRun(run, contention, int(memory.header["events"]))
 
 
 def _costs_us(chain: BoundChain) -> tuple[float | None, ...]:
-    """Those of the chain; None where tuples bring their own."""
+    """Costs given by the chain; None where each tuple has its own."""
     costs = (bound.operator.cost for bound in chain.operators)
     return tuple(None if isinstance(cost, str) else cost for cost in costs)

@@ -1,19 +1,19 @@
-"""Memory of a run of the model: that of a run on threads, with costs and workers that are events."""
+"""Memory of a model run: the engine's, plus costs and events."""
 
 import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.engine.contention import Modelled
+from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.events import MODEL_WORKER
 
 
-def model_memory(chain: BoundChain, settings: RunSettings, model: Modelled) -> Memory:
-    """The first state of a run of the model.
+def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled) -> Memory:
+    """Lay out a run of the model.
 
     Raises:
-        UsageError: it would take too much memory.
+        UsageError: the run would take too much memory.
     """
     memory = Memory(chain, settings, 1, 0, model)
     _write_header(memory, settings, model)
@@ -27,12 +27,12 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modelled) -> M
     return memory
 
 
-def _write_header(memory: Memory, settings: RunSettings, model: Modelled) -> None:
+def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None:
     header, contention = memory.header, model.contention
     header["seed"], header["jitter"] = model.seed, int(contention.jitter * 2**20)
-    header["crowding_ns"] = round(contention.crowding_us * 1000)
+    header["contention_ns"] = round(contention.contention_us * 1000)
     header["send_ns"], header["output_ns"] = round(contention.send_us * 1000), round(contention.output_us * 1000)
-    header["hand_over_ns"] = round(contention.hand_over_us * 1000)
+    header["lock_handover_ns"] = round(contention.lock_handover_us * 1000)
     header["gap_ns"] = round(model.gap_us * 1000)
     workers, dues = memory.storage.records(settings.workers, MODEL_WORKER), memory.storage.zeros(settings.workers)
     workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)

@@ -1,4 +1,4 @@
-"""What the operators of a chain cost and give: said by the chain, or measured where it does not say."""
+"""Costs and selectivities of operators, from the chain or measured."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from adapt.core.ordered.functions.function import Row
 from adapt.core.ordered.functions.registry import function_of
 
 _SAMPLE = 20_000
-"""Rows that the plain forms of operators are timed on."""
+"""Rows on which the plain-Python steps are timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Costs:
     """Costs and selectivities by operator.
 
     Attributes:
-        us: Microseconds of a tuple; None where each tuple brings its own.
-        selectivities: Outputs a tuple, c and s of the paper.
-        sources: Where each cost is from.
+        us: Microseconds per tuple; None where each tuple has its own cost.
+        selectivities: Outputs per tuple (s in the paper; the cost is c).
+        sources: Where each cost comes from.
     """
 
     us: tuple[float | None, ...]
@@ -33,17 +33,17 @@ class Costs:
 
 
 def is_python(chain: BoundChain) -> bool:
-    """Whether an operator is a function in Python, which no thread can run."""
+    """Whether an operator runs a Python function, which threads cannot run."""
     return any(isinstance(bound.operator.function, PythonFunction) for bound in chain.operators)
 
 
 def is_given(chain: BoundChain) -> bool:
-    """Whether the chain says the cost of every operator."""
+    """Whether the chain gives the cost of every operator."""
     return all(_says_cost(bound) for bound in chain.operators)
 
 
 def given_costs(chain: BoundChain) -> Costs:
-    """Those that the chain says."""
+    """Costs given by the chain."""
     operators = chain.operators
     return Costs(
         tuple(_given_us(bound) for bound in operators),
@@ -53,9 +53,11 @@ def given_costs(chain: BoundChain) -> Costs:
 
 
 def fitted_costs(chain: BoundChain, tallies: Sequence[OperatorTally], contention: Contention) -> Costs:
-    """Those of a run of the real engine by one worker, in which no tuple was timed, where the chain does not say them.
+    """Costs from a run of the real engine with one worker.
 
-    The time in which a model will send is taken off, since the model adds it again.
+    Only for operators without a cost in the chain.
+
+    No tuple was timed in that run. The time that the model takes to send is subtracted, since the model adds it.
 
     Source: ordered streams, section 6: c is time over inputs, and s outputs over inputs.
     """
@@ -65,11 +67,13 @@ def fitted_costs(chain: BoundChain, tallies: Sequence[OperatorTally], contention
 
 
 def interpreted_costs(chain: BoundChain, clock: Callable[[], float]) -> Costs:
-    """Those of the plain forms of operators over the first rows, where the chain does not say them.
+    """Costs of the plain-Python steps over the first rows.
+
+    Only for operators without a cost in the chain.
 
     Args:
-        chain: With functions in Python.
-        clock: Tells seconds.
+        chain: A chain with Python functions.
+        clock: A clock in seconds.
     """
     first = np.delete(chain.tuples[:_SAMPLE], chain.punctuations[chain.punctuations < _SAMPLE], axis=0)
     rows: Sequence[Row] = [tuple(words) for words in first.view(np.uint64).tolist()]
@@ -105,7 +109,7 @@ def _where_not_said(
 
 
 def _says_cost(bound: BoundOperator) -> bool:
-    """A cost of 0 is that of an operator whose cost was left out."""
+    """A cost of 0 means that the chain gives none."""
     function = bound.operator.function
     may = function is FunctionName.WORK or isinstance(function, PythonFunction)
     return may and (isinstance(bound.operator.cost, str) or bound.operator.cost > 0)

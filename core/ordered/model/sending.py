@@ -1,4 +1,4 @@
-"""Sending in the model: one worker at a time, by flag or by lock."""
+"""Sending in the model, by flag or by lock."""
 
 from adapt.core.atomics import load
 from adapt.core.compiled import inlined, record_after
@@ -11,14 +11,17 @@ from adapt.core.ordered.model.events import DRAINED, LOCKED, ModelWorker, model_
 
 @inlined
 def _ready(operator: Operator) -> bool:
-    """Whether the next batch is in the ring."""
+    """Whether the next batch is in the ring buffer."""
     serial = operator.next
     return slot_at(operator, serial).ticket == serial + 1
 
 
 @inlined
 def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) -> bool:
-    """Begin to send the next batch if it is there and has room; only with the flag `sending`."""
+    """Begin to send the next batch if possible.
+
+    Only with the flag `sending`, if the batch is there and has room.
+    """
     if not _ready(operator):
         return False
     if operator.number < header.operators - 1 and room_in(record_after(operator, 1), 1) <= 0:
@@ -30,19 +33,22 @@ def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) 
 
 @inlined
 def release_sending(header: Header, operator: Operator) -> None:
-    """Clear the flag, or hand the lock to the worker that waited longest."""
+    """Clear the flag, or hand the lock to the next waiting worker."""
     head = operator.lock_head
     if head == operator.lock_tail:
         operator.sending = 0
         return
     operator.lock_head = head + 1
     next_one = model_worker_at(header, load(operator.lock_queue_at, head % header.workers))
-    schedule(next_one, LOCKED, header.now_ns + header.hand_over_ns)
+    schedule(next_one, LOCKED, header.now_ns + header.lock_handover_ns)
 
 
 @inlined
 def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send the next batch, or as much of it as has room; whether all of it was sent."""
+    """Send as much of the next batch as has room.
+
+    Returns whether all of it was sent.
+    """
     serial = operator.next
     slot = slot_at(operator, serial)
     held, sent = slot.outputs, operator.sent
@@ -61,7 +67,7 @@ def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
 
 @inlined
 def drain_before(header: Header, me: ModelWorker, operator: Operator) -> bool:
-    """Begin to send what was left when the next work queue was full, unless another worker sends."""
+    """Resume sending after a full work queue, unless another worker sends."""
     if operator.sending or not begin_send(header, me, operator, DRAINED):
         return False
     operator.sending = 1

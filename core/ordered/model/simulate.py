@@ -1,4 +1,4 @@
-"""Event loop of the model: the same memory as on threads, with workers that are events."""
+"""Event loop of the model, on the memory of the real engine."""
 
 from adapt.core.atomics import load, store
 from adapt.core.compiled import compiled, flattened, inlined, record_after, record_at
@@ -31,10 +31,10 @@ from adapt.core.ordered.model.slices import begin_next, leave_operator
 
 @flattened
 def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Go on after a batch that is in the ring; whether with another of the slice."""
+    """Go on after a batch is in the ring buffer; whether with another batch of the slice."""
     tuples = me.tuples
     me.left -= tuples
-    if operator.worklist == HYBRID:
+    if operator.work_queue == HYBRID:
         part = partition_at(operator, me.partition)
         part.waiting -= tuples
         me.inside = part.waiting > 0
@@ -47,7 +47,7 @@ def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operat
 
 @inlined
 def _ask(header: Header, me: ModelWorker, worker: int) -> None:
-    """Begin with the operator that the heuristic chooses; or send what was left; or wait."""
+    """Start on the operator that the heuristic chooses, resume sending, or wait."""
     chain, passed = header.operators, 0
     feed_arrived(header)
     renew_window(header, header.now_ns)
@@ -78,7 +78,7 @@ def _ask(header: Header, me: ModelWorker, worker: int) -> None:
 
 @flattened
 def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator, worker: int) -> int:
-    """Put a processed batch into the ring; the state in which the worker goes on, `LOCKED_OUT` if it must wait."""
+    """Put a processed batch into the ring buffer; returns the worker's next state, `LOCKED_OUT` if it must wait."""
     count_ahead(tally, operator, me.serial + me.tuples)
     made = put_outputs(header, tally, operator, me.partition, me.serial, me.tuples)
     tally.done += me.tuples
@@ -96,7 +96,7 @@ def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator
 
 @flattened
 def _send_on(header: Header, tally: Tally, me: ModelWorker, operator: Operator, state: int) -> bool:
-    """Send batches until one takes time, and then it is due; whether there is none left to send."""
+    """Send batches until one takes time, and schedule its end; whether no batch is left to send."""
     while True:
         begun = begin_send(header, me, operator, state)
         if begun and load(me.due_at, 0) > header.now_ns:
@@ -108,7 +108,7 @@ def _send_on(header: Header, tally: Tally, me: ModelWorker, operator: Operator, 
 
 @inlined
 def _happen(header: Header, me: ModelWorker, worker: int) -> None:
-    """Let the event happen that a worker is due for."""
+    """Process the next event of a worker."""
     state = me.state
     header.idlers -= state == WAITS
     if state in (WAITS, ASKS):
@@ -136,7 +136,10 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
 
 @compiled
 def simulate(address: int) -> None:
-    """Run the model to its end. Of events at one time, the lowest worker's is first."""
+    """Run the model to the end.
+
+    Among events at the same time, the lowest worker goes first.
+    """
     header = record_at(address, HEADER, 0)
     workers, dues = header.workers, header.dues_at
     while True:

@@ -1,4 +1,4 @@
-"""Slices of the model: a worker begins one batch after another."""
+"""Time slices of the model: batches that a worker processes in turn."""
 
 from adapt.core.atomics import load
 from adapt.core.compiled import inlined, record_at
@@ -15,7 +15,7 @@ from adapt.core.ordered.model.events import SERVED, ModelWorker, schedule
 
 @inlined
 def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition: int, serial: int, tuples: int) -> None:
-    """Begin with a batch, which ends after its service time."""
+    """Start a batch, which ends after its service time."""
     now = header.now_ns
     me.partition = partition
     me.serial = serial
@@ -33,7 +33,7 @@ def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition:
 
 @inlined
 def _next_in_partition(header: Header, me: ModelWorker, operator: Operator, partition: int, most: int) -> None:
-    """Begin with the batch at the head of a partition's queue."""
+    """Start the batch at the head of a partition's queue."""
     part, queue = partition_at(operator, partition), partition_queue_at(operator, partition)
     head = part.head
     tuples = run_length(header, operator, queue, head, most)
@@ -78,7 +78,7 @@ def _claimable_in(header: Header, operator: Operator, partition: int) -> int:
 
 @inlined
 def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Go on in the partition that is owned, or own the next that has tuples."""
+    """Go on in the owned partition, or take over the next one with tuples."""
     partitions = operator.partitions
     cursor = tally.cursor
     for step in range(partitions):
@@ -105,9 +105,9 @@ def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operat
 
 @inlined
 def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Begin with the next batch of the slice; whether there is one."""
-    worklist = operator.worklist
-    if worklist == HYBRID:
+    """Start the next batch of the slice; whether there is one."""
+    work_queue = operator.work_queue
+    if work_queue == HYBRID:
         if me.inside:
             waiting = partition_at(operator, me.partition).waiting
             _next_in_partition(header, me, operator, me.partition, waiting)
@@ -115,7 +115,7 @@ def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator
         return _begin_delegating(header, tally, me, operator)
     if me.left <= 0:
         return False
-    if worklist == PARTITIONED:
+    if work_queue == PARTITIONED:
         return _begin_owned(header, tally, me, operator)
     head = operator.head
     tuples = min(claimable_before(header, operator) - head, header.batch, until_wrap(operator, head))
@@ -128,7 +128,7 @@ def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator
 
 @inlined
 def leave_operator(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> None:
-    """End the slice: add it to the estimates, and leave the partition."""
+    """End the slice: update the estimates and leave the partition."""
     took = header.now_ns - me.start_ns
     tally.busy_ns += took
     worked = tuples_done(tally) - me.done_before
@@ -137,7 +137,7 @@ def leave_operator(header: Header, tally: Tally, me: ModelWorker, operator: Oper
         operator.window_time_ns += took
         operator.outputs += outputs_made(tally) - me.made_before
         operator.inputs += worked
-    if me.inside and operator.worklist == PARTITIONED:
+    if me.inside and operator.work_queue == PARTITIONED:
         partition_at(operator, tally.cursor).owned = 0
     me.inside = 0
     operator.working -= 1

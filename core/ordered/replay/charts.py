@@ -1,4 +1,4 @@
-"""Charts of an ordered replay: by the number of workers, and where their time and their rings went."""
+"""Charts of an ordered replay."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +15,10 @@ _LATENCIES = ("latency_p99", "latency_p50", "processing_p99", "processing_p50")
 REST = "no operator"
 
 _ACROSS = 4
-"""Operators side by side in the diagram."""
+"""Operators per line of the diagram."""
 
 _WIDE, _TALL = 0.84, 0.8
-"""What a box takes of its place."""
+"""Size of a box, as a share of its place."""
 
 
 def ordered_charts(workers: Table, operators: Table, occupancy: Table) -> tuple[Chart, ...]:
@@ -28,7 +28,7 @@ def ordered_charts(workers: Table, operators: Table, occupancy: Table) -> tuple[
 
 
 def pipeline(operators: Table) -> Chart:
-    """The operators as boxes in their order, coloured by kind, each with its share of the time as a bar."""
+    """Diagram of the chain: operators with kind and share of time."""
     most = max(filter(is_real, operators.values("workers")), default=0)
     column = column_of(operators, "time_share")
     rows = [row for row in operators.records() if row["workers"] == most]
@@ -47,15 +47,15 @@ def pipeline(operators: Table) -> Chart:
     kinds = list(dict.fromkeys(str(row["kind"]) for row in rows))
     lines = max(1, -(-len(rows) // _ACROSS))
     sentence = (
-        "Rows go through the operators from left to right, and on in the line below; the bar in each box is what it"
-        f" took of the time of {human(most, column_of(operators, 'workers'))} worker{'' if most == 1 else 's'}."
+        "Rows pass the operators from left to right, line by line; the bar in each box is its share of the time of"
+        f" {human(most, column_of(operators, 'workers'))} worker{'' if most == 1 else 's'}."
     )
     body = {"height": 84 * lines, "layer": _boxes(kinds, lines)}
     return chart("The chain", body, points, sentence, operators)
 
 
 def _boxes(kinds: Sequence[str], lines: int) -> list[dict[str, Any]]:
-    """Boxes, the bars in them, arrows between them, and what is written in them."""
+    """Boxes with bars and labels, and the arrows between them."""
     bare: dict[str, Any] = {"type": "quantitative", "axis": None}
     x = {"field": "x", **bare, "scale": {"domain": [0, _ACROSS], "nice": False}}
     y = {"field": "y", **bare, "scale": {"domain": [0, lines], "nice": False, "reverse": True}}
@@ -78,14 +78,14 @@ def _boxes(kinds: Sequence[str], lines: int) -> list[dict[str, Any]]:
 
 
 def throughput_by_workers(workers: Table) -> Chart:
-    """What each number of workers did, and dashed what it would be if each did as much as the first."""
+    """Throughput by number of workers, with linear scaling as a dashed line."""
     points = _points(workers, ["throughput"])
-    sentence = f"The {named(workers, 'throughput')} of each number of workers"
+    sentence = f"The {named(workers, 'throughput')} by number of workers"
     if points:
         first = points[0]
         even = [{"x": point["x"], "y": first["y"] * point["x"] / first["x"], "series": "even"} for point in points]
         points = [*points, *even]
-        sentence += "; the dashed line is what it would be if each worker did as much as those of the first point"
+        sentence += "; the dashed line is linear scaling from the first point"
     encoding = {"x": _across(workers), "y": up(workers, "throughput", zero=True)}
     layers = [
         {"mark": DASHED, "transform": [{"filter": "datum.series == 'even'"}]},
@@ -95,13 +95,16 @@ def throughput_by_workers(workers: Table) -> Chart:
 
 
 def latency_by_workers(workers: Table) -> Chart:
-    """Latency of each number of workers, on a logarithmic scale where it spans magnitudes."""
+    """Latency by number of workers.
+
+    On a logarithmic scale if it spans magnitudes.
+    """
     points = _points(workers, _LATENCIES)
     heights = [point["y"] for point in points if point["y"] > 0]
     upwards = up(workers, _LATENCIES[0], zero=True)
     sentence = (
-        "What half and what 99 % of the timed rows do not exceed: latency from the first worklist on, processing from "
-        "the first operator on"
+        "Median and 99th percentile of the timed rows: latency counts from the first work queue, processing from "
+        "the first operator"
     )
     if spans_magnitudes(heights):
         points = [point for point in points if point["y"] > 0]
@@ -114,7 +117,7 @@ def latency_by_workers(workers: Table) -> Chart:
 
 
 def time_by_workers(operators: Table) -> Chart:
-    """The share of the time of all workers that each operator took, and what is left of it."""
+    """Share of the time of all workers by operator, and the rest."""
     column = column_of(operators, "time_share")
     names = list(dict.fromkeys(str(name) for name in operators.values("operator")))
     points: Records = []
@@ -137,14 +140,12 @@ def time_by_workers(operators: Table) -> Chart:
         "description": {"field": "d"},
     }
     body = {"height": {"step": 30}, "mark": {"type": "bar", "height": 20}, "encoding": encoding}
-    sentence = (
-        "How the time of all workers was spent, by operator; the rest is choosing, waiting and giving way to others."
-    )
+    sentence = "How the workers spent their time, by operator; the rest is scheduling, waiting and yielding."
     return chart("Worker time", body, points, sentence, operators)
 
 
 def rings_in_use(occupancy: Table) -> Chart:
-    """How full the ring of each operator was with the most workers."""
+    """Ring buffer occupancy of each operator with the most workers."""
     counts = [cell for cell in occupancy.values("workers") if is_real(cell)]
     most = max(counts, default=0)
     column = column_of(occupancy, "share")
@@ -157,15 +158,15 @@ def rings_in_use(occupancy: Table) -> Chart:
             said = f"{name}, up to {row['up_to']} tuples: {human(row['share'], column)}"
             points.append({"x": row["up_to"], "y": row["share"], "series": name, "d": said})
     marks = {"values": sorted({point["x"] for point in points}), "labelExpr": "format(datum.value, '~s')"}
-    axis = {"title": "tuples of the ring in use, up to", **marks, "labelOverlap": True}
+    axis = {"title": "tuples of the ring buffer in use, up to", **marks, "labelOverlap": True}
     scale = {"type": "log", "base": 2, "nice": False}
     across = {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
     encoding = {"x": across, "y": up(occupancy, "share", zero=True)}
     sentence = (
-        f"How much of its ring each operator had in use when a batch was claimed, with {most} "
-        f"worker{'' if most == 1 else 's'}: the share of its batches, by powers of two."
+        f"How full the ring buffer of each operator was when a batch was claimed, with {most} "
+        f"worker{'' if most == 1 else 's'}: share of its batches, by powers of two."
     )
-    return chart("Rings in use", {"encoding": encoding, "layer": _lines(names)}, points, sentence, occupancy)
+    return chart("Ring buffer occupancy", {"encoding": encoding, "layer": _lines(names)}, points, sentence, occupancy)
 
 
 def _points(workers: Table, names: Sequence[str]) -> Records:
@@ -186,7 +187,7 @@ def _across(workers: Table) -> dict[str, Any]:
 
 
 def _lines(names: Sequence[str]) -> list[dict[str, Any]]:
-    """Lines with a point at each number."""
+    """Lines with a point at each value."""
     spots = {"type": "point", "filled": True, "size": 46, "opacity": 1}
     return [
         {"mark": "line", "encoding": {"color": colours(names)}},

@@ -1,4 +1,4 @@
-"""What a run of a chain by so many workers came to."""
+"""Results of a run with one number of workers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,13 @@ from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Of the timed tuples between the 20th and the 80th hundredth of a run, in seconds.
+    """Latency of a run's timed tuples, in seconds.
+
+    Only of those between the 20th and the 80th percentile of the run.
 
     Attributes:
-        mean: Of all of them.
-        p50, p95, p99: What that share of them, in hundredths, does not exceed.
+        mean: Mean.
+        p50, p95, p99: Percentiles.
     """
 
     mean: float
@@ -27,7 +29,7 @@ class Latency:
 
     @classmethod
     def from_seconds(cls, seconds: NDArray[np.float64]) -> "Latency | None":
-        """None where none was timed."""
+        """Latency from single values; None without values."""
         if not len(seconds):
             return None
         p50, p95, p99 = np.percentile(seconds, (50, 95, 99), method="inverted_cdf").tolist()
@@ -36,13 +38,13 @@ class Latency:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkersOutcome:
-    """One run.
+    """A run with one number of workers.
 
     Attributes:
-        rows: That entered the chain.
-        run: What was measured.
-        is_ordered: Whether the egress is that of the serial run; None, there was none.
-        cpu_s: CPU time of the process meanwhile; None in a model.
+        rows: Rows that entered the chain.
+        run: Measurements.
+        is_ordered: Whether the egress equals that of the serial run; None if it was not checked.
+        cpu_s: CPU time of the process during the run; None in a model.
     """
 
     workers: int
@@ -53,57 +55,57 @@ class WorkersOutcome:
 
     @property
     def throughput(self) -> float | None:
-        """Rows a second."""
+        """Rows per second."""
         return self.rows / self.run.elapsed_s if self.run.elapsed_s > 0 else None
 
     @property
     def cores(self) -> float | None:
-        """CPU seconds a second."""
+        """CPU seconds per second."""
         return None if self.cpu_s is None or self.run.elapsed_s <= 0 else self.cpu_s / self.run.elapsed_s
 
     @property
     def processing(self) -> Latency | None:
-        """From when the first operator begins with a tuple until the last of its outputs has left."""
+        """Latency from the first operator until the last output has left."""
         return Latency.from_seconds(self.run.marks.processing_s())
 
     @property
     def end_to_end(self) -> Latency | None:
-        """The same from when it came into the first worklist."""
+        """Latency from the first work queue until the last output has left."""
         return Latency.from_seconds(self.run.marks.end_to_end_s())
 
     @property
     def imbalance(self) -> float | None:
-        """Of the partitions of the operator where it is worst; None without partitioned operators."""
+        """Largest partition imbalance of all operators; None without partitioned operators."""
         known = [imbalance_of(tally) for tally in self.run.operators if len(tally.partition_loads) > 1]
         return max((one for one in known if one is not None), default=None)
 
     def share_of_time(self, tally: OperatorTally) -> float | None:
-        """Of the time of all workers, what they spent on an operator."""
+        """Share of the time of all workers that went to an operator."""
         all_s = self.workers * self.run.elapsed_s
         return tally.busy_ns / 1e9 / all_s if all_s > 0 else None
 
 
 def imbalance_of(tally: OperatorTally) -> float | None:
-    """Tuples of the fullest partition over the mean; None without tuples."""
+    """Tuples of the largest partition over the mean; None without tuples."""
     loads = tally.partition_loads
     return float(loads.max() / loads.mean()) if loads.any() else None
 
 
 def fullest_share(tally: OperatorTally) -> float | None:
-    """What the fullest partition has of the tuples."""
+    """Share of the tuples in the largest partition; None without tuples."""
     loads = tally.partition_loads
     return float(loads.max() / loads.sum()) if loads.any() else None
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Why no number of workers does more than so many times one.
+    """Upper bound of the speed-up, and the operator that causes it.
 
     Attributes:
-        speed_up: So many times.
-        operator: The name of the operator that is the reason.
-        kind: Its kind: one state, or one partition that is fullest.
-        share: Of all work, what one worker at a time has to do there.
+        speed_up: Highest possible speed-up over one worker.
+        operator: Name of the operator that limits it.
+        kind: Kind of that operator: stateful, or partitioned with a largest partition.
+        share: Share of all work that only one worker at a time can do there.
     """
 
     speed_up: float
@@ -113,9 +115,11 @@ class Bound:
 
 
 def bound_of(operators: Sequence[BoundOperator], outcome: WorkersOutcome) -> Bound | None:
-    """The bound by work that only one worker at a time can do; None where there is none.
+    """Bound on the speed-up by work of one worker at a time.
 
-    Work is the time that workers spent on an operator; in partitions it goes by their tuples.
+    None without such work.
+
+    Work is the time that workers spent on an operator, divided over its partitions by their tuples.
     """
     work_ns = sum(tally.busy_ns for tally in outcome.run.operators)
     bounds = []

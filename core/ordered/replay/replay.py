@@ -1,4 +1,4 @@
-"""A stream replayed through a chain of operators, in order, by several numbers of workers: real ones or a model's."""
+"""Ordered replay of a trace through a chain of operators."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -8,7 +8,7 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.chain.names import Engine, Reorder, Worklist
+from adapt.core.ordered.chain.names import Engine, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import MEASURED, Contention
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress, run_serially
@@ -42,31 +42,31 @@ from adapt.core.run import run_as_data, verdict_under
 from adapt.core.table import Table
 
 TIMED = 10_000
-"""Tuples that are timed in a run, about, if nothing is said."""
+"""Default number of timed tuples in a run."""
 
 Told: TypeAlias = Callable[[str, int, int], None]
-"""Told what is being done, the rows done, and the rows in all or 0."""
+"""Progress callback: the step, the rows done, and the total rows or 0."""
 
 Clock: TypeAlias = Callable[[], float]
-"""Tells seconds."""
+"""A clock in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """How a chain is run.
+    """Options of an ordered replay.
 
     Attributes:
-        workers: Their numbers, in turn.
-        engine: What runs it.
-        settings: The choices; their number of workers says nothing. Timed is one of so many tuples as makes `TIMED`,
-            where they say none.
-        contention: What workers of the model cost each other.
-        seed: Of what the model draws.
-        cores: That the machine has.
-        serial: Whether the serial run is made, and what leaves is held against it.
+        workers: Numbers of workers to run with.
+        engine: Threads or the model.
+        settings: Settings of every run, whose number of workers is ignored; without `mark_every`, about `TIMED` tuples
+            are timed.
+        contention: Contention between workers of the model.
+        seed: Random seed of the model.
+        cores: Cores of the machine.
+        serial: Whether to compare the output with a serial run.
 
     Raises:
-        UsageError: there is no number of workers, or one is out of its range, or the model does not know a choice.
+        UsageError: no number of workers, one out of range, or a setting that the model does not support.
     """
 
     workers: tuple[int, ...]
@@ -79,32 +79,32 @@ class Ordered:
 
     def __post_init__(self) -> None:
         if not self.workers:
-            raise UsageError("no number of workers is given; give one or more, e.g. 1,2,4")
+            raise UsageError("workers must name at least one number of workers, such as 1,2,4")
         for workers in self.workers:
             replace(self.settings, workers=workers)
-        if self.settings.worklist is Worklist.SHARED:
-            raise UsageError(f"worklist {Worklist.SHARED} loses the order of partitions; it is there for tests alone")
+        if self.settings.work_queue is WorkQueue.SHARED:
+            raise UsageError(f"work queue {WorkQueue.SHARED} loses the order of partitions; it is for tests only")
         if self.engine is Engine.SIM and self.settings.reorder is Reorder.RETRY:
             raise UsageError(
-                f"the model knows reorder {Reorder.CLAIM} and {Reorder.LOCK}; {Reorder.RETRY} runs on threads only "
-                f"(engine {Engine.THREADS})"
+                f"the model supports reorder {Reorder.CLAIM} and {Reorder.LOCK}; {Reorder.RETRY} needs "
+                f"--engine {Engine.THREADS}"
             )
 
     def settings_of(self, workers: int, rows: int) -> RunSettings:
-        """The choices of one run."""
+        """Settings of one run."""
         every = self.settings.mark_every or max(rows // TIMED, 1)
         return replace(self.settings, workers=workers, mark_every=every)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderedRun:
-    """What a replay measured.
+    """Result of an ordered replay.
 
     Attributes:
-        outcomes: One a number of workers, in their order.
-        egress: What left the serial run, or without one the first run.
-        costs: What the model was given; None for real workers.
-        parameters: All that decides the result, beside the stream; JSON data.
+        outcomes: One per number of workers, in their order.
+        egress: Output of the serial run, or of the first run without one.
+        costs: Costs that the model used; None for real workers.
+        parameters: Everything that determines the result, except the trace; JSON data.
     """
 
     mechanism: ClassVar[str] = "ordered"
@@ -117,14 +117,17 @@ class OrderedRun:
     parameters: Mapping[str, Any]
 
     def summary(self) -> Table:
-        """The run in one row, with its verdict."""
+        """Summary of the run in one row, with its verdict."""
         ordered = self.ordered
         return ordered_summary(
             self.chain, self.outcomes, self.egress, ordered.engine, ordered.cores, self.costs, ordered.contention
         )
 
     def tables(self) -> dict[str, Table]:
-        """`workers`, one row each; `operators`, `occupancy`, `partitions`; of a model `costs` and `constants`."""
+        """Tables of the run by name.
+
+        `workers`, `operators`, `occupancy`, `partitions`; for a model also `costs` and `constants`.
+        """
         tables = {
             "workers": workers_table(self.outcomes),
             "operators": operators_table(self.chain.operators, self.outcomes),
@@ -137,7 +140,7 @@ class OrderedRun:
         return tables
 
     def shown(self) -> tuple[Table, ...]:
-        """What people see first: workers under the verdict, operators with the most workers, a model's assumptions."""
+        """Tables shown first: workers, operators, a model's assumptions."""
         tables = self.tables()
         workers, summary = verdict_under(tables["workers"], self.summary())
         return (
@@ -148,11 +151,11 @@ class OrderedRun:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """The run as JSON data."""
+        """Run as JSON data."""
         return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
     def _repr_html_(self) -> str:
-        """Summary and workers, for a notebook."""
+        """Summary and workers as HTML, for a notebook."""
         return self.summary()._repr_html_() + workers_table(self.outcomes)._repr_html_()
 
 
@@ -167,20 +170,20 @@ def replay_ordered(
 ) -> OrderedRun:
     """Run a chain by each number of workers.
 
-    With threads, what leaves is held against the serial run in plain Python. A model's workers move copies of tuples,
-    whose egress is held against that of its own run by one worker. Costs that the chain does not say are measured by
-    the real engine with one worker; where an operator is Python, on the plain forms of the operators.
+    The output of threads is compared with that of the serial run in plain Python; that of the model, which moves copies
+    of input tuples, with its own run by one worker. Costs that the chain does not give are measured with one real
+    worker, or with the plain-Python steps if an operator runs a Python function.
 
     Args:
-        clock: Tells seconds, for plain forms that are timed.
-        cpu_clock: Tells the CPU seconds of this process.
-        parameters: What is recorded as decisive.
-        told: Progress.
+        clock: Clock in seconds, for timing Python functions.
+        cpu_clock: CPU seconds of this process.
+        parameters: Further parameters to record.
+        told: Progress callback.
 
     Raises:
-        UsageError: an argument is out of its range, the settings would hang, or threads are asked to run Python.
-        BadInput: a function in Python fails on a tuple.
-        RuntimeError: the program is at fault.
+        UsageError: an argument is out of range, the run would hang, or threads would have to run a Python function.
+        BadInput: a Python function fails on a tuple.
+        RuntimeError: a bug in the program.
     """
     tell = told or (lambda *_: None)
     check_chain(chain, ordered)
@@ -194,10 +197,10 @@ def replay_ordered(
 
 
 def check_chain(chain: BoundChain, ordered: Ordered) -> None:
-    """What can be said before anything is run.
+    """Check a chain and its options before a run.
 
     Raises:
-        UsageError: the settings would hang, or threads are asked to run Python.
+        UsageError: the run would hang, or threads would have to run a Python function.
     """
     for workers in ordered.workers:
         queue_sizes(chain, replace(ordered.settings, workers=workers))
@@ -206,24 +209,24 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
 
 
 def warm_up(chain: BoundChain) -> None:
-    """Run no tuple, so that what is compiled on the first call is no part of a run.
+    """Run without tuples, to exclude compilation from measurements.
 
     Raises:
-        UsageError: an operator is Python.
+        UsageError: an operator runs a Python function.
     """
     run_by_workers(replace(chain, tuples=chain.tuples[:0]), RunSettings(), pace=1)
 
 
 def costs_of(chain: BoundChain, ordered: Ordered, clock: Clock, told: Told | None = None) -> Costs:
-    """What a model of the chain is given."""
+    """Operator costs for the model, from the chain or measured."""
     if is_given(chain):
         return given_costs(chain)
     tell = told or (lambda *_: None)
     if is_python(chain):
-        tell("timing plain forms", 0, 0)
+        tell("timing Python functions", 0, 0)
         return interpreted_costs(chain, clock)
     tell("measuring costs with one worker", 0, 0)
-    settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, worklist=Worklist.HYBRID, mark_every=0)
+    settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, work_queue=WorkQueue.HYBRID, mark_every=0)
     warm_up(chain)
     measured = run_by_workers(chain, settings)
     return fitted_costs(chain, measured.operators, ordered.contention)
@@ -267,7 +270,10 @@ def _by_threads(
 
 
 def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
-    """All that decides a replay, beside the chain and the stream; JSON data."""
+    """Parameters that determine a replay, as JSON data.
+
+    Except the chain and the trace.
+    """
     settings = ordered.settings_of(ordered.workers[0], rows)
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
     told = {"workers": list(ordered.workers), "engine": ordered.engine.value, **named}

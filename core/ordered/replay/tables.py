@@ -1,4 +1,4 @@
-"""The tables of an ordered replay, and its verdict."""
+"""Tables and verdict of an ordered replay."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
@@ -17,52 +17,56 @@ from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, number, share
 
 MOST_PARTITIONS = 10_000
-"""Of an operator, in the table of partitions: the fullest."""
+"""Most partitions of an operator in the table, the largest first."""
 
 _FAR = 4
-"""A bound so many times above the most workers is not worth a sentence."""
+"""A bound this many times above the number of workers is not mentioned."""
 
 WORKERS_FIRST = ("workers", "throughput", "speed_up", "latency_p50", "latency_p99", "cores", "ordered")
 OPERATORS_FIRST = ("operator", "kind", "time_share", "cost", "selectivity", "imbalance", "ring_max")
-"""What people want first of these tables; a report has all of them."""
+"""Columns shown first; a report has all of them."""
 
 WORKERS = Column("workers", Kind.COUNT)
 OPERATOR = Column("operator")
 
 _ABOUT = {
-    "jitter": "share of a cost that is drawn, exponentially",
-    "crowding_us": "added to a tuple by each other worker on its operator",
-    "send_us": "of a batch, where one worker at a time sends",
-    "output_us": "of an output, there",
-    "hand_over_us": "from a lock's release to the next worker",
+    "jitter": "random share of a tuple's cost, drawn from an exponential distribution",
+    "contention_us": "time added per tuple by each other worker on its operator",
+    "send_us": "time to send a batch, one worker at a time",
+    "output_us": "time to send an output, one worker at a time",
+    "lock_handover_us": "time from a lock's release until the next waiting worker holds it",
 }
 
 
 def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
-    """One row a number of workers."""
+    """Throughput and latency by number of workers."""
     columns = (
         WORKERS,
         Column("throughput", Kind.NUMBER, "rows/s"),
         Column("speed_up", Kind.RATIO, about="throughput over that of 1 worker"),
-        Column("latency_p50", Kind.SECONDS, about="from the first worklist until the last output has left"),
-        Column("latency_p99", Kind.SECONDS, about="likewise"),
-        Column("ordered", about="whether the egress is that of the serial run"),
-        Column("latency_mean", Kind.SECONDS, about="likewise"),
-        Column("latency_p95", Kind.SECONDS, about="likewise"),
-        Column("processing_mean", Kind.SECONDS, about="the same without the first worklist"),
-        Column("processing_p50", Kind.SECONDS, about="likewise"),
-        Column("processing_p95", Kind.SECONDS, about="likewise"),
-        Column("processing_p99", Kind.SECONDS, about="likewise"),
-        Column("cores", Kind.NUMBER, about="CPU seconds a second, of real workers"),
-        Column("ring_max", Kind.COUNT, about="tuples of the ring of an operator in use, at most"),
-        Column("delegated", Kind.COUNT, about="tuples left to the worker that was in their partition"),
-        Column("blocked", Kind.COUNT, about="sends that a full worklist ended"),
-        Column("retries", Kind.COUNT, about="outputs offered to a ring without room"),
-        Column("imbalance", Kind.RATIO, about="tuples of the fullest partition over the mean, where it is worst"),
-        Column("elapsed", Kind.SECONDS, about="of the whole run"),
+        Column(
+            "latency_p50",
+            Kind.SECONDS,
+            about="50th percentile, from the first work queue until the last output has left",
+        ),
+        Column("latency_p99", Kind.SECONDS, about="99th percentile"),
+        Column("ordered", about="whether the output equals that of the serial run"),
+        Column("latency_mean", Kind.SECONDS, about="mean"),
+        Column("latency_p95", Kind.SECONDS, about="95th percentile"),
+        Column("processing_mean", Kind.SECONDS, about="mean latency without the wait in the first work queue"),
+        Column("processing_p50", Kind.SECONDS, about="its 50th percentile"),
+        Column("processing_p95", Kind.SECONDS, about="its 95th percentile"),
+        Column("processing_p99", Kind.SECONDS, about="its 99th percentile"),
+        Column("cores", Kind.NUMBER, about="CPU seconds per second of real workers"),
+        Column("ring_max", Kind.COUNT, about="most tuples in use in the ring buffer of an operator"),
+        Column("delegated", Kind.COUNT, about="tuples delegated to the worker inside their partition"),
+        Column("blocked", Kind.COUNT, about="sends stopped by a full work queue (backpressure)"),
+        Column("retries", Kind.COUNT, about="attempts to put outputs into a full ring buffer"),
+        Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean, in the worst operator"),
+        Column("elapsed", Kind.SECONDS, about="length of the run"),
     )
     alone = next((one.throughput for one in outcomes if one.workers == 1), None)
-    note = "" if alone else "The speed-up is over 1 worker, which --workers does not name."
+    note = "" if alone else "No speed-up: it needs a run with 1 worker; add 1 to --workers."
     return Table.from_rows("Workers", columns, [_workers_row(one, alone) for one in outcomes], note)
 
 
@@ -90,28 +94,28 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
 
 
 def _cells(latency: Latency | None) -> tuple[float | None, ...]:
-    """Mean and percentiles."""
+    """Mean and percentiles as cells."""
     return (None,) * 4 if latency is None else (latency.mean, latency.p50, latency.p95, latency.p99)
 
 
 def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[WorkersOutcome]) -> Table:
-    """One row a number of workers and operator."""
+    """Time, cost and counters by number of workers and operator."""
     columns = (
         WORKERS,
         OPERATOR,
         Column("kind"),
-        Column("time_share", Kind.SHARE, about="of the time of all workers"),
-        Column("cost", Kind.SECONDS, about="worker time a tuple (c)"),
-        Column("selectivity", Kind.NUMBER, about="outputs a tuple (s)"),
-        Column("imbalance", Kind.RATIO, about="tuples of the fullest partition over the mean"),
-        Column("fullest", Kind.SHARE, about="of its tuples, in the fullest partition"),
-        Column("delegated", Kind.COUNT, about="tuples left to the worker that was in their partition"),
-        Column("blocked", Kind.COUNT, about="sends that a full worklist ended"),
-        Column("ring_max", Kind.COUNT, about="tuples of its ring in use, at most"),
+        Column("time_share", Kind.SHARE, about="share of the time of all workers"),
+        Column("cost", Kind.SECONDS, about="worker time per tuple (c)"),
+        Column("selectivity", Kind.NUMBER, about="outputs per tuple (s)"),
+        Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean"),
+        Column("largest_share", Kind.SHARE, about="share of its tuples in the largest partition"),
+        Column("delegated", Kind.COUNT, about="tuples delegated to the worker inside their partition"),
+        Column("blocked", Kind.COUNT, about="sends stopped by a full work queue (backpressure)"),
+        Column("ring_max", Kind.COUNT, about="most tuples in use in its ring buffer"),
         Column("partitions", Kind.COUNT),
         Column("inputs", Kind.COUNT),
         Column("outputs", Kind.COUNT),
-        Column("retries", Kind.COUNT, about="outputs offered to a ring without room"),
+        Column("retries", Kind.COUNT, about="attempts to put outputs into a full ring buffer"),
     )
     rows = [
         _operator_row(one, bound, tally)
@@ -143,14 +147,14 @@ def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTall
 
 
 def of_most_workers(operators: Table) -> Table:
-    """The rows of the run with the most workers."""
+    """Rows of the run with the most workers."""
     most = max((cell for cell in operators.values("workers") if isinstance(cell, int)), default=0)
     rows = tuple(row for row in operators.rows if row[0] == most)
     return replace(operators, title=f"Operators, with {counted(most, 'worker')}", rows=rows)
 
 
 def with_columns(table: Table, names: Sequence[str]) -> Table:
-    """Some of the columns, without those in which nothing is defined."""
+    """A table with some of its columns, without empty ones."""
     kept = [name for name in names if any(cell is not None for cell in table.values(name))]
     places = [[column.name for column in table.columns].index(name) for name in kept]
     rows = tuple(tuple(row[at] for at in places) for row in table.rows)
@@ -158,13 +162,15 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
 
 
 def occupancy_table(outcomes: Sequence[WorkersOutcome]) -> Table:
-    """How full the rings were when a worker claimed a batch: one row a number of workers, operator and power of two."""
+    """Ring buffer occupancy as batches are claimed."""
     columns = (
         WORKERS,
         OPERATOR,
-        Column("up_to", Kind.COUNT, "tuples", "in use, from the next to be sent to the last claimed; above the half"),
-        Column("batches", Kind.COUNT, about="that found it so when they were claimed"),
-        Column("share", Kind.SHARE, about="of the operator's batches"),
+        Column(
+            "up_to", Kind.COUNT, "tuples", "in use, from the next to be sent to the last claimed; above half of this"
+        ),
+        Column("batches", Kind.COUNT, about="batches that were claimed at this occupancy"),
+        Column("share", Kind.SHARE, about="share of the operator's batches"),
     )
     rows: list[list[Cell]] = []
     for one in outcomes:
@@ -175,50 +181,50 @@ def occupancy_table(outcomes: Sequence[WorkersOutcome]) -> Table:
                 for bits, count in enumerate(tally.in_use.tolist())
                 if count
             ]
-    return Table.from_rows("Rings in use", columns, rows)
+    return Table.from_rows("Ring buffer occupancy", columns, rows)
 
 
 def partitions_table(operators: Sequence[BoundOperator], one: WorkersOutcome) -> Table:
-    """The load of partitions, which is the same for every number of workers; the fullest first."""
+    """Load of partitions, the largest first; equal for all runs."""
     columns = (
         OPERATOR,
         Column("partition", Kind.COUNT),
         Column("tuples", Kind.COUNT),
-        Column("share", Kind.SHARE, about="of the operator's tuples"),
+        Column("share", Kind.SHARE, about="share of the operator's tuples"),
     )
     rows: list[list[Cell]] = []
-    left_out = 0
+    omitted = 0
     for bound, tally in zip(operators, one.run.operators, strict=True):
         if bound.operator.kind is OperatorKind.PARTITIONED:
             loads = tally.partition_loads
             order = np.argsort(-loads, kind="stable")[:MOST_PARTITIONS]
-            left_out += len(loads) - len(order)
+            omitted += len(loads) - len(order)
             all_tuples = int(loads.sum()) or 1
             rows += [[tally.name, int(at), int(loads[at]), int(loads[at]) / all_tuples] for at in order]
-    note = f"Of each operator the {MOST_PARTITIONS:,} fullest; {left_out:,} are left out." if left_out else ""
+    note = f"The {MOST_PARTITIONS:,} largest of each operator; {omitted:,} more not shown." if omitted else ""
     return Table.from_rows("Partitions", columns, rows, note)
 
 
 def costs_table(operators: Sequence[BoundOperator], costs: Costs) -> Table:
-    """What the model was given."""
+    """Costs and selectivities that the model used."""
     columns = (
         OPERATOR,
-        Column("cost", Kind.SECONDS, about="of a tuple, without sending; none where each brings its own"),
-        Column("selectivity", Kind.NUMBER, about="outputs a tuple"),
-        Column("cost_from"),
+        Column("cost", Kind.SECONDS, about="cost of a tuple, without sending; empty if each tuple has its own"),
+        Column("selectivity", Kind.NUMBER, about="outputs per tuple"),
+        Column("cost_from", about="source of the cost"),
     )
     rows = [
         [bound.operator.name, None if us is None else us / 1e6, selectivity, source.value]
         for bound, us, selectivity, source in zip(operators, costs.us, costs.selectivities, costs.sources, strict=True)
     ]
-    return Table.from_rows("What the model was given", columns, rows)
+    return Table.from_rows("Operator costs in the model", columns, rows)
 
 
 def constants_table(contention: Contention) -> Table:
-    """What was assumed of contention."""
+    """Contention that the model assumed."""
     columns = (Column("constant"), Column("value", Kind.NUMBER), Column("meaning"))
     rows = [[name, value, _ABOUT[name]] for name, value in asdict(contention).items()]
-    return Table.from_rows("What it assumes of contention", columns, rows)
+    return Table.from_rows("Contention assumed by the model", columns, rows)
 
 
 def ordered_summary(
@@ -230,22 +236,22 @@ def ordered_summary(
     costs: Costs | None,
     contention: Contention,
 ) -> Table:
-    """The whole in one row, with its verdict.
+    """Summary of the run in one row, with its verdict.
 
     Args:
-        cores: That the machine has.
-        costs: What a model was given; None for real workers.
+        cores: Cores of the machine.
+        costs: Costs that the model used; None for real workers.
     """
     columns = (
         Column("verdict"),
         Column("engine"),
-        Column("rows", Kind.COUNT, about="of the stream"),
-        Column("left", Kind.COUNT, about="tuples that left the chain"),
-        Column("egress", about="hash of all that left, in its order"),
-        Column("disordered", Kind.COUNT, about="numbers of workers with another egress than the serial run"),
-        Column("speed_up_bound", Kind.RATIO, about="no number of workers does more than so many times one"),
-        Column("bound_by", about="the operator with the work that one worker at a time has to do"),
-        Column("machine_cores", Kind.COUNT, about="of this machine"),
+        Column("rows", Kind.COUNT, about="rows of the trace"),
+        Column("tuples_out", Kind.COUNT, about="tuples that left the chain"),
+        Column("egress", about="hash of the output, in order"),
+        Column("order_violations", Kind.COUNT, about="runs whose output differs from the serial run"),
+        Column("speed_up_bound", Kind.RATIO, about="highest possible speed-up with any number of workers"),
+        Column("bound_by", about="operator that limits the speed-up"),
+        Column("machine_cores", Kind.COUNT, about="cores of this machine"),
     )
     bound = bound_of(chain.operators, outcomes[0])
     known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
@@ -260,7 +266,7 @@ def ordered_summary(
         bound and bound.operator,
         cores,
     )
-    return Table.from_rows("The run", columns, [row])
+    return Table.from_rows("Run", columns, [row])
 
 
 def _verdict(
@@ -286,46 +292,53 @@ def _verdict(
 def _speed(outcomes: Sequence[WorkersOutcome], engine: Engine) -> str:
     first, *_ = outcomes
     if not first.throughput:
-        return "There is no row to run."
-    opening = "In the model " if engine is Engine.SIM else ""
-    said = f"{opening}{counted(first.workers, 'worker')} {_does(first)} {number(first.throughput)} rows/s"
+        return "The trace has no rows to run."
+    opening = "In the model, " if engine is Engine.SIM else ""
+    processes = "processes" if first.workers == 1 else "process"
+    said = f"{opening}{counted(first.workers, 'worker')} {processes} {number(first.throughput)} rows/s"
     if first.end_to_end:
-        said += f" ({duration(first.end_to_end.p99)} at the 99th percentile)"
+        said += f" (p99 latency {duration(first.end_to_end.p99)})"
     others = [one for one in outcomes[1:] if one.throughput]
     if not others:
         return f"{said}."
     best = max(others, key=lambda one: one.throughput or 0.0)
     times = (best.throughput or 0.0) / first.throughput
-    said += f"; {counted(best.workers, 'worker')} {_does(best)} {times:.2f} times as many"
+    run = (
+        f"the fastest of the others, with {counted(best.workers, 'worker')}, is"
+        if len(others) > 1
+        else f"with {counted(best.workers, 'worker')} it is"
+    )
+    said += f"; {run} {times:.2f} times as fast"
     if best.end_to_end:
-        said += f" ({duration(best.end_to_end.p99)})"
-    return f"{said}{', the most' if len(others) > 1 else ''}."
+        said += f" (p99 {duration(best.end_to_end.p99)})"
+    return f"{said}."
 
 
 def _of_threads(outcomes: Sequence[WorkersOutcome], cores: int) -> list[str]:
-    """What the machine itself keeps workers from showing."""
+    """Limits of the machine that hide what workers could do."""
     more = [one.workers for one in outcomes if one.workers > cores]
     told = []
     if more:
         told.append(
-            f"This machine has {counted(cores, 'core')}: with {_listed(more)} workers more threads than cores take "
-            "turns, and what they do says nothing of as many cores; --engine sim models those."
+            f"This machine has only {counted(cores, 'core')}, so the results for {_listed(more)} workers do not show "
+            f"what "
+            "as many cores would do; use --engine sim for those."
         )
     starved = [one for one in outcomes if one.cores is not None and one.cores < 0.9 * min(one.workers, cores)]
     if starved:
         worst = min(starved, key=lambda one: (one.cores or 0.0) / min(one.workers, cores))
         told.append(
-            f"Others used the machine too: {counted(worst.workers, 'worker')} got the CPU time of {worst.cores:.2f} "
-            f"cores out of {min(worst.workers, cores)}."
+            f"The machine was busy with other processes: {counted(worst.workers, 'worker')} got {worst.cores:.2f} of "
+            f"{counted(min(worst.workers, cores), 'core')}."
         )
     return told
 
 
 def _bounded(bound: Bound) -> str:
-    where = "has one state" if bound.kind is OperatorKind.STATEFUL else "has a fullest partition"
+    where = "stateful operator" if bound.kind is OperatorKind.STATEFUL else "the largest partition of operator"
     return (
-        f"No number of workers does more than {bound.speed_up:.3g} times one: operator {bound.operator!r} {where}, "
-        f"with {share(bound.share)} of all work for one worker at a time."
+        f"The speed-up cannot exceed {bound.speed_up:.3g}: {where} {bound.operator!r} has {share(bound.share)} of all "
+        "work, for one worker at a time."
     )
 
 
@@ -333,24 +346,24 @@ def _order(outcomes: Sequence[WorkersOutcome], engine: Engine) -> list[str]:
     known = [one for one in outcomes if one.is_ordered is not None]
     wrong = [one.workers for one in known if not one.is_ordered]
     if wrong:
-        return [f"OUT OF ORDER: what leaves {_listed(wrong)} workers is not what leaves a serial run; this is a bug."]
+        return [f"OUT OF ORDER: the output of {_listed(wrong)} workers differs from the serial run; this is a bug."]
     if not known:
-        return ["Nothing was held against a serial run."]
-    serial = "the model's serial run" if engine is Engine.SIM else "the serial run, tuple for tuple"
-    return [f"What leaves is what leaves {serial}."]
+        return ["The output was not compared with a serial run."]
+    serial = "that of the model's serial run" if engine is Engine.SIM else "that of the serial run, tuple for tuple"
+    return [f"The output equals {serial}."]
 
 
 def _where_from(costs: Costs) -> str:
     sources = list(dict.fromkeys(costs.sources))
     if sources == [CostSource.CHAIN]:
-        return "All costs are those that the chain says."
+        return "All costs are from the chain."
     measured = " and ".join(source.value for source in sources if source is not CostSource.CHAIN)
-    opening = "Costs that the chain does not say" if CostSource.CHAIN in sources else "Costs"
+    opening = "Costs that the chain does not give" if CostSource.CHAIN in sources else "Costs"
     return f"{opening} were measured on this machine, by {measured}."
 
 
 def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
-    """What a model says of keys that come into being in the chain, which it does not compute."""
+    """A caveat on keys that are made in the chain, which the model does not compute."""
     made = [
         repr(bound.operator.name)
         for bound in operators
@@ -360,16 +373,12 @@ def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
         return []
     *others, last = made
     which = f"operators {', '.join(others)} and {last}" if others else f"operator {last}"
-    return [f"The keys of {which} are made in the chain, and their skew is not modelled."]
+    return [f"The keys of {which} are made in the chain, so the model ignores their skew."]
 
 
 def _assumed(contention: Contention) -> str:
     values = [f"{field.name} {getattr(contention, field.name):g}" for field in fields(contention)]
-    return f"Contention is assumed: {', '.join(values)}."
-
-
-def _does(one: WorkersOutcome) -> str:
-    return "does" if one.workers == 1 else "do"
+    return f"Assumed contention: {', '.join(values)}."
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -1,1 +1,1 @@
-"""Chains over retail streams."""
+"""Retail chains, available by name."""

@@ -1,6 +1,6 @@
-"""Chains over our own retail streams: clicks of users in a shop on the web, and lines of tickets in shops.
+"""Retail chains over the generated streams `clicks` and `sales`.
 
-The streams are those of the generators `clicks` and `sales`; any other with the columns that a chain reads will do.
+Any other trace with the columns that a chain reads will do.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,14 +16,14 @@ Answer = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A chain that is called by its name.
+    """A chain available by name.
 
     Attributes:
-        about: The question that it answers.
-        stream: The generator that makes streams with its columns.
-        text: The chain, as a user would write it.
-        columns: What a row of the answer says.
-        answer: The answer from the words of the tuples that leave it, each from -2^63 to below 2^64, in their order.
+        about: The question it answers.
+        stream: The generator of streams with its columns.
+        text: The chain in TOML.
+        columns: Column names of the answer.
+        answer: Turns the output tuples, words from -2^63 to below 2^64, into the answer.
     """
 
     about: str
@@ -34,7 +34,7 @@ class Preset:
 
     @property
     def chain(self) -> Chain:
-        """The chain."""
+        """The parsed chain."""
         return read_chain(self.text)
 
 
@@ -47,7 +47,7 @@ def _pairs(rows: Iterable[Sequence[int]]) -> Answer:
 
 
 def _items(rows: Iterable[Sequence[int]]) -> Answer:
-    """The highest of those that the partitions gave."""
+    """The overall top k of the partitions' results."""
     ranked = sorted((-count, item) for _, item, count in rows)
     return tuple((item, -negated) for negated, item in ranked[:30])
 
@@ -57,7 +57,7 @@ def _signed(rows: Iterable[Sequence[int]]) -> Answer:
 
 
 def _written(every: str, *operators: tuple[str, str, str, str]) -> str:
-    """A chain as text: the line of its punctuations; name, kind, lines of the key and function of each operator."""
+    """TOML of a chain: the line of its punctuations; name, kind, key lines and function of each operator."""
     texts = (
         f'[[operator]]\nname = "{name}"\nkind = "{kind}"\n{key}function = "{function}"\n'
         for name, kind, key, function in operators
@@ -72,7 +72,7 @@ _BY_RANGE = 'key = "category"\npartitions = 10\nby = "range"\n'
 
 PRESETS: Mapping[str, Preset] = {
     "retail-q1": Preset(
-        "which hundred pairs of items were on most tickets, by hour",
+        "which hundred pairs of items were on the most tickets, by hour",
         "sales",
         _written(
             _HOURLY,
@@ -85,7 +85,7 @@ PRESETS: Mapping[str, Preset] = {
         _pairs_by_hour,
     ),
     "retail-q2": Preset(
-        "which thirty pairs of items were looked at in most sessions",
+        "which thirty pairs of items were viewed in the most sessions",
         "clicks",
         _written(
             _HOURLY,
@@ -99,7 +99,7 @@ PRESETS: Mapping[str, Preset] = {
         _pairs,
     ),
     "retail-q3": Preset(
-        "which thirty items were most often among the last views before a checkout",
+        "which thirty items were most often viewed shortly before a checkout",
         "clicks",
         _written(
             "",
@@ -111,7 +111,7 @@ PRESETS: Mapping[str, Preset] = {
         _items,
     ),
     "retail-q4": Preset(
-        "how many pages sessions have in which a cart is filled and left",
+        "how many pages sessions with an abandoned cart have",
         "clicks",
         _written(
             _HOURLY,
@@ -124,7 +124,7 @@ PRESETS: Mapping[str, Preset] = {
         _signed,
     ),
     "retail-q15": Preset(
-        "which categories earn less from day to day",
+        "which categories have falling daily revenue",
         "sales",
         _written(
             "",
@@ -136,4 +136,4 @@ PRESETS: Mapping[str, Preset] = {
         _signed,
     ),
 }
-"""Every preset by its name. Source: ordered streams, Table 1; keys, windows and outputs are ours."""
+"""Every retail chain by name. Source: ordered streams, Table 1; keys, windows and outputs are ours."""

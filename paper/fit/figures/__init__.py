@@ -1,1 +1,1 @@
-"""What is shown of FIT: a file a group of figures, with its claims."""
+"""Figures of the FIT paper, with their claims."""

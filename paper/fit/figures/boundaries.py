@@ -1,4 +1,4 @@
-"""Figure 9: the networks with more and more imbalance, by both readings of their costs."""
+"""Figure 9: networks of growing imbalance, by both readings of their costs."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -21,7 +21,7 @@ _WHERE = "Figure 9, section 8.2.1"
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:  # noqa: ARG001
-    """Nothing: it is worked out where it is shown."""
+    """No experiments: results are computed directly."""
     return []
 
 
@@ -30,8 +30,10 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
     columns = [
         READING,
         COSTS,
-        Column("rate 1", Kind.NUMBER, "tuples/s", "of the first input"),
-        Column("rate 2", Kind.NUMBER, "tuples/s", "of the second, the highest that both servers can take with it"),
+        Column("rate 1", Kind.NUMBER, "tuples/s", "rate of the first input"),
+        Column(
+            "rate 2", Kind.NUMBER, "tuples/s", "highest rate of the second input that both servers can process with it"
+        ),
     ]
     tables = {
         reading: Table.from_rows(
@@ -43,7 +45,7 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
     }
     about = {
         Reading.PARALLEL: "A chain costs the same on both servers. The boundary is straight.",
-        Reading.CROSSED: "What costs much on one server costs little on the other. The boundary has a kink.",
+        Reading.CROSSED: "An operator that is expensive on one server is cheap on the other. The boundary has a kink.",
     }
     drawn = [
         charts.lines(
@@ -59,17 +61,19 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
         for reading, table in tables.items()
     ]
     said = (
-        "Two chains over two servers, two delay operators each. Of the five pairs of costs only (64, 32) is told; the"
-        " others here are reconstructions with the same totals. Nor is it told where the two numbers stand: by the"
-        " parallel reading they are the chains' costs on either server, by the crossed one those of a chain on its"
-        " first and second server. The text and the row counts of Table 3 fit the parallel reading better; both are"
+        "Two chains over two servers, two delay operators each. Of the five pairs of costs the paper gives only"
+        " (64, 32); the others here are reconstructions with the same totals. The paper does not say what the two "
+        "numbers"
+        " mean: in the parallel reading they are the costs of the two chains on each server, in the crossed one the"
+        " costs of a chain on its first and second server. The text and the row counts of Table 3 fit the parallel "
+        "reading better; both are"
         " measured wherever these networks occur."
     )
     return section("Figure 9: networks", [said], drawn, list(tables.values()), _claims(scope))
 
 
 def boundary(reading: Reading, pair: tuple[float, float]) -> list[tuple[float, float]]:
-    """Points on it, from the second axis to the first."""
+    """Points on the boundary, from the second axis to the first."""
     loads = loads_of(Program.from_network(two_servers(reading, *pair)))
     highest = 1 / loads[0].max()
     firsts = np.linspace(0, highest, _POINTS)
@@ -91,7 +95,7 @@ def _claims(scope: Scope) -> list[Judged]:
                 "The total cost is the same on each server in all networks",
                 "the same",
                 exactly(0),
-                "greatest less least total, seconds a tuple of each input",
+                "highest minus lowest total, seconds per tuple of each input",
                 certainty=PLAIN,
             ),
             max(totals) - min(totals),
@@ -102,7 +106,7 @@ def _claims(scope: Scope) -> list[Judged]:
                 "Imbalance between the chains increases from network to network",
                 "increases",
                 above(0),
-                "least step of the difference of costs, milliseconds",
+                "smallest step of the difference of costs, milliseconds",
                 certainty=PLAIN,
             ),
             min(after - before for before, after in pairwise(imbalances)),

@@ -20,12 +20,12 @@ _LOCAL, _INPUT = "local plans", "at the input alone"
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:  # noqa: ARG001
-    """Nothing: it is worked out where it is shown."""
+    """No experiments: results are computed directly."""
     return []
 
 
 def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
-    """The score by the input's rate, for each way of dropping."""
+    """Score by input rate, by where tuples are dropped."""
     rates = [float(rate) for rate in np.linspace(0, 0.5, 51)]
     rows = [
         (name, rate, score)
@@ -39,9 +39,9 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
     ]
     table = Table.from_rows("Figure 7: score by rate", columns, rows)
     chart = charts.lines(
-        "Score by rate, for each way of dropping",
-        "The root costs 1, the branches 2 and 5. Up to 1/8 nothing needs to be dropped. From there on local plans drop"
-        " from the lower branch, until at 1/3 it gets nothing any more; what comes beyond is dropped at the input.",
+        "Score by rate, with local plans and with drops at the input",
+        "The root costs 1, the branches 2 and 5. Up to 1/8 nothing needs to be dropped. From there on local plans "
+        "drop from the lower branch, which gets nothing at 1/3; any excess is dropped at the input.",
         table,
         "rate",
         "score",
@@ -74,14 +74,14 @@ def _claims() -> list[Judged]:
             "At a rate of 0.2, shedding at the input alone takes 37.5 %",
             "37.5 %",
             0.375,
-            "share dropped, the same of every input",
+            "share dropped, equal for all inputs",
             1 - whole.keeps["in -> root"],
         ),
         (
             "At a rate of 0.2, shedding at the input alone gives 0.25",
             "0.25",
             0.25,
-            "tuples/s, the same share of every input dropped",
+            "tuples/s, with an equal share dropped of every input",
             whole.score,
         ),
         (
@@ -92,7 +92,7 @@ def _claims() -> list[Judged]:
             fits_up_to(network),
         ),
         (
-            "With local plans, the node appears to take a rate of 1/3",
+            "With local plans, the node appears to process a rate of 1/3",
             "1/3",
             1 / 3,
             "tuples/s, the highest rate in its feasible input table",

@@ -1,4 +1,4 @@
-"""Section 6.2.1: which points the feasibility triangle leaves without a plan."""
+"""Section 6.2.1: points that the feasibility triangle leaves without a plan."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,7 @@ _WHERE = "Section 6.2.1"
 _PAIR = (64.0, 32.0)
 _KEPT = 1200
 _NEAR = 1.6
-"""Points are drawn up to this load of the fuller server."""
+"""Highest load of the busier server in the drawing of points."""
 _MOST_GUARANTEED = 4
 _LOST, _OVER, _WITHIN = "no plan", "over epsilon", "within epsilon"
 _FATES = (_OVER, _LOST, _WITHIN)
@@ -39,12 +39,12 @@ _Key = tuple[Reading, int, str]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """C-FIT with each grid, by numbers of inputs."""
+    """Runs of C-FIT by grid and number of inputs."""
     return [run for runs in planned(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """What plans lose with each grid, and where."""
+    """Loss of score by grid, and where it occurs."""
     measured = {key: found(results, runs) for key, runs in planned(scope).items()}
     inputs = Column("inputs", Kind.COUNT)
     epsilon = Column("epsilon", Kind.SHARE)
@@ -81,12 +81,13 @@ def shown(scope: Scope, results: Results) -> Shown:
                 )
             )
     said = [
-        "The paper leaves out of the table all grid points below the plane through the largest rates of each input"
-        " alone. That leaves out the rows nearest below the boundary too: a point just above it, between grid lines,"
-        " dominates no row that is left, and has no plan. The safe cut keeps what lies within a cell of the plane; each"
-        " input still rounds down by up to epsilon of its largest rate, so that with D inputs the loss can be D times"
-        " epsilon, and more where queries differ in score per load. The guaranteed grid is as fine as no point loses"
-        " more than epsilon; with many inputs it is not practical."
+        "The paper omits from the table all grid points below the plane through the largest rates of each input alone."
+        " This also omits the rows just below the boundary: a point just above it, between grid lines, dominates no"
+        " remaining row, and has no plan. The safe cut keeps the points within a cell of the plane; each input still"
+        " rounds down by up to epsilon of its largest rate, so with D inputs the loss can be D times epsilon, and "
+        "more if"
+        " queries differ in score per load. The guaranteed grid is so fine that no point loses more than epsilon; it is"
+        " not practical with many inputs."
     ]
     return section(
         "Section 6.2.1: where the cut fails",
@@ -98,7 +99,10 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 
 def planned(scope: Scope) -> dict[_Key, list[Planned]]:
-    """By reading, inputs and planner; the guaranteed grid for few inputs only, and coarser for more than two."""
+    """Runs by reading, inputs and planner.
+
+    The guaranteed grid for few inputs only, and coarser for more than two.
+    """
     kinds = [
         (reading, count, planner)
         for reading in Reading
@@ -136,12 +140,12 @@ def _points(title: str, points: list[list[float]], epsilon: float) -> Table:
 
 
 def _failing(scope: Scope, measured: Mapping[_Key, list[Data]]) -> Table:
-    """Points that the paper's cut leaves without a plan, with how far beyond the boundary they are."""
+    """Points that the paper's cut leaves without a plan, with their distance from the boundary."""
     columns = [
         READING,
         Column("rate 1", Kind.NUMBER, "tuples/s"),
         Column("rate 2", Kind.NUMBER, "tuples/s"),
-        Column("load", Kind.RATIO, about="of the fuller server, as offered"),
+        Column("load", Kind.RATIO, about="offered load of the busier server"),
         Column("error", Kind.SHARE),
     ]
     rows = [
@@ -153,12 +157,12 @@ def _failing(scope: Scope, measured: Mapping[_Key, list[Data]]) -> Table:
         "Failing points of the paper's cut",
         columns,
         rows,
-        note="The first that were drawn, up to eight of each reading.",
+        note="The first random points, up to eight for each reading.",
     )
 
 
 def _told(points: Table, epsilon: float) -> str:
-    """How many points have which fate."""
+    """Number of points by outcome, as text."""
     fates = [row[-1] for row in points.rows]
     lost, over = fates.count(_LOST), fates.count(_OVER)
     return (
@@ -167,7 +171,7 @@ def _told(points: Table, epsilon: float) -> str:
 
 
 def near(reading: Reading, run: Data) -> list[list[float]]:
-    """The kept points of a run that are not far beyond the boundary."""
+    """The stored points of a run near the boundary."""
     loads = loads_of(Program.from_network(chained(reading, _PAIR).network()))
     return [point for point in run["points"] if (loads.T @ point[:2]).max() <= _NEAR]
 
@@ -187,7 +191,7 @@ def _claims(measured: Mapping[_Key, list[Data]]) -> list[Judged]:
                 f"In Figure 1 the largest rate of the {name} input is {told} globally",
                 told,
                 exactly(number),
-                "tuples/s that both servers take of it alone",
+                "tuples/s that both servers can process of it alone",
                 certainty=PLAIN,
             ),
             [float(corner)],
@@ -203,9 +207,9 @@ def _claims(measured: Mapping[_Key, list[Data]]) -> list[Judged]:
                     f"{LABELS[planner]}: no plan loses more than {percent(epsilon)} ({count} inputs, {reading})",
                     f"at most {percent(epsilon)}",
                     Range(high=epsilon + 1e-9),
-                    "worst error at the drawn points of all seeds",
+                    "worst error at the random points of all seeds",
                     {
-                        C_FIT["paper"]: f"{_share(runs)} of the drawn points have no plan at all.",
+                        C_FIT["paper"]: f"{_share(runs)} of the random points have no plan at all.",
                         C_FIT["safe"]: "Every point has a plan, but each input rounds down on its own.",
                     }.get(planner, ""),
                     certainty=PLAIN if planner == C_FIT["paper"] else "",

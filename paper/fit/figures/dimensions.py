@@ -1,4 +1,4 @@
-"""Figure 14 and Table 3: more inputs."""
+"""Figure 14 and Table 3: growing number of inputs."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -28,21 +28,21 @@ _HOUR_S = 3600.0
 
 _INPUTS = Column("inputs", Kind.COUNT)
 _EPSILON = Column("epsilon", Kind.SHARE)
-_EXPECTED = Column("expected error", Kind.SHARE, about=f"E[eps_max] by exponential rates of mean {_MEAN_RATE:g}/s")
+_EXPECTED = Column("expected error", Kind.SHARE, about=f"E[eps_max] for exponential rates with mean {_MEAN_RATE:g}/s")
 
 _Key: TypeAlias = tuple[Reading, int, float, str]
 """Reading, inputs, epsilon, planner."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Solver-W while it converges, C-FIT with each epsilon, and full grids."""
+    """Runs of Solver-W, of C-FIT and of full grids."""
     converged: list[Experiment] = [run for runs in _converged(scope).values() for run in runs]
     planned = [run for runs in _planned(scope).values() for run in runs]
     return [*converged, *planned, *_gridded(scope).values()]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Convergence, times, and rows against Table 3."""
+    """Convergence, times, and rows compared with Table 3."""
     converged = {key: found(results, runs) for key, runs in _converged(scope).items()}
     planned = {key: found(results, runs) for key, runs in _planned(scope).items()}
     grids = {key: int(results[run]) for key, run in _gridded(scope).items()}
@@ -74,8 +74,8 @@ def shown(scope: Scope, results: Results) -> Shown:
     charts = [
         lines(
             "Convergence of Solver-W",
-            f"Expected error by the time spent so far, for exponential rates of mean {_MEAN_RATE:g}/s; from the first"
-            " division that brings any plan below the top of the box.",
+            f"Expected error by the time spent so far, for exponential rates with mean {_MEAN_RATE:g}/s; from the "
+            f"first division with a plan below the top of the box.",
             error,
             "time",
             "expected error",
@@ -94,8 +94,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        "With more inputs, costs are lower in proportion, and the box of rates is larger by as much. With 8 inputs a"
-        " division makes 256 regions of one. The exact planner divides nothing, and has no grid."
+        "With more inputs, costs are proportionally lower, and the box of rates is proportionally larger. With 8 "
+        "inputs a division turns one region into 256. The exact planner has neither regions nor a grid."
     )
     entries = _entries(scope, planned, grids)
     return section(
@@ -142,7 +142,7 @@ def _named(reading: Reading, inputs: int) -> str:
 
 
 def _distinct(steps: list[Data]) -> list[int]:
-    """Steps at which something was divided since the last, without those before the first."""
+    """Steps since which a region was divided, without those before the first."""
     plans = [step["plans"] for step in steps]
     return [at for at in range(len(plans)) if plans[at] > 1 and (at == 0 or plans[at] > plans[at - 1])]
 
@@ -159,7 +159,7 @@ def _only(table: Table, planner: str) -> Table:
 
 
 def _entries(scope: Scope, planned: Mapping[_Key, list[Data]], grids: Mapping[tuple[Reading, int], int]) -> Table:
-    """Rows of feasible input tables beside those of Table 3."""
+    """Rows of feasible input tables, compared with Table 3."""
     epsilon = scope.epsilons[0]
     columns = [
         _INPUTS,
@@ -194,13 +194,16 @@ def _entries(scope: Scope, planned: Mapping[_Key, list[Data]], grids: Mapping[tu
 
 
 def row_bytes(inputs: int) -> int:
-    """What a row takes in a message."""
+    """Size of a row in a message."""
     sheet = Sheet(np.arange(inputs), np.zeros((1, inputs + 1)))
     return Delta.between(None, sheet).size(Topic.TABLE)
 
 
 def close_after(steps: list[Data]) -> float:
-    """Plans after which the expected error is at most a hundredth; the last number of plans if it never is."""
+    """Plans until the expected error is at most a hundredth.
+
+    The last number of plans if it never is.
+    """
     reached = [step["plans"] for step in steps if step["expected"] <= _CLOSE]
     return float(reached[0] if reached else steps[-1]["plans"])
 
@@ -252,8 +255,8 @@ def _claims(
                     "about an hour",
                     about(_HOUR_S),
                     "seconds for the safe cut, index included",
-                    "The table can be enumerated in well under a second on one core of today; what took the hour is not"
-                    " told. The number of rows grows with the inputs all the same.",
+                    "On one current core the table can be enumerated in well under a second; the paper does not say "
+                    "what took the hour. The number of rows does grow with the inputs.",
                     certainty=PLAIN,
                 ),
                 [run["seconds"] for run in planned[reading, most_inputs, epsilon, C_FIT["safe"]]],
@@ -271,8 +274,8 @@ def _claims(
                         f"{_ENTRIES[inputs]:,}",
                         printed(str(_ENTRIES[inputs])),
                         f"rows at {percent(epsilon)}, paper's cut",
-                        f"The full grid has {grids[reading, inputs]:,} points that fit, of which the safe cut keeps"
-                        f" {safe:,}; no spacing that we tried gives all three of the paper's numbers.",
+                        f"The full grid has {grids[reading, inputs]:,} points that fit, of which the safe cut keeps "
+                        f"{safe:,}; no spacing that we tried reproduces all three of the paper's numbers.",
                         certainty=PLAIN,
                     ),
                     [ours],
@@ -285,7 +288,7 @@ def _claims(
                     f"With {inputs} inputs a row takes {_BYTES[inputs]} bytes",
                     f"{_BYTES[inputs]}",
                     exactly(_BYTES[inputs]),
-                    "bytes of a row in a message; 8 and 22 an input, which was read off Table 3",
+                    "bytes of a row in a message; 8 plus 22 per input, as derived from Table 3",
                     certainty=PLAIN,
                 ),
                 [row_bytes(inputs)],

@@ -1,4 +1,4 @@
-"""Section 1.1: the two servers of Figure 1 and the five plans of Table 1."""
+"""Section 1.1: the servers of Figure 1 and Table 1's plans."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,11 +15,11 @@ from paper.report import Shown, section
 _WHERE = "Table 1, section 1.1"
 _ONES = (1.0, 1.0)
 _DIGITS = 12
-"""What lies behind them is rounding."""
+"""Digits that are compared; the rest is rounding."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:  # noqa: ARG001
-    """Nothing: it is worked out where it is shown."""
+    """No experiments: results are computed directly."""
     return []
 
 
@@ -29,8 +29,8 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
     columns = [
         Column("plan", Kind.COUNT),
         Column("source"),
-        Column("kept 1", Kind.RATIO, about="of input 1 at A"),
-        Column("kept 2", Kind.RATIO, about="of input 2 at A"),
+        Column("kept 1", Kind.RATIO, about="share kept of input 1 at A"),
+        Column("kept 2", Kind.RATIO, about="share kept of input 2 at A"),
         *(Column(name, Kind.RATIO, "" if "load" in name else "tuples/s") for name in numbers),
     ]
     rows = [
@@ -39,10 +39,11 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
         for source, row in (("paper", printed), ("ours", measured_row(printed.rates)))
     ]
     said = (
-        "Two queries run through servers A and B; both inputs offer a tuple a second. Costs follow from the table:"
-        " 1 and 2 s of CPU a tuple on A, 3 and 1 on B. The scheduler is fair and goes round-robin; the numbers are"
-        " those of one that is fair in tuples, where every operator is served as many as any other, or all that it has."
-        " Equal shares of CPU would give others in plans 0 and 1."
+        "Two queries run through servers A and B; both inputs offer a tuple per second. Costs follow from the"
+        " table: 1 and 2 s of CPU per tuple on A, 3 and 1 on B. The paper's scheduler is fair and round-robin; the "
+        "numbers"
+        " match fairness in tuples: every operator gets the same number of tuples, or all it has. Equal shares of CPU"
+        " would give other numbers in plans 0 and 1."
     )
     table = Table.from_rows("Table 1: five ways to shed load at A", columns, rows)
     return section("Table 1: an example", [said], [], [table], _claims())
@@ -77,7 +78,7 @@ def _claims() -> list[Judged]:
         (
             Claim(
                 _WHERE,
-                "The optimal plan gives 3/5 of a tuple a second",
+                "The optimal plan gives 3/5 of a tuple per second",
                 "3/5",
                 exactly(3 / 5),
                 "tuples/s at the outputs by the linear program",
@@ -91,7 +92,7 @@ def _claims() -> list[Judged]:
                 "From A's point of view, the best local plan is plan 2",
                 "keep all of input 1 and nothing of input 2",
                 exactly(1),
-                "share kept of input 1 less that of input 2, by greedy-local",
+                "share kept of input 1 minus that of input 2, by greedy-local",
                 certainty=PLAIN,
             ),
             alone.keeps["in0 -> A0"] - alone.keeps["in1 -> A1"],
@@ -99,7 +100,7 @@ def _claims() -> list[Judged]:
         (
             Claim(
                 _WHERE,
-                "Servers that shed on their own deliver less than a coordinated plan",
+                "Servers that shed independently deliver less than a coordinated plan",
                 "1/3 instead of 3/5",
                 above(1),
                 "score of the linear program over that of greedy-local",
@@ -119,7 +120,7 @@ def _row_claim(number: int, printed: TableRow) -> tuple[Claim, float]:
         f"Plan {number} of Table 1 has these loads and throughputs at A and B",
         f"loads {_said(printed.loads)}; A gives {_said(printed.given)}; B gives {_said(printed.results)}",
         exactly(0),
-        "the greatest difference from any of the row's six numbers",
+        "largest difference from any of the row's six numbers",
         certainty=PLAIN,
     )
     return claim, round(apart, _DIGITS)

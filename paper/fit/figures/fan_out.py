@@ -1,4 +1,4 @@
-"""Figure 13: more and more branches behind one operator."""
+"""Figure 13: growing number of branches after one operator."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,12 +33,12 @@ _Key = tuple[int, str]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Every planner with every number of branches."""
+    """Runs by planner and number of branches."""
     return [run for runs in _planned(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Time to plan by branches."""
+    """Planning time by number of branches."""
     measured = {key: found(results, runs) for key, runs in _planned(scope).items()}
     table = Table.from_rows(
         f"Figure 13: plans at {percent(_EPSILON)}",
@@ -60,7 +60,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
     )
     chart = lines(
-        "Time to make plans by branches",
+        "Planning time by number of branches",
         f"One server, one input; error of {percent(_EPSILON)}.",
         table,
         "branches",
@@ -69,9 +69,9 @@ def shown(scope: Scope, results: Results) -> Shown:
         log_y=True,
     )
     said = (
-        f"The costs are not told. Here the shared operator costs {SHARED_MS:g} ms and all branches together"
-        f" {BRANCHES_MS:g} ms, rising evenly from the first to the last; alike branches would need a single plan. C-FIT"
-        " is judged with the safe cut, which plans for every point."
+        f"The paper does not give the costs. Here the shared operator costs {SHARED_MS:g} ms and all branches "
+        f"together {BRANCHES_MS:g} ms, rising linearly from the first to the last; equal branches would need a single "
+        f"plan. C-FIT is judged with the safe cut, which has a plan for every point."
     )
     return section("Figure 13: fan-out", [said], [chart], [table], _claims(scope, measured))
 
@@ -136,8 +136,8 @@ def _claims(scope: Scope, measured: Mapping[_Key, list[Data]]) -> list[Judged]:
                 "better",
                 above(1),
                 f"growth of Solver's time from {few} to {many} branches over that of C-FIT's",
-                "The order in which branches are closed is worked out anew after each, which is quadratic in their"
-                " number and at this size most of C-FIT's time; the number of rows hardly changes.",
+                "The order in which branches are closed is recomputed after each, which is quadratic in their number "
+                "and at this size takes most of C-FIT's time; the number of rows hardly changes.",
                 certainty=REBUILT,
             ),
             ratios(growth["Solver"], growth["C-FIT"]),

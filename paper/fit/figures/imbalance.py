@@ -1,4 +1,4 @@
-"""Figure 10: plan generation on the networks of Figure 9, and what the plans lose."""
+"""Figure 10: plan generation on the networks of Figure 9."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -33,17 +33,20 @@ from paper.report import Shown, averaged, cells, section
 _WHERE = "Figure 10, section 8.2.1"
 _TOGETHER = (*C_FIT.values(), EXACT)
 _IMBALANCE = Column("imbalance", Kind.NUMBER, "ms", "difference of the two chains' costs on a server")
-_EXPECTED = Column("expected error", Kind.SHARE, about=f"E[eps_max] by exponential rates of mean {MEAN_RATE:g}/s")
+_EXPECTED = Column("expected error", Kind.SHARE, about=f"E[eps_max] for exponential rates with mean {MEAN_RATE:g}/s")
 
 _Key: TypeAlias = tuple[Reading, tuple[float, float], str]
 """Reading, costs, planner."""
 
 _Values: TypeAlias = Callable[[Reading, str, str], list[list[float]]]
-"""Of a reading and a planner by name: for each network, one a seed."""
+"""Results by reading and planner: one per seed, for each network."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Every planner on every network, and Solver-W with Solver's expected error."""
+    """Runs of every planner on every network.
+
+    Solver-W also with Solver's expected error.
+    """
     planned: list[Experiment] = [run for runs in _planned(scope).values() for run in runs]
     return planned + [run for runs in _matched(scope).values() for run in runs]
 
@@ -56,7 +59,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         f"Figure 10: plans at {percent(EPSILON)}",
         [READING, COSTS, PLANNER, *averaged([SECONDS]), PLANS, *averaged([WORST, MEAN_ERROR, WITHOUT]), _EXPECTED],
         [_row(key, runs) for key, runs in measured.items()],
-        note="Expected error: Solver's, by the rates that Solver-W expects, and what Solver-W then reaches.",
+        note="Expected error: Solver's for the rates that Solver-W expects, and the one that Solver-W then reaches.",
     )
     charts = []
     for reading in Reading:
@@ -73,9 +76,10 @@ def shown(scope: Scope, results: Results) -> Shown:
         )
         charts.append(
             lines(
-                f"Time to make plans, {reading}",
+                f"Planning time, {reading}",
                 f"Solver and C-FIT for an error of {percent(EPSILON)}; Solver-W for the expected error of Solver's"
-                f" plans, at exponential rates of mean {MEAN_RATE:g}/s; exact: all bases that the drawn points need.",
+                f" plans, at exponential rates with mean {MEAN_RATE:g}/s; exact: all bases that the random points "
+                f"need.",
                 times,
                 "imbalance",
                 "time",
@@ -85,7 +89,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         charts.append(
             lines(
                 f"Plans, {reading}",
-                "As many have to be kept and looked up.",
+                "Number of plans to store and look up.",
                 times,
                 "imbalance",
                 "plans",
@@ -93,9 +97,9 @@ def shown(scope: Scope, results: Results) -> Shown:
             )
         )
     said = (
-        "Plan generation includes the index. The paper's boxes of rates are not told: here both inputs go up to 100"
-        " tuples/s, as in the example of Figure 5. Errors are those of real plans at drawn points: overloaded points of"
-        " all directions, and points just below the next line of the grid, where scaling down loses most."
+        "Plan generation includes the index. The paper does not give its boxes of rates: here both inputs go up to "
+        "100 tuples/s, as in the example of Figure 5. Errors are those of real plans at random points: overloaded "
+        "points in all directions, and points just below the next grid line, where rounding down loses most."
     )
     return section("Figure 10: plan generation", [said], charts, [table], _claims(scope, measured))
 
@@ -141,7 +145,7 @@ def _times(runs: list[Data]) -> list[float | None]:
 
 def _claims(scope: Scope, measured: Mapping[_Key, list[Data]]) -> list[Judged]:
     def values(reading: Reading, planner: str, name: str) -> list[list[float]]:
-        """For each network, one a seed."""
+        """Results for each network, one per seed."""
         return [[run[name] for run in measured[reading, pair, planner]] for pair in scope.pairs]
 
     claims: list[tuple[Claim, Sequence[float]]] = []
@@ -158,7 +162,7 @@ def _claims(scope: Scope, measured: Mapping[_Key, list[Data]]) -> list[Judged]:
                     f"C-FIT generates plans in significantly shorter time than Solver ({reading})",
                     "shorter, on a logarithmic axis",
                     above(1),
-                    "time of Solver over that of C-FIT with the guaranteed grid, on the network where it is least",
+                    "lowest time of Solver over that of C-FIT with the guaranteed grid, over all networks",
                     certainty=PLAIN,
                 ),
                 least([ratios(one, other) for one, other in zip(solver, c_fit, strict=True)]),
@@ -181,9 +185,9 @@ def _claims(scope: Scope, measured: Mapping[_Key, list[Data]]) -> list[Judged]:
                     f"Solver's plans at 5 % have an expected error around 1.44 % ({reading})",
                     "around 1.44 %",
                     about(0.0144),
-                    f"E[eps_max] by exponential rates of mean {MEAN_RATE:g}/s, mean of the networks",
-                    "It depends on the highest rates that are planned for and on the costs of the networks, which are"
-                    " not told.",
+                    f"E[eps_max] for exponential rates with mean {MEAN_RATE:g}/s, mean of the networks",
+                    "It depends on the highest planned rates and on the costs of the networks, which the paper does "
+                    "not give.",
                     certainty=PLAIN,
                 ),
                 [sum(of) / len(of) for of in zip(*values(reading, SOLVER, "expected"), strict=True)],
@@ -194,9 +198,8 @@ def _claims(scope: Scope, measured: Mapping[_Key, list[Data]]) -> list[Judged]:
                     f"Solver-W guarantees that expected error in much shorter time ({reading})",
                     "shorter, in all networks",
                     above(1),
-                    "time of Solver over that of Solver-W with Solver's expected error, on the network where it is"
-                    " least",
-                    "Without imbalance Solver's even division is as good as can be: Solver-W makes"
+                    "lowest time of Solver over that of Solver-W with Solver's expected error, over all networks",
+                    "Without imbalance Solver's regular division is optimal: Solver-W makes"
                     f" {measured[reading, scope.pairs[0], SOLVER_W][0]['plans']} plans there, Solver"
                     f" {measured[reading, scope.pairs[0], SOLVER][0]['plans']}.",
                     certainty=PLAIN,
@@ -209,7 +212,7 @@ def _claims(scope: Scope, measured: Mapping[_Key, list[Data]]) -> list[Judged]:
                     f"Solver-W guarantees that expected error in much shorter time where chains differ ({reading})",
                     "shorter, in all networks",
                     above(1),
-                    "the same, on the networks with imbalance alone",
+                    "the same, only on the networks with imbalance",
                     certainty=PLAIN,
                 ),
                 least([ratios(one, other) for one, other in zip(solver[1:], solver_w[1:], strict=True)]),
@@ -221,7 +224,7 @@ def _claims(scope: Scope, measured: Mapping[_Key, list[Data]]) -> list[Judged]:
                     "similar (within a fifth is our reading)",
                     about(1),
                     "growth of Solver's plans from the first network to the last, over that of Solver-W's",
-                    "Solver has to be as fine everywhere along the boundary, Solver-W only where rates are likely.",
+                    "Solver must be fine everywhere along the boundary, Solver-W only where rates are likely.",
                     certainty=PLAIN,
                 ),
                 ratios(more_plans[0], more_plans[1]),
@@ -233,8 +236,10 @@ def _claims(scope: Scope, measured: Mapping[_Key, list[Data]]) -> list[Judged]:
 def _guarantees(reading: Reading, values: _Values) -> list[tuple[Claim, Sequence[float]]]:
     why = {
         SOLVER: "",
-        C_FIT["paper"]: "Points just above the triangle's edge dominate no row and have no plan: all is dropped.",
-        C_FIT["safe"]: "Each input rounds down to the next line, so that the loss is up to epsilon an input and more.",
+        C_FIT[
+            "paper"
+        ]: "Points just above the triangle's edge dominate no row and have no plan: everything is dropped.",
+        C_FIT["safe"]: "Each input rounds down to the next line, so the loss is up to epsilon per input and more.",
         C_FIT["guaranteed"]: "",
     }
     return [
@@ -244,7 +249,7 @@ def _guarantees(reading: Reading, values: _Values) -> list[tuple[Claim, Sequence
                 f"{LABELS[planner]}: no plan loses more than 5 % ({reading})",
                 "at most 5 %",
                 Range(high=EPSILON + 1e-9),
-                "worst error at the drawn points of all seeds and networks",
+                "worst error at the random points of all seeds and networks",
                 reason,
                 certainty=PLAIN if planner in (SOLVER, C_FIT["paper"]) else "",
             ),

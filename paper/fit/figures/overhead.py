@@ -1,4 +1,4 @@
-"""Figure 15: what a child of D-FIT sends its parent, at first and after a change."""
+"""Figure 15: rows that a D-FIT child sends its parent."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -20,19 +20,19 @@ _OTHER_CHAIN = 48.0
 _PARENT, _CHILD = 60.0, 36.0
 
 _LOAD = Column("load", Kind.NUMBER, "ms", "total cost of both chains on a server")
-_ROWS = Column("rows", Kind.COUNT, about="that the child sends at first")
+_ROWS = Column("rows", Kind.COUNT, about="rows that the child sends initially")
 _NEEDED = Column("of the new rows", Kind.SHARE, about="rows sent over rows of the new table")
-_DISTANCE = Column("distance", Kind.SHARE, about="of the score, that what the parent knows may be off")
+_DISTANCE = Column("distance", Kind.SHARE, about="allowed error of the scores that the parent knows")
 
 _Sized: TypeAlias = Mapping[tuple[Reading, float, float], Data]
-"""By reading, load and epsilon."""
+"""Reading, load and epsilon."""
 
 _Changed: TypeAlias = Mapping[tuple[float, float], Data]
-"""By change and distance."""
+"""Change and distance."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Tables by load and epsilon, changes of a selectivity, moved costs."""
+    """Runs by load and epsilon, by selectivity, and by moved cost."""
     sized: list[Experiment] = [*_sized(scope).values(), *_fixed(scope).values()]
     return [*sized, *_selected(scope).values(), *_moved(scope).values()]
 
@@ -45,7 +45,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     moved = {key: results[run] for key, run in _moved(scope).items()}
     rows = Table.from_rows(
         "Figure 15 (a): rows by load and epsilon",
-        [READING, Column("epsilon"), _LOAD, _ROWS, Column("fixed spacing", Kind.COUNT, about="points, none left out")],
+        [READING, Column("epsilon"), _LOAD, _ROWS, Column("fixed spacing", Kind.COUNT, about="all feasible points")],
         [
             (
                 str(reading),
@@ -56,7 +56,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             )
             for (reading, load, epsilon), told in sized.items()
         ],
-        note="Fixed spacing: steps stay those of the heaviest load, instead of a part of the largest rates.",
+        note="Fixed spacing: steps stay those of the highest load, instead of a share of the largest rates.",
     )
     tables = [
         _changes("Figure 15 (b): a selectivity changes", "selectivity", selected),
@@ -65,8 +65,8 @@ def shown(scope: Scope, results: Results) -> Shown:
     parallel = _of_reading(rows, Reading.PARALLEL)
     charts = [
         lines(
-            "Rows by load, parallel; steps a part of the largest rates",
-            "As the engine has it: with less load all rates grow alike, and the table has as many rows.",
+            "Rows by load, parallel; steps are a share of the largest rates",
+            "As in the engine: with less load all rates grow in proportion, and the table keeps its number of rows.",
             parallel,
             "load",
             "rows",
@@ -85,7 +85,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         *(
             lines(
                 table.title,
-                "Rows that are sent, over those of the new table, by how far off scores at the parent may be.",
+                "Rows sent over rows of the new table, by the allowed error of the scores at the parent.",
                 table,
                 "distance",
                 "of the new rows",
@@ -98,7 +98,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         f"Rows are those from server B to server A, by the paper's cut; in (b) and (c) epsilon is {percent(_EPSILON)}."
         " Rows that the parent erases are not counted, as in the paper; they cost 8 bytes each. (b) changes the last"
         f" operator of the first of two crossed chains ({_HEAVY:g}, {_LIGHT:g}). The costs of (c) are a"
-        f" reconstruction: moving 24 ms turns ({_PARENT:g}, {_CHILD:g}) round, and with a second chain of"
+        f" reconstruction: moving 24 ms reverses ({_PARENT:g}, {_CHILD:g}), and with a second chain of"
         f" ({_OTHER_CHAIN:g}, {_OTHER_CHAIN:g}) the balance of the servers too."
     )
     return section(
@@ -121,7 +121,7 @@ def _sized(scope: Scope) -> dict[tuple[Reading, float, float], Resent]:
 
 
 def _fixed(scope: Scope) -> dict[tuple[Reading, float, float], Gridded]:
-    """Steps of the heaviest load."""
+    """Grid steps of the highest load."""
     rate = 1000 / _HEAVY
     steps = {Reading.PARALLEL: (rate, 1000 / _LIGHT), Reading.CROSSED: (rate, rate)}
     return {
@@ -209,9 +209,10 @@ def _claims(
                     f"As query load is reduced, the number of rows increases ({reading})",
                     "increases",
                     above(1),
-                    f"rows at {percent(light)} of the load over those at all of it; steps a part of the largest rates",
-                    "Steps are a part of the largest rates, as in the engine: with less load they grow as the feasible"
-                    " region does.",
+                    f"rows at {percent(light)} of the load over those at full load; steps are a share of the largest "
+                    f"rates",
+                    "Steps are a share of the largest rates, as in the engine: with less load they grow with the "
+                    "feasible region.",
                     certainty=PLAIN,
                 ),
                 sized[reading, light, coarse]["before"] / sized[reading, heavy, coarse]["before"],
@@ -222,7 +223,7 @@ def _claims(
                     f"As query load is reduced, the number of rows increases, with fixed steps ({reading})",
                     "increases",
                     above(1),
-                    f"grid points at {percent(light)} of the load over those at all of it",
+                    f"grid points at {percent(light)} of the load over those at full load",
                     certainty=REBUILT,
                 ),
                 fixed[reading, light, coarse] / fixed[reading, heavy, coarse],
@@ -250,7 +251,7 @@ def _claims(
                 "The more a selectivity changes, the more rows must be sent",
                 "more",
                 above(0),
-                f"share of rows for a selectivity of {large:g} less that for {small:g}, at a distance of"
+                f"share of rows for a selectivity of {large:g} minus that for {small:g}, at a distance of"
                 f" {percent(between_ends)}",
                 certainty=PLAIN,
             ),
@@ -262,7 +263,7 @@ def _claims(
                 "The smaller the distance from the actual score, the more rows must be sent",
                 "more",
                 above(0),
-                f"share of rows at a distance of {percent(near)} less that at {percent(far)}, selectivity {large:g}",
+                f"share of rows at a distance of {percent(near)} minus that at {percent(far)}, selectivity {large:g}",
                 certainty=PLAIN,
             ),
             share(selected[large, near]) - share(selected[large, far]),
@@ -273,9 +274,9 @@ def _claims(
                 "The more load is moved from parent to child, the more rows must be sent",
                 "more",
                 above(0),
-                f"share of rows for {much:g} ms less that for {little:g} ms, at a distance of 0",
-                "With the chain turned round its largest rate is what it was, and so is the grid; the rows that are"
-                " left are all known, and only erasures are sent.",
+                f"share of rows for {much:g} ms minus that for {little:g} ms, at a distance of 0",
+                "The reversed chain has the same largest rate and the same grid; all remaining rows are known, and "
+                "only erasures are sent.",
                 certainty=REBUILT,
             ),
             share(moved[much, near]) - share(moved[little, near]),

@@ -1,4 +1,4 @@
-"""Past the paper: fairness, weights, links, and splits that meet again, by numbers that can be worked by hand."""
+"""Beyond the paper: fairness, weights, links, and splits that join again."""
 
 from collections.abc import Sequence
 
@@ -16,12 +16,12 @@ _FIRST, _SECOND = "in0 -> A0", "in1 -> A1"
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:  # noqa: ARG001
-    """Nothing: it is worked out where it is shown."""
+    """No experiments: results are computed directly."""
     return []
 
 
 def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
-    """What each extension keeps and gives."""
+    """Shares kept and rates reached by each extension."""
     cases = [
         ("throughput", best(figure_1(), _ONES)),
         ("weights 1 and 3", best(weighted(), _ONES)),
@@ -37,13 +37,13 @@ def shown(scope: Scope, results: Results) -> Shown:  # noqa: ARG001
     ]
     rows = [(name, shed.keeps[_FIRST], shed.keeps[_SECOND], shed.score) for name, shed in cases]
     said = (
-        "The paper leaves bandwidth, and server networks that are no trees, to future work and stops at splits whose"
-        " branches meet again; fairness is left to weights. The program here takes all of them. The expected numbers"
-        " were worked by hand."
+        "The paper leaves bandwidth and server networks other than trees to future work, excludes splits whose branches"
+        " join again, and expresses fairness by weights. This program supports all of them. The expected numbers were"
+        " computed by hand."
     )
     table = Table.from_rows("Figure 1, with other objectives and limits", columns, rows)
     return section(
-        "Past the paper: fairness, links, any network", [said], [], [table], _claims(dict(cases), the_diamond())
+        "Beyond the paper: fairness, links, any network", [said], [], [table], _claims(dict(cases), the_diamond())
     )
 
 
@@ -73,23 +73,23 @@ def _claims(cases: dict[str, Shed], diamond: Shed) -> list[Judged]:
             "share kept of input 2",
             even.keeps[_SECOND],
         ),
-        ("Max-min fairness gives half a tuple a second", "1/2", 1 / 2, "tuples/s", even.score),
+        ("Max-min fairness gives half a tuple per second", "1/2", 1 / 2, "tuples/s", even.score),
         (
-            "A link that carries half a tuple a second lets that much through",
+            "A link that carries half a tuple per second lets that much through",
             "1/2",
             1 / 2,
             "tuples/s",
             cases["link of 1/2 tuple/s"].score,
         ),
         (
-            "A link with room to spare changes nothing",
+            "A link with spare bandwidth changes nothing",
             "3/5",
             3 / 5,
             "tuples/s",
             cases["link of 7/10 tuple/s"].score,
         ),
         (
-            "A split that meets again on another server gives 7/27",
+            "A split that joins again on another server gives 7/27",
             "7/27",
             7 / 27,
             "tuples/s of the diamond at rate 1",
@@ -97,6 +97,6 @@ def _claims(cases: dict[str, Shed], diamond: Shed) -> list[Judged]:
         ),
     ]
     return [
-        judged(Claim("Past the paper", text, reported, exactly(number), measure), [value])
+        judged(Claim("Beyond the paper", text, reported, exactly(number), measure), [value])
         for text, reported, number, measure, value in claims
     ]

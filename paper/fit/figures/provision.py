@@ -1,4 +1,4 @@
-"""Figure 11: how long Solver-W plans by the provision level; real quotes for the lost packet traces."""
+"""Figure 11: planning time of Solver-W by provision level."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,31 +32,34 @@ from paper.fit.scope import SOLVER_W, Scope, chained, found
 from paper.report import Shown, averaged, cells, section
 
 THRESHOLD = 0.0144
-"""Of the expected error: that of Figure 10 (b)."""
+"""Expected error, as in Figure 10 (b)."""
 
 PROVISION_LEVEL = 0.2
-"""Of (64, 32) with the paper's trace."""
+"""Provision level of (64, 32) with the paper's trace."""
 
 PROVISIONED_RATE = 26.3587
-"""Mean of exponential rates by which a fifth of the points is feasible for (64, 32), as the paper's trace had it."""
+"""Mean of exponential rates with a fifth of the points feasible for (64, 32), as in the paper's trace."""
 
 _LAMBDA = Column("lambda", Kind.NUMBER, "tuples/s", "mean of the exponential rates")
-_FEASIBLE = Column("feasible", Kind.SHARE, about="probability that nothing needs to be dropped; by 100,000 draws")
+_FEASIBLE = Column("feasible", Kind.SHARE, about="probability that nothing needs to be dropped; from 100,000 draws")
 _RATES = Column("rates")
-_COST = Column("cost", Kind.NUMBER, "ms", "of the heavier chain; the other costs half")
+_COST = Column("cost", Kind.NUMBER, "ms", "cost of the more expensive chain; the other costs half")
 _DRAWS = 100_000
 
 _Key: TypeAlias = tuple[Reading, tuple[float, float], float]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Every network with every mean rate, and (64, 32) with lower and lower costs, by both kinds of rates."""
+    """Runs by network and mean rate, and by cost.
+
+    Costs vary for (64, 32) only, with both kinds of rates.
+    """
     told: list[Experiment] = [run for of in (_by_rate(scope), _by_cost(scope)) for runs in of.values() for run in runs]
     return [*told, *(run for runs in _by_quotes(scope).values() for run in runs)]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Time to plan by mean rate, and by costs."""
+    """Planning time by mean rate, and by costs."""
     by_rate = {key: found(results, runs) for key, runs in _by_rate(scope).items()}
     by_cost = {key: found(results, runs) for key, runs in _by_cost(scope).items()}
     by_quotes = {key: found(results, runs) for key, runs in _by_quotes(scope).items()}
@@ -89,7 +92,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     charts = [
         lines(
             f"{name} of Solver-W by mean rate, {reading}",
-            f"For an expected error of {percent(THRESHOLD)}. The higher lambda, the more is overloaded.",
+            f"For an expected error of {percent(THRESHOLD)}. The higher lambda, the more points are overloaded.",
             table,
             "lambda",
             column,
@@ -101,7 +104,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         for name, column in (("Time", "time"), ("Plans", "plans"))
     ]
     for kind, sentence in (
-        ("exponential", f"at exponential rates of mean {PROVISIONED_RATE:.1f}/s"),
+        ("exponential", f"at exponential rates with mean {PROVISIONED_RATE:.1f}/s"),
         ("quotes", "at the rates of quotes"),
     ):
         of_kind = replace(cheaper, rows=tuple(row for row in cheaper.rows if row[0] == kind))
@@ -122,9 +125,9 @@ def shown(scope: Scope, results: Results) -> Shown:
         tables.insert(len(rates), _distribution())
         charts.append(
             lines(
-                "How rates are spread",
-                "The share of the time in which an input comes faster: by minutes of real quotes, and as it would be by"
-                " exponential rates of the same mean.",
+                "Distribution of rates",
+                "Share of the time with a higher rate: minutes of real quotes, and exponential rates with the same "
+                "mean.",
                 tables[len(rates)],
                 "rate",
                 "above",
@@ -134,16 +137,19 @@ def shown(scope: Scope, results: Results) -> Shown:
             )
         )
     traced = (
-        "Beside them stand the rates of real quotes: one pair of currencies at two venues, minute by minute over five"
-        " days, multiplied so that (64, 32) has the same provision level."
+        "For comparison, the rates of real quotes: a currency pair at two venues, by minute over five days, scaled so "
+        "that (64, 32) has the same provision level."
         if by_quotes
-        else "Real quotes are left out, as their trace is not there: ADAPT_DATA names the folder that has fx-ticks."
+        else (
+            "Real quotes are omitted, since their trace is missing: set ADAPT_DATA to the folder that contains "
+            "fx-ticks."
+        )
     )
     said = (
-        "The packet traces of Figures 11 (b) and (c) cannot be recovered; exponential rates stand for them. Their mean"
-        " is chosen so that (64, 32) in its parallel reading has the told provision level of 20 %, read as the"
-        f" probability that nothing needs to be dropped. The expected error is to be {percent(THRESHOLD)}, as in"
-        " Figure 10 (b); which threshold and which lambdas the paper took is not told. Figure 12 only explains the"
+        "The packet traces of Figures 11 (b) and (c) cannot be recovered; exponential rates replace them. Their mean "
+        "is chosen so that (64, 32) in its parallel reading has the stated provision level of 20 %, read as the "
+        f"probability that nothing needs to be dropped. The expected error is {percent(THRESHOLD)}, as in Figure 10 "
+        "(b); the paper does not give its threshold and lambdas. Figure 12 only explains the"
         " distribution; its content is the column of what is feasible."
     )
     claims = [*_claims(scope, by_rate, by_cost), *_claims_of_quotes(scope, by_quotes)]
@@ -151,14 +157,14 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 
 def quotes_scale() -> float:
-    """By which the rates of quotes are multiplied, so that (64, 32) is provisioned as the paper tells."""
+    """Factor on the rates of quotes for the paper's provision level."""
     loads = loads_of(Program.from_network(two_servers(Reading.PARALLEL, 64.0, 32.0)))
     fullest = (quote_rates() @ loads).max(axis=1)
     return float(1 / np.quantile(fullest, PROVISION_LEVEL))
 
 
 def feasible(reading: Reading, pair: tuple[float, float], rate: float) -> float:
-    """The probability that exponential rates of this mean overload nothing."""
+    """Probability that exponential rates with this mean overload no server."""
     loads = loads_of(Program.from_network(two_servers(reading, *pair)))
     drawn = np.random.default_rng(0).exponential(rate, (_DRAWS, 2))
     return float((drawn @ loads <= 1).all(axis=1).mean())
@@ -185,7 +191,7 @@ def _by_cost(scope: Scope) -> dict[_Key, list[Planned]]:
 
 
 def _by_quotes(scope: Scope) -> dict[tuple[Reading, float], list[PlannedForQuotes]]:
-    """Nothing where the trace is absent."""
+    """Claims on real quotes; none if the trace is missing."""
     if not are_there():
         return {}
     scale = quotes_scale()
@@ -200,7 +206,7 @@ def _by_quotes(scope: Scope) -> dict[tuple[Reading, float], list[PlannedForQuote
 
 
 def _distribution() -> Table:
-    """The share of the time in which rates are above some, of quotes and of exponential rates of the same mean."""
+    """Share of the time above a rate, for quotes and for exponential rates with the same mean."""
     rates = quote_rates() * quotes_scale()
     grid = np.linspace(0, np.quantile(rates, 0.999), 60)
     mean = float(rates.mean())
@@ -231,12 +237,12 @@ def _claims_of_quotes(scope: Scope, by_quotes: Mapping[tuple[Reading, float], li
             (
                 Claim(
                     "Figure 11 (c), section 8.2.2",
-                    f"So it is by the rates of real quotes ({reading})",
+                    f"The same holds for the rates of real quotes ({reading})",
                     "less",
                     above(1),
                     f"time at costs ({dear:g}, {dear / 2:g}) over that at ({cheap:g}, {cheap / 2:g})",
-                    f"{plans[0]} plans become {plans[1]}, as the share of minutes in which all fits rises from"
-                    f" {percent(fits[0])} to {percent(fits[1])} only.",
+                    f"{plans[0]} plans become {plans[1]}, since the share of minutes without overload only rises from "
+                    f"{percent(fits[0])} to {percent(fits[1])}.",
                     certainty=REBUILT,
                 ),
                 ratios(*([run["seconds"] for run in by_quotes[reading, cost]] for cost in (dear, cheap))),
@@ -247,7 +253,7 @@ def _claims_of_quotes(scope: Scope, by_quotes: Mapping[tuple[Reading, float], li
         (
             Claim(
                 "Figure 11 (b), section 8.2.2",
-                "The rates of a real stream are spread much as exponential ones",
+                "The rates of a real stream are distributed almost like exponential ones",
                 "deviation = mean",
                 about(1),
                 "deviation over mean of each minute's rates, the mean of both streams",
@@ -283,7 +289,7 @@ def _claims(scope: Scope, by_rate: Mapping[_Key, list[Data]], by_cost: Mapping[_
                     f"As lambda increases, Solver-W takes more time to plan ({reading})",
                     "more, for all networks",
                     above(1),
-                    f"time at lambda = {high:g} over that at {low:g}, on the network where it is least",
+                    f"lowest time at lambda = {high:g} over that at {low:g}, over all networks",
                     "Times of a few milliseconds vary.",
                     certainty=PLAIN,
                 ),

@@ -1,1 +1,1 @@
-"""What is shown of Flux: a file a group of figures, with its claims."""
+"""Figures of the Flux paper, with their claims."""

@@ -1,4 +1,4 @@
-"""Section 3 and Figure 3: the undisturbed stage, and load that visits one site after another."""
+"""Figure 3: the undisturbed stage, and load on each worker."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,27 +12,27 @@ from paper.flux.scenarios import mean_rate
 from paper.flux.scope import Scope, ran
 from paper.report import Shown, averaged, cells, section
 
-_SPACE = Column("space", Kind.COUNT, "tuples", "that a producer has room for beside the two packets of a connection")
+_SPACE = Column("space", Kind.COUNT, "tuples", "buffer of a producer, in addition to the two packets of a connection")
 
 _TUPLE_BITS = 640
 
-_NAMES = {Router.EXCHANGE: "Exchange", Router.FLUX: "Flux", Router.RIVER: "River (any site will do)"}
+_NAMES = {Router.EXCHANGE: "Exchange", Router.FLUX: "Flux", Router.RIVER: "River (any worker)"}
 
 _FLAT = 2048
-"""Tuples of space with which Flux is to be nearly undisturbed: the buffer of the paper's other experiments."""
+"""Buffer in tuples with which Flux should be nearly undisturbed: that of the paper's other experiments."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Each way of routing with each space, and the undisturbed stage."""
+    """Runs by router and buffer, and of the undisturbed stage."""
     return [*_undisturbed(scope), *(run for runs in _visited(scope).values() for run in runs)]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Throughput against the space of a producer."""
+    """Throughput by producer buffer."""
     full = [mean_rate(run) for run in ran(results, _undisturbed(scope))]
     rates = {key: [mean_rate(run) for run in ran(results, runs)] for key, runs in _visited(scope).items()}
     table = Table.from_rows(
-        "Figure 3: load that visits every site",
+        "Figure 3: load on each worker in turn",
         [POLICY, _SPACE, *averaged([THROUGHPUT, SHARE])],
         [
             (_NAMES[router], space, *cells(estimate(found), estimate(shares(found, full))))
@@ -40,8 +40,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
     )
     chart = lines(
-        "Throughput by the space of a producer",
-        "Load is on one site at a time, half a second each. Dashed: the undisturbed stage. Bands: 95 %.",
+        "Throughput by producer buffer",
+        "Load is on one worker at a time, for half a second each. Dashed: the undisturbed stage. Bands: 95 %.",
         table,
         "space",
         "throughput",
@@ -49,10 +49,10 @@ def shown(scope: Scope, results: Results) -> Shown:
         only=[_NAMES[Router.EXCHANGE], _NAMES[Router.FLUX]],
     )
     said = (
-        f"{scope.sites} sites. An external process works for 100 us and sleeps for 50 us, on one site for half a"
-        " second, then on the next. The paper measured that a site loses about 57 % of its throughput by it; how the"
-        " two share the CPU is not told, and is calibrated to that number here. River sends a tuple to any site that"
-        " has room, which a stateful operator cannot: it bounds what buffers can do."
+        f"{scope.sites} workers. An external process works for 100 us and sleeps for 50 us, on one worker for half a "
+        f"second, then on the next. The paper measured that a worker loses about 57 % of its throughput; it does not "
+        f"say how the two share the CPU, which is calibrated to that number here. River sends a tuple to any worker "
+        f"with room, which a stateful operator cannot do: it is the limit of what buffers can reach."
     )
     return section("Figure 3: short-term imbalance", [said], [chart], [table], _claims(scope, full, rates))
 
@@ -62,7 +62,7 @@ def _undisturbed(scope: Scope) -> list[StageRun]:
 
 
 def _visited(scope: Scope) -> dict[tuple[Router, int], list[StageRun]]:
-    """By way of routing and space."""
+    """Runs by router and buffer."""
     kinds = [
         *((Router.EXCHANGE, space) for space in (0, *scope.spaces)),
         *((Router.FLUX, space) for space in scope.spaces),
@@ -77,10 +77,10 @@ def _claims(scope: Scope, full: list[float], rates: Mapping[tuple[Router, int], 
         (
             Claim(
                 "Section 3",
-                "The undisturbed stage processes 6.9e5 tuples a second",
+                "The undisturbed stage processes 6.9e5 tuples per second",
                 "6.9e5 to 7.1e5",
                 between(6.9e5, 7.1e5),
-                "tuples/s; 32 sites at 45.5 us a tuple make 7.03e5",
+                "tuples/s; 32 workers at 45.5 us per tuple make 7.03e5",
                 certainty="D, C",
             ),
             full,
@@ -88,7 +88,7 @@ def _claims(scope: Scope, full: list[float], rates: Mapping[tuple[Router, int], 
         (
             Claim(
                 "Section 3",
-                "The stage needs a bandwidth of 450 Mbps across its network",
+                "The stage needs a network bandwidth of 450 Mbps",
                 "450 Mbps",
                 between(445, 455),
                 "Mbit/s of tuples of 80 bytes in the undisturbed stage",
@@ -99,10 +99,10 @@ def _claims(scope: Scope, full: list[float], rates: Mapping[tuple[Router, int], 
         (
             Claim(
                 "Figure 3, section 4",
-                "Without a buffer, load on a single site at a time costs about half of the throughput",
+                "Without a buffer, load on a single worker at a time costs about half of the throughput",
                 "about half",
                 about(0.5, departs=1),
-                "throughput of Exchange without space over that of the undisturbed stage",
+                "throughput of Exchange without a buffer over that of the undisturbed stage",
                 certainty="S",
             ),
             shares(rates[Router.EXCHANGE, 0], full),
@@ -110,10 +110,10 @@ def _claims(scope: Scope, full: list[float], rates: Mapping[tuple[Router, int], 
         (
             Claim(
                 "Figure 3, section 4",
-                "With the same space, Flux is above Exchange",
+                "With the same buffer, Flux is above Exchange",
                 "above, at all sizes",
                 above(1),
-                "throughput of Flux over that of Exchange where this is least",
+                "lowest throughput of Flux over that of Exchange",
                 certainty="S",
             ),
             [min(values) for values in zip(*ahead, strict=True)],
@@ -121,7 +121,7 @@ def _claims(scope: Scope, full: list[float], rates: Mapping[tuple[Router, int], 
         (
             Claim(
                 "Figure 3, section 4",
-                f"Flux approaches the undisturbed stage, with {_FLAT:,} tuples a producer",
+                f"Flux approaches the undisturbed stage, with {_FLAT:,} tuples per producer",
                 "approaches (97 % is our aim)",
                 above(0.97, departs=0.5),
                 f"throughput with {_FLAT:,} tuples over that of the undisturbed stage",

@@ -1,4 +1,4 @@
-"""Past the paper: a site dies, with and without twins of its partitions."""
+"""Beyond the paper: a worker dies, with and without twins."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,27 +13,29 @@ from paper.report import Shown, averaged, cells, section
 
 _INTERVAL_S = 0.25
 _ALONE, _TWINS = "without twins", "with twins"
-_LOST = Column("lost", Kind.NUMBER, "tuples", "that died with the site or are not accounted for")
-_STATE = Column("lost state", Kind.NUMBER, "MB", "of partitions that began anew")
+_LOST = Column("lost", Kind.NUMBER, "tuples", "tuples lost with the worker or not accounted for")
+_STATE = Column("lost state", Kind.NUMBER, "MB", "state of partitions that restarted empty")
 _TAKEOVER = Column("takeover", Kind.NUMBER, "s", "from the crash until its partitions have owners again")
-_FULL = Column("full rate", Kind.NUMBER, "s", "from the crash until the stage has the rate of the sites that live")
+_FULL = Column(
+    "full rate", Kind.NUMBER, "s", "from the crash until the stage reaches the rate of the remaining workers"
+)
 _PROTECTED = Column("protected", Kind.NUMBER, "s", "from the crash until every partition has a twin again")
 _SENT = Column("sent", Kind.NUMBER, "MB/s", "to twins")
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """With and without twins, with and without a crash."""
+    """Runs with and without twins, with and without a crash."""
     return [run for runs in _crashed(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """What a crash takes, and what twins cost."""
+    """Loss by a crash, and cost of twins."""
     runs = {key: ran(results, of) for key, of in _crashed(scope).items()}
     crashes = {name: runs[name, True] for name in (_ALONE, _TWINS)}
-    seconds = over_time("A site dies: second by second", crashes, {THROUGHPUT: lambda one: one.throughput})
+    seconds = over_time("A worker dies: second by second", crashes, {THROUGHPUT: lambda one: one.throughput})
     full = _before(runs[_ALONE, False])
     table = Table.from_rows(
-        "A site dies",
+        "A worker dies",
         [POLICY, *averaged([THROUGHPUT, SHARE, _LOST, _STATE, _TAKEOVER, _FULL, _PROTECTED, _SENT])],
         [
             (
@@ -51,32 +53,32 @@ def shown(scope: Scope, results: Results) -> Shown:
             )
             for name, seeds in crashes.items()
         ],
-        note="Throughput and what is sent are those of runs without a crash.",
+        note="Throughput and bytes sent are from runs without a crash.",
     )
     chart = lines(
-        "Throughput as a site dies",
-        f"Tuples a second; the site dies at {DISTURBED_S:g} s. With twins every tuple is processed twice.",
+        "Throughput as a worker dies",
+        f"Tuples per second; the worker dies at {DISTURBED_S:g} s. With twins every tuple is processed twice.",
         seconds,
         "second",
         "throughput",
         spots=False,
     )
     said = (
-        "The paper leaves fault tolerance to future work and names process pairs. Here every partition has a twin on"
-        " another site that processes the same tuples in the same order; when a site dies, twins take over, and"
-        " producers send again what was not committed."
+        "The paper leaves fault tolerance to future work and names process pairs. Here every partition has a twin on "
+        "another worker that processes the same tuples in the same order; when a worker dies, the twins take over, "
+        "and producers resend what was not committed."
     )
-    return section("Past the paper: crashes", [said], [chart], [table, seconds], _claims(runs))
+    return section("Beyond the paper: crashes", [said], [chart], [table, seconds], _claims(runs))
 
 
 def aftermath(run: Ran) -> Aftermath:
-    """What became of its crash."""
+    """Consequences of the crash."""
     assert run.crash is not None
     return run.crash
 
 
 def _crashed(scope: Scope) -> dict[tuple[str, bool], list[StageRun]]:
-    """With and without twins; whether a site dies."""
+    """Runs with and without twins, with and without a crash."""
     return {
         (name, dies): scope.runs(
             "crashed", interval_s=_INTERVAL_S, standby=name == _TWINS, dies=dies, seconds=scope.crash_s
@@ -87,7 +89,7 @@ def _crashed(scope: Scope) -> dict[tuple[str, bool], list[StageRun]]:
 
 
 def _before(seeds: Sequence[Ran]) -> list[float]:
-    """Tuples a second where nothing goes wrong."""
+    """Tuples per second without a crash."""
     return [mean_rate(run) for run in seeds]
 
 
@@ -95,31 +97,31 @@ def _claims(runs: Mapping[tuple[str, bool], list[Ran]]) -> list[Judged]:
     claims: list[tuple[Claim, Sequence[float]]] = [
         (
             Claim(
-                "Section 8, past the paper",
-                "With twins no tuple is lost or repeated when a site dies (an aim of ours)",
+                "Section 8, beyond the paper",
+                "With twins no tuple is lost or repeated when a worker dies (an aim of ours)",
                 "0",
                 never(),
-                "tuples that died, are not accounted for, or gave another answer at the twin",
+                "tuples that were lost, are not accounted for, or gave another answer at the twin",
             ),
             [aftermath(run).lost_tuples for run in runs[_TWINS, True]],
         ),
         (
             Claim(
-                "Section 8, past the paper",
+                "Section 8, beyond the paper",
                 "Without twins the loss is counted (an aim of ours)",
                 "> 0",
                 above(0),
-                "tuples that died",
+                "tuples lost",
             ),
             [aftermath(run).lost_tuples for run in runs[_ALONE, True]],
         ),
         (
             Claim(
-                "Section 8, past the paper",
+                "Section 8, beyond the paper",
                 "Twins cost about half of the throughput (computed: every tuple is processed twice)",
                 "about 0.5",
                 about(0.5, departs=1),
-                "throughput with twins over that without, no site dying",
+                "throughput with twins over that without, no crash",
             ),
             shares(_before(runs[_TWINS, False]), _before(runs[_ALONE, False])),
         ),

@@ -1,4 +1,4 @@
-"""Section 6.3: external load on some sites while others lose memory."""
+"""Section 6.3: external load on some workers while others lose memory."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,23 +26,23 @@ from paper.flux.scope import Scope, ran
 from paper.report import Shown, averaged, cells, section
 
 _LAST_S = 20.0
-_LOADED = Column("loaded", Kind.COUNT, "sites")
-_PRESSED = Column("pressed", Kind.COUNT, "sites", "other sites, with half of their memory")
+_LOADED = Column("loaded", Kind.COUNT, "workers")
+_PRESSED = Column("pressed", Kind.COUNT, "workers", "other workers, with half of their memory")
 
 _POLICIES = (FluxPolicy.NONE, FluxPolicy.LOAD, FluxPolicy.MEMORY, FluxPolicy.HYBRID, FluxPolicy.HYBRID_SEVERAL)
 _OTHERS = (FluxPolicy.LOAD, FluxPolicy.MEMORY)
 
 Mix = tuple[int, int]
-"""Loaded sites, and other sites that are pressed."""
+"""Numbers of loaded workers, and of others under memory pressure."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Each mix under each policy."""
+    """Runs by mix and policy."""
     return [run for runs in _mixed(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Throughput and latency under each policy."""
+    """Throughput and latency by policy."""
     runs = {key: ran(results, of) for key, of in _mixed(scope).items()}
     table = Table.from_rows(
         "Section 6.3: mixed loads",
@@ -65,13 +65,13 @@ def shown(scope: Scope, results: Results) -> Shown:
     charts, series = [], []
     for mix in scope.mixes:
         of_mix = {LABELS[policy]: runs[mix, policy] for policy in _POLICIES}
-        named = f"{mix[0]} loaded, {mix[1]} pressed"
+        named = f"{mix[0]} loaded, {mix[1]} short of memory"
         seconds = over_time(f"Section 6.3: {named}", of_mix, {THROUGHPUT: lambda one: one.throughput})
         series.append(seconds)
         charts.append(
             lines(
                 f"Mixed loads: {named}",
-                f"Tuples a second; both come at {DISTURBED_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
+                f"Tuples per second; both start at {DISTURBED_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
                 seconds,
                 "second",
                 "throughput",
@@ -80,16 +80,16 @@ def shown(scope: Scope, results: Results) -> Shown:
             )
         )
     said = (
-        "The paper says that its hybrid policy outperforms the other two under a mixture of loads, and leaves the"
-        " experiments to its unpublished long version. Here some sites are loaded and as many others lose half of their"
-        f" memory, at the same time; throughput and latency are those of the last {_LAST_S:g} s. Beside the paper's"
-        f" policies stands one of ours, {LABELS[FluxPolicy.HYBRID_SEVERAL]}."
+        "The paper says that its hybrid policy outperforms the other two under mixed loads, with experiments in its "
+        "unpublished long version. Here some workers are loaded and as many others lose half of their memory at the "
+        f"same time; throughput and latency are those of the last {_LAST_S:g} s. In addition to the paper's policies "
+        f"there is one of ours, {LABELS[FluxPolicy.HYBRID_SEVERAL]}."
     )
     return section("Section 6.3: hybrid policy", [said], charts, [table, *series], _claims(scope, runs))
 
 
 def rate(run: Ran) -> float:
-    """Tuples a second of the last seconds."""
+    """Tuples per second of the last seconds."""
     return mean_rate(run, run.lasted_s - _LAST_S)
 
 
@@ -109,7 +109,7 @@ def _mixed(scope: Scope) -> dict[tuple[Mix, FluxPolicy], list[StageRun]]:
 def _claims(scope: Scope, runs: Mapping[tuple[Mix, FluxPolicy], list[Ran]]) -> list[Judged]:
     claims: list[tuple[Claim, Sequence[float]]] = []
     for mix in scope.mixes:
-        named = f"{mix[0]} loaded and {mix[1]} pressed sites"
+        named = f"{mix[0]} loaded workers and {mix[1]} short of memory"
         by_policy = {policy: [rate(run) for run in runs[mix, policy]] for policy in _POLICIES}
         best = max(_OTHERS, key=lambda policy: mean(by_policy[policy]))
         claims.append(
@@ -120,7 +120,8 @@ def _claims(scope: Scope, runs: Mapping[tuple[Mix, FluxPolicy], list[Ran]]) -> l
                     "outperforms",
                     above(1),
                     f"throughput over that of the better of the two, {LABELS[best]}",
-                    "it balances no load while anything is on disk; that takes longer, the more sites are pressed",
+                    "it balances no load while partitions are on disk, which takes longer with more workers short of "
+                    "memory",
                     certainty="S",
                 ),
                 [
@@ -136,7 +137,7 @@ def _claims(scope: Scope, runs: Mapping[tuple[Mix, FluxPolicy], list[Ran]]) -> l
                     f"The hybrid policy avoids high latencies with {named}",
                     "avoids",
                     below(1),
-                    "latency over that of the load policy, which leaves on disk what is there",
+                    "latency over that of the load policy, which leaves partitions on disk",
                     certainty="S",
                 ),
                 [
@@ -148,8 +149,8 @@ def _claims(scope: Scope, runs: Mapping[tuple[Mix, FluxPolicy], list[Ran]]) -> l
         claims.append(
             (
                 Claim(
-                    "Section 6.3, past the paper",
-                    f"Several moves a round outperform the paper's hybrid policy with {named} (an aim of ours)",
+                    "Section 6.3, beyond the paper",
+                    f"Several moves per round outperform the paper's hybrid policy with {named} (an aim of ours)",
                     "outperforms",
                     above(1),
                     "throughput over that of the paper's hybrid policy",

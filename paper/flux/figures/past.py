@@ -1,4 +1,4 @@
-"""Past the paper: policies that tune themselves, are not fooled by idle receivers, or move as much as is wanted."""
+"""Beyond the paper: auto-tuned, guarded and several-move policies."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,20 +17,22 @@ from paper.report import Shown, averaged, cells, section
 
 _SEVERAL, _GUARDED = LABELS[FluxPolicy.LOAD_SEVERAL], LABELS[FluxPolicy.LOAD_GUARDED]
 _AUTO = LABELS[FluxPolicy.LOAD_AUTO]
-_COLLECTION = Column("delta_min", Kind.NUMBER, "ms", "the least time that statistics are collected; where it begins")
-_RETURNS = Column("returns", Kind.NUMBER, about="moves that bring a partition back to a site that it has left")
+_COLLECTION = Column(
+    "delta_min", Kind.NUMBER, "ms", "minimum collection time of statistics; initial value if it is tuned"
+)
+_RETURNS = Column("returns", Kind.NUMBER, about="moves that bring a partition back to a worker it has left")
 
 Drifted = Mapping[tuple[str, float], list[Ran]]
-"""Runs over drifting keys by policy and least collection time."""
+"""Runs with drifting keys by policy and minimum collection time."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """What the figures do not want: a stream whose hot keys drift."""
+    """Runs that no figure needs: a stream whose hot keys drift."""
     return [run for runs in _drifting(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """What came of our aims."""
+    """Results of our aims."""
     drifted = {key: ran(results, runs) for key, runs in _drifting(scope).items()}
     table = Table.from_rows(
         "Hot keys that drift",
@@ -49,13 +51,12 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
     )
     said = (
-        "The paper leaves open how to choose delta_min and how policies might do better. Here a policy finds delta_min"
-        " by itself (auto-tuned); or a tuple is taken to cost a receiver what it costs the donor, if that is more"
-        " (guarded); or a site gives away as many partitions a round as it has too many (several moves). The optimum"
-        " knows each run ahead. Their lines are in the charts of Figures 6 to 8. The table adds a Zipf stream whose"
-        " hot keys drift."
+        "The paper does not say how to choose delta_min, or how to improve the policies. Here a policy tunes delta_min"
+        " (auto-tuned); assumes that a tuple costs the receiver at least as much as the donor (guarded); or moves all"
+        " surplus partitions of a worker in one round (several moves). The optimum knows each run in advance. Their"
+        " lines are in the charts of Figures 6 to 8. The table adds a Zipf stream with drifting hot keys."
     )
-    return section("Past the paper: load", [said], (), [table], _claims(scope, results, drifted))
+    return section("Beyond the paper: load", [said], (), [table], _claims(scope, results, drifted))
 
 
 def _drifting(scope: Scope) -> dict[tuple[str, float], list[StageRun]]:
@@ -81,34 +82,34 @@ def _claims(scope: Scope, results: Results, drifted: Drifted) -> list[Judged]:
     claims: list[tuple[Claim, Sequence[float]]] = [
         (
             Claim(
-                "Figure 6, past the paper",
-                "Several moves a round recover at least twice as fast (an aim of ours)",
+                "Figure 6, beyond the paper",
+                "Several moves per round recover at least twice as fast (an aim of ours)",
                 "> 2",
                 above(2, departs=1),
                 "seconds below 85 % of the full rate with the paper's policy over those with several moves",
-                "the time until load is felt and statistics show it is the same",
+                "the time until load has an effect and statistics show it is the same",
             ),
             [slow / max(quick, 0.25) for slow, quick in zip(below[FLUX], below[_SEVERAL], strict=True)],
         ),
         (
             Claim(
-                "Figure 6, past the paper",
-                "Several moves a round bring no partition back (an aim of ours)",
+                "Figure 6, beyond the paper",
+                "Several moves per round bring no partition back (an aim of ours)",
                 "0",
                 never(),
-                "moves that bring a partition back to a site that it has left",
-                "fine moves even out what coarse ones left",
+                "moves that bring a partition back to a worker it has left",
+                "small moves correct what large ones left",
             ),
             [float(run.returns) for run in recovered[_SEVERAL]],
         ),
         (
             Claim(
-                "Figure 7, past the paper",
-                "Several moves a round end within 4 % of the capacity bound (an aim of ours)",
+                "Figure 7, beyond the paper",
+                "Several moves per round end within 4 % of the capacity bound (an aim of ours)",
                 "> 0.96",
                 above(0.96, departs=0.43),
-                f"throughput over that bound where it is least, at {worst} loaded sites",
-                "partitions move until the statistics of brief collections cannot tell sites apart",
+                f"lowest throughput over that bound, at {worst} loaded workers",
+                "partitions move until short statistics show no difference between workers",
             ),
             least,
         ),
@@ -121,11 +122,11 @@ def _claims(scope: Scope, results: Results, drifted: Drifted) -> list[Judged]:
 def _steady(
     scope: Scope, skewed: Mapping[tuple[str, int, float], list[Ran]], briefest: float
 ) -> list[tuple[Claim, Sequence[float]]]:
-    """Nothing thrashes that is guarded."""
+    """Claims that guarded policies do not thrash."""
     return [
         (
             Claim(
-                "Figure 8, past the paper",
+                "Figure 8, beyond the paper",
                 f"The {name} policy does not thrash, {_loaded(sites)} (an aim of ours)",
                 "> 1",
                 above(1),
@@ -144,7 +145,7 @@ def _tuned(
     recovered: Mapping[str, list[Ran]],
     drifted: Drifted,
 ) -> list[tuple[Claim, Sequence[float]]]:
-    """The policy that finds delta_min by itself against the best of all that were tried."""
+    """Claims on the auto-tuned policy against the best delta_min."""
 
     def after_load(name: str) -> list[float]:
         return [mean_rate(run, DISTURBED_S) for run in recovered[name]]
@@ -152,7 +153,7 @@ def _tuned(
     cases: list[tuple[str, str, list[float], dict[float, list[float]]]] = [
         (
             "Figure 6",
-            "load on one site",
+            "load on one worker",
             after_load(_AUTO),
             {COLLECTION_S: after_load(FLUX), OTHER_COLLECTION_S: after_load(OTHER_READING)},
         ),
@@ -177,16 +178,16 @@ def _tuned(
         best = max(fixed, key=lambda each: mean(fixed[each]))
         tried = ", ".join(f"{1000 * each:g}" for each in fixed)
         claim = Claim(
-            f"{where}, past the paper",
+            f"{where}, beyond the paper",
             f"The auto-tuned policy has 95 % of the throughput of the best delta_min: {what} (an aim of ours)",
             "> 0.95",
             above(0.95),
             f"throughput over that at {1000 * best:g} ms, the best of {tried}",
-            "it has to see partitions come back before it collects longer",
+            "it must see partitions come back before it collects longer",
         )
         claims.append((claim, shares(ours, fixed[best])))
     return claims
 
 
 def _loaded(sites: int) -> str:
-    return "no site loaded" if sites == 0 else f"{sites} loaded"
+    return "no worker loaded" if sites == 0 else f"{sites} loaded"

@@ -1,4 +1,4 @@
-"""The second experiment on memory: more and more sites lose half of theirs."""
+"""Second experiment on memory: many workers lose half of it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,20 +25,20 @@ from paper.flux.scope import Scope, ran
 from paper.report import Shown, averaged, cells, section
 
 _LAST_S = 40.0
-"""A site that reads its partitions from disk in turns has read all of them in this time."""
+"""Time in which a worker reads all its partitions from disk in turn."""
 
-_PRESSED = Column("pressed", Kind.COUNT, "sites", "with half of their memory")
+_PRESSED = Column("pressed", Kind.COUNT, "workers", "workers with half of their memory")
 
 STATIC, MEMORY, SEVERAL = (LABELS[policy] for policy in (FluxPolicy.NONE, FluxPolicy.MEMORY, FluxPolicy.MEMORY_SEVERAL))
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """The stage with and without moves, for each number of pressed sites."""
+    """Runs with and without moves, by number of workers short of memory."""
     return [run for by_count in _pressed(scope).values() for runs in by_count.values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Throughput and latency against the sites that are pressed."""
+    """Throughput and latency by number of workers short of memory."""
     runs = {
         name: {count: ran(results, of) for count, of in by_count.items()} for name, by_count in _pressed(scope).items()
     }
@@ -62,15 +62,15 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     charts = [
         lines(
-            "Throughput by pressed sites",
-            f"Tuples a second over the last {_LAST_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
+            "Throughput by workers short of memory",
+            f"Tuples per second over the last {_LAST_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
             table,
             "pressed",
             "throughput",
             mark=scope.full,
         ),
         lines(
-            "Latency by pressed sites",
+            "Latency by workers short of memory",
             "Microseconds in the operator over the same time. Dashed: 45 us.",
             table,
             "pressed",
@@ -80,15 +80,15 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"So many of {scope.sites} sites, drawn by the seed, are left with 512 MB of 1 GB. All memory together just"
-        f" holds all state when {scope.sites // 2} are. Runs of {scope.pressed_s:g} s; what is on disk then has not"
-        " settled, for a site that reads and writes does not answer the controller meanwhile."
+        f"Random workers out of {scope.sites}, chosen by the seed, are left with 512 MB of 1 GB. All memory just "
+        f"holds all state if {scope.sites // 2} are. Runs of {scope.pressed_s:g} s; the partitions on disk have not "
+        f"settled by then, since a worker does not answer the controller while it reads and writes."
     )
-    return section("Section 6.2: memory of several sites", [said], charts, [table], _claims(scope, runs))
+    return section("Section 6.2: memory of several workers", [said], charts, [table], _claims(scope, runs))
 
 
 def rate(run: Ran) -> float:
-    """Tuples a second of the last seconds."""
+    """Tuples per second of the last seconds."""
     return mean_rate(run, run.lasted_s - _LAST_S)
 
 
@@ -119,10 +119,10 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
         (
             Claim(
                 "Section 6.2",
-                "Without moves throughput drops once a single site is pressed, and remains there",
+                "Without moves throughput drops once a single worker is short of memory, and remains there",
                 "remains",
                 between(0.95, 1.05),
-                f"throughput with {every} pressed sites over that with one; 5 % is our tolerance",
+                f"throughput with {every} workers short of memory over that with one; 5 % is our tolerance",
                 certainty="S",
             ),
             shares([rate(run) for run in static[every]], [rate(run) for run in static[one]]),
@@ -130,12 +130,12 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
         (
             Claim(
                 "Section 6.2",
-                "Without moves latency is 2.4e5 us with one site pressed",
+                "Without moves latency is 2.4e5 us with one worker short of memory",
                 "2.4e5 us",
                 printed("2.4", departs=45e-5),
                 "1e5 us",
-                "how long input is served between two reads from disk, on which it rests, is assumed; the power of ten"
-                " is computed, since the paper's is illegible",
+                "it depends on the time between two reads from disk, which is assumed; the power of ten is computed, "
+                "since the paper's is illegible",
                 certainty="D, C",
             ),
             [latency(run) / 1e5 for run in static[one]],
@@ -143,7 +143,7 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
         (
             Claim(
                 "Section 6.2",
-                "Without moves latency is some 1e6 us with all sites pressed",
+                "Without moves latency is some 1e6 us with all workers short of memory",
                 "x.y x 1e6 us",
                 between(1e6, 1e7, departs=2.4e5),
                 "us",
@@ -157,9 +157,9 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
                 "With Flux throughput degrades almost along a straight line",
                 "almost linear (0.95 is ours)",
                 above(0.95),
-                "r squared of a straight line through throughput over pressed sites",
-                "where memory is exhausted, the stage has not settled by the end of the runs, and is as slow with some"
-                " sites pressed as with all",
+                "r squared of a straight line through throughput by workers short of memory",
+                "once memory is exhausted, the stage has not settled by the end of the runs, and is as slow with some "
+                "workers short of memory as with all",
                 certainty="S",
             ),
             straight,
@@ -170,7 +170,7 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
                 "With Flux latency is that of a tuple in memory until all memory is exhausted",
                 "45 us",
                 printed("45"),
-                f"us with {roomy} sites pressed, the most of these experiments that leave some memory free",
+                f"us with {roomy} workers short of memory, the most that leave some memory free",
                 "the stage has not settled by the end of the runs",
                 certainty="D",
             ),
@@ -182,15 +182,16 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
                 "With Flux latency increases exponentially once all memory is exhausted",
                 "exponentially (100 times is ours)",
                 above(100, departs=1),
-                f"latency with {beyond} sites pressed over that with {roomy}",
+                f"latency with {beyond} workers short of memory over that with {roomy}",
                 certainty="S",
             ),
             shares([latency(run) for run in flux[beyond]], [latency(run) for run in flux[roomy]]),
         ),
         (
             Claim(
-                "Section 6.2, past the paper",
-                f"Several moves a round have all in memory at the end with {roomy} pressed sites (an aim of ours)",
+                "Section 6.2, beyond the paper",
+                f"Several moves per round have all state in memory at the end with {roomy} workers short of memory "
+                f"(an aim of ours)",
                 "0",
                 never(),
                 "partitions on disk at the end",

@@ -1,4 +1,4 @@
-"""Figure 6: load comes to one site and stays."""
+"""Figure 6: load arrives on one worker and stays."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,18 +29,18 @@ from paper.report import Shown, averaged, cells, section
 
 _INTERVAL_S = 0.25
 _LAST_S = 5.0
-"""A run ends in a steady state this long."""
+"""Length of the steady state at the end of a run."""
 
-_LEFT = Column("left", Kind.NUMBER, "partitions", "fewer on the loaded site at the end")
-_FELT = Column("felt", Kind.NUMBER, "s", "from when load comes until the stage has less than 95 % of the full rate")
-_BELOW = Column("below 85 %", Kind.NUMBER, "s", "with less than 85 % of the full rate, after load comes")
-_RETURNS = Column("returns", Kind.NUMBER, about="moves that bring a partition back to a site that it has left")
+_LEFT = Column("left", Kind.NUMBER, "partitions", "fewer partitions on the loaded worker at the end")
+_FELT = Column("felt", Kind.NUMBER, "s", "from the arrival of load until the stage has less than 95 % of the full rate")
+_BELOW = Column("below 85 %", Kind.NUMBER, "s", "time with less than 85 % of the full rate, after load arrives")
+_RETURNS = Column("returns", Kind.NUMBER, about="moves that bring a partition back to a worker it has left")
 
 STATIC, FLUX = LABELS[FluxPolicy.NONE], LABELS[FluxPolicy.LOAD]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """The stage under each policy, and undisturbed."""
+    """Runs by policy, and of the undisturbed stage."""
     return [*scope.runs("unloaded"), *(run for runs in _loaded(scope).values() for run in runs)]
 
 
@@ -51,7 +51,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     seconds = over_time("Figure 6: second by second", runs, {THROUGHPUT: lambda one: one.throughput})
     metrics = averaged([_FELT, SHARE, _LEFT, MOVES, _RETURNS, _BELOW])
     summary = Table.from_rows(
-        "Figure 6: load on one site",
+        "Figure 6: load on one worker",
         [POLICY, *metrics],
         [
             (
@@ -70,8 +70,8 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     charts = [
         lines(
-            "Throughput as load comes to one site",
-            f"Tuples a second; load comes at {DISTURBED_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
+            "Throughput as load arrives on one worker",
+            f"Tuples per second; load arrives at {DISTURBED_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
             seconds,
             "second",
             "throughput",
@@ -80,8 +80,8 @@ def shown(scope: Scope, results: Results) -> Shown:
             spots=False,
         ),
         lines(
-            "The same with policies past the paper",
-            "The paper's policy moves one partition of the loaded site a round.",
+            "The same with policies beyond the paper",
+            "The paper's policy moves one partition of the loaded worker per round.",
             seconds,
             "second",
             "throughput",
@@ -91,36 +91,39 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"{scope.sites} sites with 64 partitions of 800 KB each. delta_min, the least time that statistics are"
-        " collected, is illegible in the paper: 150 ms is the likelier reading, by which its policy is judged here, and"
-        f" 50 ms ({OTHER_READING}) stands beside it."
+        f"{scope.sites} workers with 64 partitions of 800 KB each. delta_min, the minimum collection time of "
+        f"statistics, is illegible in the paper: 150 ms is the more likely reading, used to judge the policy here; 50 "
+        f"ms ({OTHER_READING}) is shown too."
     )
-    return section("Figure 6: load on one site", [said], charts, [summary, seconds], _claims(scope, full, runs))
+    return section("Figure 6: load on one worker", [said], charts, [summary, seconds], _claims(scope, full, runs))
 
 
 def recoveries(scope: Scope, results: Results) -> dict[str, list[Ran]]:
-    """What the stage did under each policy, by its name."""
+    """Results by name of the policy."""
     return {name: ran(results, runs) for name, runs in _loaded(scope).items()}
 
 
 def at_the_end(run: Ran) -> float:
-    """Tuples a second of the steady state."""
+    """Tuples per second of the steady state."""
     return mean_rate(run, run.lasted_s - _LAST_S)
 
 
 def left(run: Ran) -> int:
-    """Partitions that the loaded site has fewer at the end."""
+    """Partitions that left the loaded worker by the end."""
     return run.intervals[0].held - run.intervals[-1].held
 
 
 def felt_after_s(run: Ran, full: float) -> float | None:
-    """From when load comes until it is felt."""
+    """Time from the arrival of load until it has an effect."""
     felt = felt_s(run, full=full)
     return None if felt is None else felt - DISTURBED_S
 
 
 def settled_after_s(run: Ran) -> float:
-    """From the first decision to move until the second from which the rate stays within 5 % of its last mean."""
+    """Seconds from the first decision until the rate settles.
+
+    Settled means within 5 % of its final mean.
+    """
     enough = 0.95 * at_the_end(run)
     low = [one.end_s for one in run.by_second() if one.throughput < enough]
     return max(low, default=0.0) - min(run.decided_s, default=0.0)
@@ -142,18 +145,18 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
     static, flux, other = runs[STATIC], runs[FLUX], runs[OTHER_READING]
 
     def instead(values: Sequence[float]) -> str:
-        return f"by the other reading of delta_min, 50 ms, it is {mean(values):.3g}"
+        return f"with the other reading of delta_min, 50 ms, it is {mean(values):.3g}"
 
     claims: list[tuple[Claim, Sequence[float]]] = [
         (
             Claim(
                 "Figure 6, section 5.4",
-                "The buffers give about 4 s before load on one site is felt",
+                "The buffers give about 4 s before load on one worker has an effect",
                 "about 4 s",
                 about(4),
-                "seconds from when load comes until the static stage has less than 95 % of the full rate",
-                "a buffer of 2,048 tuples fills with those of the loaded site as their shortfall of 57 % adds up, which"
-                " takes 5.2 s if tuples are spread evenly",
+                "seconds from the arrival of load until the static stage has less than 95 % of the full rate",
+                "a buffer of 2,048 tuples fills with tuples of the loaded worker, whose throughput is 57 % too low, "
+                "which takes 5.2 s if tuples are spread evenly",
                 certainty="S",
             ),
             [within(run, felt_after_s(run, scope.full)) for run in static],
@@ -161,7 +164,7 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
         (
             Claim(
                 "Figure 6, section 5.4",
-                "Without moves the whole stage falls to what the loaded site can do",
+                "Without moves the whole stage falls to the rate of the loaded worker",
                 "about 43 %",
                 about(0.43, departs=1),
                 "throughput of the last 5 s over that of the undisturbed stage",
@@ -172,10 +175,10 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
         (
             Claim(
                 "Figure 6, section 5.4",
-                "Flux reaches its steady state after 32 partitions have left the loaded site",
+                "Flux reaches its steady state after 32 partitions have left the loaded worker",
                 "32",
                 printed("32", departs=0),
-                "partitions that the loaded site has fewer at the end",
+                "partitions that left the loaded worker by the end",
                 instead([left(run) for run in other]),
                 certainty="S",
             ),
@@ -188,8 +191,8 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
                 "5 s or 9 s",
                 between(4.5, 9.5),
                 "seconds from the first decision until the rate stays within 5 % of its mean over the last 5 s",
-                "a round takes as long to collect as the moves before it took, moves one partition of the loaded site,"
-                f" and its moves wait for tuples on their way to that slow site; {instead(_settled(other))}",
+                "a round collects for as long as the moves before it took, moves one partition of the loaded worker, "
+                f"and its moves wait for tuples in transit to that slow worker; {instead(_settled(other))}",
                 certainty="D",
             ),
             _settled(flux),
@@ -200,9 +203,9 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
                 "The least time in which 32 partitions can be sent is 2 s",
                 "2 s",
                 printed("2"),
-                "seconds, added up, that states of the loaded site were on the network",
-                "32 partitions of 800 KB at the paper's 250 Mbps take 0.82 s, and 0.13 s more to pack and unpack; where"
-                " its 2 s come from is not told",
+                "total seconds that states of the loaded worker were on the network",
+                "32 partitions of 800 KB at the paper's 250 Mbps take 0.82 s, and 0.13 s more to pack and unpack; the "
+                "paper does not explain its 2 s",
                 certainty="D",
             ),
             [run.transfer_s for run in flux],
@@ -213,7 +216,7 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
                 "With Flux the stage ends near its full rate",
                 "86 %",
                 above(0.85, departs=0.43),
-                "throughput of the last 5 s over that of the undisturbed stage; 86 % is what 32 moves leave",
+                "throughput of the last 5 s over that of the undisturbed stage; 32 moves give 86 %",
                 instead(shares([at_the_end(run) for run in other], full)),
                 certainty="C",
             ),

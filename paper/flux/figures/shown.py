@@ -1,4 +1,4 @@
-"""What the figures of Flux have in common: names of policies, their colours, tables over time, and claims."""
+"""Shared names, colors, tables over time and claims of the Flux figures."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -27,10 +27,10 @@ LABELS: Mapping[FluxPolicy, str] = {
     FluxPolicy.MEMORY_SEVERAL: "several moves for memory",
     FluxPolicy.HYBRID_SEVERAL: "several moves, hybrid",
 }
-"""How each policy is named."""
+"""Display names of the policies."""
 
 OTHER_READING = f"Flux, {1000 * OTHER_COLLECTION_S:g} ms"
-"""The paper's policy by the other reading of delta_min."""
+"""The paper's policy with the other reading of delta_min."""
 
 ORDER = (
     "static",
@@ -46,25 +46,25 @@ ORDER = (
     "several moves for memory",
     "several moves, hybrid",
 )
-"""In every chart a policy has the colour of its place here."""
+"""Order of policies, which fixes their colors in every chart."""
 
 lines = partial(charts.lines, series="policy", order=ORDER)
 dots = partial(charts.dots, series="policy", order=ORDER)
 
 BEYOND = (FluxPolicy.LOAD_SEVERAL, FluxPolicy.LOAD_AUTO, FluxPolicy.OPTIMUM)
-"""Policies past the paper, wherever load is balanced; the last knows the run ahead and bounds the others."""
+"""Policies beyond the paper where load is balanced; the last knows the run in advance and is the bound."""
 
 STEADY = (*BEYOND, FluxPolicy.LOAD_GUARDED)
-"""And those that are to be steadier over a few hot partitions, and otherwise as the paper's."""
+"""Policies that should be steadier with a few hot partitions, and otherwise like the paper's."""
 
 judged = partial(claims.judged, runs=ONE_RUN)
-"""Judged as one run of the paper."""
+"""Judge as one run of the paper."""
 
 POLICY = Column("policy")
 THROUGHPUT = Column("throughput", Kind.NUMBER, "tuples/s")
 SHARE = Column("of unloaded", Kind.RATIO, about="throughput over that of the undisturbed stage")
 MOVES = Column("moves", Kind.NUMBER, about="partitions moved in a run")
-LATENCY = Column("latency", Kind.NUMBER, "us", "from when a consumer takes a tuple until it is processed, on average")
+LATENCY = Column("latency", Kind.NUMBER, "us", "mean time from when a consumer takes a tuple until it is processed")
 ON_DISK = Column("on disk", Kind.NUMBER, "partitions")
 SECOND = Column("second", Kind.NUMBER, about="end of the interval")
 
@@ -72,7 +72,7 @@ SECOND = Column("second", Kind.NUMBER, about="end of the interval")
 def over_time(
     title: str, runs: Mapping[str, Sequence[Ran]], metrics: Mapping[Column, Callable[[Seen], float | None]]
 ) -> Table:
-    """A row for each policy and second, means over seeds."""
+    """Table of policies by second, means over seeds."""
     rows = []
     for name, seeds in runs.items():
         for together in zip(*(run.by_second() for run in seeds), strict=True):
@@ -82,27 +82,30 @@ def over_time(
 
 
 def estimate(values: Iterable[float | None]) -> Estimate | None:
-    """The mean over seeds; None where a number is missing for one of them."""
+    """The mean over seeds; None if a seed has no number."""
     known = list(values)
     numbers = [value for value in known if value is not None]
     return Estimate.of(numbers) if numbers and len(numbers) == len(known) else None
 
 
 def shares(rates: Sequence[float], full: Sequence[float]) -> list[float]:
-    """One over the other, seed by seed."""
+    """Ratio of two series, seed by seed."""
     return [rate / whole for rate, whole in zip(rates, full, strict=True)]
 
 
 def mean(values: Sequence[float]) -> float:
-    """Over seeds."""
+    """Mean over seeds."""
     return Estimate.of(values).mean
 
 
 def straightness(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """r squared of a straight line."""
+    """Coefficient of determination (r squared) of a straight line."""
     return float(np.corrcoef(xs, ys)[0, 1] ** 2)
 
 
 def within(run: Ran, after_s: float | None) -> float:
-    """Seconds from when a stage is disturbed until something happens; until the end of the run, if it never does."""
+    """Seconds from a disturbance until an event.
+
+    Until the end of the run if it never happens.
+    """
     return run.lasted_s - DISTURBED_S if after_s is None else after_s

@@ -1,4 +1,4 @@
-"""Figures 9 and 10: one site loses half of its memory."""
+"""Figures 9 and 10: one worker loses half of its memory."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,16 +28,16 @@ from paper.report import Shown, averaged, cells, section
 _INTERVAL_S = 0.25
 _LAST_S = 5.0
 _STILL, _AGAIN = 0.01, 0.1
-"""A stage stands still below this share of the full rate, and is at work again above that one."""
+"""A stage has stopped below the first share of the full rate, and resumed above the second."""
 
-_RESUMES = Column("resumes", Kind.NUMBER, "s", "after the memory is gone, at a tenth of the full rate")
-_IN_MEMORY = Column("all in memory", Kind.NUMBER, "s", "after the memory is gone, nothing being on disk any more")
+_RESUMES = Column("resumes", Kind.NUMBER, "s", "after the loss of memory, at a tenth of the full rate")
+_IN_MEMORY = Column("all in memory", Kind.NUMBER, "s", "after the loss of memory, with nothing on disk")
 
 STATIC, MEMORY = LABELS[FluxPolicy.NONE], LABELS[FluxPolicy.MEMORY]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """The stage with and without moves."""
+    """Runs with and without moves."""
     return [run for runs in _pressed(scope).values() for run in runs]
 
 
@@ -51,7 +51,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     }
     seconds = over_time("Figures 9 and 10: second by second", runs, metrics)
     summary = Table.from_rows(
-        "Figures 9 and 10: a site loses half of its memory",
+        "Figures 9 and 10: a worker loses half of its memory",
         [POLICY, *averaged([_RESUMES, _IN_MEMORY, SHARE, LATENCY, MOVES])],
         [
             (
@@ -69,8 +69,8 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     charts = [
         lines(
-            "Throughput as a site loses half of its memory",
-            f"Tuples a second; the memory goes at {DISTURBED_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
+            "Throughput as a worker loses half of its memory",
+            f"Tuples per second; the memory is lost at {DISTURBED_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
             seconds,
             "second",
             "throughput",
@@ -78,7 +78,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             spots=False,
         ),
         lines(
-            "Latency as a site loses half of its memory",
+            "Latency as a worker loses half of its memory",
             "Microseconds from when a consumer takes a tuple until it is processed. Dashed: 45 us.",
             seconds,
             "second",
@@ -89,15 +89,16 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"{scope.sites} sites with 128 partitions of 6 MB each, 768 MB of 1 GB; one is left with 512 MB and writes 256"
-        " MB to its disk. How long input is served between two reads, and which partitions are written first, stand in"
-        " the paper's unpublished long version: 0.2 s, and those that came first, are assumed."
+        f"{scope.sites} workers with 128 partitions of 6 MB each, 768 MB of 1 GB; one is left with 512 MB and writes "
+        f"256"
+        " MB to its disk. The time between two reads from disk, and the order in which partitions are written, are in "
+        "the paper's unpublished long version: 0.2 s and first come, first written are assumed."
     )
-    return section("Figures 9 and 10: memory of one site", [said], charts, [summary, seconds], _claims(scope, runs))
+    return section("Figures 9 and 10: memory of one worker", [said], charts, [summary, seconds], _claims(scope, runs))
 
 
 def resumes_after_s(run: Ran, full: float) -> float | None:
-    """From when the memory is gone until the stage, having stood still, is at work again; None, never."""
+    """Seconds from memory loss until the stage resumes; None if never."""
     still = next(
         (one.start_s for one in run.intervals if one.start_s >= DISTURBED_S and one.throughput < _AGAIN * full), None
     )
@@ -108,13 +109,13 @@ def resumes_after_s(run: Ran, full: float) -> float | None:
 
 
 def in_memory_after_s(run: Ran) -> float | None:
-    """From when the memory is gone until nothing is on disk any more; None, never."""
+    """Seconds from memory loss until nothing is on disk; None if never."""
     last = run.intervals[-1]
     return None if last.on_disk else max(one.end_s for one in run.intervals if one.on_disk) - DISTURBED_S
 
 
 def at_the_end(run: Ran) -> float:
-    """Tuples a second of the last seconds."""
+    """Tuples per second of the last seconds."""
     return mean_rate(run, run.lasted_s - _LAST_S)
 
 
@@ -138,7 +139,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Figure 9, section 6.2",
-                "The static stage is at work again about 14 s after the memory is gone, when 256 MB are written",
+                "The static stage resumes about 14 s after the memory is gone, when 256 MB are written",
                 "about 14 s",
                 about(14),
                 "seconds; 43 partitions take 0.305 s each, 13.1 s",
@@ -149,7 +150,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Figure 9, section 6.2",
-                "While a site writes to disk, the static stage grinds to a halt",
+                "While a worker writes to disk, the static stage grinds to a halt",
                 "0",
                 below(_STILL),
                 "throughput of its worst second over the full rate",
@@ -171,7 +172,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Figure 9, section 6.2",
-                "With Flux there is some throughput while the static stage stands still",
+                "With Flux there is some throughput while the static stage has stopped",
                 "some, minute",
                 above(0),
                 "throughput less that of the static stage, over the full rate, in the 5 s before the latter goes on",
@@ -185,7 +186,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Figure 9, section 6.2",
-                "With Flux the stage is at work again no later than without",
+                "With Flux the stage resumes no later than without",
                 "earlier or together",
                 Range(high=_INTERVAL_S + 1e-9),
                 f"seconds later, in steps of {_INTERVAL_S:g}",
@@ -199,7 +200,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
                 "Bringing all partitions into memory takes longer than sending them, 8.3 s",
                 "> 8.3 s",
                 above(8.3),
-                "seconds from when the memory is gone until nothing is on disk",
+                "seconds from the loss of memory until nothing is on disk",
                 certainty="C",
             ),
             [within(run, in_memory_after_s(run)) for run in flux],
@@ -221,7 +222,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
                 "While partitions are on disk, latency with Flux is high",
                 "high (ten times 45 us is ours)",
                 above(450),
-                "us with Flux, on average over the tuples of its worst second",
+                "mean us with Flux over the tuples of its worst second",
                 certainty="S",
             ),
             [max(one.latency_us or 0.0 for one in run.by_second()) for run in flux],

@@ -1,4 +1,4 @@
-"""Figure 8: a few hot partitions, and how long statistics are collected."""
+"""Figure 8: a few hot partitions, by minimum collection time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,18 +13,18 @@ from paper.flux.scenarios import mean_rate
 from paper.flux.scope import Scope, ran
 from paper.report import Shown, averaged, cells, section
 
-_COLLECTION = Column("delta_min", Kind.NUMBER, "ms", "the least time that statistics are collected")
-_LOADED = Column("loaded", Kind.COUNT, "sites", "with external load, the hottest among them")
+_COLLECTION = Column("delta_min", Kind.NUMBER, "ms", "minimum collection time of statistics")
+_LOADED = Column("loaded", Kind.COUNT, "workers", "workers with external load, including the hottest")
 _OF_STATIC = Column("of static", Kind.RATIO, about="throughput over that of the static stage with the same load")
-_MOVES = Column("moves a minute", Kind.NUMBER)
-_RETURNS = Column("returns a minute", Kind.NUMBER, about="moves that bring a partition back to a site that it has left")
+_MOVES = Column("moves per minute", Kind.NUMBER)
+_RETURNS = Column("returns per minute", Kind.NUMBER, about="moves that bring a partition back to a worker it has left")
 
 STATIC, FLUX = LABELS[FluxPolicy.NONE], LABELS[FluxPolicy.LOAD]
 
 _BRIEF_S = 0.25
-"""Where the paper's policy passes the static stage, with no site loaded."""
+"""Collection time at which the paper's policy beats the static stage, with no worker loaded."""
 _BRIEF_LOADED_S = 0.15
-"""And with eight loaded."""
+"""The same with eight loaded workers."""
 
 READINGS: Mapping[str, Mapping[str, Any]] = {
     "hashed, waiting known to 10 ms": {},
@@ -32,11 +32,11 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
     "in order, waiting known to 10 ms": {"hashed": False},
     "in order, waiting known exactly": {"hashed": False, "idle_clock_s": 0.0},
 }
-"""How groups may lie in partitions, and how well a consumer may know its waiting; the first is judged."""
+"""Readings of how groups map to partitions and how exactly waiting is measured; the first is judged."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """The stage under each policy, with each least collection time."""
+    """Runs by policy and minimum collection time."""
     return [
         *(run for runs in _hot(scope).values() for run in runs),
         *(run for runs in _read(scope).values() for run in runs),
@@ -44,7 +44,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Throughput against the least collection time."""
+    """Throughput by minimum collection time."""
     runs = hot(scope, results)
     table = Table.from_rows(
         "Figure 8: a few hot partitions",
@@ -57,7 +57,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     read = {key: ran(results, of) for key, of in _read(scope).items()}
     readings = Table.from_rows(
-        "Figure 8: what the paper leaves open",
+        "Figure 8: what the paper does not say",
         [Column("reading"), POLICY, _COLLECTION, *averaged([THROUGHPUT, _OF_STATIC, _MOVES, _RETURNS])],
         [
             (reading, name, 1000 * collection_s, *_cells(seeds, read[reading, STATIC, 0.0]))
@@ -78,25 +78,27 @@ def shown(scope: Scope, results: Results) -> Shown:
         for loaded in (0, scope.hot_loaded)
     ]
     said = (
-        "80 % of the tuples are of 20 % of the groups, and so within these again. The paper does not say how groups lie"
-        " in partitions, nor how a consumer knows how long it has waited. Where it sleeps while it has no input and"
-        " counts the sleeps, as the paper suggests, it knows its waiting in steps, of 10 ms here. With exact knowledge"
-        " the paper's policy does not thrash at all."
+        "80 % of the tuples belong to 20 % of the groups, and likewise within these. The paper does not say how "
+        "groups map"
+        " to partitions, nor how a consumer measures its waiting. If it sleeps without input and counts the sleeps, "
+        "as the"
+        " paper suggests, it knows its waiting in steps, of 10 ms here. With exact times the paper's policy does not"
+        " thrash at all."
     )
     return section("Figure 8: thrashing", [said], charts, [table, readings], _claims(scope, runs))
 
 
 Hot = Mapping[tuple[str, int, float], list[Ran]]
-"""Runs by policy, loaded sites and least collection time; 0 of that where nothing moves."""
+"""Runs by policy, loaded workers and minimum collection time, which is 0 without moves."""
 
 
 def hot(scope: Scope, results: Results) -> dict[tuple[str, int, float], list[Ran]]:
-    """What the stage did."""
+    """Results of the runs."""
     return {key: ran(results, runs) for key, runs in _hot(scope).items()}
 
 
 def rates(seeds: Sequence[Ran]) -> list[float]:
-    """Tuples a second over the whole run, one a seed."""
+    """Tuples per second over the whole run, one per seed."""
     return [mean_rate(run, 0.0) for run in seeds]
 
 
@@ -116,7 +118,7 @@ def _hot(scope: Scope) -> dict[tuple[str, int, float], list[StageRun]]:
 
 
 def _read(scope: Scope) -> dict[tuple[str, str, float], list[StageRun]]:
-    """By reading, policy and least collection time, with no site loaded."""
+    """Runs by reading, policy and minimum collection time, with no worker loaded."""
     found = {}
     for reading, arguments in READINGS.items():
         for policy, collections in {FluxPolicy.NONE: (0.0,), FluxPolicy.LOAD: scope.beyond_collections_s}.items():
@@ -143,7 +145,7 @@ def _only_loaded(table: Table, loaded: int) -> Table:
 
 
 def _with(loaded: int) -> str:
-    return "no site loaded" if loaded == 0 else f"{loaded} sites loaded"
+    return "no worker loaded" if loaded == 0 else f"{loaded} workers loaded"
 
 
 def _claims(scope: Scope, runs: Hot) -> list[Judged]:
@@ -161,12 +163,12 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                "With a brief least collection time Flux has half of the throughput of the static stage",
+                "With a short collection time Flux has half of the throughput of the static stage",
                 "half",
                 about(0.5, departs=1),
-                f"throughput over that of the static stage at {1000 * briefest:g} ms, the briefest",
-                "how deep it falls depends on how badly a consumer knows its waiting, which the paper does not tell;"
-                " with exact knowledge it does not fall at all",
+                f"throughput over that of the static stage at {1000 * briefest:g} ms, the shortest",
+                "the drop depends on how exactly a consumer measures its waiting, which the paper does not say; with "
+                "exact times there is no drop",
                 certainty="S",
             ),
             gain(0, briefest),
@@ -186,7 +188,7 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                f"Load on {loaded} sites lowers the throughput of the static stage",
+                f"Load on {loaded} workers lowers the throughput of the static stage",
                 "drops",
                 below(1),
                 "throughput of the loaded static stage over that of the unloaded one",
@@ -197,11 +199,11 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                f"With {loaded} sites loaded Flux is still ineffective at a brief least collection time",
+                f"With {loaded} workers loaded Flux is still ineffective at a short collection time",
                 "ineffective",
                 below(1),
                 f"throughput over that of the loaded static stage at {1000 * briefest:g} ms",
-                "each time the hottest partition leaves a loaded site for one that is not, the stage gains",
+                "each time the hottest partition leaves a loaded worker for another one, the stage gains",
                 certainty="S",
             ),
             gain(loaded, briefest),
@@ -209,7 +211,7 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                f"With {loaded} sites loaded Flux passes even the unloaded static stage, at 150 ms",
+                f"With {loaded} workers loaded Flux passes even the unloaded static stage, at 150 ms",
                 "> 1 at 150 ms",
                 above(1),
                 f"throughput under load at {1000 * _BRIEF_LOADED_S:g} ms over that of the unloaded static stage",
@@ -221,7 +223,7 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                f"The policy works better with {loaded} sites loaded than with none",
+                f"The policy works better with {loaded} workers loaded than with none",
                 "better",
                 above(0),
                 f"gain over the static stage at {1000 * _BRIEF_LOADED_S:g} ms with load, less that without",
@@ -232,10 +234,10 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                "A longer least collection time dampens the frequency of moves",
+                "A longer collection time reduces the frequency of moves",
                 "fewer",
                 below(1),
-                f"moves at {1000 * longest:g} ms over moves at {1000 * briefest:g} ms, no site loaded",
+                f"moves at {1000 * longest:g} ms over moves at {1000 * briefest:g} ms, no worker loaded",
                 certainty="S",
             ),
             [
@@ -248,6 +250,6 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
 
 
 def _first_above(scope: Scope, runs: Hot, loaded: int, static: Sequence[float]) -> str:
-    """From which least collection time on the mean is above the unloaded static stage's."""
+    """Shortest collection time from which the mean is above that of the unloaded static stage."""
     passed = [each for each in scope.collections_s if mean(shares(rates(runs[FLUX, loaded, each]), static)) > 1]
     return f"at {1000 * passed[0]:g} ms" if passed else f"nowhere up to {1000 * scope.collections_s[-1]:g} ms"

@@ -1,4 +1,4 @@
-"""Past the paper: two stages in a row that share their sites' CPUs."""
+"""Beyond the paper: two stages in sequence that share their workers' CPUs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,37 +19,37 @@ _KINDS: Mapping[str, tuple[str, FluxPolicy] | tuple[str, FluxPolicy, float]] = {
     "several moves, for each": ("each", FluxPolicy.LOAD_SEVERAL),
     "several moves, joint": ("joint", FluxPolicy.LOAD_SEVERAL),
 }
-"""What moves partitions, by its name; collecting for 150 ms at least where nothing else is said."""
+"""Controllers by name; the minimum collection time is 150 ms by default."""
 
 _MOVING = tuple(_KINDS)[1:]
 
-_OTHERS = "each takes waiting for the CPU for work, and sets right what the other has done"
+_OTHERS = "each counts waiting for the CPU as work, and reverts the moves of the other"
 _UNSETTLED: Mapping[str, str] = {
     "a controller for each": _OTHERS,
     "several moves, for each": _OTHERS,
 }
-"""Why moves do not end."""
+"""Reasons why moves do not end."""
 
-_RATE = Column("rate", Kind.NUMBER, "tuples/s", "of the source, through both stages")
-_OF_BOUND = Column("of bound", Kind.RATIO, about="rate over what all CPU together could do")
-_MOVES = Column("moves", Kind.NUMBER, about="of both stages")
-_LATE = Column("late moves a minute", Kind.NUMBER, about="in the second half of the run")
+_RATE = Column("rate", Kind.NUMBER, "tuples/s", "tuples of the source, through both stages")
+_OF_BOUND = Column("of bound", Kind.RATIO, about="rate over that of all CPUs together")
+_MOVES = Column("moves", Kind.NUMBER, about="moves of both stages")
+_LATE = Column("late moves per minute", Kind.NUMBER, about="in the second half of the run")
 _SECOND = Column("second", Kind.NUMBER)
 
 Both = Mapping[str, list[dict[str, Any]]]
-"""What two stages did, by what moved their partitions; a seed after the other."""
+"""Results of two stages by controller, one per seed."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Both stages, each way."""
+    """Runs of both stages by controller."""
     return [run for kind in _KINDS.values() for run in scope.tandems(*kind)]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Rate over time, against the bound."""
+    """Rate over time, compared with the bound."""
     runs = {name: [results[run] for run in scope.tandems(*kind)] for name, kind in _KINDS.items()}
     table = Table.from_rows(
-        "Two stages in a row",
+        "Two stages in sequence",
         [POLICY, *averaged([_RATE, _OF_BOUND, _MOVES, _LATE])],
         [
             (
@@ -66,7 +66,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         note="Rates are those of the second half of the run.",
     )
     seconds = Table.from_rows(
-        "Two stages in a row: second by second",
+        "Two stages in sequence: second by second",
         [POLICY, _SECOND, *averaged([_RATE])],
         [
             (name, float(at + 1), *cells(estimate(rates)))
@@ -76,7 +76,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     chart = lines(
         "Rate through two stages",
-        "Tuples of the source a second. Dashed: what all CPU together could do. Bands: 95 %.",
+        "Tuples of the source per second. Dashed: the rate of all CPUs together. Bands: 95 %.",
         seconds,
         "second",
         "rate",
@@ -85,13 +85,15 @@ def shown(scope: Scope, results: Results) -> Shown:
         spots=False,
     )
     said = (
-        "The paper leaves open how several operators that adapt on the same machines get on."
-        f" {scope.tandem_sites} sites have a consumer of each stage, and every fourth is loaded from 1 s on; each tuple"
-        " of the first stage makes one of the second. Controllers follow the paper's policy or several moves a round,"
-        " one for each stage that knows nothing of the other, or one that sees the CPUs and what partitions of both"
-        " take of them."
+        "The paper leaves open how several adaptive operators on the same machines interact."
+        f" {scope.tandem_sites} workers run a consumer of each stage, and every fourth is loaded from 1 s on; each "
+        f"tuple"
+        " of the first stage produces one of the second. Controllers use the paper's policy or several moves per round,"
+        " either one per stage without knowledge of the other, or one that sees the CPUs and their use by the "
+        "partitions"
+        " of both."
     )
-    return section("Past the paper: two stages", [said], [chart], [table, seconds], _claims(runs))
+    return section("Beyond the paper: two stages", [said], [chart], [table, seconds], _claims(runs))
 
 
 def of_bound(seeds: Sequence[Mapping[str, Any]]) -> list[float]:
@@ -104,12 +106,12 @@ def _claims(runs: Both) -> list[Judged]:
         *(
             (
                 Claim(
-                    "Section 8, past the paper",
+                    "Section 8, beyond the paper",
                     f"Two stages, {name}, reach 85 % of the bottleneck bound (an aim of ours)",
                     "> 0.85",
                     above(0.85, departs=mean(of_bound(runs["static"]))),
-                    "rate from end to end over what all CPU together could do, in the second half of the run",
-                    "utilizations that are less than 1.2 apart rest",
+                    "end-to-end rate over that of all CPUs together, in the second half of the run",
+                    "utilizations that differ by less than 1.2 cause no move",
                 ),
                 of_bound(runs[name]),
             )
@@ -118,12 +120,12 @@ def _claims(runs: Both) -> list[Judged]:
         *(
             (
                 Claim(
-                    "Section 8, past the paper",
+                    "Section 8, beyond the paper",
                     f"Two stages, {name}, settle (an aim of ours)",
                     "< 1",
                     below(1.0),
-                    "moves a minute in the second half of the run",
-                    _UNSETTLED.get(name, "a pair that is nearly 1.2 apart seems so by chance now and then"),
+                    "moves per minute in the second half of the run",
+                    _UNSETTLED.get(name, "a pair that differs by almost 1.2 seems to exceed it at times"),
                 ),
                 [run["late_moves_a_minute"] for run in runs[name]],
             )

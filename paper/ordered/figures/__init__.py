@@ -1,1 +1,1 @@
-"""What is shown of ordered streams: a file a figure, with its claims."""
+"""Figures of the paper on ordered streams, with their claims."""

@@ -1,8 +1,8 @@
-"""Figure 9: load that is uneven across partitions."""
+"""Figure 9: uneven load across partitions."""
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.chain.names import Worklist
+from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.table import Column, Kind, Table
@@ -29,20 +29,20 @@ from paper.ordered.scope import JITTER, Scope, ran
 from paper.report import Shown, averaged, section
 
 _COST_US = 10.0
-_SIGMA = Column("sigma", Kind.NUMBER, about="of the keys, which are divided into ranges")
+_SIGMA = Column("sigma", Kind.NUMBER, about="deviation of the keys, which are divided into ranges")
 _CONTENTION = Contention(JITTER)
 
-Key = tuple[Worklist, float, int]
-"""Queue, sigma and workers."""
+Key = tuple[WorkQueue, float, int]
+"""Work queue, sigma and workers."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Both queues with each sigma and number of workers."""
+    """Runs of both work queues by sigma and number of workers."""
     return [run for runs in _runs(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Speed-up over sigma and over workers."""
+    """Speed-up by sigma and by workers."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
     table = Table.from_rows(
         "Figure 9: uneven load",
@@ -62,7 +62,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     charts = [
         lines(
             f"Figure 9: speed-up with {scope.most} workers",
-            f"Keys are the more even the higher sigma is. Model: {constants}. Bands: 95 %.",
+            f"The higher sigma, the more uniform the keys. Model: {constants}. Bands: 95 %.",
             at_most,
             _SIGMA.name,
             SPEED_UP.name,
@@ -79,9 +79,9 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     told = (
-        f"One partitioned operator of {_COST_US:g} us; keys of a normal distribution on [-1, 1], divided into ranges of"
-        f" one width: {PARTITIONS} with the hybrid queue, as many as workers with the partitioned one. With 2 workers"
-        f" ranges part at the mean, and nothing collapses. The model assumes {constants}."
+        f"One partitioned operator of {_COST_US:g} us; keys of a normal distribution on [-1, 1], divided into ranges "
+        f"of equal width: {PARTITIONS} with the hybrid queue, as many as workers with the partitioned one. With 2 "
+        f"workers the ranges meet at the mean, and throughput does not collapse. The model assumes {constants}."
     )
     return section("Figure 9: uneven partitions", [told], charts, [table], _claims(scope, runs))
 
@@ -91,11 +91,11 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
     for queue in QUEUES:
         for sigma in scope.sigmas:
             for workers in scope.workers:
-                partitions = PARTITIONS if queue is Worklist.HYBRID else workers
+                partitions = PARTITIONS if queue is WorkQueue.HYBRID else workers
                 pipeline = Pipeline.of(
                     one_partitioned, scope.few_rows, cost_us=_COST_US, partitions=partitions, sigma=sigma
                 )
-                settings = RunSettings(workers, worklist=queue)
+                settings = RunSettings(workers, work_queue=queue)
                 found[queue, sigma, workers] = scope.runs(pipeline, settings, _CONTENTION)
     return found
 
@@ -104,9 +104,9 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
     least, most = scope.sigmas[0], scope.sigmas[-1]
 
     def hybrid_over(sigma: float) -> list[float]:
-        return over(runs[Worklist.HYBRID, sigma, scope.most], runs[Worklist.PARTITIONED, sigma, scope.most])
+        return over(runs[WorkQueue.HYBRID, sigma, scope.most], runs[WorkQueue.PARTITIONED, sigma, scope.most])
 
-    def kept(queue: Worklist) -> list[float]:
+    def kept(queue: WorkQueue) -> list[float]:
         return over(runs[queue, least, scope.most], runs[queue, most, scope.most])
 
     return all_judged(
@@ -114,7 +114,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
             (
                 Claim(
                     "Figure 9",
-                    "Both queues are alike where keys are almost even",
+                    "Both queues perform alike with almost uniform keys",
                     "similar",
                     about(1.0),
                     f"throughput of hybrid over partitioned at sigma {most:g}, {scope.most} workers",
@@ -124,28 +124,28 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
             (
                 Claim(
                     "Figure 9",
-                    "With uneven keys the partitioned queue drops heavily",
+                    "With skewed keys the throughput of the partitioned queue drops sharply",
                     "heavily",
                     below(0.5, departs=1),
                     f"its throughput at sigma {least:g} over that at {most:g}, {scope.most} workers",
                 ),
-                kept(Worklist.PARTITIONED),
+                kept(WorkQueue.PARTITIONED),
             ),
             (
                 Claim(
                     "Figure 9",
-                    "With uneven keys the hybrid queue stays as it is",
+                    "With skewed keys the hybrid queue keeps its throughput",
                     "consistently",
                     about(1.0),
                     f"its throughput at sigma {least:g} over that at {most:g}, {scope.most} workers",
-                    "the fullest of its ranges has a share of the keys that one worker must take alone",
+                    "the largest of its ranges holds a share of the keys that one worker must process alone",
                 ),
-                kept(Worklist.HYBRID),
+                kept(WorkQueue.HYBRID),
             ),
             (
                 Claim(
                     "Figure 9, target",
-                    f"With uneven keys the hybrid queue passes at least 4 times as many tuples {AIM}",
+                    f"With skewed keys the hybrid queue has at least 4 times the throughput {AIM}",
                     "> 4",
                     above(4, departs=1),
                     f"throughput of hybrid over partitioned at sigma {least:g}, {scope.most} workers",
@@ -155,7 +155,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
             (
                 Claim(
                     "Figure 9, target",
-                    f"With almost even keys the queues are within 10 % {AIM}",
+                    f"With almost uniform keys the queues are within 10 % {AIM}",
                     "< 1.1",
                     below(1.1),
                     f"throughput of hybrid over partitioned at sigma {most:g}, {scope.most} workers",

@@ -1,4 +1,4 @@
-"""Figure 8 beside kappa: what hangs on how much workers on one operator cost each other."""
+"""Sensitivity of Figure 8 to kappa, the contention between workers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,7 +25,7 @@ from paper.ordered.measured import Ran, Simulated
 from paper.ordered.scope import JITTER, PIPELINED, Scope, ran
 from paper.report import Shown, averaged, section
 
-_KAPPA = Column("kappa", Kind.NUMBER, "us", "added to a tuple by each other worker on its operator; assumed")
+_KAPPA = Column("kappa", Kind.NUMBER, "us", "time added per tuple by each other worker on its operator; assumed")
 _OTHERS = tuple(heuristic for heuristic in HEURISTICS if heuristic is not Heuristic.CT)
 _RATIOS = [Column(f"CT over {LABELS[other]}", Kind.RATIO, about="throughput") for other in _OTHERS]
 _LATENCIES = [Column(f"latency of {LABELS[heuristic]}", Kind.NUMBER, "ms") for heuristic in HEURISTICS]
@@ -35,15 +35,15 @@ Key = tuple[str, float, Heuristic]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Each query by each heuristic with each kappa."""
+    """Runs by query, heuristic and kappa."""
     return [run for runs in _runs(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Throughput of CT over that of the others, and latencies."""
+    """Throughput of CT relative to the others, and latencies."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
     table = Table.from_rows(
-        "Figure 8 beside kappa",
+        "Figure 8 by kappa",
         [QUERY, _KAPPA, *averaged([*_RATIOS, *_LATENCIES])],
         [
             (
@@ -62,7 +62,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     charts = [
         lines(
             f"Throughput of CT over that of {LABELS[other]}",
-            f"{scope.most} workers. Dashed: level. Model: {constants}, but for kappa. Bands: 95 %.",
+            f"{scope.most} workers. Dashed: equal. Model: {constants}, except kappa. Bands: 95 %.",
             table,
             _KAPPA.name,
             column.name,
@@ -72,11 +72,11 @@ def shown(scope: Scope, results: Results) -> Shown:
         for other, column in zip(_OTHERS, _RATIOS, strict=True)
     ]
     told = (
-        "Without contention all heuristics pass about as many tuples: their order in throughput is what it costs to"
-        f" crowd one operator, and that is an assumption of the model ({constants}, but for kappa, which is varied"
-        f" here; {scope.most} workers)."
+        f"Without contention all heuristics have about the same throughput. Their order depends on the contention "
+        f"between workers on one operator, an assumption of the model ({constants}, except kappa, which is varied "
+        f"here; {scope.most} workers)."
     )
-    return section("Figure 8 beside kappa", [told], charts, [table], _claims(scope, runs))
+    return section("Figure 8 by kappa", [told], charts, [table], _claims(scope, runs))
 
 
 def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
@@ -104,8 +104,8 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     f"CT has the best throughput on {name} with every kappa above 0 {AIM}",
                     "best",
                     above(1),
-                    f"throughput over that of the best other heuristic where that is least, at kappa {worst:g}",
-                    "so little crowding costs about nothing",
+                    f"throughput over that of the best other heuristic at the worst kappa, {worst:g}",
+                    "this little contention costs almost nothing",
                 ),
                 gains[worst],
             )

@@ -36,24 +36,29 @@ from paper.ordered.scope import JITTER, KAPPA_US, PIPELINED, Scope, ran
 from paper.report import Shown, averaged, section
 
 _LINEAR = {"Q1": 16, "Q2": 8, "Q3": 8, "Q4": 8, "Q15": 12}
-"""Up to how many cores CT scales almost linearly."""
+"""Number of cores up to which CT scales almost linearly."""
 
 _LEVEL = ("Q1", "Q15")
-"""Where LP is as good as CT."""
+"""Queries on which LP is as good as CT."""
 
-_CROWDED = "kappa is an assumption, and takes as much of each tuple as others are beside the worker: see the next part"
+_CROWDED = (
+    "kappa is an assumption; the time it adds grows with the number of workers on the operator: see the next part"
+)
 
 Key = tuple[str, Heuristic, int]
 """Query, heuristic and workers."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Each query by each heuristic with each number of workers; one worker by CT alone."""
+    """Runs by query, heuristic and number of workers.
+
+    One worker with CT only.
+    """
     return [run for runs in _runs(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Speed-up over workers, latency where there are most."""
+    """Speed-up by workers, and latency with the most workers."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
     table = Table.from_rows(
         "Figure 8: heuristics",
@@ -70,8 +75,8 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     constants = said(Contention(JITTER, KAPPA_US))
     told = (
-        f"The model, with constants that are assumed ({constants}; the next part varies kappa). Costs of operators are"
-        " 1 to 4 us and their selectivities follow from what the queries do, since the paper gives neither. Worklists"
+        f"The model uses assumed constants ({constants}; the next part varies kappa). Costs of operators are"
+        " 1 to 4 us and their selectivities follow from what the queries do, since the paper gives neither. Work queues"
         " are long, the hybrid queue has 100 partitions, Q15 has its 10 categories. Speed-ups are over one worker."
     )
     return section(
@@ -151,7 +156,7 @@ def _throughput(scope: Scope, name: str, by: Mapping[Heuristic, list[Ran]]) -> l
         )
     ]
     workers = f"with {scope.most} workers"
-    bounded = f"its {CATEGORIES} partitions are the bound of all" if name == "Q15" else ""
+    bounded = f"its {CATEGORIES} partitions limit all heuristics" if name == "Q15" else ""
     return [
         (
             Claim(
@@ -182,8 +187,7 @@ def _throughput(scope: Scope, name: str, by: Mapping[Heuristic, list[Ran]]) -> l
                 "not as well",
                 below(1),
                 f"throughput of the better of ET and QST over that of the worse of CT and LP, {workers}",
-                bounded
-                or "LP crowds the last operators; whether that costs more than what ET and QST do hangs on kappa",
+                bounded or "LP crowds the last operators; whether that costs more than ET and QST depends on kappa",
             ),
             worse,
         ),
@@ -193,7 +197,7 @@ def _throughput(scope: Scope, name: str, by: Mapping[Heuristic, list[Ran]]) -> l
 def _latency(scope: Scope, name: str, by: Mapping[Heuristic, list[Ran]]) -> list[tuple[Claim, Sequence[float]]]:
     others = [by[heuristic] for heuristic in HEURISTICS if heuristic is not Heuristic.LP]
     workers = f"with {scope.most} workers"
-    few = "LP puts all it can into an operator that takes 10 workers" if name == "Q15" else ""
+    few = "LP assigns as many workers as possible to an operator that can use 10" if name == "Q15" else ""
     claims: list[tuple[Claim, Sequence[float]]] = [
         (
             Claim(
@@ -201,7 +205,7 @@ def _latency(scope: Scope, name: str, by: Mapping[Heuristic, list[Ran]]) -> list
                 f"LP has the lowest latency on {name}",
                 "lowest",
                 below(1),
-                f"latency of LP over the least of the others, {workers}",
+                f"latency of LP over the lowest of the others, {workers}",
                 few,
             ),
             over_least(by[Heuristic.LP], others, latency),
@@ -213,7 +217,8 @@ def _latency(scope: Scope, name: str, by: Mapping[Heuristic, list[Ran]]) -> list
                 "quite high",
                 above(1),
                 f"latency of QST over that of CT, {workers}",
-                "it is as long as C lets queues be; the paper suspects its C to be too high, and does not give it",
+                "it depends on the queues that C allows; the paper suspects that its C is too high, and does not give "
+                "it",
             ),
             over(by[Heuristic.QST], by[Heuristic.CT], latency),
         ),

@@ -1,8 +1,8 @@
-"""Figure 10: how long tuples take, by what they cost."""
+"""Figure 10: latency by cost of a tuple."""
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.chain.names import Worklist
+from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.table import Column, Kind, Table
@@ -31,15 +31,15 @@ from paper.report import Shown, averaged, section
 
 _WORKERS = 8
 _CONTENTION = Contention(JITTER)
-_OF_COST = Column("over cost", Kind.RATIO, about="latency over what a tuple costs")
-_FULLEST = Column("in the ring", Kind.NUMBER, "tuples", "the most that wait for earlier ones")
+_OF_COST = Column("over cost", Kind.RATIO, about="latency over the cost of a tuple")
+_FULLEST = Column("in the ring buffer", Kind.NUMBER, "tuples", "most tuples that wait for earlier ones")
 
-Key = tuple[Worklist, float]
-"""Queue and cost."""
+Key = tuple[WorkQueue, float]
+"""Work queue and cost."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Both queues with each cost."""
+    """Runs of both work queues by cost."""
     return [run for runs in _runs(scope).values() for run in runs]
 
 
@@ -67,7 +67,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     charts = [
         lines(
             "Figure 10: latency by cost",
-            f"{_WORKERS} workers, keys are even. Model: {constants}. Bands: 95 %.",
+            f"{_WORKERS} workers, uniform keys. Model: {constants}. Bands: 95 %.",
             table,
             COST.name,
             LATENCY.name,
@@ -77,9 +77,9 @@ def shown(scope: Scope, results: Results) -> Shown:
         )
     ]
     told = (
-        f"One partitioned operator with {PARTITIONS} partitions, {_WORKERS} workers, even keys. The model assumes"
-        f" {constants}. What the hybrid queue adds to the cost is the wait for slower tuples with earlier serial"
-        " numbers, and so hangs on the jitter."
+        f"One partitioned operator with {PARTITIONS} partitions, {_WORKERS} workers, uniform keys. The model assumes"
+        f" {constants}. With the hybrid queue, latency exceeds the cost by the wait for slower tuples with earlier "
+        f"serial numbers, which depends on the jitter."
     )
     return section("Figure 10: latency", [told], charts, [table], _claims(scope, runs))
 
@@ -93,13 +93,13 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
     for queue in QUEUES:
         for cost_us in scope.costs_us:
             pipeline = Pipeline.of(one_partitioned, scope.few_rows, cost_us=cost_us, partitions=PARTITIONS)
-            found[queue, cost_us] = scope.runs(pipeline, RunSettings(_WORKERS, worklist=queue), _CONTENTION)
+            found[queue, cost_us] = scope.runs(pipeline, RunSettings(_WORKERS, work_queue=queue), _CONTENTION)
     return found
 
 
 def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
-    worst = max(scope.costs_us, key=lambda cost: sum(_of_cost(runs[Worklist.HYBRID, cost], cost)))
-    best = min(scope.costs_us, key=lambda cost: sum(_of_cost(runs[Worklist.PARTITIONED, cost], cost)))
+    worst = max(scope.costs_us, key=lambda cost: sum(_of_cost(runs[WorkQueue.HYBRID, cost], cost)))
+    best = min(scope.costs_us, key=lambda cost: sum(_of_cost(runs[WorkQueue.PARTITIONED, cost], cost)))
     uneven = max(
         scope.costs_us,
         key=lambda cost: abs(sum(_gained(runs, cost)) / scope.seeds - 1),
@@ -109,23 +109,23 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
             (
                 Claim(
                     "Figure 10",
-                    "With the hybrid queue the latency is close to what a tuple costs",
+                    "With the hybrid queue the latency is close to the cost of a tuple",
                     "close",
                     about(1.0),
-                    f"latency over cost where that is most, at {worst:g} us",
-                    "a tuple waits for slower ones before it; without jitter none would",
+                    f"largest latency over cost, at {worst:g} us",
+                    "a tuple waits for slower earlier ones; without jitter it would not",
                 ),
-                _of_cost(runs[Worklist.HYBRID, worst], worst),
+                _of_cost(runs[WorkQueue.HYBRID, worst], worst),
             ),
             (
                 Claim(
                     "Figure 10, target",
-                    f"With the hybrid queue the latency is 1.5 times the cost at most {AIM}",
+                    f"With the hybrid queue the latency is at most 1.5 times the cost {AIM}",
                     "< 1.5",
                     below(1.5),
-                    f"latency over cost where that is most, at {worst:g} us",
+                    f"largest latency over cost, at {worst:g} us",
                 ),
-                _of_cost(runs[Worklist.HYBRID, worst], worst),
+                _of_cost(runs[WorkQueue.HYBRID, worst], worst),
             ),
             (
                 Claim(
@@ -135,7 +135,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     above(1),
                     f"latency over that with the hybrid queue, at {best:g} us",
                 ),
-                over(runs[Worklist.PARTITIONED, best], runs[Worklist.HYBRID, best], latency),
+                over(runs[WorkQueue.PARTITIONED, best], runs[WorkQueue.HYBRID, best], latency),
             ),
             (
                 Claim(
@@ -143,17 +143,17 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     f"With the partitioned queue the latency is at least 20 times the cost {AIM}",
                     "> 20",
                     above(20, departs=1),
-                    f"latency over cost where that is least, at {best:g} us",
+                    f"smallest latency over cost, at {best:g} us",
                 ),
-                _of_cost(runs[Worklist.PARTITIONED, best], best),
+                _of_cost(runs[WorkQueue.PARTITIONED, best], best),
             ),
             (
                 Claim(
                     "Figure 10",
-                    "Both queues pass about as many tuples",
+                    "Both queues have about the same throughput",
                     "similar",
                     about(1.0),
-                    f"throughput of hybrid over partitioned where they differ most, at {uneven:g} us",
+                    f"throughput of hybrid over partitioned at the largest difference, {uneven:g} us",
                 ),
                 _gained(runs, uneven),
             ),
@@ -162,4 +162,4 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
 
 
 def _gained(runs: Mapping[Key, list[Ran]], cost_us: float) -> list[float]:
-    return over(runs[Worklist.HYBRID, cost_us], runs[Worklist.PARTITIONED, cost_us])
+    return over(runs[WorkQueue.HYBRID, cost_us], runs[WorkQueue.PARTITIONED, cost_us])

@@ -1,8 +1,8 @@
-"""Figure 11: hybrid and partitioned queues under the queries."""
+"""Figure 11: hybrid and partitioned work queues under the queries."""
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.chain.names import Worklist
+from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above
@@ -33,20 +33,20 @@ _KAPPA_US = 0.1
 _SKEWS = {0.0: "even", 0.6: "Zipf 0.6", 1.0: "Zipf 1"}
 _JUDGED = 0.6
 _KEYS_ARE = Column("keys")
-_PEAK = Column("peak workers", Kind.COUNT, about="where throughput is highest, on average")
+_PEAK = Column("peak workers", Kind.COUNT, about="number of workers with the highest mean throughput")
 _CONTENTION = Contention(JITTER, _KAPPA_US)
 
-Key = tuple[float, str, Worklist, int]
-"""Skew, query, queue and workers."""
+Key = tuple[float, str, WorkQueue, int]
+"""Skew, query, work queue and workers."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Each query with both queues, skews and numbers of workers."""
+    """Runs by query, work queue, skew and number of workers."""
     return [run for runs in _runs(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Peak throughput and the latency there."""
+    """Peak throughput, and the latency at the peak."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
     best = peaks(runs)
     table = Table.from_rows(
@@ -84,9 +84,10 @@ def shown(scope: Scope, results: Results) -> Shown:
         for what, column, is_log in (("peak throughput", RATE, False), ("latency", LATENCY, True))
     ]
     told = (
-        "By CT, with 100 partitions and the hybrid queue, or a partition for each worker and the partitioned one; Q15"
-        f" has {CATEGORIES} partitions at most, one a category, and those are even. How uneven keys are is not told in"
-        f" the paper: they are {KEYS} of each kind, even or drawn by Zipf's law; claims go by {_SKEWS[_JUDGED]}."
+        "By CT, with 100 partitions and the hybrid queue, or a partition per worker and the partitioned queue; Q15 "
+        f"has at most {CATEGORIES} partitions, one per category, with uniform load. The paper does not give the skew "
+        f"of the"
+        f" keys: there are {KEYS} of each kind, uniform or Zipf-distributed; claims use {_SKEWS[_JUDGED]}."
         f" The model assumes {constants}."
     )
     return section("Figure 11: queues under queries", [told], charts, [table, everything], _claims(scope, best))
@@ -94,7 +95,9 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
     return {
-        (skew, name, queue, workers): scope.query_runs(name, workers, worklist=queue, contention=_CONTENTION, skew=skew)
+        (skew, name, queue, workers): scope.query_runs(
+            name, workers, work_queue=queue, contention=_CONTENTION, skew=skew
+        )
         for skew in _SKEWS
         for name in scope.queries
         for queue in QUEUES
@@ -106,7 +109,7 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
 def _claims(scope: Scope, best: Mapping[tuple[object, ...], tuple[int, list[Ran]]]) -> list[Judged]:
     claims: list[tuple[Claim, Sequence[float]]] = []
     for name in scope.queries:
-        hybrid, partitioned = (best[_JUDGED, name, queue][1] for queue in (Worklist.HYBRID, Worklist.PARTITIONED))
+        hybrid, partitioned = (best[_JUDGED, name, queue][1] for queue in (WorkQueue.HYBRID, WorkQueue.PARTITIONED))
         unclear = name == "Q15"
         claims.append(
             (
@@ -118,7 +121,7 @@ def _claims(scope: Scope, best: Mapping[tuple[object, ...], tuple[int, list[Ran]
                     "unclear" if unclear else "much higher",
                     about(1.0) if unclear else above(1),
                     "peak throughput of hybrid over partitioned",
-                    "the last operators bound both alike",
+                    "the last operators limit both alike",
                 ),
                 over(hybrid, partitioned),
             )
@@ -130,7 +133,7 @@ def _claims(scope: Scope, best: Mapping[tuple[object, ...], tuple[int, list[Ran]
                     f"The hybrid queue has no higher latency on {name}",
                     "better in 3 of 5, else similar",
                     above(0.8),
-                    "latency of partitioned over hybrid, where each has its peak",
+                    "latency of partitioned over hybrid, each at its peak",
                 ),
                 over(partitioned, hybrid, latency),
             )

@@ -1,4 +1,4 @@
-"""Figure 14: both ways of reordering under the queries."""
+"""Figure 14: both reorder buffers under the queries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,27 +28,27 @@ from paper.ordered.measured import Ran, Simulated
 from paper.ordered.scope import JITTER, Scope, ran
 from paper.report import Shown, averaged, section
 
-_JUDGED = Contention(JITTER, crowding_us=0.1, send_us=0.1, output_us=0.05, hand_over_us=0.3)
+_JUDGED = Contention(JITTER, contention_us=0.1, send_us=0.1, output_us=0.05, lock_handover_us=0.3)
 _CONSTANTS = (
-    Contention(JITTER, crowding_us=0.1, send_us=0.05, hand_over_us=0.15),
+    Contention(JITTER, contention_us=0.1, send_us=0.05, lock_handover_us=0.15),
     _JUDGED,
-    Contention(JITTER, crowding_us=0.1, send_us=0.2, output_us=0.1, hand_over_us=0.5),
+    Contention(JITTER, contention_us=0.1, send_us=0.2, output_us=0.1, lock_handover_us=0.5),
 )
-_PEAK = Column("peak workers", Kind.COUNT, about="where throughput is highest, on average")
+_PEAK = Column("peak workers", Kind.COUNT, about="number of workers with the highest mean throughput")
 _OVER_LOCK = Column("over lock", Kind.RATIO, about="peak throughput of non-blocking over lock-based")
 _LATENCIES = Column("latency over lock", Kind.RATIO, about="latency of non-blocking over lock-based, at the peaks")
 
 Key = tuple[Contention, str, Reorder, int]
-"""Constants, query, reordering and workers."""
+"""Constants, query, reorder buffer and workers."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Each query by both schemes with each set of constants and number of workers."""
+    """Runs of both schemes by query, constants and number of workers."""
     return [run for runs in _runs(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Peak throughput."""
+    """Peak throughput by reorder buffer."""
     best = peaks({key: ran(results, of) for key, of in _runs(scope).items()})
     table = Table.from_rows(
         "Figure 14: peak throughput by reordering",
@@ -59,7 +59,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
     )
     beside = Table.from_rows(
-        "Figure 14 beside its constants",
+        "Figure 14 by constants",
         [CONSTANTS, QUERY, *averaged([_OVER_LOCK, _LATENCIES])],
         [
             (
@@ -85,7 +85,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         )
     ]
     told = (
-        "By CT, with the hybrid queue; only the way of reordering changes. Claims are judged by the second set of"
+        "By CT, with the hybrid queue; only the reorder buffer changes. Claims are judged by the second set of"
         f" constants ({said(_JUDGED)}); the first has sends as short as this engine's."
     )
     return section("Figure 14: reordering under queries", [told], charts, [beside, table], _claims(scope, best))
@@ -103,11 +103,11 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
 
 
 Best = Mapping[tuple[object, ...], tuple[int, list[Ran]]]
-"""Runs at the peak, by constants, query and reordering."""
+"""Runs at the peak, by constants, query and reorder buffer."""
 
 
 def _pair(best: Best, constants: Contention, name: str) -> tuple[list[Ran], list[Ran]]:
-    """Non-blocking, and lock-based."""
+    """Runs with non-blocking and with lock-based reordering."""
     return best[constants, name, Reorder.CLAIM][1], best[constants, name, Reorder.LOCK][1]
 
 
@@ -132,8 +132,8 @@ def _claims(scope: Scope, best: Best) -> list[Judged]:
                     f"The latencies of both do not differ much on {name}",
                     "not much",
                     about(1.0),
-                    "latency of non-blocking over that of lock-based, where each has its peak",
-                    "at the peak of one the queues of the other are differently long",
+                    "latency of non-blocking over that of lock-based, each at its peak",
+                    "the queues have different lengths at the two peaks",
                 ),
                 over(*pair, latency),
             ),

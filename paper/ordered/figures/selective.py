@@ -1,4 +1,4 @@
-"""Figure 13: an operator that gives many outputs, by both ways of reordering."""
+"""Figure 13: an operator of high selectivity with both reorder buffers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,29 +27,29 @@ from paper.report import Shown, averaged, section
 
 _FIRST_US, _SELECTIVITY = 100.0, 50.0
 _PAPER_US, _LIGHT_US = 100.0, 2.0
-"""Of a tuple of the second operator: as the paper has it, and as heavy in all as the first."""
+"""Cost of a tuple of the second operator: the paper's, and one with the same total work as the first."""
 
 _CONSTANTS = (
-    Contention(JITTER, send_us=0.05, output_us=0.05, hand_over_us=0.15),
-    Contention(JITTER, send_us=0.5, output_us=0.1, hand_over_us=0.5),
-    Contention(JITTER, send_us=0.5, output_us=0.2, hand_over_us=0.5),
+    Contention(JITTER, send_us=0.05, output_us=0.05, lock_handover_us=0.15),
+    Contention(JITTER, send_us=0.5, output_us=0.1, lock_handover_us=0.5),
+    Contention(JITTER, send_us=0.5, output_us=0.2, lock_handover_us=0.5),
 )
 _SECOND = Column("second", Kind.NUMBER, "us", "cost of a tuple of the second operator")
-_PER_TUPLE = Column("first, a tuple", Kind.NUMBER, "us", "time of a worker on the first operator, waiting included")
-_SHARE = Column("first, share", Kind.SHARE, about="of the time of all workers")
+_PER_TUPLE = Column("first, per tuple", Kind.NUMBER, "us", "worker time on the first operator, including waiting")
+_SHARE = Column("first, share", Kind.SHARE, about="share of the time of all workers")
 _OVER_LOCK = Column("over lock", Kind.RATIO, about="throughput of non-blocking over lock-based")
 
 Key = tuple[float, Contention, Reorder, int]
-"""Cost of the second operator, constants, reordering and workers."""
+"""Cost of the second operator, constants, reorder buffer and workers."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Both schemes with each second operator, set of constants and number of workers."""
+    """Runs of both schemes by second operator, constants and number of workers."""
     return [run for runs in _runs(scope).values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Speed-up, and time a tuple of the first operator."""
+    """Speed-up, and time per tuple of the first operator."""
     runs = {key: ran(results, of) for key, of in _runs(scope).items()}
     table = Table.from_rows(
         "Figure 13: many outputs",
@@ -70,7 +70,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ],
     )
     beside = Table.from_rows(
-        f"Figure 13 beside its constants, {scope.most} workers",
+        f"Figure 13 by constants, {scope.most} workers",
         [_SECOND, CONSTANTS, *averaged([_OVER_LOCK])],
         [
             (second_us, said(constants), *means(_gain(scope, runs, second_us, constants)))
@@ -94,13 +94,13 @@ def shown(scope: Scope, results: Results) -> Shown:
         for second_us in (_PAPER_US, _LIGHT_US)
         for part, column, what in (
             ("a", SPEED_UP, "Speed-up over one worker."),
-            ("b", _PER_TUPLE, "Time of a worker on a tuple of the first operator."),
+            ("b", _PER_TUPLE, "Worker time per tuple of the first operator."),
         )
     ]
     told = (
-        f"A stateless operator of {_FIRST_US:g} us that gives {_SELECTIVITY:g} outputs to a partitioned one, which the"
-        f" paper takes to cost {_PAPER_US:g} us as well. At those weights the first operator has a fiftieth of the"
-        " work, so that its sends cannot bound anything. With a second operator of"
+        f"A stateless operator of {_FIRST_US:g} us with {_SELECTIVITY:g} outputs per tuple feeds a partitioned one, "
+        f"whose cost in the paper is {_PAPER_US:g} us as well. At those costs the first operator has a fiftieth of "
+        f"the work, so its sends cannot limit throughput. With a second operator of"
         f" {_LIGHT_US:g} us, as heavy in all as the first, they can, if an output takes long enough to send (e)."
     )
     return section("Figure 13: operators of high selectivity", [told], charts, [beside, table], _claims(scope, runs))
@@ -128,18 +128,18 @@ def _gain(scope: Scope, runs: Mapping[Key, list[Ran]], second_us: float, constan
 
 def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
     claims: list[tuple[Claim, Sequence[float]]] = []
-    for second_us, weights in ((_PAPER_US, "at the paper's weights"), (_LIGHT_US, "with a light second operator")):
+    for second_us, weights in ((_PAPER_US, "at the paper's costs"), (_LIGHT_US, "with a light second operator")):
         for constants in (_CONSTANTS[0], _CONSTANTS[-1]):
             why = (
                 "the first operator has a fiftieth of the work, and its lock is idle most of the time"
                 if second_us == _PAPER_US
-                else "an output takes too little to send"
+                else "sending an output takes too little time"
             )
             claims.append(
                 (
                     Claim(
                         "Figure 13a",
-                        f"Non-blocking reordering scales better with {_SELECTIVITY:g} outputs a tuple, {weights},"
+                        f"Non-blocking reordering scales better with {_SELECTIVITY:g} outputs per tuple, {weights},"
                         f" e {constants.output_us:g} us",
                         "better",
                         above(1),

@@ -1,1 +1,1 @@
-"""What is shown of the experiments: one file a group of figures, with the claims that the paper makes there."""
+"""Figures of the partitioning paper, with their claims."""

@@ -1,4 +1,4 @@
-"""Figure 6: more and more channels, and past the paper to a hundred."""
+"""Figure 6: growing number of channels, up to a hundred."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,9 +26,9 @@ from paper.partitioning.scope import (
 from paper.report import Shown, averaged, cells, section
 
 N = Column("channels", Kind.COUNT)
-_R = Column("r", Kind.RATIO, about="linear load, fullest channel over emptiest")
-_FLOOR = Column("r_floor", Kind.RATIO, about="the least r of any placement of whole keys")
-_PAIR = Column("r_floor_pair", Kind.RATIO, about="the least r with these keys tracked and the rest on the ring")
+_R = Column("r", Kind.RATIO, about="linear load, busiest channel over least busy")
+_FLOOR = Column("r_floor", Kind.RATIO, about="lowest r of any placement of whole keys")
+_PAIR = Column("r_floor_pair", Kind.RATIO, about="lowest r with these keys pinned and the rest on the ring")
 
 RECIPES = (*(Recipe(construction) for construction in PAPERS_OWN), LEVEL)
 
@@ -37,13 +37,13 @@ _LAST = 32
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """One long chain of each construction."""
+    """One long chain per construction."""
     uniform = [part for seed in range(scope.seeds) for part in scope.hashed(Scheme.UNIFORM, seed)]
     return [*_experiments(scope), *uniform]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """b, m and r against N."""
+    """b, m and r by N."""
     chains = long_chains(scope, results)
     table = _table("Figure 6: number of channels", chains, _counts(scope))
     drawn = (*DRAWN, "level, 1,000 keys")
@@ -61,7 +61,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
         lines(
             "Migration by channels",
-            "m of the step to N channels, with 95 % bands; uniform hashing, at about N - 1, is left out.",
+            "m of the step to N channels, with 95 % bands; uniform hashing, at about N - 1, is not shown.",
             table,
             "channels",
             "m",
@@ -94,14 +94,14 @@ def shown(scope: Scope, results: Results) -> Shown:
             ),
         ]
     said = (
-        f"Zipf z = 1 over {scope.keys:,} keys, LCL, one channel more at a time. From N = 15 the heaviest key alone is"
-        " more than an average channel, so that no placement of whole keys is balanced: r_floor says by how much."
+        f"Zipf z = 1 over {scope.keys:,} keys, LCL, adding one channel at a time. From N = 15 the hottest key alone "
+        f"exceeds the mean load of a channel, so no placement of whole keys is balanced: r_floor says by how much."
     )
     return section("Figure 6: number of channels", [said], charts, [table], _claims(chains))
 
 
 def long_chains(scope: Scope, results: Results) -> dict[str, Chains]:
-    """By scheme, the steps to the most channels."""
+    """Steps up to the most channels, by scheme."""
     experiments = _experiments(scope)
     hashes = {scheme.value: hashed(scope, results, scheme) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
     return {**hashes, **{label(recipe): built(experiments, results, recipe) for recipe in RECIPES}}
@@ -126,7 +126,7 @@ def _table(title: str, chains: Mapping[str, Chains], counts: Sequence[int]) -> T
             limits = [estimate(at_channels(steps, n, number)) for number in floors.values()]
             keys = steps[0][n - 1].explicit_keys
             rows.append((name, n, keys, *measured, *(None if limit is None else limit.mean for limit in limits)))
-    tracked = Column("tracked", Kind.COUNT, about="keys mapped one by one")
+    tracked = Column("tracked", Kind.COUNT, about="pinned keys")
     return Table.from_rows(title, [Column("scheme"), N, tracked, *averaged(list(metrics)), *floors], rows)
 
 
@@ -164,8 +164,8 @@ def _claims(chains: Mapping[str, Chains]) -> list[Judged]:
                 "redist's migration is almost flat, around 1.15",
                 "around 1.15",
                 printed("1.15", departs=1),
-                "m on average over N = 5 to 32",
-                "it is above the ideal, but falls below it as more channels are added than balance can be kept for",
+                "mean m over N = 5 to 32",
+                "it is above the ideal, but falls below it beyond the number of channels that can be balanced",
             ),
             [sum(values) / len(values) for values in zip(*flat, strict=True)],
         ),
@@ -176,9 +176,9 @@ def _claims(chains: Mapping[str, Chains]) -> list[Judged]:
                     f"Migration of {name} grows with the channels",
                     "grows",
                     above(0),
-                    "m at N = 32 less m at N = 10",
-                    "scan places keys once, heaviest first; beyond 15 channels balance is out of reach and it leaves"
-                    " most keys where they are"
+                    "m at N = 32 minus m at N = 10",
+                    "scan places keys once, hottest first; beyond 15 channels balance is out of reach and most keys "
+                    "stay"
                     if name == "scan"
                     else "",
                 ),
@@ -193,7 +193,7 @@ def _claims(chains: Mapping[str, Chains]) -> list[Judged]:
                 "> 3",
                 above(3),
                 "m at N = 32",
-                "it stays about the ideal: beyond 15 channels balance is out of reach and migration decides",
+                "it stays near the ideal: beyond 15 channels balance is out of reach and migration decides",
             ),
             m("scan", _LAST),
         ),
@@ -203,8 +203,8 @@ def _claims(chains: Mapping[str, Chains]) -> list[Judged]:
                 "readj is worse balanced than redist above 20 channels",
                 "worse",
                 above(0),
-                "b of readj less b of redist, on average over N = 21 to 32",
-                "it stays the better one, at the price of migration",
+                "b of readj minus b of redist, mean over N = 21 to 32",
+                "it stays better balanced, at the cost of migration",
             ),
             [sum(values) / len(values) for values in zip(*above_20, strict=True)],
         ),
@@ -214,7 +214,7 @@ def _claims(chains: Mapping[str, Chains]) -> list[Judged]:
                 "Between 2 and 20 channels uniform hashing is up to 36 % above readj",
                 "1.36",
                 between(1.355, 1.365, departs=1),
-                f"b of uniform hashing over b of readj where that is most, N = {most}",
+                f"largest b of uniform hashing over b of readj, at N = {most}",
                 "the lead is smaller than reported",
             ),
             lead[most],
@@ -225,8 +225,8 @@ def _claims(chains: Mapping[str, Chains]) -> list[Judged]:
                 "Consistent hashing migrates least",
                 "least",
                 below(0),
-                "m of consistent hashing less the least of the paper's three, on average over N = 5 to 32",
-                "at many channels the paper's constructions, too, leave nearly all keys where they are",
+                "m of consistent hashing minus the lowest of the paper's three, mean over N = 5 to 32",
+                "with many channels, the paper's constructions also leave almost all keys in place",
             ),
             _mean_of_least(m),
         ),

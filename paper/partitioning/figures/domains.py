@@ -1,4 +1,4 @@
-"""Figure 8: larger and larger domains."""
+"""Figure 8: growing domains."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,7 +29,7 @@ _RECIPES = (*(Recipe(construction) for construction in PAPERS_OWN), LEVEL)
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Hashing and chains over every domain, large ones in parts."""
+    """Runs of hashing and chains over every domain, large ones in parts."""
     uniform = [
         part
         for keys, seeds in scope.domains
@@ -40,7 +40,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """b and m against |D|."""
+    """b and m by |D|."""
     of = {keys: _chains(scope, results, keys, seeds) for keys, seeds in scope.domains}
     table = grid(
         "Figure 8: domain size",
@@ -74,8 +74,8 @@ def shown(scope: Scope, results: Results) -> Shown:
     ]
     most = max(scope.domains)
     said = (
-        "Zipf z = 1, LCL. Every key of every domain is hashed and weighed; a domain is added up in blocks of 2^20"
-        f" ranks, spread over Spark tasks, in the memory of one block. The largest has {most[0]:,} keys ({most[1]}"
+        "Zipf z = 1, LCL. Every key of every domain is hashed and counted; a domain is summed in blocks of 2^20 ranks "
+        f"by Spark tasks, in the memory of one block. The largest has {most[0]:,} keys ({most[1]}"
         " seeds)."
     )
     return section("Figure 8: domain size", [said], charts, [table], _claims(of))
@@ -129,8 +129,8 @@ def _claims(of: Mapping[int, Mapping[str, Chains]]) -> list[Judged]:
                 "Larger domains are easier to balance",
                 "falls",
                 above(0),
-                f"b of readj over {least:,} keys less b over {most:,}",
-                "seeds of small domains lie far apart",
+                f"b of readj over {least:,} keys minus b over {most:,}",
+                "small domains vary widely by seed",
             ),
             [first - last for first, _, _, last in pairs],
         ),
@@ -140,8 +140,8 @@ def _claims(of: Mapping[int, Mapping[str, Chains]]) -> list[Judged]:
                 "The fall of b flattens",
                 "flattens",
                 above(0),
-                "the first fall of b of readj less the last",
-                "seeds of small domains lie far apart",
+                "the first drop of b of readj minus the last",
+                "small domains vary widely by seed",
             ),
             [(first - second) - (third - last) for first, second, third, last in pairs],
         ),
@@ -151,7 +151,7 @@ def _claims(of: Mapping[int, Mapping[str, Chains]]) -> list[Judged]:
                 "No scheme of the paper reaches b = 1",
                 "> 1",
                 above(1),
-                f"the least b of the paper's three, {most:,} keys",
+                f"the lowest b of the paper's three, {most:,} keys",
             ),
             [min(values) for values in zip(*(b(most, name) for name in PAPERS_OWN), strict=True)],
         ),
@@ -173,7 +173,7 @@ def _claims(of: Mapping[int, Mapping[str, Chains]]) -> list[Judged]:
                 "< 1",
                 below(1),
                 f"m, {most:,} keys",
-                "it depends on whether a heavy key happens to move; its mean is 1",
+                "it depends on whether a hot key moves; its mean is 1",
             ),
             m(most, "consistent"),
         ),
@@ -183,8 +183,8 @@ def _claims(of: Mapping[int, Mapping[str, Chains]]) -> list[Judged]:
                 "Migration of the paper's three falls with the domain",
                 "falls",
                 above(0),
-                f"the most m of the three over {least:,} keys less that over {most:,}",
-                "it differs more from seed to seed, of small domains above all, than it falls",
+                f"highest m of the three over {least:,} keys minus that over {most:,}",
+                "it varies more by seed, most of all for small domains, than it falls",
             ),
             differences(worst_m(least), worst_m(most)),
         ),
@@ -194,7 +194,7 @@ def _claims(of: Mapping[int, Mapping[str, Chains]]) -> list[Judged]:
                 f"Migration of the paper's three is up to 2.2 over {least:,} keys",
                 "2.2",
                 printed("2.2", departs=1),
-                "the most m of the three",
+                "highest m of the three",
                 "it is above the ideal, but less so than reported",
             ),
             worst_m(least),
@@ -205,7 +205,7 @@ def _claims(of: Mapping[int, Mapping[str, Chains]]) -> list[Judged]:
                 f"Migration of the paper's three is from 1.25 over {most:,} keys",
                 "1.25",
                 printed("1.25", departs=1),
-                "the most m of the three",
+                "highest m of the three",
                 "it is above the ideal, but less so than reported",
             ),
             worst_m(most),

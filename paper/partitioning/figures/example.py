@@ -1,4 +1,4 @@
-"""Figure 1: the balances and migrations of three set-ups over eight keys."""
+"""Figure 1: balance and migration of three set-ups over eight keys."""
 
 from collections.abc import Sequence
 
@@ -35,26 +35,26 @@ _PRINTED = {
 
 
 def wanted(_scope: Scope) -> Sequence[Experiment]:
-    """Nothing that would have to be spread."""
+    """No experiments: results are computed directly."""
     return ()
 
 
 def shown(_scope: Scope, _results: Results) -> Shown:
-    """Every balance and cost beside the one printed."""
+    """Every balance and cost, compared with the printed one."""
     rows = list(_rows())
     worst = max(abs(ours - printed) for *_, printed, ours in rows)
     table = Table.from_rows(
         "Figure 1, number by number",
         (Column("set-up"), Column("number"), Column("printed", Kind.NUMBER), Column("ours", Kind.NUMBER)),
         rows,
-        note="The figure rounds some ratios and cuts others (34/15 to 2.26), so that a last digit may be off by one.",
+        note="The figure rounds some ratios and truncates others (34/15 to 2.26), so a last digit may be off by one.",
     )
     claim = Claim(
         "Figure 1",
         "Twelve balances and three costs of migration of three set-ups",
         "as printed",
         between(0, 0.01),
-        "the largest difference of a number to the printed one",
+        "largest difference from a printed number",
     )
     said = "Eight keys on two channels, and then on three. Two loads are misprints: 16 + 9 is 25, not 24."
     return section("Figure 1: balance and migration by hand", [said], (), [table], [judged(claim, [worst])])

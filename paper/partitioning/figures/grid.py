@@ -1,4 +1,4 @@
-"""Tables of chains: a row a scheme and a parameter, a column a metric, means over seeds with their intervals."""
+"""Tables of chains: metrics by scheme and parameter, with intervals."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -12,24 +12,24 @@ from paper.partitioning.scope import CHANNELS, Number, at_channels, estimate
 from paper.report import averaged, cells
 
 Chains: TypeAlias = list[list[Step]]
-"""The steps of a chain, for each seed."""
+"""Steps of a chain, by seed."""
 
 B = Column("b", Kind.RATIO, about="relative load imbalance (Eq. 11); 1 is the tolerated limit")
-M = Column("m", Kind.RATIO, about="relative migration cost of the last step (Eq. 12); 1 is an average channel's state")
+M = Column("m", Kind.RATIO, about="relative migration cost of the last step (Eq. 12); 1 is the mean state of a channel")
 
 DRAWN = ("uniform", "consistent", "scan", "redist", "readj")
-"""The five that the paper draws."""
+"""The five schemes that the paper shows."""
 
 
 ORDER = (*DRAWN, "level, 1,000 keys", "unlocked", "readj-printed")
-"""In every chart a scheme has the colour of its place here."""
+"""Order of schemes, which fixes their colors in every chart."""
 
 lines = partial(charts.lines, order=ORDER)
 dots = partial(charts.dots, order=ORDER)
 
 
 def label(recipe: Recipe) -> str:
-    """How a recipe's line is named."""
+    """Display name of a recipe."""
     name = recipe.construction.value
     return name if recipe.construction is not Construction.LEVEL else f"{name}, {recipe.track:,} keys"
 
@@ -46,11 +46,11 @@ def grid(
 
     Args:
         title: Of the table.
-        across: The parameter that is varied, or several.
-        chains: Name, parameter (a tuple of several) and steps of each line.
-        metrics: The number of a step that stands in each column.
+        across: Parameter that varies, or several.
+        chains: Name, parameter (a tuple if several) and steps of each line.
+        metrics: Metric of a step by column.
         channels: N.
-        note: Below the table.
+        note: Note below the table.
     """
     parameters = [across] if isinstance(across, Column) else list(across)
     rows = []

@@ -1,4 +1,4 @@
-"""Equations 7 and 8: the size of a plan, and the time to make one, against what is tracked."""
+"""Equations 7 and 8: plan size and construction time."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from paper.partitioning.scope import CHANNELS, Scope
 from paper.partitioning.timings import Cold, ColdTimed, MemoryOfBlocks, PlanSizes
 from paper.report import Shown, section
 
-_TRACKED = Column("tracked", Kind.COUNT, about="keys mapped one by one")
+_TRACKED = Column("tracked", Kind.COUNT, about="pinned keys")
 _CHANNELS = Column("channels", Kind.COUNT)
 _SECONDS = Column("seconds", Kind.SECONDS, "s")
 
 _MOST_BYTES = 64
-"""A tracked key may take this much of a plan."""
+"""Limit on the bytes of a plan per tracked key."""
 
 _BY_KEYS = {
     Construction.SCAN: (100, 300, 1000, 3000, 10_000),
@@ -36,19 +36,19 @@ _FIXED_KEYS = {Construction.READJ: 100}
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Cold steps of growing size; plans of growing maps; memory over a domain of growing parts."""
+    """Runs of cold steps, plans and domain sums of growing size."""
     return [_by_keys(scope), _by_channels(scope), _plans(scope), _memory(scope)]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Bytes and seconds against tracked keys, and seconds against N."""
+    """Bytes and seconds by tracked keys, and seconds by N."""
     sizes = Table.from_rows(
         "Plan files",
         (
             Column("keys are"),
             _TRACKED,
-            Column("file", Kind.BYTES, about="with the file beside it, which keys from 10,001 on stand in"),
-            Column("bytes a key", Kind.NUMBER, about="without what a plan of no tracked key takes"),
+            Column("file", Kind.BYTES, about="with its side file, which holds keys from 10,001 on"),
+            Column("bytes per key", Kind.NUMBER, about="without the size of a plan with no tracked key"),
         ),
         _plan_rows(scope, results),
     )
@@ -58,30 +58,30 @@ def shown(scope: Scope, results: Results) -> Shown:
         "Growth of construction time",
         (
             Column("construction"),
-            Column("power of keys", Kind.NUMBER, about="slope of a straight line through the logarithms of both"),
+            Column("power of keys", Kind.NUMBER, about="slope of a straight line in logarithms"),
             Column("power of channels", Kind.NUMBER),
         ),
         [
             (name.value, _power(by_keys, name.value, "tracked"), _power(by_channels, name.value, "channels"))
             for name in _BY_KEYS
         ],
-        note="Steps that start from hashing alone; short ones are dominated by what every call costs.",
+        note="Steps that start from pure hashing; short ones are dominated by the overhead of a call.",
     )
     memory = Table.from_rows(
-        f"Memory to add up a domain of {_memory(scope).keys:,} keys",
+        f"Memory to sum a domain of {_memory(scope).keys:,} keys",
         (
             Column("keys looked at", Kind.COUNT),
-            Column("peak memory", Kind.BYTES, about="of a process that does only that"),
+            Column("peak memory", Kind.BYTES, about="of a separate process"),
         ),
         [(found["keys"], found["bytes"]) for found in results[_memory(scope)]],
     )
     charts = [
         lines(
-            "Bytes of a plan a tracked key",
-            f"The size of a plan file over the keys mapped one by one. Dashed: {_MOST_BYTES} bytes.",
+            "Bytes of a plan per tracked key",
+            f"Size of a plan file over the number of pinned keys. Dashed: {_MOST_BYTES} bytes.",
             sizes,
             "tracked",
-            "bytes a key",
+            "bytes per key",
             "keys are",
             log_x=True,
             mark=_MOST_BYTES,
@@ -108,8 +108,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        "Eq. 7 asks for a function whose size does not follow the domain, Eq. 8 for a construction whose time is a"
-        " polynomial of that size."
+        "Eq. 7 requires a function whose size does not depend on the domain, Eq. 8 a construction whose time is "
+        "polynomial in that size."
     )
     return section(
         "Equations 7 and 8: growth", [said], charts, [exponents, sizes, memory], _claims(scope, results, memory)
@@ -178,10 +178,10 @@ def _claims(scope: Scope, results: Results, memory: Table) -> list[Judged]:
         (
             Claim(
                 "Eq. 7",
-                f"A plan takes at most {_MOST_BYTES} bytes a tracked key (an aim of ours)",
+                f"A plan takes at most {_MOST_BYTES} bytes per tracked key (an aim of ours)",
                 f"<= {_MOST_BYTES}",
                 below(_MOST_BYTES + 1e-9),
-                "bytes a key, the most over all sizes and types of keys",
+                "bytes per key, highest over all sizes and types of keys",
             ),
             [a_key],
         ),
@@ -191,14 +191,14 @@ def _claims(scope: Scope, results: Results, memory: Table) -> list[Judged]:
                 "Construction time is polynomial in the tracked keys",
                 "at most cubic",
                 below(3.5),
-                "the largest power of keys of the four constructions",
+                "largest power of keys of the four constructions",
             ),
             [max(_power(_timed_table("", _by_keys(scope), results), name.value, "tracked") for name in _BY_KEYS)],
         ),
         (
             Claim(
                 "4.1",
-                "Judging a plan takes memory that does not follow the domain (an aim of ours)",
+                "Measuring a plan takes memory that does not depend on the domain (an aim of ours)",
                 "bounded",
                 below(1.1),
                 f"peak memory over {memory.rows[-1][0]:,} keys over that of {memory.rows[0][0]:,}",

@@ -1,4 +1,4 @@
-"""Past the paper: level and unlocked, how near they are to the floor, and other schemes on the same streams."""
+"""Beyond the paper: level and unlocked against the floor, and other schemes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -31,12 +31,12 @@ _COUNTS = (10, 32)
 _GROUPS = 128
 _HASHED = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.JUMP, Scheme.RENDEZVOUS, Scheme.MAGLEV, Scheme.KEY_GROUPS)
 _MAPS = (Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY)
-_R = Column("r", Kind.RATIO, about="linear load, fullest channel over emptiest")
-_OVER = Column("r over floor", Kind.RATIO, about="r over r_floor_pair: 1 is all that the tracked keys can do")
+_R = Column("r", Kind.RATIO, about="linear load, busiest channel over least busy")
+_OVER = Column("r over floor", Kind.RATIO, about="r over r_floor_pair: 1 is the best possible with the tracked keys")
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Chains of level with more and more keys; other schemes, for two channel counts."""
+    """Chains of level by number of keys, and other schemes."""
     return [
         *scope.chains(_levels()),
         *scope.chains(LONG, channels=scope.most_channels),
@@ -49,7 +49,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """level against its floor, and the table of schemes."""
+    """level compared with its floor, and the table of schemes."""
     chains = long_chains(scope, results)
     levels = {recipe.track: built(scope.chains(_levels()), results, recipe) for recipe in _levels()}
     by_keys = grid(
@@ -67,8 +67,8 @@ def shown(scope: Scope, results: Results) -> Shown:
     floors = _floor_table(chains)
     charts = [
         lines(
-            "How near the floor",
-            "r over the least r that the same tracked keys over the same ring could reach, by channels.",
+            "Distance from the floor",
+            "r over the lowest r possible with the same tracked keys over the same ring, by channels.",
             floors,
             "channels",
             _OVER.name,
@@ -84,12 +84,12 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        "level, which is not of the paper, knows what the untracked keys put on each channel and fills up what they"
-        " leave free. r_floor_pair bounds what any placement of the same tracked keys could reach. Other schemes follow"
-        " on the same streams; those that split keys must merge what the channels of a key hold."
+        "level, which is not in the paper, knows the load of the untracked keys on each channel and fills up the "
+        "rest. r_floor_pair is the bound for any placement of the same tracked keys. Other schemes run on the same "
+        "streams; those that split keys must merge the partial results of a key's channels."
     )
     return section(
-        "Past the paper",
+        "Beyond the paper",
         [said],
         charts,
         [_peer_table(scope, results, chains), by_keys, floors],
@@ -129,7 +129,7 @@ def _over_floor(step: Step) -> float | None:
 
 
 def _floor_table(chains: Mapping[str, Chains]) -> Table:
-    """r over r_floor_pair by N, of every construction."""
+    """r over r_floor_pair by N, for every construction."""
     rows = []
     for recipe in LONG:
         steps = chains[label(recipe)]
@@ -168,7 +168,7 @@ def _peer_table(scope: Scope, results: Results, chains: Mapping[str, Chains]) ->
         for n in _COUNTS
         for name, about in (("r", "linear load"), ("m", "migration from N - 1"))
     ]
-    last = Column("channels a key", Kind.RATIO, about="on which a key has state, N = 10")
+    last = Column("channels per key", Kind.RATIO, about="with state of a key, N = 10")
     return Table.from_rows("Every scheme, z = 1, linear load", (Column("scheme"), *averaged(columns), last), rows)
 
 
@@ -182,7 +182,7 @@ def _m(step: Step) -> float | None:
 
 
 def _both(by_count: Sequence[Sequence[tuple[float | None, float | None]]]) -> list[float | None]:
-    """r and m with their intervals, for each channel count."""
+    """r and m with their intervals, by channel count."""
     row: list[float | None] = []
     for pairs in by_count:
         for numbers in zip(*pairs, strict=True):
@@ -212,7 +212,7 @@ def _claims(
 
     weighted = [results[_weighted(scope, seed)] for seed in range(scope.seeds)]
     few, many = _COUNTS
-    ring_noise = "the key counts of the rings lie apart by themselves, which no placement of the tracked keys changes"
+    ring_noise = "the rings' key counts differ, which no placement of the tracked keys changes"
     claims = [
         ours("level, 1,000 keys: b (LLL)", 1.02, "b", of(levels[1000], b_of("LLL"))),
         ours("level, 1,000 keys: b (LCL)", 0.99, "b", of(levels[1000], b_of("LCL"))),
@@ -222,7 +222,7 @@ def _claims(
         ours(
             "level, 1,000 keys: r is near its floor",
             1.05,
-            "r over r_floor_pair, on average over N = 5 to 32",
+            "mean r over r_floor_pair over N = 5 to 32",
             mean_over_n(_over_floor),
         ),
         ours("unlocked, sigma 0.008: b (LCL)", 1.03, "b", of(unlocked, b_of("LCL")), ring_noise),
@@ -244,7 +244,7 @@ def _claims(
         ours(
             f"weighted, tracking by delta: m to N = {few}",
             1.31,
-            f"m on average over N = 2 to {few}",
+            f"mean m over N = 2 to {few}",
             [sum(step["m"] for step in steps[: few - 1]) / (few - 1) for steps in weighted],
         ),
     ]

@@ -29,7 +29,7 @@ _CONSTRUCTIONS = (*PAPERS_OWN, Construction.READJ_PRINTED, Construction.UNLOCKED
 
 
 def _recipes() -> tuple[Recipe, ...]:
-    """LLL has the mapping of LCL, since constant resources are left out of the balance."""
+    """LLL has the mapping of LCL, since constant resources do not count in the balance."""
     letters = [each for each in LETTERS if each != "LLL"]
     own = [Recipe(construction, each) for each in letters for construction in _CONSTRUCTIONS]
     levels = [Recipe(Construction.LEVEL, each, track=track) for each in letters for track in (1000, 5000)]
@@ -53,9 +53,9 @@ def shown(scope: Scope, results: Results) -> Shown:
             {
                 M: m_of(letters[0]),
                 B: b_of(letters),
-                Column("b_s", Kind.RATIO, about="of state alone"): r_of(letters[0]),
-                Column("b_c", Kind.RATIO, about="of computation alone"): r_of(letters[1]),
-                Column("b_n", Kind.RATIO, about="of network alone"): r_of(letters[2]),
+                Column("b_s", Kind.RATIO, about="of state only"): r_of(letters[0]),
+                Column("b_c", Kind.RATIO, about="of computation only"): r_of(letters[1]),
+                Column("b_n", Kind.RATIO, about="of network only"): r_of(letters[2]),
             },
         )
         for letters in LETTERS
@@ -66,7 +66,8 @@ def shown(scope: Scope, results: Results) -> Shown:
     charts = [
         dots(
             "Balance by resource functions",
-            "b of each scheme; LCL, say, is linear state, constant computation and linear network. Dashed: the ideal.",
+            "b of each scheme; LCL, for example, is linear state, constant computation and linear network. Dashed: "
+            "the ideal.",
             table,
             "resources",
             "b",
@@ -86,15 +87,15 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"Zipf z = 1 over {scope.keys:,} keys, from 1 to {CHANNELS} channels one at a time, alpha 1.2, sigma 0.1,"
-        " U_APM. LLL and LCL have one mapping and differ in how it is judged, since constant resources are left out of"
-        " rho."
+        f"Zipf z = 1 over {scope.keys:,} keys, from 1 to {CHANNELS} channels one at a time, alpha 1.2, sigma 0.1, "
+        f"U_APM. LLL and LCL have the same mapping and differ only in its metrics, since constant resources do not "
+        f"count in rho."
     )
     return section("Figure 3: resource functions", [said], charts, [table], _claims(chains))
 
 
 def _chains(scope: Scope, results: Results) -> dict[str, dict[str, Chains]]:
-    """By combination, the steps of each scheme."""
+    """Steps of each scheme, by combination."""
     experiments = scope.chains(_recipes())
     hashes = {scheme.value: hashed(scope, results, scheme) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
     of = {}
@@ -117,8 +118,8 @@ def _claims(chains: dict[str, dict[str, Chains]]) -> list[Judged]:
 
     at_most_1 = [float(value <= 1) for value in m("consistent", "LCL")]
     ring_blind = (
-        "even with a perfect ring the channel of the heaviest key makes b at least 1.236: the constructions cannot see"
-        " what the ring puts beside it"
+        "even with a perfect ring the channel of the hottest key makes b at least 1.236: the constructions do not see "
+        "the ring's load on that channel"
     )
     claims = [
         (
@@ -146,7 +147,7 @@ def _claims(chains: dict[str, dict[str, Chains]]) -> list[Judged]:
                 "1.55",
                 printed("1.55"),
                 "b, LLL",
-                "the best that five of our seeds give together is higher; the hash decides which top keys meet",
+                "the best mean of five of our seeds is higher; the hash decides which hot keys share a channel",
             ),
             b("uniform", "LLL"),
         ),
@@ -156,8 +157,8 @@ def _claims(chains: dict[str, dict[str, Chains]]) -> list[Judged]:
                 "LLL: uniform hashing is better balanced than consistent hashing",
                 "1.55 against 1.75",
                 above(0),
-                "b of consistent less b of uniform, LLL",
-                "the two differ by less than their spread over seeds; which is better is luck of the hash",
+                "b of consistent minus b of uniform, LLL",
+                "the two differ by less than their spread over seeds; the hash decides which is better",
             ),
             differences(b("consistent", "LLL"), b("uniform", "LLL")),
         ),
@@ -180,7 +181,7 @@ def _claims(chains: dict[str, dict[str, Chains]]) -> list[Judged]:
                 "1.32 / 1.2",
                 between(1.05, 1.15, departs=1.0),
                 "b of scan over b of readj, LLL",
-                f"on average the two are as good as each other, or nearly so; {ring_blind}",
+                f"on average the two are equally good, or almost; {ring_blind}",
             ),
             ratios(b("scan", "LLL"), b("readj", "LLL")),
         ),
@@ -191,7 +192,7 @@ def _claims(chains: dict[str, dict[str, Chains]]) -> list[Judged]:
                 "1.34",
                 printed("1.34"),
                 "m, LLL",
-                "read literally, Algorithm 4 overwrites u inside its loop; so read (readj-printed) it migrates more",
+                "read literally (readj-printed), Algorithm 4 overwrites u inside its loop, and migrates more",
             ),
             m("readj", "LLL"),
         ),
@@ -202,7 +203,7 @@ def _claims(chains: dict[str, dict[str, Chains]]) -> list[Judged]:
                 "1.34",
                 printed("1.34", departs=1),
                 "m, LLL",
-                "it is nearer than that of readj as the text describes it",
+                "it is closer than readj as described in the text",
             ),
             m("readj-printed", "LLL"),
         ),
@@ -212,9 +213,9 @@ def _claims(chains: dict[str, dict[str, Chains]]) -> list[Judged]:
                 "LLL: readj migrates more than scan and redist",
                 "1.34 against 1.23",
                 above(0),
-                "m of readj less m of scan, LLL",
-                "readj weighs every move against the mapping as it stands, and so moves less, not more; with u as"
-                " printed it moves more",
+                "m of readj minus m of scan, LLL",
+                "readj weighs every move against the current mapping, so it moves less, not more; with u as printed "
+                "it moves more",
             ),
             differences(m("readj", "LLL"), m("scan", "LLL")),
         ),
@@ -222,7 +223,7 @@ def _claims(chains: dict[str, dict[str, Chains]]) -> list[Judged]:
             (
                 Claim(
                     "5.3",
-                    f"{letters}: redist and scan cannot be told apart",
+                    f"{letters}: redist and scan are indistinguishable",
                     "equal",
                     between(0.98, 1.02),
                     f"b of redist over b of scan, {letters}",

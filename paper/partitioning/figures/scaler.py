@@ -1,4 +1,4 @@
-"""Figure 5: the threshold scaler sigma, which sets how many keys are tracked."""
+"""Figure 5: the threshold scaler sigma."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,20 +12,23 @@ from paper.partitioning.measured import ChainsBuilt
 from paper.partitioning.scope import CHANNELS, PAPERS_OWN, Scope, at_channels, b_of, built, differences, hashed, m_of
 from paper.report import Shown, section
 
-SIGMA = Column("sigma", Kind.NUMBER, about="part of the tolerated imbalance left to the untracked keys")
-_TRACKED = Column("tracked", Kind.COUNT, about="keys mapped one by one at N = 10")
+SIGMA = Column("sigma", Kind.NUMBER, about="share of the tolerated imbalance left to the untracked keys")
+_TRACKED = Column("tracked", Kind.COUNT, about="pinned keys at N = 10")
 _LEAST, _USUAL = 0.008, 0.1
 
 _MAPPED = {"LCL": (*PAPERS_OWN, Construction.UNLOCKED), "LQL": PAPERS_OWN}
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Chains for every sigma; readj with quadratic computation takes long where very many keys are tracked."""
+    """Chains by sigma.
+
+    readj with quadratic computation is slow with many tracked keys.
+    """
     return [each for sigma in scope.sigmas for each in _experiments(scope, sigma)]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """b and m against sigma, for two combinations."""
+    """b and m by sigma, for two combinations."""
     of = {letters: _by_sigma(scope, results, letters) for letters in _MAPPED}
     hashes = {scheme.value: hashed(scope, results, scheme) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
     charts, tables = [], []
@@ -46,7 +49,7 @@ def shown(scope: Scope, results: Results) -> Shown:
                 ),
             ],
             {B: b_of(letters), M: m_of("L")},
-            note="Uniform and consistent hashing track nothing, whatever sigma is.",
+            note="Uniform and consistent hashing track no keys at any sigma.",
         )
         tables.append(table)
         charts += [
@@ -62,7 +65,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             ),
             lines(
                 f"Migration by sigma, {letters}",
-                "m of the step from 9 to 10 channels, with 95 % bands; uniform hashing, near 9, is left out.",
+                "m of the step from 9 to 10 channels, with 95 % bands; uniform hashing, near 9, is not shown.",
                 table,
                 "sigma",
                 "m",
@@ -72,8 +75,8 @@ def shown(scope: Scope, results: Results) -> Shown:
             ),
         ]
     said = (
-        "As in Figure 3, with more keys or fewer tracked. unlocked, which is not of the paper, is readj that goes on"
-        " where ties at the emptiest channels stop it."
+        "As in Figure 3, with more or fewer tracked keys. unlocked, which is not in the paper, is readj that "
+        "continues where ties at the least busy channels stop it."
     )
     return section("Figure 5: frequency threshold scaler", [said], charts, tables, _claims(of))
 
@@ -125,7 +128,7 @@ def _claims(of: Mapping[str, _BySigma]) -> list[Judged]:
                     f"A lower sigma lowers b of {name} (LCL)",
                     "lower",
                     above(0),
-                    f"b at sigma {_USUAL:g} less b at {_LEAST:g}",
+                    f"b at sigma {_USUAL:g} minus b at {_LEAST:g}",
                     "see the claim on readj at very low sigma" if name == "readj" else "",
                 ),
                 differences(b(_USUAL, name), b(_LEAST, name)),
@@ -139,7 +142,7 @@ def _claims(of: Mapping[str, _BySigma]) -> list[Judged]:
                     f"A lower sigma raises m of {name} (LCL)",
                     "higher",
                     above(0),
-                    f"m at sigma {_LEAST:g} less m at {_USUAL:g}",
+                    f"m at sigma {_LEAST:g} minus m at {_USUAL:g}",
                 ),
                 differences(m(_LEAST, name), m(_USUAL, name)),
             )
@@ -151,7 +154,7 @@ def _claims(of: Mapping[str, _BySigma]) -> list[Judged]:
                 "At very low sigma readj cannot keep b low (LCL)",
                 "above redist",
                 above(0),
-                f"b of readj less b of redist, sigma {_LEAST:g}",
+                f"b of readj minus b of redist, sigma {_LEAST:g}",
             ),
             differences(b(_LEAST, "readj"), b(_LEAST, "redist")),
         ),
@@ -161,7 +164,7 @@ def _claims(of: Mapping[str, _BySigma]) -> list[Judged]:
                 "In the mid-range of sigma readj is slightly better balanced (LCL)",
                 "slightly lower",
                 above(0),
-                f"b of redist less b of readj, sigma {_USUAL:g}",
+                f"b of redist minus b of readj, sigma {_USUAL:g}",
                 "the two differ by less than their spread over seeds",
             ),
             differences(b(_USUAL, "redist"), b(_USUAL, "readj")),

@@ -1,4 +1,4 @@
-"""Figures 9 to 11: how many keys the lossy counter holds and how many are mapped one by one."""
+"""Figures 9 to 11: keys in the lossy counter, and pinned keys."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,13 +21,13 @@ from paper.partitioning.scope import CHANNELS, Scope, at_channels, b_of, built, 
 from paper.report import Shown, averaged, cells, section
 
 _LETTERS = ("LCL", "LQL")
-_ENTRIES = Column("entries", Kind.NUMBER, about="keys held by the lossy counter before and after a purge; or mapped")
+_ENTRIES = Column("entries", Kind.NUMBER, about="keys in the lossy counter before and after a purge; or pinned keys")
 _SERIES = Column("series")
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """A setting at which sizes are shown."""
+    """A setting whose sizes are shown."""
 
     letters: str
     channels: int = CHANNELS
@@ -36,12 +36,12 @@ class _Point:
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """One set of counters a seed and skew, each set on the same tuples."""
+    """A set of counters by seed and skew."""
     return [*_counters(scope), *_lossy(scope), *scope.chains(_TRUE)]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Entries of the counter and of the map, against sigma, z and N."""
+    """Entries of the counter and pinned keys by sigma, z and N."""
     entries = _entries(scope, results)
     charts, tables = [], []
     for figure, what, column, points in _figures(scope):
@@ -56,7 +56,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         charts.append(
             lines(
                 f"Sizes by {what}",
-                "Keys that a lossy counter holds just before and just after it is purged, and keys mapped one by one.",
+                "Keys in a lossy counter just before and just after a purge, and pinned keys.",
                 table,
                 column.name,
                 "entries",
@@ -67,9 +67,9 @@ def shown(scope: Scope, results: Results) -> Shown:
         )
     built_from = _lossy_table(scope, results)
     said = [
-        f"A lossy counter of error delta / 10 sees {scope.rows:,} tuples, row by row as the paper prints it, and its"
-        " entries are those before and after its last purges: the paper's sizes are points between the two. Keys mapped"
-        " one by one are those whose exact share reaches delta.",
+        f"A lossy counter with error delta / 10 counts {scope.rows:,} tuples, row by row as in the paper; its entries "
+        f"are those before and after its last purges: the paper's sizes are points between the two. Pinned keys are "
+        f"those whose exact share reaches delta.",
     ]
     return section(
         "Figures 9 to 11: size of the partitioning function",
@@ -100,7 +100,7 @@ def _skew_of(point: _Point) -> float:
 
 
 def _epsilon(scope: Scope, point: _Point) -> float:
-    """A tenth of delta; of a quadratic resource that of Eq. 17, before any key is known."""
+    """A tenth of delta; for a quadratic resource delta is from Eq. 17, before any key is known."""
     linear = _delta(scope, _Point("LLL", point.channels, point.skew, point.sigma))
     return 0.1 * (linear if point.letters == "LCL" else min(linear, math.sqrt(linear / scope.keys)))
 
@@ -136,7 +136,7 @@ def _counters(scope: Scope) -> list[CounterSizes]:
 
 
 def _entries(scope: Scope, results: Results) -> dict[tuple[float, float], tuple[Estimate, Estimate]]:
-    """Before and after a purge, by skew and error."""
+    """Keys before and after a purge, by skew and error."""
     found: dict[tuple[float, float], tuple[list[float], list[float]]] = {}
     for experiment in _counters(scope):
         for epsilon, (before, after) in zip(experiment.epsilons, results[experiment], strict=True):
@@ -161,16 +161,16 @@ def _true_b(scope: Scope, results: Results) -> list[float]:
 def _lossy_table(scope: Scope, results: Results) -> Table:
     """b and m of readj built from lossy counts."""
     columns = [
-        Column("b", Kind.RATIO, about="LCL, judged on the true frequencies"),
+        Column("b", Kind.RATIO, about="LCL, measured on the true frequencies"),
         Column("m", Kind.RATIO),
-        Column("tracked", Kind.NUMBER, about="keys mapped one by one"),
+        Column("tracked", Kind.NUMBER, about="pinned keys"),
     ]
     found = [results[experiment] for experiment in _lossy(scope)]
     rows = [
         (runs[0]["rows"], *cells(*(Estimate.of([run[name] for run in runs]) for name in ("b", "m", "tracked"))))
         for runs in zip(*found, strict=True)
     ]
-    title = "readj from lossy counts of so many tuples"
+    title = "readj from lossy counts, by number of tuples"
     return Table.from_rows(title, (Column("tuples", Kind.COUNT), *averaged(columns)), rows)
 
 
@@ -178,7 +178,7 @@ def _claims(
     scope: Scope, results: Results, entries: dict[tuple[float, float], tuple[Estimate, Estimate]]
 ) -> list[Judged]:
     def half_way(letters: str) -> list[float]:
-        """Keys held half-way between what a purge leaves and what the next one finds, seed by seed."""
+        """Mean of the keys after a purge and before the next one, seed by seed."""
         epsilon = _epsilon(scope, _Point(letters))
         held = [
             results[each][each.epsilons.index(epsilon)]
@@ -206,7 +206,7 @@ def _claims(
                     f"The lossy counter holds about {size:,} keys ({letters})",
                     f"about {size:,}",
                     about(size),
-                    f"keys held, half-way between {teeth(letters)}",
+                    f"keys held, midway between {teeth(letters)}",
                 ),
                 half_way(letters),
             )
@@ -215,10 +215,10 @@ def _claims(
         (
             Claim(
                 "Figure 9",
-                "About 50 keys are mapped one by one at the defaults",
+                "About 50 keys are pinned at the defaults",
                 "around 50",
                 about(50),
-                "keys that the counter reports: those that reach delta less its error (section 4.1.2)",
+                "keys that the counter reports: those that reach delta minus its error (section 4.1.2)",
                 "Eq. 17 gives fewer, with the error of the counter too",
             ),
             [float(_reported(scope))],
@@ -226,17 +226,17 @@ def _claims(
         (
             Claim(
                 "Figure 9",
-                "Over the range of sigma between 1 and 500 keys are mapped",
+                "Over the range of sigma between 1 and 500 keys are pinned",
                 "1 to 500",
                 between(1, 500),
-                "the most keys mapped over all sigma",
+                "largest number of pinned keys over all sigma",
             ),
             [max(by_sigma.values())],
         ),
         (
             Claim(
                 "Figure 9",
-                "LQL maps as many keys as LCL",
+                "LQL pins as many keys as LCL",
                 "the same",
                 between(0, 0),
                 "the largest difference for sigma up to 0.25",
@@ -246,20 +246,20 @@ def _claims(
         (
             Claim(
                 "Figure 10",
-                "The mapped keys grow faster and faster with the skew",
+                "The pinned keys grow faster and faster with the skew",
                 "super-linear",
                 above(0),
-                "the least second difference of mapped keys per z, from z = 0.5",
+                "lowest second difference of pinned keys per z, from z = 0.5",
             ),
             [_least_bend([skew for skew in scope.skews if skew >= 0.5], by_z)],
         ),
         (
             Claim(
                 "Figure 11",
-                "The mapped keys grow linearly with the channels",
+                "The pinned keys grow linearly with the channels",
                 "linear",
                 above(0.99),
-                "R squared of a straight line through mapped keys by N",
+                "R squared of a straight line through pinned keys by N",
             ),
             [_straightness(by_n)],
         ),

@@ -1,4 +1,4 @@
-"""Figure 4: the five schemes from little skew to much."""
+"""Figure 4: the five schemes by skew."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -32,11 +32,11 @@ _RECIPES = (
 )
 
 _LOW = 0.5
-"""z up to which skew is low."""
+"""Highest z of low skew."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Hashing and chains for every skew."""
+    """Runs of hashing and chains by skew."""
     uniform = [
         part
         for skew in _skews(scope)
@@ -47,7 +47,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """b and m against z, for three combinations."""
+    """b and m by z, for three combinations."""
     charts, tables = [], []
     of = {
         letters: {skew: _chains(scope, results, letters, skew) for skew in skews}
@@ -77,7 +77,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             charts.append(
                 lines(
                     f"Migration by skew, {letters}",
-                    "m of the step from 9 to 10 channels, with 95 % bands; uniform hashing, near 9, is left out."
+                    "m of the step from 9 to 10 channels, with 95 % bands; uniform hashing, near 9, is not shown."
                     + (" LLL has the same." if letters == "LCL" else ""),
                     table,
                     "z",
@@ -86,7 +86,7 @@ def shown(scope: Scope, results: Results) -> Shown:
                     only=[name for name in drawn if name != "uniform"],
                 )
             )
-    said = "As in Figure 3, over domains of other skews; the same keys in each, so the same places on the ring."
+    said = "As in Figure 3, over domains of other skews with the same keys, which have the same places on the ring."
     return section("Figure 4: data skew", [said], charts, tables, _claims(of))
 
 
@@ -126,7 +126,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                     f"Migration of {name} rises once z passes 0.8",
                     "rises",
                     above(0),
-                    "m at z = 1 less m at z = 0.8",
+                    "m at z = 1 minus m at z = 0.8",
                     "the rise is smaller than its spread over seeds",
                 ),
                 differences(m(1.0, name), m(0.8, name)),
@@ -140,10 +140,10 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                     f"At z = 1 {more} migrates more than {less}",
                     f"{more} > {less}",
                     above(0),
-                    f"m of {more} less m of {less}, z = 1",
-                    "the three lie within the spread over seeds"
+                    f"m of {more} minus m of {less}, z = 1",
+                    "the three differ by less than their spread over seeds"
                     if more == "scan"
-                    else "weighing each move against the mapping as it stands, readj moves less than the other two",
+                    else "readj weighs each move against the current mapping, and moves less than the other two",
                 ),
                 differences(m(1.0, more), m(1.0, less)),
             )
@@ -155,7 +155,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                 "Consistent hashing is the first to pass b = 1 as skew grows (LLL)",
                 "first",
                 above(0),
-                "z at which the next one passes 1, less that of consistent hashing; on lines between the points",
+                "z at which the next one passes 1, minus that of consistent hashing, interpolated linearly",
                 "over the seeds, uniform hashing passes 1 about as early",
             ),
             [min(others) - first for first, others in _crossings(lll)],
@@ -167,7 +167,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                 "1.5",
                 between(1.45, 1.55, departs=1),
                 "b of consistent hashing over b of readj, z = 1",
-                "it is above, but by another part",
+                "it is above, but by another share",
             ),
             ratios(b(lll, 1.0, "consistent", "LLL"), b(lll, 1.0, "readj", "LLL")),
         ),
@@ -177,7 +177,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                 "At low skew uniform hashing is the best balanced (LLL)",
                 "best",
                 above(1),
-                f"b of the best of the others over b of uniform hashing, on average over z up to {_LOW:g}",
+                f"b of the best of the others over b of uniform hashing, mean over z up to {_LOW:g}",
             ),
             _mean([ratios(_best(b, lll, skew), b(lll, skew, "uniform", "LLL")) for skew in low]),
         ),
@@ -187,7 +187,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                 "At low skew all are below the ideal line (LLL)",
                 "< 1",
                 above(0),
-                f"1 less the largest b of the five schemes at z = {max(low):g}",
+                f"1 minus the largest b of the five schemes at z = {max(low):g}",
                 "as z nears 0.5 the worst of five schemes is sometimes above 1",
             ),
             [1 - max(values) for values in zip(*(b(lll, max(low), name, "LLL") for name in DRAWN), strict=True)],
@@ -198,7 +198,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                 "LQL, z 0.25 to 0.5: readj's b is 1 to 2 % above the others of the paper's three",
                 "1.01 to 1.02",
                 between(1.005, 1.025, departs=1),
-                "b of readj over b of scan, on average over z",
+                "mean b of readj over b of scan, over z",
                 "the difference is smaller than its spread over seeds",
             ),
             _mean([ratios(b(lql, skew, "readj", "LQL"), b(lql, skew, "scan", "LQL")) for skew in lql]),
@@ -209,7 +209,7 @@ def _claims(of: Mapping[str, _BySkew]) -> list[Judged]:
                 "LQL: b of scan and redist are almost identical",
                 "equal",
                 between(0.98, 1.02),
-                "b of redist over b of scan, on average over z",
+                "mean b of redist over b of scan, over z",
             ),
             _mean([ratios(b(lql, skew, "redist", "LQL"), b(lql, skew, "scan", "LQL")) for skew in lql]),
         ),
@@ -229,7 +229,7 @@ def _mean(of_points: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _crossings(by_skew: _BySkew) -> list[tuple[float, list[float]]]:
-    """For each seed: the z at which b of consistent hashing passes 1 and of the others; else the last z."""
+    """The z at which b passes 1, for consistent hashing and the others, by seed; else the last z."""
     zs = list(by_skew)
     curves = {name: [at_channels(by_skew[z][name], CHANNELS, b_of("LLL")) for z in zs] for name in DRAWN}
     found = []
@@ -240,7 +240,7 @@ def _crossings(by_skew: _BySkew) -> list[tuple[float, list[float]]]:
 
 
 def _crossing(zs: Sequence[float], curve: Sequence[float]) -> float:
-    """Where a curve of straight lines first reaches 1."""
+    """First point at which a piecewise linear curve reaches 1."""
     if curve[0] >= 1:
         return zs[0]
     for (z, b), (next_z, next_b) in pairwise(zip(zs, curve, strict=True)):

@@ -1,4 +1,4 @@
-"""Figures 12 to 14: how long a construction takes; and the speed of larger steps beside what they are held to."""
+"""Figures 12 to 14: construction times, and the speed of larger steps."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,14 +15,14 @@ from paper.partitioning.scope import CHANNELS, LEVEL, PAPERS_OWN, Scope
 from paper.partitioning.timings import AgainstLiteral, Cold, ColdTimed, RoutingTimed, StepsTimed
 from paper.report import Shown, averaged, cells, section
 
-_SECONDS = Column("seconds", Kind.SECONDS, "s", "of the last construction of the chain")
-_TRACKED = Column("tracked", Kind.COUNT, about="keys mapped one by one")
+_SECONDS = Column("seconds", Kind.SECONDS, "s", "seconds of the last construction of the chain")
+_TRACKED = Column("tracked", Kind.COUNT, about="pinned keys")
 _COUNTS = (5, 10, 15, 20, 25, 32)
 _LEAST, _USUAL = 0.008, 0.1
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Timed steps, one at a time."""
+    """Runs of timed steps, one at a time."""
     return [
         *(each for sigma in scope.sigmas for each in _by_sigma(scope, sigma)),
         *_by_channels(scope),
@@ -35,7 +35,7 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Seconds against sigma, N and z; the speed table."""
+    """Seconds by sigma, N and z, and the table of speeds."""
     by_sigma = _table(
         "Figure 12: time by sigma",
         Column("sigma", Kind.NUMBER),
@@ -71,9 +71,9 @@ def shown(scope: Scope, results: Results) -> Shown:
         )
     ]
     said = (
-        "Times are of this machine, taken alone; ratios say more than times. The constructions are compiled and keep"
-        " the loads as they go; the literal forms, in plain Python with exact arithmetic, price every candidate anew"
-        " and give the same mapping."
+        "Times are of this machine without other load; ratios say more than times. The constructions are compiled and "
+        "update the loads incrementally; the literal forms, in plain Python with exact arithmetic, recompute every "
+        "candidate and give the same mapping."
     )
     speed = _speed(scope, results)
     return section(
@@ -114,7 +114,7 @@ def _quadratic(scope: Scope) -> list[StepsTimed]:
 
 
 def _literal(scope: Scope) -> list[AgainstLiteral]:
-    """Small steps of all, larger ones of those whose literal form ends within minutes."""
+    """Small steps of all constructions, larger ones if the literal form ends within minutes."""
     recipes = [Recipe(construction) for construction in (*PAPERS_OWN, Construction.READJ_PRINTED)]
     if not scope.is_quick:
         recipes += [Recipe(construction, sigma=0.02) for construction in (Construction.SCAN, Construction.REDIST)]
@@ -127,7 +127,7 @@ _LARGE = {
     Construction.REDIST: 3.0,
     Construction.LEVEL: 0.1,
 }
-"""The seconds that a step of 10,000 keys to 1,000 channels is to take on a quiet machine of two cores."""
+"""Target seconds of a step of 10,000 keys to 1,000 channels on an idle machine with two cores."""
 
 
 def _larger(scope: Scope) -> ColdTimed:
@@ -155,7 +155,7 @@ def _table(
 
 
 def _against_literal(scope: Scope, results: Results) -> Table:
-    """Compiled beside literal."""
+    """Compiled against literal constructions."""
     rows = []
     for experiment in _literal(scope):
         found = results[experiment]
@@ -218,12 +218,14 @@ def _speed(scope: Scope, results: Results) -> Table:
         Column("what"),
         _TRACKED,
         Column("seconds", Kind.SECONDS, "s"),
-        Column("aim", Kind.SECONDS, "s", "what it is to take on a quiet machine of two cores"),
+        Column("aim", Kind.SECONDS, "s", "target on an idle machine with two cores"),
         Column(
-            "of the aim", Kind.NUMBER, about="measured over aimed at; below 1 is better. Routing aims at 20 M keys/s"
+            "of the aim",
+            Kind.NUMBER,
+            about="measured over target; below 1 is better. The target of routing is 20 M keys/s",
         ),
         Column("M keys/s", Kind.NUMBER),
-        Column("over a loop of mmh3", Kind.NUMBER, about="times faster than hashing a list key by key"),
+        Column("over a loop of mmh3", Kind.NUMBER, about="speed-up over hashing a list key by key"),
     )
     return Table.from_rows("Speed of larger steps and of routing", columns, rows)
 
@@ -278,7 +280,7 @@ def _claims(scope: Scope, results: Results) -> list[Judged]:
                 "At low sigma scan is faster than redist, and redist than readj",
                 "scan < redist < readj",
                 above(1),
-                "the lesser of redist over scan and readj over redist, sigma 0.008",
+                "lower of redist over scan and readj over redist, sigma 0.008",
             ),
             [
                 min(redist / scan, readj / redist)

@@ -1,4 +1,4 @@
-"""Table 1's range of the imbalance tolerance alpha, which no figure of the paper varies."""
+"""Table 1's range of alpha, which no figure varies."""
 
 from collections.abc import Sequence
 
@@ -10,18 +10,18 @@ from paper.partitioning.measured import ChainsBuilt
 from paper.partitioning.scope import CHANNELS, PAPERS_OWN, Scope, built, m_of
 from paper.report import Shown, section
 
-_ALPHA = Column("alpha", Kind.NUMBER, about="tolerated load of the fullest channel over the emptiest")
-_TRACKED = Column("tracked", Kind.COUNT, about="keys mapped one by one at N = 10")
-_R = Column("r", Kind.RATIO, about="linear load, fullest channel over emptiest")
+_ALPHA = Column("alpha", Kind.NUMBER, about="tolerated load of the busiest channel over the least busy")
+_TRACKED = Column("tracked", Kind.COUNT, about="pinned keys at N = 10")
+_R = Column("r", Kind.RATIO, about="linear load, busiest channel over least busy")
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Chains for every alpha."""
+    """Chains by alpha."""
     return [each for alpha in scope.alphas for each in _experiments(scope, alpha)]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """r and m against alpha."""
+    """r and m by alpha."""
     chains = []
     for alpha in scope.alphas:
         for recipe in _recipes(alpha):
@@ -48,8 +48,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        "A tolerance sets, with sigma, how many keys are tracked, and the weight of balance beside migration. At alpha"
-        " = 1 itself delta is 0 and every key would be tracked, so the range begins a little above."
+        "Together with sigma, the tolerance sets the number of tracked keys, and the weight of balance against "
+        "migration. At alpha = 1, delta is 0 and every key would be tracked, so the range begins slightly above."
     )
     return section("Table 1: imbalance tolerance", [said], charts, [table])
 

@@ -31,7 +31,7 @@ def _recipes() -> tuple[Recipe, ...]:
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Chains with every utility."""
+    """Chains by utility function."""
     return scope.chains(_recipes())
 
 
@@ -78,8 +78,8 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 _Key = tuple[Construction, str, UtilityName]
 _WHY_APART = (
-    "which reading of Eq. 20 the paper ran is not known: with its exponent kept at 1/3 where constants are left out,"
-    " migration would weigh more"
+    "it is unknown which reading of Eq. 20 the paper used: with its exponent kept at 1/3 without constants, migration "
+    "would weigh more"
 )
 
 
@@ -101,7 +101,7 @@ def _claims(chains: dict[_Key, Chains]) -> list[Judged]:
                 "readj, LCL: U_A migrates most",
                 "most",
                 above(0),
-                "m with U_A less the most of the others",
+                "m with U_A minus the highest of the others",
             ),
             differences(m(readj, "LCL", a), others),
         ),
@@ -111,7 +111,7 @@ def _claims(chains: dict[_Key, Chains]) -> list[Judged]:
                 "readj, LCL: U_APLM migrates less than U_APM",
                 "less",
                 above(0),
-                "m with U_APM less m with U_APLM",
+                "m with U_APM minus m with U_APLM",
                 _WHY_APART,
             ),
             differences(m(readj, "LCL", apm), m(readj, "LCL", aplm)),
@@ -119,7 +119,7 @@ def _claims(chains: dict[_Key, Chains]) -> list[Judged]:
         (
             Claim(
                 "Figure 7",
-                "readj: utilities hardly differ in b, but for LQL",
+                "readj: utilities hardly differ in b, except for LQL",
                 "almost no difference",
                 between(0.98, 1.02),
                 "b with U_A over b with U_APM, LCL",
@@ -144,8 +144,8 @@ def _claims(chains: dict[_Key, Chains]) -> list[Judged]:
                     f"redist, {letters}: U_ATM migrates 35 to 40 % less than U_APM",
                     "35 to 40 %",
                     between(0.35, 0.40, departs=0),
-                    "1 less the ratio of both m",
-                    "it is less, but by another part",
+                    "1 minus the ratio of both m",
+                    "it is less, but by another share",
                 ),
                 [1 - ratio for ratio in ratios(m(redist, letters, atm), m(redist, letters, apm))],
             )
@@ -158,7 +158,7 @@ def _claims(chains: dict[_Key, Chains]) -> list[Judged]:
                     f"redist, {letters}: U_APLM migrates 30 to 35 % more than U_APM",
                     "30 to 35 %",
                     between(0.30, 0.35, departs=0),
-                    "the ratio of both m, less 1",
+                    "the ratio of both m, minus 1",
                     _WHY_APART,
                 ),
                 [ratio - 1 for ratio in ratios(m(redist, letters, aplm), m(redist, letters, apm))],

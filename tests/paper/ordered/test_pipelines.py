@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from adapt.core.ordered.chain.names import OperatorKind, Worklist
+from adapt.core.ordered.chain.names import OperatorKind, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from paper.experiments import described
@@ -71,10 +71,10 @@ def test_a_run_of_one_worker_takes_its_work_and_is_kept():
 
 
 def test_a_run_is_described_by_plain_data():
-    run = Scope.quick().query_runs("Q1", 8, worklist=Worklist.PARTITIONED, skew=0.6)[1]
+    run = Scope.quick().query_runs("Q1", 8, work_queue=WorkQueue.PARTITIONED, skew=0.6)[1]
     told = json.loads(json.dumps(described(run)))
     assert told["pipeline"]["arguments"] == [["name", "Q1"], ["partitions", 8], ["skew", 0.6]]
-    assert told["settings"]["worklist"] == "partitioned"
+    assert told["settings"]["work_queue"] == "partitioned"
     assert told["contention"] == asdict(Contention(0.3, 0.3))
     assert told["seed"] == 1
 

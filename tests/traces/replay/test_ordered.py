@@ -56,7 +56,7 @@ def test_more_rows_than_memory_may_hold_are_refused_saying_how_many_may_be(
 ) -> None:
     monkeypatch.setattr(ordered_replaying, "MOST_TUPLE_BYTES", 24 * 1000)
     named = chain(tmp_path, BY_KEY)
-    with pytest.raises(UsageError, match=r"3,000 rows with 2 columns would take above .* take --rows 1000 or fewer"):
+    with pytest.raises(UsageError, match=r"3,000 rows with 2 columns need more than .* use --rows 1000 or fewer"):
         bound_trace(trace, named)
     assert bound_trace(trace, named, rows=1000).rows == 1000
 

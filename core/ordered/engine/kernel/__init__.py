@@ -1,1 +1,1 @@
-"""The compiled worker of the ordered engine, one concept a file."""
+"""Compiled worker of the ordered engine."""

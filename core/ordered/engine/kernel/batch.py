@@ -1,4 +1,4 @@
-"""Batch: the operator runs over tuples that a worker has claimed."""
+"""Batches: an operator applied to the tuples that a worker claimed."""
 
 from adapt.core.atomics import (
     apart,
@@ -26,11 +26,10 @@ from adapt.core.ordered.engine.kernel.tuples import BARE, COPY, MARK, PUNCTUATIO
 def _run_marked(
     header: Header, tally: Tally, operator: Operator, partition: int, given: int, outputs: int
 ) -> tuple[int, int]:
-    """Run the operator over a tuple with a mark; its outputs, and their block if they are in one.
+    """Run the operator on a marked tuple; returns its outputs, and their block if they have one.
 
-    The last output carries the mark on, or a tuple without fields if there is none. The last copy of a punctuation is
-    an output of its own behind the others, for which there always is room.
-    """
+    The last output carries the mark on; a tuple without outputs sends a tuple without fields instead. The last copy of
+    a punctuation is a separate output after the others, for which there is always room."""
     apart()
     mark, words = load(given, MARK), fixed(operator, "out_words")
     number = mark & (COPY - 1)
@@ -69,7 +68,7 @@ def _run_marked(
 def _run(
     header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int, outputs: int
 ) -> tuple[int, int, int, int]:
-    """Run the operator over a batch, up to a tuple whose outputs have no room in the ring.
+    """Run the operator on a batch, up to a tuple whose outputs have no room in the ring buffer.
 
     Returns:
         The tuples before that one; their outputs, below 0 if the function failed; the block with the outputs of that
@@ -130,7 +129,7 @@ def bit_length(number: int) -> int:
 
 @flattened
 def count_ahead(tally: Tally, operator: Operator, end: int) -> None:
-    """Count how much of the ring is in use as a batch is claimed."""
+    """Count the ring buffer's occupancy as a batch is claimed."""
     ahead = end - load_atomic(operator, "next")
     if ahead > tally.fullest:
         tally.fullest = ahead
@@ -148,9 +147,9 @@ def _fail(header: Header, operator: Operator, made: int) -> None:
 
 @flattened
 def process_plain(header: Header, tally: Tally, operator: Operator, serial: int) -> None:
-    """`process` for one tuple without a mark, of an operator without state, ordered by `CLAIM`.
+    """`process` for one unmarked tuple of a stateless operator with `CLAIM`.
 
-    The short way: the general one takes longer than an empty operator.
+    A short cut: the general case takes longer than an empty operator.
     """
     count_ahead(tally, operator, serial + 1)
     given, outputs = tuple_at(operator, serial), outputs_at(operator, serial)
@@ -178,7 +177,7 @@ def process_plain(header: Header, tally: Tally, operator: Operator, serial: int)
 def process(
     header: Header, tally: Tally, scratch: int, operator: Operator, partition: int, serial: int, tuples: int
 ) -> None:
-    """Run the operator over a claimed batch, and send its outputs."""
+    """Run the operator on a claimed batch, and send its outputs."""
     apart()
     short_loops()
     count_ahead(tally, operator, serial + tuples)

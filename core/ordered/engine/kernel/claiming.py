@@ -10,9 +10,11 @@ from adapt.core.ordered.engine.kernel.tuples import MARK, tuple_at
 
 @flattened
 def claimable_before(header: Header, operator: Operator) -> int:
-    """The serial number before which tuples may be claimed: those that came and have room in the ring.
+    """The first serial number that may not be claimed yet.
 
-    With `RETRY` the ring does not count, but no tuple may be claimed while the next operator has enough.
+    Later tuples have not arrived or have no room in the ring buffer.
+
+    With `RETRY` the ring buffer does not matter, but no tuple may be claimed while the next operator has enough.
     """
     end = load_atomic(operator, "tail")
     if fixed(header, "reorder") != RETRY:
@@ -26,14 +28,17 @@ def claimable_before(header: Header, operator: Operator) -> int:
 
 @flattened
 def until_wrap(operator: Operator, serial: int) -> int:
-    """Tuples from this one to the end of the ring."""
+    """Tuples from this one to the end of the ring buffer."""
     mask = fixed(operator, "ring_mask")
     return mask + 1 - (serial & mask)
 
 
 @inlined
 def run_length(header: Header, operator: Operator, queue: int, head: int, most: int) -> int:
-    """Tuples at the head of a partition's queue that are neighbours in the stream, at most a batch."""
+    """Consecutive tuples at the head of a partition's queue.
+
+    At most a batch.
+    """
     mask = operator.queue_mask
     first = load(queue, head & mask)
     most = min(most, header.batch, until_wrap(operator, first))
@@ -45,7 +50,7 @@ def run_length(header: Header, operator: Operator, queue: int, head: int, most: 
 
 @inlined
 def take_shared(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Work on an operator without partitions; how many tuples were done."""
+    """Process tuples of an operator without partitions; returns their number."""
     short_loops()
     plain = fixed(header, "reorder") == CLAIM and not fixed(operator, "keeps_state")
     done = 0

@@ -1,14 +1,14 @@
-"""Numbers that stand for choices and ends of runs in kernels."""
+"""Numeric codes of settings and run outcomes in kernels."""
 
 GOES_ON, FINISHED, STALLED, FAULTY, DEAD = range(5)
-"""Why a run ends: it does not; all tuples left; no tuple moves; a function failed; a worker died."""
+"""How a run ends: not yet; all tuples left; stalled; a function failed; a worker died."""
 
 SHARED_QUEUE, HYBRID, PARTITIONED, LOCKED_TOO_LATE = range(4)
-"""Work queue of an operator: one without partitions; delegating; a queue a partition; a partition locked once its tuple
-is taken."""
+"""Work queue of an operator: without partitions; hybrid; partitioned; shared, with a partition's lock taken too
+late."""
 
 CLAIM, RETRY, LOCK = range(3)
-"""How outputs come into order, see `Reorder`."""
+"""Reorder buffers, see `Reorder`."""
 
 CT, LP, ET, QST, CT_LITERAL = range(5)
 """Scheduling heuristics, see `Heuristic`."""

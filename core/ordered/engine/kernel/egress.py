@@ -12,7 +12,7 @@ from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, PUNCTUATION, cop
 
 @inlined
 def _time_leaving(header: Header, mark: int) -> None:
-    """Write down when a timed tuple leaves."""
+    """Record when a timed tuple leaves."""
     apart()
     number = (mark & (COPY - 1)) - 1
     record_at(header.marks_at, TIMED, number).left = current_ns(header)
@@ -27,7 +27,7 @@ def _keep(header: Header, left: int, fields: int, words: int) -> None:
 
 @flattened
 def leave(header: Header, operator: Operator, outputs: int, count: int) -> None:
-    """Let outputs of the last operator leave."""
+    """Emit the outputs of the last operator."""
     size = fixed(operator, "out_words")
     fold = np.uint64(header.egress_hash)
     left = header.egress_tuples
@@ -40,7 +40,7 @@ def leave(header: Header, operator: Operator, outputs: int, count: int) -> None:
         if mark >= PUNCTUATION:
             continue
         at = 1
-        # Atomic, or the loop would be unrolled, which takes longer for a few words.
+        # Atomic, or the loop would be unrolled, which is slower for a few words.
         while at < load_atomic(operator, "out_words"):
             fold = (fold ^ np.uint64(load(place, at))) * np.uint64(FOLD)
             fold = fold ^ (fold >> np.uint64(32))

@@ -8,24 +8,24 @@ from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, operator_at
 
 _REMEMBERED = 64
-"""Least inputs that an estimate is made from: with fewer, nothing is forgotten."""
+"""Minimum inputs of an estimate: with fewer, nothing is forgotten."""
 
 
 @inlined
 def tuples_done(tally: Tally) -> int:
-    """Tuples that a worker has processed, without those that carry no data and take no time."""
+    """Tuples that a worker has processed, without those that carry no data."""
     return tally.done - tally.bare_done
 
 
 @inlined
 def outputs_made(tally: Tally) -> int:
-    """Their outputs."""
+    """Outputs of the processed tuples."""
     return tally.made - tally.bare_made
 
 
 @inlined
 def cost_ns(operator: Operator) -> float:
-    """Cost of a tuple: measured, or guessed while there is no measurement."""
+    """Cost of a tuple: measured, or guessed before the first measurement."""
     inputs = load_atomic(operator, "inputs")
     if inputs > 0:
         return max(load_atomic(operator, "time_ns") / inputs, 1.0)
@@ -34,7 +34,7 @@ def cost_ns(operator: Operator) -> float:
 
 @inlined
 def selectivity(operator: Operator) -> float:
-    """Outputs a tuple: measured, or guessed likewise."""
+    """Outputs per tuple: measured, or guessed before the first measurement."""
     inputs = load_atomic(operator, "inputs")
     if inputs > 0:
         return load_atomic(operator, "outputs") / inputs
@@ -43,7 +43,7 @@ def selectivity(operator: Operator) -> float:
 
 @inlined
 def quota_of(header: Header, operator: Operator) -> int:
-    """Tuples of a slice; one batch before the first measurement, since a tuple could take any time."""
+    """Tuples of a slice; one batch before the first measurement."""
     if not load_atomic(operator, "inputs"):
         return header.batch
     return max(int(header.slice_ns / cost_ns(operator)), header.batch)
@@ -51,9 +51,9 @@ def quota_of(header: Header, operator: Operator) -> int:
 
 @inlined
 def renew_window(header: Header, now: int) -> None:
-    """At the end of a window, forget its worker time, and half of what estimates are made from.
+    """At the end of a window, halve the data behind the estimates.
 
-    Costs rise with the workers on an operator, and streams change: estimates are of the last windows.
+    Costs rise with the workers on an operator, and streams change, so estimates favor the last windows.
     """
     start = load_atomic(header, "window_start")
     if now - start > header.window_ns and replace(header, "window_start", start, now):

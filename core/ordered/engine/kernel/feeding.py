@@ -1,4 +1,4 @@
-"""Feeding: rows of the input enter the first work queue."""
+"""Ingress: rows of the input enter the first work queue."""
 
 from adapt.core.atomics import apart, clock_ns, exchange, fixed, load, load_atomic, publish, short_loops
 from adapt.core.compiled import flattened, inlined, record_at
@@ -18,7 +18,7 @@ def current_ns(header: Header) -> int:
 
 @flattened
 def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
-    """Enqueue a row, for which there is room; how many tuples it becomes."""
+    """Enqueue a row, for which there is room; returns how many tuples it becomes."""
     fields = fixed(header, "ingress_at") + 8 * row * (fixed(operator, "in_words") - 1)
     every, mark = fixed(header, "mark_every"), 0
     if every and row % every == 0:
@@ -39,7 +39,10 @@ def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
 
 @inlined
 def feed(header: Header, least: int) -> bool:
-    """Enqueue rows if there is room for at least so many and no other worker does; whether any entered."""
+    """Enqueue rows if there is room and no other worker does.
+
+    Returns whether any entered.
+    """
     rows = fixed(header, "rows")
     first = operator_at(header, 0)
     if load_atomic(header, "fed") >= rows or exchange(header, "feeding", 1):
@@ -56,7 +59,7 @@ def feed(header: Header, least: int) -> bool:
 
 @inlined
 def feed_rows(header: Header, first: Operator, rows: int, room: int) -> int:
-    """Enqueue at most so many rows, as long as there is room; how many tuples they became.
+    """Enqueue rows while there is room; returns the number of tuples.
 
     Rows are timed from their arrival in a model with gaps between them, else from here.
     """

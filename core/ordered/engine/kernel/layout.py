@@ -1,4 +1,4 @@
-"""Layout of the memory that the workers of a run share: one record for each kind of thing.
+"""Layout of the memory that the workers of a run share.
 
 Every field is a word of 64 bits. A word that one worker writes while others read has a cache line to itself: the
 fields of a record are grouped by lines. Fields whose names end in `_at` are addresses.
@@ -34,16 +34,16 @@ def _on_lines(*groups: Sequence[str | tuple[str, int]]) -> np.dtype[np.void]:
 
 
 def of_words(*names: str) -> np.dtype[np.void]:
-    """A record of words one behind the other."""
+    """A record of consecutive words."""
     return np.dtype([(name, np.int64) for name in names], align=True)
 
 
 HEADER = _on_lines(
     ("stop",),  # why the run ends (`GOES_ON` while it does not)
-    ("idle",),  # workers that rest
+    ("idle",),  # idle workers
     ("fed",),  # rows taken in
     (
-        "feeding",  # whether a worker takes rows in
+        "feeding",  # whether a worker is taking rows in
         "punctuation_row",  # the next row that is a punctuation
         "punctuation_rows_at",  # the row of the one after it
     ),
@@ -74,16 +74,16 @@ HEADER = _on_lines(
     ),
     ("window_start",),
     ("egress_hash", "egress_tuples"),
-    ("fault_operator", "fault"),  # the operator whose function failed, and what it gave
+    ("fault_operator", "fault"),  # the operator whose function failed, and its return value
     (  # Of the model; see `Contention`.
         "seed",
         "jitter",
-        "crowding_ns",
+        "contention_ns",
         "send_ns",
         "output_ns",
-        "hand_over_ns",
+        "lock_handover_ns",
         "gap_ns",
-        "dues_at",  # when the next event of each worker is
+        "dues_at",  # time of the next event of each worker
         "now_ns",
         "events",
         "idlers",  # workers that wait for work
@@ -93,12 +93,12 @@ HEADER = _on_lines(
 OPERATOR = _on_lines(
     (  # What never changes in a run.
         "number",
-        "worklist",
+        "work_queue",
         "function",  # address of its compiled function
-        "words_at",  # what the function is given beside a tuple
+        "words_at",  # what the function is given in addition to a tuple
         "in_words",
         "out_words",
-        "most_outputs",  # that a tuple has room for
+        "most_outputs",  # outputs that a tuple has room for
         "keeps_state",
         "queue_at",
         "queue_mask",
@@ -108,25 +108,25 @@ OPERATOR = _on_lines(
         "slot_output_words",
         "partitions",
         "partitions_at",
-        "key_at",  # the place of the key in a tuple; -1, it has none
-        "partition_of_at",  # the partition of each key; 0, by hash
+        "key_at",  # the place of the key in a tuple; -1 if it has none
+        "partition_of_at",  # the partition of each key; 0 for a hash
         "partition_queues_at",
         "master_at",  # the partition of each tuple in the queue; 0 without partitions
         "most_workers",
         "closing",  # address of the function for punctuations, or 0
-        "enough",  # tuples at which the operator before it is left alone (`RETRY`)
+        "enough",  # tuples at which the previous operator is skipped (`RETRY`)
         "guessed_ns",
         "guessed_outputs",  # times 2^20
     ),
     ("head",),  # tuples claimed
     (
-        "tail",  # tuples that came
-        "seen_next",  # what their sender last knew of `next`
-        "copied",  # copies of a punctuation that came, if not all did
+        "tail",  # tuples that arrived
+        "seen_next",  # their sender's last view of `next`
+        "copied",  # copies of a punctuation that arrived, if not all did
     ),
     (
         "next",  # tuples whose outputs were sent
-        "sent",  # outputs sent of the batch that is half sent
+        "sent",  # outputs already sent of a batch that is sent in part
     ),
     ("sending",),  # whether a worker sends
     ("working",),  # workers inside
@@ -134,9 +134,9 @@ OPERATOR = _on_lines(
     ("window_time_ns",),  # time of workers in this window
     (  # Of the model.
         "cost_ns",
-        "cost_at",  # the field that says the cost; -1, `cost_ns` does
+        "cost_at",  # the field with the cost; -1 for `cost_ns`
         "whole",  # outputs of every tuple
-        "share",  # of 2^64: of tuples with one output more
+        "share",  # share of 2^64: tuples with one output more
         "lock_queue_at",  # workers that wait for the lock
         "lock_head",
         "lock_tail",
@@ -149,7 +149,7 @@ PARTITION = _on_lines(
         "head",  # tuples taken from its queue
         "inside",  # workers, in checked runs
         "last",  # the serial number after that of its last batch, in checked runs
-        "load",  # tuples in all
+        "load",  # tuples in total
         "owned",
     ),
     ("tail",),  # tuples put into its queue
@@ -159,12 +159,12 @@ SLOT = of_words(
     "ticket",  # the serial number of its batch plus 1
     "tuples",
     "outputs",
-    "block",  # the memory in which the outputs are, if they are not in the ring
+    "block",  # the block with the outputs, if they are not in the ring buffer
 )
-"""A place of the ring buffer."""
+"""A slot of the ring buffer."""
 
 TIMED = of_words("fed", "entered", "left")
-"""When a timed tuple came, was begun, and left."""
+"""When a timed tuple arrived, was started, and left."""
 
 TALLY = _on_lines(
     (
@@ -177,13 +177,13 @@ TALLY = _on_lines(
         "overlaps",
         "disorders",
         "fullest",
-        "cursor",  # the partition to begin with
+        "cursor",  # the partition to start with
         "bare_done",  # tuples without fields, among those done and made
         "bare_made",
         ("in_use", 32),  # batches by the bit length of the tuples from the next to be sent to their end
     )
 )
-"""What one worker counts of one operator."""
+"""Counters of one worker for one operator."""
 
 
 class Header(Record):
@@ -231,6 +231,6 @@ def slot_at(operator: Operator, serial: int) -> Slot:
 
 @inlined
 def tally_at(header: Header, worker: int, number: int) -> Tally:
-    """What a worker counts of an operator."""
+    """Counters of a worker for an operator."""
     found: Tally = record_at(fixed(header, "tallies_at"), TALLY, worker * fixed(header, "operators") + number)
     return found

@@ -1,4 +1,4 @@
-"""Partitioned operators: delegation, queues with owners, and a lock that is taken too late.
+"""Partitioned operators: the hybrid, the partitioned and the shared work queue.
 
 Source: ordered streams, section 4 (Figure 7).
 """
@@ -14,9 +14,11 @@ from adapt.core.ordered.engine.kernel.work_queue import partition_of, partition_
 
 @inlined
 def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Claim tuples from the shared queue, then lock their partition, as the paper rejects it.
+    """Claim from the shared queue, and lock the partition too late.
 
-    Between the two another worker can overtake. This one yields there, so that it happens often enough to be seen.
+    The paper rejects this scheme.
+
+    Another worker can overtake between the two steps. The worker yields there, so that tests see it happen.
     """
     done = 0
     while done < quota and not load_atomic(header, "stop"):
@@ -39,9 +41,9 @@ def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator
 
 @inlined
 def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, partition: int, waiting: int) -> int:
-    """Process the claimed tuples of a partition, with those that others claim and delegate meanwhile.
+    """Process the claimed tuples of a partition, and those that others delegate meanwhile.
 
-    It ends: with room in the ring as the limit of claims, after at most a ring's worth.
+    This ends after at most one ring buffer of tuples, since claims need room in it.
     """
     part = partition_at(operator, partition)
     queue, mask = partition_queue_at(operator, partition), operator.queue_mask
@@ -59,7 +61,7 @@ def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, pa
 
 @inlined
 def partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
-    """The partition of the tuple at the head of the master queue, and how many tuples in a row are of it."""
+    """Partition at the head of the master queue, and its consecutive tuples."""
     master, mask = operator.master_at, operator.queue_mask
     partition, tuples = load(master, head & mask), 1
     while tuples < most and load(master, (head + tuples) & mask) == partition:
@@ -69,14 +71,17 @@ def partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
 
 @inlined
 def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Claim from the master queue; process an idle partition, or delegate to the worker inside a busy one."""
+    """Claim from the master queue; process or delegate each tuple.
+
+    A tuple of a busy partition is delegated to the worker inside it.
+    """
     done = 0
     while done < quota and not load_atomic(header, "stop"):
         head = load_atomic(operator, "head")
         most = min(claimable_before(header, operator) - head, header.batch)
         if most <= 0:
             break
-        # Read before the claim: after it the place may be used again.
+        # Read before the claim: after it the place may be reused.
         partition, tuples = partition_run(operator, head, most)
         if not replace(operator, "head", head, head + tuples):
             continue
@@ -90,7 +95,7 @@ def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operat
 
 @inlined
 def _work_in(header: Header, tally: Tally, scratch: int, operator: Operator, partition: int, quota: int) -> int:
-    """Process a partition that this worker owns until its queue is empty, the quota used, or the ring full."""
+    """Process an owned partition until its queue is empty, the quota is used, or the ring buffer is full."""
     part = partition_at(operator, partition)
     queue, mask = partition_queue_at(operator, partition), operator.queue_mask
     done = 0
@@ -113,7 +118,7 @@ def _work_in(header: Header, tally: Tally, scratch: int, operator: Operator, par
 
 @inlined
 def take_partitions(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Own and process one partition after the other, from where this worker was last."""
+    """Own and process partitions in turn, from where this worker was last."""
     partitions = operator.partitions
     cursor, done = tally.cursor, 0
     for step in range(partitions):

@@ -6,7 +6,7 @@ from adapt.core.ordered.engine.kernel.codes import GOES_ON, STALLED
 from adapt.core.ordered.engine.kernel.layout import Header, operator_at
 
 _REST_AFTER, _REST_US = 50, 50
-"""Rounds without progress after which a worker sleeps, and for how long."""
+"""Rounds without progress after which a worker sleeps, and the length of the sleep."""
 
 
 @inlined
@@ -21,12 +21,14 @@ def _progress(header: Header) -> int:
 
 @inlined
 def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
-    """Yield to other threads; end the run as stalled if all workers rest and no tuple moves for long.
+    """Yield to other threads, and detect a stalled run.
 
-    A worker counts as resting only here, where it holds nothing, and not while the machine does not run it.
+    The run ends as stalled if all workers are idle and no tuple moves for a while.
+
+    A worker counts as idle only here, where it holds nothing, and not while it is descheduled.
 
     Returns:
-        The progress now, and the rounds since it last changed; to be given at the next call.
+        The progress, and the rounds since it last changed; arguments of the next call.
     """
     idle = fetch_add(header, "idle", 1) + 1
     now = _progress(header)
@@ -46,7 +48,7 @@ def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
 
 @inlined
 def is_finished(header: Header) -> bool:
-    """Whether every tuple left: all rows entered, and each operator, in order, has sent all that came."""
+    """Whether every tuple has left the chain."""
     if load_atomic(header, "fed") < header.rows:
         return False
     for number in range(header.operators):

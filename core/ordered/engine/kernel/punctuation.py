@@ -1,6 +1,6 @@
-"""Punctuations: each partition gets a copy, and the last copy goes on.
+"""Punctuations: one copy per partition; the last copy goes on.
 
-The copies have serial numbers one after the other, so the last is behind all that the partitions give for the others.
+The copies have consecutive serial numbers, so the last one follows all outputs that the others cause.
 """
 
 from adapt.core.atomics import apart, load, store
@@ -12,9 +12,11 @@ from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
 
 @inlined
 def enqueue_copies(operator: Operator, serial: int, mark: int, fields: int) -> int:
-    """Write the copies of a punctuation, or as many more as have room, at least one; how many were written.
+    """Write further copies of a punctuation; returns their number.
 
-    The last copy carries the number by which it is timed.
+    As many as have room, at least one.
+
+    The last copy carries the mark for timing.
     """
     apart()
     copied, copies = operator.copied, operator.partitions
@@ -29,7 +31,7 @@ def enqueue_copies(operator: Operator, serial: int, mark: int, fields: int) -> i
 
 @inlined
 def count_bare(tally: Tally, operator: Operator, partition: int) -> None:
-    """Count a tuple without data, which is not part of its partition's load."""
+    """Count a tuple without data, which adds no load."""
     tally.bare_done += 1
     if operator.keeps_state:
         partition_at(operator, partition).load -= 1
@@ -37,7 +39,7 @@ def count_bare(tally: Tally, operator: Operator, partition: int) -> None:
 
 @inlined
 def hand_on(given: int, output: int, mark: int, words: int) -> None:
-    """Write a punctuation as an output; of its fields only the time is kept."""
+    """Write a punctuation as an output; only its time is kept."""
     store(output, MARK, PUNCTUATION | mark & (COPY - 1))
     store(output, 1, load(given, 1))
     for at in range(2, words):

@@ -1,8 +1,8 @@
-"""Reorder buffer: a ring of batches, which one worker at a time sends on in serial order.
+"""Reorder buffer: a ring buffer of batches, sent on in serial order.
 
-A batch has the serial number of its first tuple, and `next` moves on by as many tuples as it holds. The places of its
-tuples in the work queue and in the ring are used again only after their outputs were sent. Outputs without room in the
-ring are in a block of memory of their own until then.
+One worker at a time sends. A batch has the serial number of its first tuple, and `next` advances by the number of its
+tuples. Their places in the work queue and in the ring buffer are reused only after their outputs were sent. Outputs
+without room in the ring buffer wait in a memory block of their own.
 
 Source: ordered streams, section 3 (Figure 4).
 """
@@ -18,7 +18,7 @@ from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
 
 @inlined
 def _pass_on(operator: Operator, outputs: int, count: int) -> int:
-    """Enqueue outputs at the next operator, as many as have room; how many those are."""
+    """Enqueue outputs at the next operator as far as there is room; returns their number."""
     apart()
     short_loops()
     down = record_after(operator, 1)
@@ -44,7 +44,7 @@ def _pass_on(operator: Operator, outputs: int, count: int) -> int:
 
 @flattened
 def send_down(header: Header, operator: Operator, outputs: int, count: int) -> int:
-    """Send outputs to the next operator or out of the chain; how many had room."""
+    """Send outputs downstream; returns how many had room."""
     number = fixed(operator, "number")
     if number == fixed(header, "operators") - 1:
         leave(header, operator, outputs, count)
@@ -54,7 +54,10 @@ def send_down(header: Header, operator: Operator, outputs: int, count: int) -> i
 
 @flattened
 def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send batches while the next one is there; whether the next operator is full. Only with the flag `sending`."""
+    """Send ready batches; returns whether the next operator is full.
+
+    Needs the flag `sending`.
+    """
     while True:
         serial = operator.next
         slot = slot_at(operator, serial)
@@ -79,10 +82,10 @@ def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
 
 @flattened
 def drain(header: Header, tally: Tally, operator: Operator) -> None:
-    """Send what is ready, unless another worker does, which then sends it too."""
+    """Send what is ready, unless another worker is sending."""
     while not exchange(operator, "sending", 1):
         full = send_ready(header, tally, operator)
-        # An exchange, so that it is ordered with that of a worker that put a batch in and found the flag set.
+        # An exchange, to be ordered with that of a worker that added a batch and found the flag set.
         exchange(operator, "sending", 0)
         serial = load_atomic(operator, "next")
         if full or load_atomic(slot_at(operator, serial), "ticket") != serial + 1:

@@ -13,28 +13,28 @@ from adapt.core.ordered.engine.kernel.estimates import cost_ns, selectivity
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, operator_at
 
 _LEAST = 1e-9
-"""Where no tuple goes on, so many are assumed."""
+"""Floor of the tuples that go on, to avoid a division by 0."""
 
 
 @inlined
 def waiting_tuples(operator: Operator) -> int:
-    """Tuples that came and were not claimed."""
+    """Tuples that wait to be claimed."""
     return load_atomic(operator, "tail") - load_atomic(operator, "head")
 
 
 @inlined
 def _schedulable(header: Header, operator: Operator) -> bool:
-    """Whether one more worker could do something here."""
+    """Whether one more worker would find work here."""
     if load_atomic(operator, "working") >= operator.most_workers:
         return False
-    if operator.worklist == PARTITIONED:
+    if operator.work_queue == PARTITIONED:
         return waiting_tuples(operator) > 0
     return load_atomic(operator, "head") < claimable_before(header, operator)
 
 
 @inlined
 def _sum_of_shares(header: Header) -> float:
-    """Of `QST`: the sum over operators of the outputs that a tuple of the input comes to."""
+    """For `QST`: sum over operators of the outputs per input row."""
     shares, through = 0.0, 1.0
     for number in range(header.operators):
         through *= selectivity(operator_at(header, number))
@@ -44,7 +44,8 @@ def _sum_of_shares(header: Header) -> float:
 
 @flattened
 def _score(header: Header, operator: Operator, upstream: float, through: float, shares: float) -> float:
-    """What the heuristic minimizes; `upstream` and `through` are a tuple's inputs and outputs of the operator."""
+    """Score that the heuristic minimizes; `upstream` and `through` are the operator's inputs and outputs per input
+    row."""
     heuristic, number = header.heuristic, operator.number
     if heuristic == LP:
         return -float(number)
@@ -64,9 +65,11 @@ def _score(header: Header, operator: Operator, upstream: float, through: float, 
 
 @inlined
 def choose_operator(header: Header, passed: int) -> int:
-    """The schedulable operator with the lowest score, the earliest of equals; -1 if there is none.
+    """The schedulable operator with the lowest score; -1 if there is none.
 
-    `passed` has a bit for each operator that is passed over.
+    If tied, the earliest.
+
+    `passed` has a bit for each operator to skip.
     """
     shares = _sum_of_shares(header) if header.heuristic == QST else 0.0
     chosen, best, upstream = -1, np.inf, 1.0
@@ -83,7 +86,7 @@ def choose_operator(header: Header, passed: int) -> int:
 
 @inlined
 def enter(operator: Operator) -> bool:
-    """Become one of an operator's workers, if it may have one more."""
+    """Enter an operator as a worker, if it may have one more."""
     while True:
         working = load_atomic(operator, "working")
         if working >= operator.most_workers:

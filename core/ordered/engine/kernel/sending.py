@@ -1,4 +1,4 @@
-"""Sending: outputs of a batch go into the reorder buffer and on."""
+"""Sending: outputs of a batch pass through the reorder buffer."""
 
 from adapt.core.atomics import apart, exchange, fixed, give_way, load_atomic, publish, release
 from adapt.core.compiled import inlined
@@ -11,7 +11,7 @@ from adapt.core.ordered.engine.kernel.tuples import copy_words, outputs_at
 
 @inlined
 def _await_room(header: Header, tally: Tally, operator: Operator, end: int) -> None:
-    """Wait until the ring has room for the serial numbers before `end`: the paper's blocked worker."""
+    """Wait until the ring buffer has room for the serial numbers before `end`: the paper's blocked worker."""
     apart()
     moved, rounds = -1, 0
     while end > load_atomic(operator, "next") + header.ring and not load_atomic(header, "stop"):
@@ -24,7 +24,10 @@ def _await_room(header: Header, tally: Tally, operator: Operator, end: int) -> N
 def send(
     header: Header, tally: Tally, operator: Operator, serial: int, tuples: int, outputs: int, held: int, block: int
 ) -> None:
-    """Put a batch into the ring, or the address of the block with its outputs, and send what is ready."""
+    """Put a batch into the ring buffer, and send what is ready.
+
+    If its outputs are in a block, the ring buffer gets the block's address.
+    """
     reorder = fixed(header, "reorder")
     if reorder == RETRY:
         _await_room(header, tally, operator, serial + tuples)

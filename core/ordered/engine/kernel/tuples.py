@@ -1,16 +1,16 @@
 """Tuples in memory: a mark and the fields.
 
 A mark is 0, or the number of a timed tuple plus 1. A timed tuple that a filter drops goes on without fields (`BARE`),
-so that selective chains are timed too. A punctuation is a tuple whose first field says until when all have come.
-"""
+so that selective chains are timed too. A punctuation is a tuple whose first field is the time up to which all tuples
+have arrived."""
 
 from adapt.core.atomics import fixed, load, put
 from adapt.core.compiled import flattened, inlined
 from adapt.core.ordered.engine.kernel.layout import Operator
 
 MARK, BARE, PUNCTUATION, COPY = 0, 1 << 62, 1 << 61, 1 << 40
-"""The word of a tuple that holds its mark; flag of a tuple without fields; flag of a punctuation; unit in which a
-punctuation's mark counts the partition that its copy is for. Numbers of timed tuples are below that unit."""
+"""Word of a tuple that holds its mark; flag of a tuple without fields; flag of a punctuation; unit of the partition
+number in the mark of a punctuation's copy. Numbers of timed tuples are below that unit."""
 
 
 @inlined
@@ -21,14 +21,14 @@ def copy_of(mark: int) -> int:
 
 @flattened
 def copy_words(source: int, place: int, words: int) -> None:
-    """Copy words, one by one."""
+    """Copy words."""
     for at in range(words):
         put(place, at, load(source, at))
 
 
 @flattened
 def clear_marks(operator: Operator, outputs: int, count: int) -> None:
-    """Make outputs ordinary tuples."""
+    """Mark outputs as ordinary tuples."""
     size = fixed(operator, "out_words")
     for output in range(count):
         put(outputs, output * size, 0)
@@ -42,6 +42,6 @@ def tuple_at(operator: Operator, serial: int) -> int:
 
 @inlined
 def outputs_at(operator: Operator, serial: int) -> int:
-    """The address of the outputs of a serial number in the ring buffer."""
+    """Address of a serial number's outputs in the ring buffer."""
     slot = serial & fixed(operator, "ring_mask")
     return fixed(operator, "outputs_at") + 8 * slot * fixed(operator, "slot_output_words")

@@ -1,4 +1,4 @@
-"""Work queue of an operator: a ring of tuples in the order of their serial numbers.
+"""Work queue of an operator: a ring buffer in serial order.
 
 A serial number is the number of a tuple in the input of its operator. Where an operator has partitions, each has a
 queue of the serial numbers of its tuples, and the master queue has the partition of each tuple.
@@ -15,9 +15,9 @@ from adapt.core.random_bits import mixed
 
 @inlined
 def partition_of(operator: Operator, serial: int, mark: int, fields: int) -> int:
-    """The partition of a tuple: by the number of its key, or by hash of the key.
+    """Partition of a tuple, by its key's number or hash.
 
-    A model without the key takes the serial number instead.
+    A model without the key uses the serial number instead.
     """
     if mark >= BARE:
         return 0
@@ -38,7 +38,7 @@ def partition_queue_at(operator: Operator, partition: int) -> int:
 
 @flattened
 def enqueue(operator: Operator, serial: int, mark: int, fields: int) -> None:
-    """Write a tuple into its place. Workers see it once the tail is published."""
+    """Write a tuple to its place, before the tail is published."""
     place, mask = tuple_at(operator, serial), fixed(operator, "queue_mask")
     store(place, MARK, mark)
     copy_words(fields, place + 8, fixed(operator, "in_words") - 1)
@@ -54,7 +54,7 @@ def enqueue(operator: Operator, serial: int, mark: int, fields: int) -> None:
 
 @inlined
 def room_in(operator: Operator, wanted: int) -> int:
-    """Free places for the one sender; exact where there are fewer than wanted."""
+    """Free places for the one sender; exact if fewer than wanted."""
     tail = operator.tail
     capacity = operator.queue_mask + 1
     room = operator.seen_next + capacity - tail

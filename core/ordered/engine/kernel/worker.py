@@ -1,4 +1,4 @@
-"""Worker of the real engine: choose an operator, spend a slice of time on it, again.
+"""Worker of the real engine: a loop over operators in time slices.
 
 Workers share the records of `layout` and the tuples that these point to.
 
@@ -20,20 +20,20 @@ from adapt.core.ordered.engine.kernel.schedule import choose_operator, enter
 
 @inlined
 def _take(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Process tuples of an operator, about as many as the quota; how many those were."""
-    worklist = operator.worklist
-    if worklist == HYBRID:
+    """Process about a quota of an operator's tuples; returns their number."""
+    work_queue = operator.work_queue
+    if work_queue == HYBRID:
         return take_delegating(header, tally, scratch, operator, quota)
-    if worklist == PARTITIONED:
+    if work_queue == PARTITIONED:
         return take_partitions(header, tally, scratch, operator, quota)
-    if worklist == LOCKED_TOO_LATE:
+    if work_queue == LOCKED_TOO_LATE:
         return take_too_late(header, tally, scratch, operator, quota)
     return take_shared(header, tally, scratch, operator, quota)
 
 
 @inlined
 def _spend(header: Header, tally: Tally, scratch: int, operator: Operator) -> bool:
-    """Spend a slice on an operator that this worker has entered; whether any tuple was processed."""
+    """Spend a slice on an operator that this worker has entered; returns whether any tuple was processed."""
     start = clock_ns()
     renew_window(header, start)
     quota = quota_of(header, operator)
@@ -87,7 +87,10 @@ def work(address: int, worker: int) -> None:
 
 @compiled
 def release_all(record: int, step: int, records: int) -> None:
-    """Free the blocks whose addresses are one field of some records; `step` is their size in words."""
+    """Free the blocks whose addresses are in a field of records.
+
+    `step` is the size of a record in words.
+    """
     for number in range(records):
         release(load(record, step * number))
         store(record, step * number, 0)

@@ -1,16 +1,13 @@
 """`adapt replay ordered`: what it prints and keeps, the report of it, and every way to get it wrong."""
 
-import inspect
 import json
-from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.cli.commands.replay.ordered import ordered
 from adapt.cli.main import run
-from adapt.cli.options.groups import grouped
+from adapt.cli.options.replay.ordered import ModelOptions
 from adapt.core.ordered.engine.contention import MEASURED
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
@@ -61,41 +58,54 @@ def test_a_run_is_printed_kept_reported_and_checked(adapt, here):
     kept = read_run(here / "x.ordered")
     assert kept.as_data() == document
     said = adapt.done("report", "x.ordered", "--html", "x.html")
-    assert "What leaves is what leaves the serial run, tuple for tuple." in said.err
+    assert "The output equals that of the serial run, tuple for tuple." in said.err
     page = (here / "x.html").read_text()
-    for title in ("Throughput", "Latency", "Worker time", "Rings in use"):
+    for title in ("Throughput", "Latency", "Worker time", "Ring buffer occupancy"):
         assert f"<h3>{title}</h3>" in page
-    limits = ("disordered == 0", "speed_up[workers=1] == 1", "p99_ms < 60s", "partition_imbalance >= 1", "rows == 3000")
+    limits = (
+        "order_violations == 0",
+        "speed_up[workers=1] == 1",
+        "p99_ms < 60s",
+        "partition_imbalance >= 1",
+        "rows == 3000",
+    )
     adapt.done("check", "x.ordered", *(word for limit in limits for word in ("--limit", limit)))
     assert run(["check", "x.ordered", "--limit", "throughput >= 1000000000"]) == 1
 
 
 def test_the_model_runs_what_the_machine_has_no_cores_for(adapt, here):
     told = adapt.done("replay", "ordered", *"x.trace --chain c.toml --workers 1,200".split())
-    assert "200 workers are more than the cores of this machine" in told.err
-    for part in ("In the model 1 worker does", "crowding_us 0.15", "hand_over_us 0.15", "jitter 0", "the chain"):
+    assert "200 workers on a machine with" in told.err
+    for part in (
+        "In the model, 1 worker processes",
+        "contention_us 0.15",
+        "lock_handover_us 0.15",
+        "jitter 0",
+        "the chain",
+    ):
         assert part in " ".join(told.out.split())
 
 
 def test_the_contention_that_is_assumed_is_that_which_was_measured():
-    named = inspect.signature(grouped(ordered)).parameters
-    assert all(named[field.name].default == getattr(MEASURED, field.name) for field in fields(MEASURED))
+    assert ModelOptions().assumed() == MEASURED
 
 
 def test_every_option_is_taken(adapt, here):
     _build_plan(adapt, here)
     line = (
-        "x.trace --chain plan.toml --plan five.plan --workers 2 --engine sim --reorder lock --worklist partitioned"
-        " --heuristic qst --slice-us 50 --window-ms 5 --ring 64 --queue 128 --queue-size 20 --batch 8 --mark-every 7"
-        " --rows 1000 --seed 5 --jitter 0.2 --crowding-us 0.1 --send-us 0.02 --output-us 0.01 --hand-over-us 0.3"
+        "x.trace --chain plan.toml --plan five.plan --workers 2 --engine sim --reorder lock --work-queue partitioned"
+        " --heuristic qst --slice 50us --ct-window 5ms --ring-buffer 64 --queue-capacity 128 --qst-limit 20 --batch 8 "
+        "--mark-every 7"
+        " --rows 1000 --seed 5 --jitter 0.2 --contention 0.1us --send-time 20ns --output-time 0.01us --lock-handover "
+        "0.3us"
         " --no-check --format json"
     )
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
     told = document["parameters"]
-    assert (told["engine"], told["reorder"], told["worklist"]) == ("sim", "lock", "partitioned")
+    assert (told["engine"], told["reorder"], told["work_queue"]) == ("sim", "lock", "partitioned")
     assert told["heuristic"] == "qst"
-    assert (told["slice_us"], told["window_ms"], told["ring"], told["queue"]) == (50, 5, 64, 128)
-    assert (told["queue_size"], told["batch"], told["mark_every"], told["rows"], told["seed"]) == (20, 8, 7, 1000, 5)
+    assert (told["slice_us"], told["ct_window_ms"], told["ring_buffer"], told["queue_capacity"]) == (50, 5, 64, 128)
+    assert (told["qst_limit"], told["batch"], told["mark_every"], told["rows"], told["seed"]) == (20, 8, 7, 1000, 5)
     assert list(told["contention"].values()) == [0.2, 0.1, 0.02, 0.01, 0.3]
     assert document["summary"]["rows"] == 1000
     assert document["workers"][0]["ordered"] is None
@@ -108,7 +118,7 @@ def _build_plan(adapt, folder):
     adapt.done("partition", "build", *"counts.csv --channels 5 --scheme uniform -o five.plan".split())
 
 
-def test_functions_in_python_stand_beside_the_chain(adapt, here):
+def test_functions_in_python_are_imported_from_the_folder_of_the_chain(adapt, here):
     (here / "own_visits.py").write_text("def odd(value, state):\n    return [value] if value % 2 else []\n")
     chain = '[[operator]]\nname = "odd"\nkind = "stateless"\nfunction = "own_visits:odd"\n'
     (here / "own.toml").write_text(chain)
@@ -117,27 +127,27 @@ def test_functions_in_python_stand_beside_the_chain(adapt, here):
     assert document["costs"][0]["cost_from"] == "the serial run in Python"
     assert document["costs"][0]["selectivity"] == 0.5
     refused = adapt.refused(2, "replay", "ordered", *f"{line} --engine threads".split())
-    assert "operator 'odd' runs own_visits:odd, which is Python" in refused
-    assert "it runs in the model (engine sim) and in the serial run" in refused
+    assert "operator 'odd' runs own_visits:odd, a Python function" in refused
+    assert "which only the model (--engine sim) and the serial run support" in refused
 
 
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [
-        (2, "--workers 0", "a run has from 1 to 256 workers, not 0"),
-        (2, "--workers two", "--workers 'two' are no numbers, e.g. 1,2,4,8"),
-        (2, "--ring 16 --batch 32", "a ring of 16 tuples holds no batch of 32; make it larger"),
-        (2, "--ring 100", "a ring has a power of two of places, at most 4194304, not 100; 128 would do"),
-        (2, "--batch 65", "from 1 to 64 tuples share a serial number, not 65"),
-        (2, "--slice-us 0", "the slice is above 0"),
-        (2, "--mark-every 0", "--mark-every 0: timed is one row of 1 or more"),
-        (2, "--rows 0", "0 rows are none; give 1 or more"),
-        (2, "--workers 1 --reorder retry --worklist partitioned --ring 64", "operator 'by key' would hang"),
-        (2, "--workers 8 --engine sim --reorder retry", "retry runs on threads only"),
-        (2, "--worklist shared", "'shared'"),
-        (2, "--jitter 2", "the jitter is a share of the cost"),
+        (2, "--workers 0", "workers must be from 1 to 256 (got 0)"),
+        (2, "--workers two", "--workers takes a list of integers such as 1,2,4,8 (got 'two')"),
+        (2, "--ring-buffer 16 --batch 32", "a ring buffer of 16 tuples cannot hold a batch of 32; make it larger"),
+        (2, "--ring-buffer 100", "the ring buffer size must be a power of two, at most 4194304 (got 100); try 128"),
+        (2, "--batch 65", "batch must be from 1 to 64 tuples (got 65)"),
+        (2, "--slice 0us", "slice_us must be above 0"),
+        (2, "--mark-every 0", "--mark-every must be at least 1 (got 0)"),
+        (2, "--rows 0", "--rows must be at least 1 (got 0)"),
+        (2, "--workers 1 --reorder retry --work-queue partitioned --ring-buffer 64", "operator 'by key' would hang"),
+        (2, "--workers 8 --engine sim --reorder retry", "retry needs --engine threads"),
+        (2, "--work-queue shared", "'shared'"),
+        (2, "--jitter 2", "jitter must be between 0 and 1 (got 2)"),
         (2, "--plan none.plan", "none.plan"),
-        (2, "--chain plan.toml", "plan.toml: operator 'by key' is partitioned by a plan, and none is given"),
+        (2, "--chain plan.toml", "plan.toml: operator 'by key' is partitioned by a plan; give one with --plan"),
         (3, "--chain none.toml", "none.toml"),
         (4, "-o none/x.run", "does not exist; make it"),
     ],
@@ -154,13 +164,16 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, s
     ("change", "sentence"),
     [
         (('kind = "stateless"', 'kind = "statless"'), "c.toml: line 2: operator 'parse': there is no kind 'statless'"),
-        (("partitions = 16", "partitions = 0"), "c.toml: line 8: operator 'by key' has from 1 to 1048576 partitions"),
+        (
+            ("partitions = 16", "partitions = 0"),
+            "c.toml: line 8: operator 'by key': partitions must be from 1 to 1048576",
+        ),
         (
             ('key = "key"', 'key = "kye"'),
-            "c.toml, line 8: operator 'by key': the trace has no column 'kye'; did you mean 'key'? (there are: bytes, "
-            "cost_us, key, ts)",
+            "c.toml, line 8: operator 'by key': column 'kye' does not exist; did you mean 'key'? "
+            "Available: bytes, cost_us, key, ts",
         ),
-        (('"cost_us"', '"costs"'), "c.toml, line 8: operator 'by key': the trace has no column 'costs'"),
+        (('"cost_us"', '"costs"'), "c.toml, line 8: operator 'by key': column 'costs' does not exist"),
         (
             ('cost = "cost_us"', 'function = "cuont"'),
             "line 8: operator 'by key': there is no function 'cuont'; did you",
@@ -172,9 +185,9 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, s
         (('cost = "cost_us"', 'function = "json:lods"'), "json has no function 'lods'; did you mean 'loads'?"),
         (
             ('key = "key"', 'key = "cost_us"'),
-            "c.toml: operator 'by key': column 'cost_us' is of type double, and a key",
+            "c.toml: operator 'by key': key column 'cost_us' must be string, int",
         ),
-        (("[[operator]]", "[[operator"), "c.toml: the chain is not written as TOML"),
+        (("[[operator]]", "[[operator"), "c.toml: the chain is not valid TOML"),
     ],
 )
 def test_a_chain_that_cannot_be_is_refused_with_its_line(adapt, here, change, sentence):
@@ -185,7 +198,7 @@ def test_a_chain_that_cannot_be_is_refused_with_its_line(adapt, here, change, se
 def test_a_plan_that_no_operator_takes_or_for_other_keys_is_refused(adapt, here):
     _build_plan(adapt, here)
     line = "x.trace --chain c.toml --workers 1 --plan five.plan"
-    assert "no operator takes the plan five.plan" in adapt.refused(2, "replay", "ordered", *line.split())
+    assert "no operator uses the plan five.plan" in adapt.refused(2, "replay", "ordered", *line.split())
     (here / "plan.toml").write_text((here / "plan.toml").read_text().replace('"key"\n', '"bytes"\n'))
     refused = adapt.refused(3, "replay", "ordered", *line.replace("c.toml", "plan.toml").split())
-    assert "five.plan is a plan for string keys, and column 'bytes' of operator 'by key' is of type int64" in refused
+    assert "five.plan is a plan for string keys, but column 'bytes' of operator 'by key' has type int64" in refused

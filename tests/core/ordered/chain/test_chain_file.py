@@ -1,4 +1,4 @@
-"""Chains as users write them: what is read, and how what cannot be is refused."""
+"""Chain files: what is read, and how invalid chains are refused."""
 
 import pytest
 
@@ -65,8 +65,8 @@ def operator(lines: str) -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[[operator", "the chain is not written as TOML"),
-        ("", "a chain has from 1 to 32 operators, not 0"),
+        ("[[operator", "the chain is not valid TOML"),
+        ("", "a chain must have from 1 to 32 operators (got 0)"),
         ("[operator]\nname = 1", "operator is not a list of tables"),
         ("[[operators]]\n", "the chain has an unknown field 'operators'; did you mean 'operator'?"),
         ('[[operator]]\nkind = "stateless"', "one [[operator]] has no name"),
@@ -79,54 +79,60 @@ def operator(lines: str) -> str:
         ),
         (
             operator('kind = "stateless"\ncost = -1'),
-            "operator 'parse' costs from 0 to 1e+09 microseconds a tuple, not -1",
+            "operator 'parse': cost must be from 0 to 1e+09 microseconds (got -1)",
         ),
-        (operator('kind = "stateless"\ncost = nan'), "operator 'parse' costs from 0"),
-        (operator('kind = "stateless"\ncost = [1]'), "instead of microseconds or the name of a column"),
-        (operator('kind = "stateless"\ncost = ""'), "operator 'parse' takes its cost from a column without a name"),
-        (operator('kind = "stateless"\nselectivity = -0.5'), "operator 'parse' gives from 0 to below 65536 outputs"),
-        (operator('kind = "stateless"\nselectivity = inf'), "operator 'parse' gives from 0"),
+        (operator('kind = "stateless"\ncost = nan'), "operator 'parse': cost must be from 0"),
+        (operator('kind = "stateless"\ncost = [1]'), "cost must be microseconds or the name of a column"),
+        (operator('kind = "stateless"\ncost = ""'), 'cost must be microseconds or the name of a column (got "")'),
+        (
+            operator('kind = "stateless"\nselectivity = -0.5'),
+            "operator 'parse': selectivity must be from 0 to below 65536",
+        ),
+        (operator('kind = "stateless"\nselectivity = inf'), "operator 'parse': selectivity must be from 0"),
         (
             operator('kind = "stateless"\nkey = "k"'),
-            "operator 'parse' is stateless, and only a partitioned one has key",
+            "operator 'parse' is stateless, but key, partitions and by need",
         ),
         (
             operator('kind = "stateful"\npartitions = 2'),
-            "operator 'parse' is stateful, and only a partitioned one has key",
+            "operator 'parse' is stateful, but key, partitions and by need",
         ),
-        (operator('kind = "partitioned"\npartitions = 4'), "operator 'parse' is partitioned and has no key"),
-        (operator('kind = "partitioned"\nkey = "k"'), "operator 'parse' is partitioned and does not say into how many"),
+        (operator('kind = "partitioned"\npartitions = 4'), "operator 'parse' is partitioned but has no key"),
+        (
+            operator('kind = "partitioned"\nkey = "k"'),
+            "operator 'parse' is partitioned but has no number of partitions",
+        ),
         (
             operator('kind = "partitioned"\nkey = "k"\npartitions = 0'),
-            "'parse' has from 1 to 1048576 partitions, not 0",
+            "'parse': partitions must be from 1 to 1048576 (got 0)",
         ),
         (operator('kind = "partitioned"\nkey = "k"\npartitions = 1.5'), "partitions is 1.5 instead of a whole number"),
         (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "plan"'), "whose channels are its partitions"),
         (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "has"'), "no by 'has'; did you mean 'hash'?"),
-        (operator('kind = "stateless"\nfunction = "count"'), "count is for one that is partitioned"),
+        (operator('kind = "stateless"\nfunction = "count"'), "function count needs a partitioned operator"),
         (
             operator('kind = "stateful"\nfunction = "final-top-30"'),
-            "runs final-top-30, which waits for punctuations, and there are none; add [punctuations]",
+            "runs final-top-30, which needs punctuations; add [punctuations]",
         ),
         (
             operator('kind = "partitioned"\nkey = "item"\npartitions = 4\nfunction = "final-top-30"'),
-            'counts by a field that comes into being in the chain; write key = "counted"',
+            'counts by a field made in the chain; set key = "counted"',
         ),
-        ("punctuations = 3", "punctuations is no table; write it as [punctuations]"),
+        ("punctuations = 3", "punctuations must be a table; write it as [punctuations]"),
         ('[punctuations]\nevry = "1h"', "[punctuations] has an unknown field 'evry'; did you mean 'every'?"),
-        ('[punctuations]\nevery = "often"', "[punctuations]: every is"),
-        ('[punctuations]\nevery = "0"', "punctuations come every 1 microsecond or more, not 0"),
-        ('[punctuations]\ncolumn = ""', "the punctuations have a column without a name"),
+        ('[punctuations]\nevery = "often"', "[punctuations]: every: "),
+        ('[punctuations]\nevery = "0"', "[punctuations]: every must be at least 1us (got 0us)"),
+        ('[punctuations]\ncolumn = ""', "[punctuations]: column must not be empty"),
         (operator('kind = "stateless"\nfunction = "cont"'), "there is no function 'cont'; did you mean 'count'?"),
         (
             operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nfunction = "count"\ncost = 1'),
-            "operator 'parse' runs count, whose cost and selectivity are what they are",
+            "operator 'parse' runs count, which takes no cost and no selectivity",
         ),
         (
             operator('kind = "stateless"') + "\n" + operator('kind = "stateful"'),
-            "operator 'parse' stands in the chain twice",
+            "two operators are named 'parse'",
         ),
-        ("\n".join(f'[[operator]]\nname = "{n}"\nkind = "stateless"' for n in range(33)), "1 to 32 operators, not 33"),
+        ("\n".join(f'[[operator]]\nname = "{n}"\nkind = "stateless"' for n in range(33)), "1 to 32 operators (got 33)"),
     ],
 )
 def test_a_refusal_names_the_element(text: str, told: str) -> None:
@@ -137,7 +143,7 @@ def test_a_refusal_names_the_element(text: str, told: str) -> None:
 
 def test_a_refusal_says_on_which_line_the_operator_begins() -> None:
     text = operator('kind = "stateless"') + "\n\n  [[ operator ]]\nname = 'b'\nkind = 'partitioned'\npartitions = 0"
-    with pytest.raises(BadInput, match=r"^line 5: operator 'b' is partitioned and has no key"):
+    with pytest.raises(BadInput, match=r"^line 5: operator 'b' is partitioned but has no key"):
         read_chain(text)
     with pytest.raises(BadInput, match=r"^operator 'a' has no kind"):
         read_chain("operator = [{name = 'a'}]")
@@ -150,5 +156,5 @@ def test_functions_in_python_are_loaded_by_name() -> None:
     text = operator('kind = "stateless"\nfunction = "mine:twice"\ncost = 2\nselectivity = 2')
     read = read_chain(text, lambda name: PythonFunction(name, twice))
     assert read.operators[0].function == PythonFunction("mine:twice", twice)
-    with pytest.raises(BadInput, match="'mine:twice' is Python, which is not loaded here"):
+    with pytest.raises(BadInput, match="Python function 'mine:twice' cannot be used here"):
         read_chain(text)

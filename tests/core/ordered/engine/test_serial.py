@@ -1,4 +1,4 @@
-"""The serial run, which every other is held against."""
+"""The serial run, the reference of every other run."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from tests.core.ordered.chains import bound, counting, partitioned, stateful, st
 
 
 def in_stages(chain: BoundChain) -> list[tuple[int, ...]]:
-    """The same by another way: each operator over its whole input before the next one begins."""
+    """The same result, one operator at a time over its whole input."""
     rows = [tuple(word % 2**64 for word in row) for row in chain.tuples.tolist()]
     for operator in chain.operators:
         step = FUNCTIONS[operator.operator.function].step(operator)

@@ -1,4 +1,4 @@
-"""The choices of a run, and how those out of their range are refused."""
+"""Settings of a run: those out of range are refused."""
 
 import pytest
 
@@ -9,20 +9,20 @@ from adapt.core.ordered.engine.settings import RunSettings
 @pytest.mark.parametrize(
     ("choices", "told"),
     [
-        ({"workers": 0}, "a run has from 1 to 256 workers, not 0"),
-        ({"batch": 65}, "from 1 to 64 tuples share a serial number, not 65"),
-        ({"batch": 64, "ring": 32}, "a ring of 32 tuples holds no batch of 64"),
-        ({"batch": 64, "queue": 32}, "a queue of 32 tuples holds no batch of 64"),
-        ({"ring": 1000}, "a ring has a power of two of places, at most 4194304, not 1000; 1024 would do"),
-        ({"ring": 0}, "not 0; 1 would do"),
-        ({"queue": 2**23}, "not 8388608; 4194304 would do"),
-        ({"slice_us": 0}, "the slice is above 0"),
-        ({"window_ms": float("nan")}, "the window is above 0"),
-        ({"queue_size": -1}, "the queue size is above 0"),
-        ({"mark_every": -1}, "tuples are timed one in 1 or more, or none for 0, not -1"),
+        ({"workers": 0}, "workers must be from 1 to 256 (got 0)"),
+        ({"batch": 65}, "batch must be from 1 to 64 tuples (got 65)"),
+        ({"batch": 64, "ring_buffer": 32}, "a ring buffer of 32 tuples cannot hold a batch of 64"),
+        ({"batch": 64, "queue_capacity": 32}, "a work queue of 32 tuples cannot hold a batch of 64"),
+        ({"ring_buffer": 1000}, "ring buffer size must be a power of two, at most 4194304 (got 1000); try 1024"),
+        ({"ring_buffer": 0}, "(got 0); try 1"),
+        ({"queue_capacity": 2**23}, "(got 8388608); try 4194304"),
+        ({"slice_us": 0}, "slice_us must be above 0"),
+        ({"ct_window_ms": float("nan")}, "ct_window_ms must be above 0"),
+        ({"qst_limit": -1}, "qst_limit must be above 0"),
+        ({"mark_every": -1}, "mark_every must be at least 0 (got -1)"),
     ],
 )
-def test_a_choice_out_of_its_range_is_refused(choices: dict[str, int], told: str) -> None:
+def test_a_setting_out_of_range_is_refused(choices: dict[str, int], told: str) -> None:
     with pytest.raises(UsageError) as refused:
         RunSettings(**choices)
     assert told in str(refused.value)

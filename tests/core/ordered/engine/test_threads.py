@@ -1,4 +1,4 @@
-"""The real engine on real threads: its egress is that of the serial run, whatever the choices, or it fails aloud."""
+"""The threaded engine: its output equals that of the serial run for all settings."""
 
 import itertools
 import os
@@ -10,7 +10,7 @@ import pytest
 from adapt.core.compiled import AtAddress
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, Worklist
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, WorkQueue
 from adapt.core.ordered.engine import memory
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.outcome import WorkersRun
@@ -29,11 +29,11 @@ CHAINS = {
     "all kinds": (stateless("a", 1.2), partitioned("b", 16), counting("c", 5), stateless("d", 0.5), stateful("e")),
 }
 SCHEMES = [
-    (Reorder.CLAIM, Worklist.HYBRID),
-    (Reorder.CLAIM, Worklist.PARTITIONED),
-    (Reorder.RETRY, Worklist.HYBRID),
-    (Reorder.LOCK, Worklist.HYBRID),
-    (Reorder.LOCK, Worklist.PARTITIONED),
+    (Reorder.CLAIM, WorkQueue.HYBRID),
+    (Reorder.CLAIM, WorkQueue.PARTITIONED),
+    (Reorder.RETRY, WorkQueue.HYBRID),
+    (Reorder.LOCK, WorkQueue.HYBRID),
+    (Reorder.LOCK, WorkQueue.PARTITIONED),
 ]
 RINGS = (16, 64, 512, 4096)
 WORKERS = (1, 2, 4, 8)
@@ -55,48 +55,50 @@ def assert_ordered(name: str, settings: RunSettings, tuples: int = 100_000) -> W
     return done
 
 
-@pytest.mark.parametrize(("reorder", "worklist"), SCHEMES)
+@pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
 @pytest.mark.parametrize("workers", WORKERS)
-def test_the_egress_is_that_of_the_serial_run(reorder: Reorder, worklist: Worklist, workers: int) -> None:
-    turn = SCHEMES.index((reorder, worklist)) + WORKERS.index(workers)
+def test_the_egress_is_that_of_the_serial_run(reorder: Reorder, work_queue: WorkQueue, workers: int) -> None:
+    turn = SCHEMES.index((reorder, work_queue)) + WORKERS.index(workers)
     for at, (ring, batch) in enumerate(zip(RINGS, BATCHES, strict=True)):
         name = list(CHAINS)[(turn + at) % 3]
         heuristic = list(Heuristic)[(turn + 2 * at) % len(Heuristic)]
-        assert_ordered(name, RunSettings(workers, reorder, worklist, heuristic, ring, batch=batch, checked=True))
+        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, batch=batch, checked=True))
 
 
 @soak
-@pytest.mark.parametrize(("reorder", "worklist"), SCHEMES)
+@pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
 @pytest.mark.parametrize("name", CHAINS)
 @pytest.mark.parametrize("batch", [1, 16])
 def test_every_choice_gives_the_egress_of_the_serial_run(
-    reorder: Reorder, worklist: Worklist, name: str, batch: int
+    reorder: Reorder, work_queue: WorkQueue, name: str, batch: int
 ) -> None:
     for workers, heuristic, ring in itertools.product(WORKERS, Heuristic, RINGS):
-        assert_ordered(name, RunSettings(workers, reorder, worklist, heuristic, ring, batch=batch, checked=True))
+        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, batch=batch, checked=True))
 
 
 @soak
 @pytest.mark.parametrize("name", CHAINS)
-@pytest.mark.parametrize(("reorder", "worklist"), SCHEMES)
-def test_long_runs_give_the_egress_of_the_serial_run(name: str, reorder: Reorder, worklist: Worklist) -> None:
+@pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
+def test_long_runs_give_the_egress_of_the_serial_run(name: str, reorder: Reorder, work_queue: WorkQueue) -> None:
     for workers, ring in itertools.product(WORKERS, (32, 4096)):
-        assert_ordered(name, RunSettings(workers, reorder, worklist, ring=ring, checked=True), tuples=3_000_000)
+        assert_ordered(
+            name, RunSettings(workers, reorder, work_queue, ring_buffer=ring, checked=True), tuples=3_000_000
+        )
 
 
-@pytest.mark.parametrize("worklist", [Worklist.HYBRID, Worklist.PARTITIONED])
-def test_one_worker_with_many_partitions_and_a_small_ring_finishes(worklist: Worklist) -> None:
-    done = assert_ordered("partitioned", RunSettings(ring=64, worklist=worklist))
+@pytest.mark.parametrize("work_queue", [WorkQueue.HYBRID, WorkQueue.PARTITIONED])
+def test_one_worker_with_many_partitions_and_a_small_ring_finishes(work_queue: WorkQueue) -> None:
+    done = assert_ordered("partitioned", RunSettings(ring_buffer=64, work_queue=work_queue))
     assert done.operators[0].fullest <= 64
 
 
-def test_retry_with_partitioned_worklists_is_refused_where_it_would_hang() -> None:
+def test_retry_with_partitioned_work_queues_is_refused_where_it_would_hang() -> None:
     chain, serial = chain_of("partitioned", 100_000)
     with pytest.raises(UsageError) as refused:
-        run_by_workers(chain, RunSettings(ring=64, reorder=Reorder.RETRY, worklist=Worklist.PARTITIONED))
+        run_by_workers(chain, RunSettings(ring_buffer=64, reorder=Reorder.RETRY, work_queue=WorkQueue.PARTITIONED))
     assert "operator 'b' would hang" in str(refused.value)
-    assert "or a ring of 4096" in str(refused.value)
-    equal = RunSettings(ring=64, queue=64, reorder=Reorder.RETRY, worklist=Worklist.PARTITIONED)
+    assert "or a ring buffer of 4096" in str(refused.value)
+    equal = RunSettings(ring_buffer=64, queue_capacity=64, reorder=Reorder.RETRY, work_queue=WorkQueue.PARTITIONED)
     assert run_by_workers(chain, equal, pace=1).egress == serial.egress
 
 
@@ -171,10 +173,10 @@ def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch:
         return 0 if bound.operator.kind is OperatorKind.STATEFUL else settings.workers
 
     monkeypatch.setattr(memory, "_most_workers", none_for_state)
-    with pytest.raises(RuntimeError, match=r"no tuple moves; .*'e' \(64, 0, 0\)"):
-        run_by_workers(chain_of("all kinds", 100_000)[0], RunSettings(workers=3, queue=64), pace=1)
+    with pytest.raises(RuntimeError, match=r"the run stalled; .*'e' \(64, 0, 0\)"):
+        run_by_workers(chain_of("all kinds", 100_000)[0], RunSettings(workers=3, queue_capacity=64), pace=1)
 
 
 def test_a_run_that_would_take_too_much_memory_is_refused() -> None:
-    with pytest.raises(UsageError, match="would take above 16 GiB; make them smaller"):
-        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue=1 << 16), pace=1)
+    with pytest.raises(UsageError, match="need more than 16 GiB; make them smaller"):
+        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue_capacity=1 << 16), pace=1)

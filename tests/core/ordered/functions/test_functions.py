@@ -1,4 +1,4 @@
-"""Every function of operators: the compiled form gives what the plain one gives."""
+"""Operator functions: the compiled step gives the same outputs as the plain-Python step."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_the_compiled_form_gives_what_the_plain_one_gives(
 def test_work_has_as_many_outputs_as_its_selectivity_says(selectivity: float) -> None:
     step = FUNCTIONS[FunctionName.WORK].step(operator_of(FunctionName.WORK, OperatorKind.STATELESS, selectivity, 0))
     outputs = sum(len(step((0, 0, value))) for value in range(4000))
-    assert abs(outputs / 4000 - selectivity) < 0.04  # five deviations of a fair coin
+    assert abs(outputs / 4000 - selectivity) < 0.04  # five standard deviations
 
 
 @pytest.mark.parametrize("kind", [OperatorKind.PARTITIONED, OperatorKind.STATEFUL])

@@ -1,4 +1,4 @@
-"""Functions of the retail chains: the compiled form gives what the plain one gives, also at punctuations."""
+"""Functions of the retail chains: compiled and plain-Python steps agree, also at punctuations."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The model of the engine against what can be worked out without it."""
+"""The model of the engine against results known without it."""
 
 import heapq
 import itertools
@@ -9,14 +9,14 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.mixing import FOLD, MASK, folded, mixed
-from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.model import ModelRun, run_model
 from tests.core.ordered.chains import bound, partitioned, stateful, stateless
 
 NONE = Contention()
-SOME = Contention(jitter=0.3, crowding_us=0.1, send_us=0.05, output_us=0.01, hand_over_us=0.15)
+SOME = Contention(jitter=0.3, contention_us=0.1, send_us=0.05, output_us=0.01, lock_handover_us=0.15)
 
 
 def model(chain: BoundChain, settings: RunSettings, contention: Contention = NONE, **more: object) -> ModelRun:
@@ -52,7 +52,9 @@ def test_one_stateless_operator_is_a_queue_whose_servers_take_tuples_in_turn(wor
     assert done.elapsed_s * 1e6 == pytest.approx(ended)
 
 
-@pytest.mark.parametrize("settings", [RunSettings(heuristic=heuristic, ring=64, queue=64) for heuristic in Heuristic])
+@pytest.mark.parametrize(
+    "settings", [RunSettings(heuristic=heuristic, ring_buffer=64, queue_capacity=64) for heuristic in Heuristic]
+)
 def test_one_worker_takes_the_time_of_all_tuples(settings: RunSettings) -> None:
     costs = (1.0, 2.0, 0.5, 4.0)
     chain = bound([stateless("a", 1.5), partitioned("b"), stateless("c", 0.3), stateful("d")], 400)
@@ -81,7 +83,7 @@ def test_a_partition_is_worked_on_by_one() -> None:
 
 def test_each_other_worker_on_an_operator_costs_its_share() -> None:
     chain = bound([stateless("a")], 400)
-    done = model(chain, RunSettings(workers=4), Contention(crowding_us=0.5), costs_us=(2.0,)).run
+    done = model(chain, RunSettings(workers=4), Contention(contention_us=0.5), costs_us=(2.0,)).run
     assert done.elapsed_s * 1e6 == pytest.approx(100 * (2.0 + 3 * 0.5), rel=0.02)
 
 
@@ -89,7 +91,7 @@ def test_a_section_of_one_bounds_what_many_workers_can_do() -> None:
     chain = bound([stateless("a")], 1000)
     for reorder, each_us in ((Reorder.CLAIM, 1.0), (Reorder.LOCK, 1.0 + 0.5)):
         settings = RunSettings(workers=16, reorder=reorder)
-        done = model(chain, settings, Contention(send_us=1.0, hand_over_us=0.5), costs_us=(4.0,)).run
+        done = model(chain, settings, Contention(send_us=1.0, lock_handover_us=0.5), costs_us=(4.0,)).run
         assert done.elapsed_s * 1e6 == pytest.approx(1000 * each_us, rel=0.02)
 
 
@@ -106,10 +108,10 @@ def test_the_egress_is_what_is_drawn_whatever_the_settings(gap_us: float) -> Non
     fold = FOLD
     for word in itertools.chain.from_iterable(rows):
         fold = folded(fold, word)
-    for workers, reorder, worklist, ring, batch in itertools.product(
-        (1, 5), (Reorder.CLAIM, Reorder.LOCK), (Worklist.HYBRID, Worklist.PARTITIONED), (8, 128), (1, 4)
+    for workers, reorder, work_queue, ring, batch in itertools.product(
+        (1, 5), (Reorder.CLAIM, Reorder.LOCK), (WorkQueue.HYBRID, WorkQueue.PARTITIONED), (8, 128), (1, 4)
     ):
-        settings = RunSettings(workers, reorder, worklist, ring=ring, queue=64, batch=batch)
+        settings = RunSettings(workers, reorder, work_queue, ring_buffer=ring, queue_capacity=64, batch=batch)
         done = model(chain, settings, SOME, costs_us=(1.0, 2.0, 1.0, 0.5), gap_us=gap_us).run
         assert (done.egress.tuples, done.egress.hash) == (len(rows), fold), settings
         assert all(tally.fullest <= ring for tally in done.operators)
@@ -133,10 +135,10 @@ def test_the_same_draws_give_the_same_run() -> None:
     ("settings", "more", "told"),
     [
         (RunSettings(reorder=Reorder.RETRY), {}, "retry and shared run on threads only"),
-        (RunSettings(worklist=Worklist.SHARED), {}, "retry and shared run on threads only"),
-        (RunSettings(), {"costs_us": (1.0, 2.0)}, "is given for each of 1 operators"),
-        (RunSettings(), {"costs_us": (-1.0,)}, "is given for each of 1 operators"),
-        (RunSettings(), {"gap_us": -1.0}, "microseconds after each other, not -1"),
+        (RunSettings(work_queue=WorkQueue.SHARED), {}, "retry and shared run on threads only"),
+        (RunSettings(), {"costs_us": (1.0, 2.0)}, "costs_us must give each of 1 operators a cost"),
+        (RunSettings(), {"costs_us": (-1.0,)}, "costs_us must give each of 1 operators a cost"),
+        (RunSettings(), {"gap_us": -1.0}, "gap_us must be between 0 and 1e+09 (got -1)"),
     ],
 )
 def test_what_the_model_cannot_run_is_refused(settings: RunSettings, more: dict[str, object], told: str) -> None:
@@ -145,7 +147,7 @@ def test_what_the_model_cannot_run_is_refused(settings: RunSettings, more: dict[
     assert told in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["jitter", "crowding_us", "send_us", "output_us", "hand_over_us"])
+@pytest.mark.parametrize("name", ["jitter", "contention_us", "send_us", "output_us", "lock_handover_us"])
 @pytest.mark.parametrize("value", [-0.1, float("nan"), 1e9])
 def test_a_constant_out_of_its_range_is_refused(name: str, value: float) -> None:
     with pytest.raises(UsageError, match=name):
@@ -170,7 +172,7 @@ def test_measured_selectivities_stand_in_for_those_of_the_chain() -> None:
 
 @pytest.mark.parametrize("wrong", [(1.0,), (1.0, -0.5), (1.0, float("nan")), (1.0, 65536.0)])
 def test_selectivities_that_cannot_be_are_refused(wrong: tuple[float, ...]) -> None:
-    with pytest.raises(UsageError, match="a selectivity from 0 to below 65536 is given for each of 2 operators"):
+    with pytest.raises(UsageError, match="selectivities must give each of 2 operators a number"):
         model(bound([stateless("a"), stateful("b")], 10), RunSettings(), selectivities=wrong)
 
 
@@ -183,7 +185,7 @@ def test_operators_may_bring_costs_by_tuple_beside_given_ones() -> None:
 def test_rows_that_are_all_there_at_the_start_are_timed_from_when_they_are_taken_in() -> None:
     """Of one worker, whose queue of 16 rows is filled as they leave it, each waits for the 16 before it at most."""
     chain = bound([stateless("a", cost=1.0)], 500)
-    marks = model(chain, RunSettings(queue=16, ring=16, mark_every=1)).run.marks
+    marks = model(chain, RunSettings(queue_capacity=16, ring_buffer=16, mark_every=1)).run.marks
     assert marks.end_to_end_s().max() * 1e6 == pytest.approx(17, abs=1.0)
     assert marks.processing_s() * 1e6 == pytest.approx(1.0)
 
@@ -196,10 +198,10 @@ def mean_ms(run: ModelRun) -> float:
 def test_neither_tuples_that_carry_nothing_nor_a_wrong_guess_keep_workers_from_an_operator() -> None:
     chain = bound([stateless("a", 0.05), partitioned("b", 64)], 100_000, skew=0.0)
     few, many = (
-        model(chain, RunSettings(8, mark_every=every, queue=1 << 16), Contention(0.3), costs_us=(1.0, 40.0))
+        model(chain, RunSettings(8, mark_every=every, queue_capacity=1 << 16), Contention(0.3), costs_us=(1.0, 40.0))
         for every in (1000, 4)
     )
-    # What the second costs is told nowhere; 5 of 6 tuples that it takes in carry nothing but a mark, and cost nothing.
+    # The cost of the second is unknown; 5 of 6 tuples that it reads carry only a mark, and cost nothing.
     assert many.run.elapsed_s == pytest.approx(few.run.elapsed_s, rel=0.05)
     assert mean_ms(many) == pytest.approx(mean_ms(few), rel=0.5)
     assert mean_ms(few) < 1

@@ -12,7 +12,7 @@ from tests.core.ordered.chains import bound, stateless
 @pytest.fixture(scope="module")
 def run() -> OrderedRun:
     chain = bound([stateless("a", cost=2.0), stateless("b", cost=1.0)], 1000)
-    ordered = Ordered((1, 2, 8), Engine.SIM, contention=Contention(crowding_us=0.1))
+    ordered = Ordered((1, 2, 8), Engine.SIM, contention=Contention(contention_us=0.1))
     return replay_ordered(chain, ordered, clock=lambda: 0.0, cpu_clock=lambda: 0.0)
 
 

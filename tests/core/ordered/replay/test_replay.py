@@ -1,4 +1,4 @@
-"""A stream replayed through a chain: real workers against the serial run, the model against what can be worked out."""
+"""Ordered replays: real workers against the serial run, the model against known results."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import PythonFunction
-from adapt.core.ordered.chain.names import CostSource, Engine, Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import CostSource, Engine, Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
@@ -27,7 +27,7 @@ ROWS = 2000
 
 
 def replayed(chain: BoundChain, ordered: Ordered) -> OrderedRun:
-    """With a clock that goes on a millisecond whenever it is looked at."""
+    """Replay with a clock that advances a millisecond per call."""
     ticks = count()
     return replay_ordered(chain, ordered, clock=lambda: next(ticks) / 1000, cpu_clock=lambda: next(ticks) / 1000)
 
@@ -38,7 +38,9 @@ def some_chain() -> BoundChain:
 
 def test_real_workers_give_the_egress_of_the_serial_run() -> None:
     chain = some_chain()
-    settings = RunSettings(reorder=Reorder.LOCK, worklist=Worklist.PARTITIONED, heuristic=Heuristic.LP, ring=64)
+    settings = RunSettings(
+        reorder=Reorder.LOCK, work_queue=WorkQueue.PARTITIONED, heuristic=Heuristic.LP, ring_buffer=64
+    )
     run = replayed(chain, Ordered((1, 3), settings=settings, cores=2))
     serial = run_serially(chain)
     assert [one.is_ordered for one in run.outcomes] == [True, True]
@@ -52,28 +54,28 @@ def test_real_workers_give_the_egress_of_the_serial_run() -> None:
     assert shares == sorted(shares, reverse=True)  # type: ignore[type-var]
     assert all(row["up_to"] <= 127 for row in run.tables()["occupancy"].records())  # type: ignore[operator]
     verdict = str(run.summary().records()[0]["verdict"])
-    assert "This machine has 2 cores: with 3 workers more threads than cores take turns" in verdict
-    assert "What leaves is what leaves the serial run, tuple for tuple." in verdict
+    assert "This machine has only 2 cores, so the results for 3 workers" in verdict
+    assert "The output equals that of the serial run, tuple for tuple." in verdict
 
 
-def test_an_egress_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_egress_that_differs_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     real = run_serially(some_chain())
     wrong = replace(real, egress=Egress(real.egress.tuples, real.egress.hash ^ 1))
     monkeypatch.setattr("adapt.core.ordered.replay.replay.run_serially", lambda *_, **__: wrong)
     summary = replayed(some_chain(), Ordered((1, 2))).summary().records()[0]
-    assert summary["disordered"] == 2
-    assert "OUT OF ORDER: what leaves 1 and 2 workers" in str(summary["verdict"])
+    assert summary["order_violations"] == 2
+    assert "OUT OF ORDER: the output of 1 and 2 workers" in str(summary["verdict"])
 
 
-def test_without_the_serial_run_nothing_is_held_against_it() -> None:
+def test_without_the_serial_run_nothing_is_compared_with_it() -> None:
     run = replayed(some_chain(), Ordered((1,), serial=False))
     summary = run.summary().records()[0]
     assert run.outcomes[0].is_ordered is None
-    assert summary["disordered"] is None
-    assert "Nothing was held against a serial run." in str(summary["verdict"])
+    assert summary["order_violations"] is None
+    assert "The output was not compared with a serial run." in str(summary["verdict"])
 
 
-def test_workers_of_a_model_without_contention_do_so_many_times_as_much() -> None:
+def test_workers_of_a_model_without_contention_scale_linearly() -> None:
     chain = bound([stateless("a", cost=10.0)], ROWS)
     run = replayed(chain, Ordered((1, 2, 8), Engine.SIM, contention=NONE))
     assert [one.throughput for one in run.outcomes] == [pytest.approx(n * 1e5, rel=0.01) for n in (1, 2, 8)]
@@ -82,7 +84,7 @@ def test_workers_of_a_model_without_contention_do_so_many_times_as_much() -> Non
     assert run.costs.sources == (CostSource.CHAIN,)
     assert all(one.is_ordered for one in run.outcomes)
     assert [row["value"] for row in run.tables()["constants"].records()] == [0] * 5
-    assert "All costs are those that the chain says." in str(run.summary().records()[0]["verdict"])
+    assert "All costs are from the chain." in str(run.summary().records()[0]["verdict"])
 
 
 def test_the_model_says_the_same_again_and_otherwise_with_another_seed() -> None:
@@ -102,8 +104,8 @@ def test_costs_that_the_chain_does_not_say_are_measured_with_one_real_worker() -
     assert all(us is not None and us >= 0 for us in run.costs.us)
     assert run.outcomes[0].is_ordered
     verdict = str(run.summary().records()[0]["verdict"])
-    assert "Costs that the chain does not say were measured on this machine, by the real engine with one wo" in verdict
-    assert run.tables()["workers"].note == "The speed-up is over 1 worker, which --workers does not name."
+    assert "Costs that the chain does not give were measured on this machine, by the real engine with one" in verdict
+    assert run.tables()["workers"].note == "No speed-up: it needs a run with 1 worker; add 1 to --workers."
 
 
 def every_second(value: int, state: dict[Any, Any]) -> Iterator[int]:
@@ -120,13 +122,13 @@ def test_python_runs_in_the_model_and_threads_refuse_it_before_anything_is_run()
     assert run.costs.us == (pytest.approx(1000 / ROWS), 1.0)
     assert run.costs.selectivities == (0.5, 1.0)
     assert run.costs.sources == (CostSource.PYTHON, CostSource.CHAIN)
-    with pytest.raises(UsageError, match="runs mine:own, which is Python"):
+    with pytest.raises(UsageError, match="runs mine:own, a Python function"):
         replayed(chain, Ordered((1,)))
 
 
 def test_one_worker_that_retries_over_many_partitions_and_a_small_ring_is_refused() -> None:
-    settings = RunSettings(ring=64, reorder=Reorder.RETRY, worklist=Worklist.PARTITIONED)
-    with pytest.raises(UsageError, match=r"operator 'b' would hang: .*; take reorder claim"):
+    settings = RunSettings(ring_buffer=64, reorder=Reorder.RETRY, work_queue=WorkQueue.PARTITIONED)
+    with pytest.raises(UsageError, match=r"operator 'b' would hang: .*; use reorder claim"):
         replayed(some_chain(), Ordered((1,), settings=settings))
     claims = replace(settings, reorder=Reorder.CLAIM)
     assert replayed(bound([partitioned("b", 64)], ROWS), Ordered((1,), settings=claims)).outcomes[0].is_ordered
@@ -135,13 +137,13 @@ def test_one_worker_that_retries_over_many_partitions_and_a_small_ring_is_refuse
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"workers": ()}, "no number of workers is given"),
-        ({"workers": (1, 0)}, "a run has from 1 to 256 workers, not 0"),
-        ({"workers": (257,)}, "a run has from 1 to 256 workers, not 257"),
-        ({"settings": RunSettings(worklist=Worklist.SHARED)}, "worklist shared loses the order of partitions"),
+        ({"workers": ()}, "workers must name at least one"),
+        ({"workers": (1, 0)}, r"workers must be from 1 to 256 \(got 0\)"),
+        ({"workers": (257,)}, r"workers must be from 1 to 256 \(got 257\)"),
+        ({"settings": RunSettings(work_queue=WorkQueue.SHARED)}, "work queue shared loses the order of partitions"),
         (
             {"engine": Engine.SIM, "settings": RunSettings(reorder=Reorder.RETRY)},
-            "the model knows reorder claim and lock; retry runs on threads only",
+            "the model supports reorder claim and lock; retry needs --engine threads",
         ),
     ],
 )
@@ -192,7 +194,7 @@ def test_the_model_says_whose_skew_it_does_not_know() -> None:
     columns["ts"] = clicks["ts"].cast(pa.timestamp("us", "UTC"))
     run = replayed(bind(PRESETS["retail-q3"].chain, columns), Ordered((1, 2), Engine.SIM))
     verdict = str(run.summary().records()[0]["verdict"])
-    assert "The keys of operator 'top' are made in the chain, and their skew is not modelled." in verdict
-    assert "not modelled" not in str(
+    assert "The keys of operator 'top' are made in the chain, so the model ignores their skew." in verdict
+    assert "ignores their skew" not in str(
         replayed(some_chain(), Ordered((1,), Engine.SIM)).summary().records()[0]["verdict"]
     )

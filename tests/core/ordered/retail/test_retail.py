@@ -12,7 +12,7 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, bind, columns_of
-from adapt.core.ordered.chain.names import Heuristic, Reorder, Worklist
+from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.serial import SerialRun, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
@@ -57,10 +57,10 @@ def chain_of(name: str, rows: int) -> tuple[BoundChain, SerialRun]:
 def test_the_egress_is_that_of_the_serial_run(name: str, reorder: Reorder) -> None:
     chain, serial = chain_of(name, 5000)
     heuristics = itertools.cycle(Heuristic)
-    for workers, worklist in itertools.product((1, 2, 4), (Worklist.HYBRID, Worklist.PARTITIONED)):
+    for workers, work_queue in itertools.product((1, 2, 4), (WorkQueue.HYBRID, WorkQueue.PARTITIONED)):
         for size, batch in ((16, 1), (1024, 8)):
             settings = RunSettings(
-                workers, reorder, worklist, next(heuristics), size, size, batch, mark_every=7, checked=True
+                workers, reorder, work_queue, next(heuristics), size, size, batch, mark_every=7, checked=True
             )
             done = run_by_workers(chain, settings, pace=1, keep=ALL)
             assert done.egress == serial.egress, settings
@@ -76,11 +76,13 @@ def test_every_choice_gives_the_egress_of_the_serial_run(name: str) -> None:
     rows = STREAMS[preset.stream].block(0)
     chain = bind(preset.chain, {column: rows.column(column) for column in columns_of(preset.chain)})
     serial = run_serially(chain)
-    schemes = itertools.product((Reorder.CLAIM, Reorder.LOCK), (Worklist.HYBRID, Worklist.PARTITIONED))
-    for (reorder, worklist), workers, (size, batch) in itertools.product(
+    schemes = itertools.product((Reorder.CLAIM, Reorder.LOCK), (WorkQueue.HYBRID, WorkQueue.PARTITIONED))
+    for (reorder, work_queue), workers, (size, batch) in itertools.product(
         schemes, (1, 2, 4, 8), ((16, 1), (64, 16), (4096, 1))
     ):
-        settings = RunSettings(workers, reorder, worklist, ring=size, queue=size, batch=batch, checked=True)
+        settings = RunSettings(
+            workers, reorder, work_queue, ring_buffer=size, queue_capacity=size, batch=batch, checked=True
+        )
         done = run_by_workers(chain, settings, pace=1)
         assert done.egress == serial.egress, settings
         assert not any(tally.overlaps or tally.disorders for tally in done.operators), settings
@@ -96,7 +98,7 @@ def answer_of(name: str) -> Answer:
     preset = PRESETS[name]
     rows = STREAMS[preset.stream].block(0)
     chain = bind(preset.chain, {column: rows.column(column) for column in columns_of(preset.chain)})
-    done = run_by_workers(chain, RunSettings(2, ring=256, queue=256, checked=True), pace=1, keep=ALL)
+    done = run_by_workers(chain, RunSettings(2, ring_buffer=256, queue_capacity=256, checked=True), pace=1, keep=ALL)
     assert not any(tally.overlaps or tally.disorders for tally in done.operators)
     return preset.answer(done.kept.tolist())
 
@@ -133,11 +135,11 @@ def test_a_chain_reads_the_columns_that_it_says(name: str) -> None:
 
 
 def test_retry_is_refused_where_windows_end_with_any_number_of_outputs() -> None:
-    with pytest.raises(UsageError, match="operator 'baskets' runs basket-pairs, which gives any number of outputs"):
+    with pytest.raises(UsageError, match="operator 'baskets' runs basket-pairs, which may give any number of outputs"):
         run_by_workers(chain_of("retail-q1", 5000)[0], RunSettings(reorder=Reorder.RETRY), pace=1)
     for name in ("retail-q3", "retail-q15"):
         chain, serial = chain_of(name, 5000)
-        settings = RunSettings(2, Reorder.RETRY, queue=16)
+        settings = RunSettings(2, Reorder.RETRY, queue_capacity=16)
         assert run_by_workers(chain, settings, pace=1).egress == serial.egress
 
 
@@ -147,16 +149,16 @@ def test_the_model_passes_punctuations_on_and_is_the_same_for_all_settings(name:
     runs = [
         run_model(
             chain,
-            RunSettings(workers, reorder, worklist, ring=size, queue=size, mark_every=9),
+            RunSettings(workers, reorder, work_queue, ring_buffer=size, queue_capacity=size, mark_every=9),
             Contention(0.3, 0.1, 0.05, 0.01, 0.15),
             np.random.default_rng(1),
             [1.0] * len(chain.operators),
             [1.5] + [0.5] * (len(chain.operators) - 1),
         ).run
-        for workers, reorder, worklist, size in (
-            (1, Reorder.CLAIM, Worklist.HYBRID, 16),
-            (16, Reorder.CLAIM, Worklist.PARTITIONED, 1024),
-            (5, Reorder.LOCK, Worklist.HYBRID, 64),
+        for workers, reorder, work_queue, size in (
+            (1, Reorder.CLAIM, WorkQueue.HYBRID, 16),
+            (16, Reorder.CLAIM, WorkQueue.PARTITIONED, 1024),
+            (5, Reorder.LOCK, WorkQueue.HYBRID, 64),
         )
     ]
     assert len({run.egress for run in runs}) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, Worklist
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, WorkQueue
 from adapt.core.ordered.chain.roles import COUNTED
 from adapt.core.ordered.engine import threads
 from adapt.core.ordered.engine.kernel import worker as kernel
@@ -22,11 +22,11 @@ from tests.core.ordered.chains import bound, counting, partitioned, stateful, st
 from tests.core.ordered.engine.kernel.plain_kernel import plain_worker
 
 SCHEMES = [
-    (Reorder.CLAIM, Worklist.HYBRID),
-    (Reorder.CLAIM, Worklist.PARTITIONED),
-    (Reorder.RETRY, Worklist.HYBRID),
-    (Reorder.LOCK, Worklist.HYBRID),
-    (Reorder.LOCK, Worklist.PARTITIONED),
+    (Reorder.CLAIM, WorkQueue.HYBRID),
+    (Reorder.CLAIM, WorkQueue.PARTITIONED),
+    (Reorder.RETRY, WorkQueue.HYBRID),
+    (Reorder.LOCK, WorkQueue.HYBRID),
+    (Reorder.LOCK, WorkQueue.PARTITIONED),
 ]
 
 
@@ -57,25 +57,25 @@ def assert_ordered(chain: BoundChain, settings: RunSettings) -> WorkersRun:
     return done
 
 
-@pytest.mark.parametrize(("reorder", "worklist"), SCHEMES)
+@pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
 @pytest.mark.parametrize("batch", [1, 5])
 @pytest.mark.parametrize("heuristic", [Heuristic.CT, Heuristic.QST])
 def test_the_egress_is_that_of_the_serial_run(
-    reorder: Reorder, worklist: Worklist, batch: int, heuristic: Heuristic
+    reorder: Reorder, work_queue: WorkQueue, batch: int, heuristic: Heuristic
 ) -> None:
     chain = bound(
         [stateless("a", 1.5), partitioned("b", 4), stateless("c", 0.4), counting("d", 3), stateful("e")], 80, 9
     )
     for workers, ring in itertools.product((1, 3), (8, 32)):
         settings = RunSettings(
-            workers, reorder, worklist, heuristic, ring, queue=16, batch=batch, mark_every=7, checked=True
+            workers, reorder, work_queue, heuristic, ring, queue_capacity=16, batch=batch, mark_every=7, checked=True
         )
         assert_ordered(chain, settings)
 
 
 def test_every_timed_tuple_leaves_once_even_where_all_are_dropped() -> None:
     chain = bound([stateless("a"), partitioned("b", 4), stateless("none", 0.0), stateful("c")], 60)
-    done = assert_ordered(chain, RunSettings(workers=2, ring=8, queue=8, mark_every=7, checked=True))
+    done = assert_ordered(chain, RunSettings(workers=2, ring_buffer=8, queue_capacity=8, mark_every=7, checked=True))
     marks = done.marks
     assert len(marks.fed) == 9
     assert ((marks.fed > 0) & (marks.fed <= marks.entered) & (marks.entered <= marks.left)).all()
@@ -97,11 +97,13 @@ def baskets(rows: int) -> BoundChain:
     return bind(Chain(tuple(named.values()), Punctuations(every_us=3_600_000_000)), columns)
 
 
-@pytest.mark.parametrize(("reorder", "worklist"), [scheme for scheme in SCHEMES if scheme[0] is not Reorder.RETRY])
-def test_windows_end_for_all_partitions_where_the_stream_says(reorder: Reorder, worklist: Worklist) -> None:
+@pytest.mark.parametrize(("reorder", "work_queue"), [scheme for scheme in SCHEMES if scheme[0] is not Reorder.RETRY])
+def test_windows_end_for_all_partitions_where_the_stream_says(reorder: Reorder, work_queue: WorkQueue) -> None:
     chain = baskets(90)
     for workers, batch, ring in ((1, 1, 16), (3, 4, 8)):
-        settings = RunSettings(workers, reorder, worklist, ring=ring, queue=16, batch=batch, mark_every=7, checked=True)
+        settings = RunSettings(
+            workers, reorder, work_queue, ring_buffer=ring, queue_capacity=16, batch=batch, mark_every=7, checked=True
+        )
         done = assert_ordered(chain, settings)
         assert done.egress.tuples > 100
         assert (done.marks.left > 0).all()
@@ -113,15 +115,24 @@ def test_tuples_of_a_busy_partition_are_left_to_who_is_inside() -> None:
     assert done.operators[0].partition_loads.tolist() == [300]
 
 
-def test_a_full_worklist_stops_who_sends_and_not_the_run() -> None:
+def test_a_full_work_queue_stops_who_sends_and_not_the_run() -> None:
     chain = bound([stateless("many", 6.0), stateful("all")], 40)
-    done = assert_ordered(chain, RunSettings(workers=2, ring=4, queue=4, heuristic=Heuristic.ET, checked=True))
+    done = assert_ordered(
+        chain,
+        RunSettings(
+            workers=2,
+            ring_buffer=4,
+            queue_capacity=4,
+            heuristic=Heuristic.ET,
+            checked=True,
+        ),
+    )
     assert done.operators[0].blocked > 0
 
 
 def test_the_ring_is_never_fuller_than_it_is_long() -> None:
     chain = bound([stateless("a"), partitioned("b", 8)], 200)
-    done = assert_ordered(chain, RunSettings(workers=4, ring=8, batch=3))
+    done = assert_ordered(chain, RunSettings(workers=4, ring_buffer=8, batch=3))
     assert all(0 < tally.fullest <= 8 for tally in done.operators)
 
 
@@ -129,7 +140,7 @@ def test_the_shared_queue_lets_tuples_of_one_partition_overtake_each_other() -> 
     chain = bound([partitioned("one", 2)], 400, keys=4)
     serial = run_serially(chain).egress
     for _ in range(20):
-        done = run(chain, RunSettings(workers=4, worklist=Worklist.SHARED, checked=True))
+        done = run(chain, RunSettings(workers=4, work_queue=WorkQueue.SHARED, checked=True))
         assert not any(tally.overlaps for tally in done.operators)  # the lock does hold
         if done.operators[0].disorders:
             assert done.egress != serial
@@ -138,4 +149,4 @@ def test_the_shared_queue_lets_tuples_of_one_partition_overtake_each_other() -> 
 
 
 def test_with_one_worker_the_shared_queue_is_right() -> None:
-    assert_ordered(bound([partitioned("b", 4)], 100), RunSettings(worklist=Worklist.SHARED, checked=True))
+    assert_ordered(bound([partitioned("b", 4)], 100), RunSettings(work_queue=WorkQueue.SHARED, checked=True))
