@@ -327,7 +327,7 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (2, "x.trace -n n.toml --true-costs 0", "true costs cannot be 0 times"),
         (2, "x.trace -n n.toml --seed -1", "a seed of -1"),
         (2, "x.trace -n n.toml --most-plans 0", "tables of 0 plans are none"),
-        (2, "x.trace -n n.toml --message-delay soon", "'soon' is no length of time"),
+        (2, "x.trace -n n.toml --message-delay soon", "'soon' is not a duration"),
         (2, "x.trace -n n.toml --message-loss 1", "a share of 1 of all messages is lost"),
         (2, "x.trace -n n.toml --queue 0", "a worker that holds 0 tuples"),
         (2, "x.trace -n n.toml --queue 5 --tau2 1", "tau2 is 1"),

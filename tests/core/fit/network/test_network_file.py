@@ -111,7 +111,7 @@ REFUSED = (
     ("window = [5000, 2000]", 'window = ["1s", 9]', r"'attribute': window is \['1s', 9\]; a join keeps two count"),
     ('kind = "map"', 'kind = "map"\nwindow = [1, 2]', r"operator 'parse' is a map, and only a join"),
     ('slide = "10s"', 'slide = "70s"', r"operator 'per_page': a window slides by .* at most by its size"),
-    ('slide = "10s"', 'slide = "10"', r"operator 'per_page': '10' has no unit"),
+    ('slide = "10s"', 'slide = "10"', r"operator 'per_page': 10 needs a unit"),
     ('slide = "10s"', "slide = 10", r"operator 'per_page': window is "),
     ("capacity = 1.5", "capacity = 0", r"node 'edge': capacity is 0; .*above 0"),
     ("capacity = 1.5", "capacity = nan", r"node 'edge': capacity is nan"),
