@@ -1,12 +1,15 @@
 """Amounts with units given by options; an error names the option."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from adapt.core.errors import UsageError
 from adapt.core.units.amounts import bits_of, bytes_of, micros_of, seconds_of
 
+Amount = TypeVar("Amount")
 
-def amount_of(option: str, text: str, read: Callable[[str], float]) -> float:
+
+def amount_of(option: str, text: str, read: Callable[[str], Amount]) -> Amount:
     """An option's amount as `read` reads it; an error begins with the option."""
     try:
         return read(text)

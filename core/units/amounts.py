@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from adapt.core.errors import UsageError
@@ -58,6 +58,9 @@ DURATION = Quantity(
 )
 """In seconds."""
 
+COST = replace(DURATION, asked=("us", "ms"))
+"""A cost or service time, in seconds."""
+
 SIZE = Quantity(
     "a size",
     _powers(1000, "b", "kb", "mb", "gb") | _powers(1024, "b", "kib", "mib", "gib"),
@@ -87,7 +90,19 @@ def micros_of(text: str) -> float:
     Raises:
         UsageError: the text is not a duration.
     """
-    return float(DURATION.read(text) * 10**6)
+    return float(COST.read(text) * 10**6)
+
+
+def unit_us(text: str) -> Fraction:
+    """Microseconds in a unit, such as ms, or in a multiple of one, such as 2.5ms.
+
+    Raises:
+        UsageError: the text is neither, or is 0.
+    """
+    seconds = COST.units.get(text.strip().lower()) or COST.read(text)
+    if not seconds:
+        raise UsageError(f"must be above 0 (got {text})")
+    return seconds * 10**6
 
 
 def bytes_of(text: str) -> float:

@@ -165,9 +165,12 @@ def _told(variation: Variation) -> dict[str, Any]:
         "drift": variation.drift,
         "life": variation.life,
     }
-    told: dict[str, Any] = {name: asdict(part) for name, part in parts.items() if part is not None}
-    drawn = {"cost": variation.cost, "bytes": variation.bytes_}
-    return told | {name: distribution.text for name, distribution in drawn.items() if distribution is not None}
+    given: dict[str, Any] = {name: asdict(part) for name, part in parts.items() if part is not None}
+    if variation.cost:
+        given["cost"] = variation.cost.text("us")
+    if variation.bytes_:
+        given["bytes"] = variation.bytes_.text("B")
+    return given
 
 
 @lru_cache(maxsize=1)

@@ -279,10 +279,11 @@ def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, later ones of the same name numbered."""
-    result: list[str] = []
+    """The names, with repeated ones numbered."""
+    given = {*names}
+    result: dict[str, None] = {}
     for name in names:
-        numbered = (f"{name}_{number}" for number in count(2) if f"{name}_{number}" not in names)
+        numbered = (f"{name}_{number}" for number in count(2) if f"{name}_{number}" not in given)
         free = name if name not in result else next(other for other in numbered if other not in result)
-        result.append(free)
+        result[free] = None
     return tuple(result)

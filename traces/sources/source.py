@@ -116,9 +116,8 @@ class Source:
                 return read_table(self._table, self._spark, self.files, wanted)
         return self._objects(wanted) if self._ddl else self._staged(wanted)
 
-    def sample(self, rows: int) -> DataFrame:
-        """The first good rows of the source, with all its columns."""
-        wanted = [*self.columns, PATH]
+    def sample(self, rows: int, wanted: Sequence[str]) -> DataFrame:
+        """The first good rows of the source, with the wanted columns."""
         with spark_failures("reading the source"):
             if self._table is not None:
                 return read_table(self._table, self._spark, self.files, wanted).limit(rows)
