@@ -34,7 +34,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "rows.trace"
         # in a process of its own: the workers that make the rows hold a table of the domain
-        make = f"ingest --generate zipf --rows {ROWS} --domain {DOMAIN} --key-type string -q -o".split()
+        make = f"generate zipf --rows {ROWS} --keys {DOMAIN} --key-type string -q -o".split()
         subprocess.run([Path(sys.executable).with_name("adapt"), *make, out], check=True)
         trace = open_trace(out)
         met = [within_memory(trace), within_theory(trace)]

@@ -109,7 +109,7 @@ def test_the_version_is_printed(adapt):
         ("partition build x --channels 2 --tolerance 0.9", "0.9"),
         ("partition build x --channels 2 --tolerance 1.2,1.2", "1.2,1.2"),
         ("partition build x --channels 2 --resources LLX", "LLX"),
-        ("partition build x --channels 2 --conf spark", "NAME=VALUE"),
+        ("partition build x --channels 2 --spark-conf spark", "NAME=VALUE"),
         ("ingest -o x.trace", "give SOURCE"),
         ("ingest y --generate zipf -o x.trace", "leave 'y' out"),
         ("ingest y --key k --max-rejects some -o x.trace", "some"),

@@ -335,7 +335,7 @@ PATTERN = {
 
 GROUPS = {
     "csv": Group(
-        Mapping("key", "ts", cost="cost", bytes="bytes", stream=PATH, time_format="iso"),
+        Mapping("key", "ts", cost="cost", cost_unit="us", bytes="bytes", stream=PATH, time_format="iso"),
         ReadOptions(FormatName.CSV, ",", header=True),
         CSV,
     ),
@@ -346,7 +346,9 @@ GROUPS = {
         EPOCHS,
     ),
     "another zone": Group(Mapping("key", "ts", stream=PATH), ReadOptions(), OTHER_ZONE, "America/New_York"),
-    "json": Group(Mapping("k", "t", cost="c", stream=PATH, time_format="iso"), ReadOptions(FormatName.JSONL), JSON),
+    "json": Group(
+        Mapping("k", "t", cost="c", cost_unit="us", stream=PATH, time_format="iso"), ReadOptions(FormatName.JSONL), JSON
+    ),
     "log": Group(Mapping("host", "time", bytes="bytes", stream=PATH), ReadOptions(FormatName.CLF), LOG),
     "pattern": Group(
         Mapping("k", "t", stream=PATH, time_format="iso"),
@@ -551,6 +553,6 @@ REFUSED = {
     "all costs NaN": Refused(
         parquet(TYPED | {"cost": [float("nan")] * 3}),
         "all 3 rows are refused: cost is not finite (3)",
-        "--key key --cost cost",
+        "--key key --cost cost --cost-unit us",
     ),
 }

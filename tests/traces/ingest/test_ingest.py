@@ -82,7 +82,7 @@ MIXED = [
 
 def test_every_row_is_kept_or_refused_with_file_line_reason_and_text(tmp_path):
     source = write(tmp_path / "in", mixed=MIXED)
-    done = ingest([source], tmp_path / "out", Mapping("user", "ts", cost="cost"), HEADED)
+    done = ingest([source], tmp_path / "out", Mapping("user", "ts", cost="cost", cost_unit="us"), HEADED)
     assert [(row["key"], row["cost_us"]) for row in rows_of(done.trace)] == [("e,\nf", 2), ("ann", 1), ("", None)]
     assert rejects_of(done.trace) == [
         {"file": "mixed.csv", "line": 3, "reason": "cost is not a number", "text": f"{second(1)},bob,x"},
@@ -191,7 +191,7 @@ def test_parquet_rows_that_are_refused_are_kept_aside_with_row_number_and_json(t
     (tmp_path / "in").mkdir()
     times = pa.array([2, None, 1, 3], pa.int64())
     pq.write_table(pa.table({"t": times, "k": [b"x", b"y", None, b"z"], "c": [1.0, 1.0, 2.0, -1.0]}), tmp_path / "in/a")
-    mapping = Mapping("k", "t", cost="c", time_format="epoch_s")
+    mapping = Mapping("k", "t", cost="c", cost_unit="us", time_format="epoch_s")
     done = ingest([str(tmp_path / "in")], tmp_path / "out", mapping)
     assert done.trace.key_type is KeyType.BINARY
     assert [(row["key"], row["cost_us"]) for row in rows_of(done.trace)] == [(None, 2.0), (b"x", 1.0)]

@@ -98,8 +98,8 @@ def changes_of(random: Random) -> list[tuple[str, float, object]]:
 
 
 MAPPINGS = {
-    "csv": Mapping("key", "ts", cost="cost", stream=PATH, time_format="iso"),
-    "json": Mapping("key", "ts", cost="cost", stream=PATH, time_format="iso"),
+    "csv": Mapping("key", "ts", cost="cost", cost_unit="us", stream=PATH, time_format="iso"),
+    "json": Mapping("key", "ts", cost="cost", cost_unit="us", stream=PATH, time_format="iso"),
     "log": Mapping("host", "time", bytes="bytes", stream=PATH),
 }
 COUNTED = {"csv": plain_records, "json": plain_lines, "log": plain_lines}

@@ -95,7 +95,7 @@ def test_a_wrong_expression_is_refused_in_the_words_of_spark(result, expression,
 
 def test_costs_are_finite_and_not_negative_and_may_be_missing(result):
     values = ["1.5", "0", "", None, "-1", "NaN", "Infinity", "x", "1e3", "1e400"]
-    frame = result(Mapping("n", "when", cost="n"), *(("ann", value) for value in values))
+    frame = result(Mapping("n", "when", cost="n", cost_unit="us"), *(("ann", value) for value in values))
     assert column(frame, "cost_us") == [1.5, 0.0, None, None, None, None, None, None, 1000.0, None]
     assert column(frame, "_reason") == [
         *[None] * 4,

@@ -63,7 +63,9 @@ def trace(rows, tmp_path_factory) -> Trace:
     """Those rows ingested."""
     folder: Path = tmp_path_factory.mktemp("profile")
     pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
-    mapping = Mapping("key", time="ts", cost="cost", bytes="bytes", stream="stream", time_format="epoch_s")
+    mapping = Mapping(
+        "key", time="ts", cost="cost", cost_unit="us", bytes="bytes", stream="stream", time_format="epoch_s"
+    )
     return ingest([str(folder / "rows.parquet")], folder / "t.trace", mapping).trace
 
 

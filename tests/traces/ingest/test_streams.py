@@ -51,7 +51,7 @@ paths = ["nowhere", "west.csv"]
 key = "uid"
 time = "seconds"
 time-format = "epoch_s"
-clock = "2s"
+shift-clock = "2s"
 
 [[stream]]
 name = "app's"
@@ -83,7 +83,7 @@ def test_streams_of_one_file_each_have_their_own_format_zone_clock_and_expressio
     (tmp_path / "m.toml").write_text(MAPPING)
     names = ("east.csv", "west.csv", "app.jsonl.gz", "d.parquet", "topic.json")
     line = ("ingest", *(folder / name for name in names), "--mapping", tmp_path / "m.toml", "-o", tmp_path / "t.trace")
-    said = json.loads(adapt.done(*line, "--json", "--conf", "spark.sql.shuffle.partitions=3").out)
+    said = json.loads(adapt.done(*line, "--json", "--spark-conf", "spark.sql.shuffle.partitions=3").out)
     trace = open_trace(tmp_path / "t.trace")
     assert rows_of(trace, "key", "stream", "n", "partition") == [
         (1000, "ann", "east", "1", None),
@@ -96,8 +96,8 @@ def test_streams_of_one_file_each_have_their_own_format_zone_clock_and_expressio
     rejects = pq.read_table(trace.path / "_rejects").to_pylist()
     assert [(row["file"], row["line"], row["reason"]) for row in rejects] == [
         ("east.csv", 3, "time cannot be read"),
-        ("topic.json", 3, "is of no stream of the mapping"),
-        ("topic.json", 4, "is of no stream of the mapping"),
+        ("topic.json", 3, "matches no stream of the mapping"),
+        ("topic.json", 4, "matches no stream of the mapping"),
     ]
     assert "soon,eve,2" in rejects[0]["text"]
     assert '"key":"skip"' in rejects[1]["text"]
@@ -110,7 +110,7 @@ def test_streams_of_one_file_each_have_their_own_format_zone_clock_and_expressio
         ("app's", "UTC", "epoch_ms", "at"),
     ]
     assert told[4] == ("nulls", "UTC", "epoch_ms", "ts")
-    assert trace.manifest.made.parameters["treatment"]["clocks"] == [{"streams": "west", "forward_us": 2 * US}]
+    assert trace.manifest.made.parameters["cleaning"]["clock_shifts"] == [{"streams": "west", "forward_us": 2 * US}]
 
 
 def test_what_is_typed_wins_over_the_file_and_the_file_is_the_options(adapt, spark, folder, tmp_path):
@@ -157,7 +157,7 @@ ODD_FILES = {
         "rows.csv would be read in two ways, for the streams 'a' and 'b'",
     ),
     "a clock of a pattern": (
-        f'{STREAM.replace("a", "a*", 1)[:0]}[[stream]]\nname = "a*"\nclock = "1s"\n',
+        f'{STREAM.replace("a", "a*", 1)[:0]}[[stream]]\nname = "a*"\nshift-clock = "1s"\n',
         3,
         "no * or ?",
     ),
