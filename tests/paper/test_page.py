@@ -212,7 +212,7 @@ SPECIFIED = (
     "50 outputs a tuple, with a light second operator",
     "Non-blocking reordering has the higher throughput on Q2",
 )
-"""What every claim of the specification is recognised by."""
+"""What every claim of the specification is recognized by."""
 
 AROUND = ("Contents", "All verdicts", "How this was made")
 """Headings of the page that belong to no paper."""

@@ -22,11 +22,11 @@ from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import quoted
-from adapt.traces.sources.sniff import ReadOptions, Recognised, recognise
+from adapt.traces.sources.sniff import ReadOptions, Recognized, recognize
 from adapt.traces.sources.source import Source
 from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress
-from adapt.traces.spark.session import spark_failures
+from adapt.traces.spark.session import set_zone, spark_failures
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -95,13 +95,13 @@ class Group:
         files: The files, in the order that breaks ties.
         places: Position of each among all files.
         streams: Streams that they may hold; a row belongs to the first that it matches.
-        recognised: Their format.
+        recognized: Their format.
     """
 
     files: tuple[SourceFile, ...]
     places: tuple[int, ...]
     streams: tuple[Stream, ...]
-    recognised: Recognised
+    recognized: Recognized
 
 
 class Several:
@@ -128,14 +128,14 @@ class Several:
         self._spark = spark
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
         for number, group in enumerate(groups):
-            found = group.recognised
+            found = group.recognized
             source = Source(spark, group.files, found.form, staging / str(number), progress, found.by_file)
             self._parts.append((source, group.places, group.streams))
         inputs = [one for source, _, _ in self._parts for one in source.inputs]
         if len(groups) > 1:  # members of one archive may be of several groups
             inputs = list({(one["name"], one["sha256"]): one for one in inputs}.values())
         self.inputs = inputs
-        guesses = [guess for group in groups for guess in group.recognised.guesses]
+        guesses = [guess for group in groups for guess in group.recognized.guesses]
         self.guesses = tuple(dict.fromkeys(guesses))
 
     @property
@@ -220,7 +220,7 @@ class Several:
         before = self._spark.conf.get(ZONE)
         try:
             # Spark uses the zone at the time of analysis, not of execution
-            _set_zone(self._spark, stream.time_zone)
+            set_zone(self._spark, stream.time_zone)
             sample = (
                 source.sample(SAMPLE_ROWS, mapping.wanted(source.columns))
                 if whole
@@ -254,7 +254,7 @@ def grouped(files: Sequence[SourceFile], streams: Sequence[Stream]) -> list[Grou
     for whose, places in _shared_out(files, streams).items():
         own = tuple(streams[at] for at in whose)
         some = tuple(files[at] for at in places)
-        groups.append(Group(some, places, own, recognise(some, own[0].reading)))
+        groups.append(Group(some, places, own, recognize(some, own[0].reading)))
     return groups
 
 
@@ -334,13 +334,6 @@ class _errors_of:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._name and isinstance(error, UsageError | BadInput):
             raise type(error)(f"stream {self._name!r}: {error}") from error
-
-
-def _set_zone(spark: SparkSession, zone: str) -> None:
-    try:
-        spark.conf.set(ZONE, zone)
-    except Exception as error:
-        raise UsageError(f"--time-zone {zone!r} is unknown; use a name such as UTC, Europe/Berlin or +02:00") from error
 
 
 def _literal(text: str) -> str:

@@ -78,9 +78,7 @@ def test_two_clocks_that_disagree_are_set_right(taken_in):
     reading = ReadOptions(FormatName.CSV, ",", header=False, columns=("ms", "bid", "ask"))
     correlations = []
     for cleaning in (Cleaning(), Cleaning((ClockShift.parse("fxcm=5h"),))):
-        done = taken_in(
-            "fx-ticks/forex", mapping, f"*/tick/eurusd/{day}_quote.zip", reading=reading, cleaning=cleaning
-        )
+        done = taken_in("fx-ticks/forex", mapping, f"*/tick/eurusd/{day}_quote.zip", reading=reading, cleaning=cleaning)
         rows = pa.Table.from_batches(done.trace.batches())
         minutes = rows["ts"].cast(pa.int64()).to_numpy() // 60_000_000
         middle = (rows["bid"].cast(pa.float64()).to_numpy() + rows["ask"].cast(pa.float64()).to_numpy()) / 2

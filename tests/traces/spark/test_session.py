@@ -222,7 +222,10 @@ def test_java_that_has_gone_is_told_so(kind):
     [
         ("java.io.IOException: No space left on device", "no space left on the disk"),
         ("java.io.IOException: Disk quota exceeded", "no space left on the disk"),
-        ("java.lang.OutOfMemoryError: Java heap space", "ran out of memory; raise it with --spark-conf spark.driver.memory"),
+        (
+            "java.lang.OutOfMemoryError: Java heap space",
+            "ran out of memory; add --spark-conf spark.driver.memory",
+        ),
     ],
 )
 def test_want_of_room_names_its_remedy(text, sentence):
