@@ -1,4 +1,4 @@
-"""In which order the rows of a source stand, looked at in its first lines before the trace is sorted."""
+"""Order of the rows in the source, sampled from its first lines before sorting."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from adapt.traces.spark.session import spark_failures
 
 
 def order_of_source(rows: DataFrame, files: int, progress: Progress) -> dict[str, Any] | None:
-    """What there is to say of the order of the good rows; see `source_evidence`.
+    """Evidence on the order of the good rows; see `source_evidence`.
 
-    Of a long source the first lines of each file are looked at, `MOST_ROWS` in all, so that the result does not depend
-    on how Spark splits the work.
+    Uses the first lines of each file, `MOST_ROWS` in all, so that the result does not depend on how Spark splits the
+    work.
 
     Args:
-        rows: The trace's columns beside `_file`, `_line` and `_reason`.
-        files: How many there are.
+        rows: Columns of the trace, with `_file`, `_line` and `_reason`.
+        files: Number of files.
     """
     lines = max(1, MOST_ROWS // files)
     looked_at = rows.where((F.col("_line") <= lines) & (F.col("_file") < MOST_ROWS)).where("_reason is null")

@@ -222,7 +222,7 @@ def translated(error: Exception, doing: str) -> AdaptError:
         free = shutil.disk_usage(tempfile.gettempdir()).free
         return EnvironmentFailure(
             f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
-            "temporary files); free some there or where the output goes, or point --spark-conf spark.local.dir elsewhere"
+            "temporary files); free some there or at the output, or point --spark-conf spark.local.dir elsewhere"
         )
     damaged = _DAMAGED.search(text)
     if damaged and "FileNotFoundException" not in text:

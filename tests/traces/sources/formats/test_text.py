@@ -100,5 +100,5 @@ def test_two_groups_of_one_name_are_refused():
 
 
 def test_a_pattern_without_named_groups_is_refused():
-    with pytest.raises(UsageError, match="--pattern has no named group"):
+    with pytest.raises(UsageError, match="--pattern must have a named group"):
         pattern_format("abc")
