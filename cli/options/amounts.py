@@ -10,7 +10,7 @@ Amount = TypeVar("Amount")
 
 
 def amount_of(option: str, text: str, read: Callable[[str], Amount]) -> Amount:
-    """An option's amount as `read` reads it; an error begins with the option."""
+    """An option's amount; an error begins with the option."""
     try:
         return read(text)
     except UsageError as error:
@@ -46,5 +46,5 @@ def above_0(option: str, text: str) -> float:
 
 
 def above_0_or_none(option: str, text: str | None) -> float | None:
-    """An option's duration in seconds, which must be above 0; None if not given."""
+    """An option's duration in seconds, above 0, or None."""
     return None if text is None else above_0(option, text)

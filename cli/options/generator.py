@@ -1,4 +1,4 @@
-"""Options of `adapt generate`: what the rows of a synthetic trace look like."""
+"""Options of `adapt generate`: the rows of a synthetic trace."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -36,7 +36,10 @@ _NEEDS = {
 
 @dataclass(frozen=True, slots=True)
 class GeneratorOptions:
-    """What the rows look like; an option that is not given keeps the generator's default."""
+    """What the rows look like.
+
+    An option that is not given keeps the generator's default.
+    """
 
     rows: int = setting(1_000_000, "Rows to generate.", "ROWS")
     keys: int | None = setting(

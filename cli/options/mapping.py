@@ -1,4 +1,4 @@
-"""Options of `adapt ingest` from the command line and from a mapping file."""
+"""Options of `adapt ingest`, from the command line and mapping files."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GivenOptions:
-    """Values of the reading options by parameter, and the streams of the mapping file.
+    """Values of reading options, and streams of the mapping file.
 
     Attributes:
         values: From the command line, else from the file, else the defaults.
@@ -55,7 +55,7 @@ class GivenOptions:
 
     @property
     def streams_of_file(self) -> "list[Stream]":
-        """Streams of the file, completed with the options that hold for all of them.
+        """Streams of the file, completed with the options for all.
 
         Raises:
             BadInput: a stream has no key.

@@ -1,4 +1,4 @@
-"""Options for a command's output: what is shown, where it is written, whether it is overwritten."""
+"""Options for a command's output."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ ForceOption: TypeAlias = Annotated[bool, option("Overwrite the output.", None, "
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How much is shown, how it is printed, and whether the output is overwritten."""
+    """How results are shown, and whether the output is overwritten."""
 
     all: bool = setting(False, "Show all columns and rows.", None, "--all")
     format: FormatOption = Format.TABLE

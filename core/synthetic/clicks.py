@@ -41,7 +41,7 @@ class Clicks:
 def draw_clicks(
     random: np.random.Generator, count: int, users: ZipfKeys, items: ZipfKeys, begun_us: int, ended_us: int
 ) -> Clicks:
-    """Draw the clicks of sessions that lie within a span of time and begin uniformly in it.
+    """Draw the clicks of sessions that lie within a time span.
 
     A session has 1 + a geometric number of pages, log-normal pauses between them, one user, and one item per page. The
     last clicks of a session longer than the span fall on its end.

@@ -91,7 +91,7 @@ class Distribution:
         return cls(name, tuple(values))
 
     def text(self, unit: str) -> str:
-        """The text that `parse` reads, with amounts in this unit (us or B)."""
+        """The text that `parse` reads, in this unit (us or B)."""
         amounts = FAMILIES[self.family].amounts
         written = (f"{value:.17g}{unit if at < amounts else ''}" for at, value in enumerate(self.parameters))
         return f"{self.family}({', '.join(written)})"

@@ -50,7 +50,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class KeyLife:
-    """Keys of limited lifetime, each replaced in its rank by a new key.
+    """Keys of limited lifetime, each replaced by a new key.
 
     Attributes:
         seconds: Lifetime of a key, above 0; the first keys have already lived part of theirs.
@@ -67,7 +67,7 @@ class KeyLife:
 
 
 def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int) -> Ranks:
-    """Key, from 1 to domain, of each rank at its time; shape (rows,).
+    """The key, from 1 to domain, of each rank; shape (rows,).
 
     Before the first drift the key of rank k is k.
 
@@ -105,7 +105,10 @@ def check_drifts(until_s: float, drift: Drift) -> None:
 
 
 def lived(keys: Ranks, times_s: Floats, domain: int, life: KeyLife, seed: int) -> Ranks:
-    """Successors of each key over time: k, then k + domain, k + 2 domain and so on; shape (rows,)."""
+    """Successors of keys over time; shape (rows,).
+
+    Key k is followed by k + domain, k + 2 domain and so on.
+    """
     ages = uniforms(substream(seed, _LIFE), keys)
     return keys + domain * np.floor(times_s / life.seconds + ages).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Arrival rates that burst, follow the time of day, or lag between streams."""
+"""Arrival rates with bursts, daily cycles and lagging streams."""
 
 import math
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Diurnal:
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """A rate modulated by a Markov chain of two states, quiet and bursting (MMPP-2).
+    """A rate modulated by a two-state Markov chain (MMPP-2).
 
     Attributes:
         factor: Rate in a burst, in multiples of the quiet rate; above 1.
@@ -117,7 +117,7 @@ class RatePath:
     shares: Floats
 
     def times_s(self, rows: Floats) -> Floats:
-        """Times at which these numbers of rows are expected, in seconds; shape (rows,)."""
+        """Times, in seconds, at which rows are expected; shape (rows,)."""
         return np.asarray(np.interp(rows, self.expected, self.breaks_s))
 
     def streams(self, times_s: Floats, uniforms: Floats) -> NDArray[np.int64]:

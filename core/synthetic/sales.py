@@ -1,4 +1,4 @@
-"""Lines of shop tickets, in categories whose sales rise or fall over time."""
+"""Lines of shop tickets, in categories that rise or fall."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,10 @@ class Shop:
 
 
 def draw_shop(random: np.random.Generator, items: ZipfKeys) -> Shop:
-    """Draw a shop with five rising and five falling categories; with few items, some categories are empty."""
+    """Draw a shop with five rising and five falling categories.
+
+    With few items, some categories are empty.
+    """
     trends = random.uniform(_LEAST_TREND, _MOST_TREND, CATEGORIES)
     falling = random.permutation(CATEGORIES) < CATEGORIES // 2
     shares = np.bincount(
@@ -52,7 +55,9 @@ def draw_shop(random: np.random.Generator, items: ZipfKeys) -> Shop:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sales:
-    """Lines in time order, those of a ticket at one time and together; each attribute of shape (lines,).
+    """Lines of tickets in time order; each attribute of shape (lines,).
+
+    Lines of one ticket share its time and are adjacent.
 
     Attributes:
         times_us: Microseconds, sorted.

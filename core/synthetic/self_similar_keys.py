@@ -1,4 +1,4 @@
-"""Self-similar key popularity: 20 % of the keys get 80 % of the rows, at every scale."""
+"""Self-similar key popularity: 20 % of the keys get 80 %."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ MOST_KEYS = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class SelfSimilarKeys:
-    """Self-similar keys: the share h of the hottest keys gets the share 1 - h of the rows.
+    """Self-similar keys, with the same hot share at every scale.
+
+    The share h of the hottest keys gets the share 1 - h of the rows.
 
     Attributes:
         domain: Number of keys, 1 to 2^53.
@@ -37,7 +39,10 @@ class SelfSimilarKeys:
             raise UsageError(f"--hot-share must be above 0 and at most 0.5 (got {self.hot:.6g})")
 
     def ranks(self, uniforms: Floats) -> NDArray[np.int64]:
-        """Rank, from 1, of each number u in [0, 1): 1 + floor(N u^(ln h / ln (1 - h))); shape (rows,)."""
+        """Rank, from 1, of each number in [0, 1); shape (rows,).
+
+        The rank of u is 1 + floor(N u^(ln h / ln (1 - h))).
+        """
         power = math.log(self.hot) / math.log1p(-self.hot)
         found = (self.domain * uniforms**power).astype(np.int64)
         return np.minimum(found, self.domain - 1) + 1

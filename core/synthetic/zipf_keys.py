@@ -12,7 +12,7 @@ from adapt.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class ZipfKeys:
-    """Zipf keys: the share of the key of rank k is proportional to k^-z.
+    """Zipf keys, with shares proportional to rank^-z.
 
     Attributes:
         domain: Number of keys, 1 to `MOST_RANKS`; a process that draws rows holds 8 bytes per key.

@@ -85,7 +85,7 @@ def seconds_of(text: str) -> float:
 
 
 def micros_of(text: str) -> float:
-    """A duration in microseconds, such as a cost: 100us, 2.5ms; 0 needs no unit.
+    """A cost in microseconds: 100us, 2.5ms; 0 needs no unit.
 
     Raises:
         UsageError: the text is not a duration.
@@ -94,7 +94,7 @@ def micros_of(text: str) -> float:
 
 
 def unit_us(text: str) -> Fraction:
-    """Microseconds in a unit, such as ms, or in a multiple of one, such as 2.5ms.
+    """Microseconds in a unit (ms) or a multiple of one (2.5ms).
 
     Raises:
         UsageError: the text is neither, or is 0.

@@ -28,7 +28,10 @@ def duration_us(text: str) -> int:
 
 
 def duration_text(us: int) -> str:
-    """A text that `duration_us` reads as this duration, in the largest unit up to days that divides it."""
+    """A duration as text, in the largest unit that divides it.
+
+    `duration_us` reads it back.
+    """
     if us % _US["ms"]:
         return f"{us // 1000}.{us % 1000:03d}".rstrip("0") + "ms"
     unit = next(unit for unit in ("d", "h", "m", "s", "ms") if us % _US[unit] == 0) if us else "h"
@@ -36,5 +39,8 @@ def duration_text(us: int) -> str:
 
 
 def round_us(least_us: float) -> int:
-    """The shortest round duration (1 ms, 5 s, 10 min, 6 h, 1 d, 2 d, ...) of at least this length."""
+    """The shortest round duration of at least this length.
+
+    Round durations are 1 ms, 5 s, 10 min, 6 h, 1 d, 2 d and so on.
+    """
     return next(length for length in _ROUND_US if length >= least_us)

@@ -27,7 +27,7 @@ class Length:
 
     @classmethod
     def parse(cls, text: str, what: str = "--period") -> "Length":
-        """A length as a user writes it: a duration such as `7d` or `500ms`, or rows such as `1000rows`.
+        """Read a length in time (7d, 500ms) or in rows (1000rows).
 
         Args:
             what: The option or field it comes from, which an error begins with.

@@ -16,7 +16,9 @@ USERS, USER_EXPONENT, RATE_PER_S = 20_000, 0.8, 0.05
 
 @dataclass(frozen=True, slots=True)
 class ClickStream(SteadyStream):
-    """A stream of clicks with `item`, `page` (view, cart, checkout, search) and the true `session`.
+    """A stream of clicks: users' sessions in a web shop.
+
+    Rows have `item`, `page` (view, cart, checkout, search) and the true `session`.
 
     Each block of rows has its own random numbers and its own span of time for its sessions; see `draw_clicks`.
 

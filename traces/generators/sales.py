@@ -19,7 +19,9 @@ _SHOP = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class SaleStream(SteadyStream):
-    """A stream of sales with `store`, `item`, `category`, `cents` per piece and `qty`.
+    """A stream of sales: lines of shop tickets.
+
+    Rows have `store`, `item`, `category`, `cents` per piece and `qty`.
 
     Each block of rows has its own random numbers, span of time and tickets; see `draw_sales`.
 

@@ -1,4 +1,4 @@
-"""The `self-similar` generator: independent keys, of which 20 % get 80 % of the rows."""
+"""The `self-similar` generator: 20 % of the keys get 80 %."""
 
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys

@@ -1,4 +1,4 @@
-"""Base of the synthetic streams: rows at a steady rate, seed, key type."""
+"""Base of synthetic streams: steady rate, seed, key type."""
 
 import math
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""Write a synthetic stream as a trace, block by block in Spark tasks."""
+"""Write a synthetic stream as a trace, in Spark tasks."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -100,7 +100,10 @@ def write_generated(
 
 
 def write_part(rows: pa.RecordBatch, path: Path) -> None:
-    """Write a part of a trace as Spark would; dictionary-encoded keys are written as their values."""
+    """Write a part of a trace as Spark would.
+
+    Dictionary-encoded keys are written as their values.
+    """
     with pq.ParquetWriter(
         path,
         rows.schema,

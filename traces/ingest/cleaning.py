@@ -1,4 +1,4 @@
-"""Cleaning at ingest: shift clocks, deduplicate, reject late rows, hash and sample keys.
+"""Cleaning at ingest: clock shifts, deduplication, late rows, hashed or sampled keys.
 
 Nothing is silent: dropped rows are rejected with a reason, or counted, and the manifest records every rule.
 """
@@ -102,7 +102,7 @@ class Cleaning:
 
 
 def parse_sample(text: str) -> Fraction:
-    """A share of the keys, as P% or as a number up to 1.
+    """A share of the keys, as P% or a number.
 
     Raises:
         UsageError: the text is neither.
@@ -114,7 +114,7 @@ def parse_sample(text: str) -> Fraction:
 
 
 def salt_of(given: str | None) -> bytes:
-    """The salt of hashed keys: the given one, for equal keys in several traces, or a random one.
+    """The given salt of hashed keys, or a random one.
 
     Raises:
         UsageError: the salt is too short to be safe.

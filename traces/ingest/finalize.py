@@ -1,4 +1,4 @@
-"""Last step of writing a trace: hash and profile its parts, and write the manifest."""
+"""Last step of writing a trace: profile and manifest."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -63,7 +63,7 @@ def settle(
     source_order: Mapping[str, Any] | None = None,
     sample: KeySample | None = None,
 ) -> None:
-    """Write the manifest of a folder of parts, which makes it a trace.
+    """Turn a folder of parts into a trace by its manifest.
 
     Args:
         profiled: Returns the profile of the written rows.

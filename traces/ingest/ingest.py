@@ -1,4 +1,4 @@
-"""Ingest: turn a raw keyed stream into a trace, sorted by time and written atomically.
+"""Ingest: turn a raw keyed stream into a trace.
 
 Each pass over the data is a Spark job. *Staging* parses the records once; every row keeps its file and line.
 *Stock-taking* evaluates the expressions, counts rejected rows, and finds the times at which to cut the trace into

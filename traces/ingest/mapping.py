@@ -1,4 +1,4 @@
-"""Columns of a trace from expressions over the source, and the reasons to reject rows."""
+"""Columns of a trace, from expressions over the source."""
 
 import re
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _UNIT_SUFFIX = re.compile(r"[\w. `]*_(us|ms|s|ns)`?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Which column or Spark SQL expression of the source gives which column of the trace.
+    """Source columns or Spark SQL expressions for the columns of a trace.
 
     Attributes:
         key, time, cost, bytes, stream: Columns or expressions; an empty time is guessed.
@@ -70,7 +70,9 @@ class Mapping:
 
     @property
     def unit_of_cost(self) -> str:
-        """The stated unit of the cost, or the one that the name of its column ends in; empty without a cost.
+        """Unit of the cost, stated or read from its column's name.
+
+        Empty without a cost.
 
         Raises:
             UsageError: neither is known.
@@ -108,7 +110,7 @@ def _quotes(texts: str, column: str) -> bool:
 
 
 def chosen_time(sample: DataFrame, columns: Sequence[str]) -> str:
-    """The guessed time column of a source: by a usual name, else the first whose values are times.
+    """The guessed time column: a usual name, else the first of times.
 
     Raises:
         UsageError: no column has times.
@@ -125,7 +127,7 @@ def chosen_time(sample: DataFrame, columns: Sequence[str]) -> str:
 
 
 def settled_format(mapping: Mapping, sample: DataFrame, columns: Sequence[str]) -> TimeFormat:
-    """Time format of the mapping: the stated one, or the one that fits most rows of a sample."""
+    """Time format of the mapping: stated, or the best on a sample."""
     if mapping.time_format:
         return stated_format(sample.sparkSession, mapping.time_format)
     times = selected(sample, mapping.time, "time", columns)
@@ -134,7 +136,9 @@ def settled_format(mapping: Mapping, sample: DataFrame, columns: Sequence[str]) 
 
 
 def mapped(source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Sequence[str]) -> DataFrame:
-    """The columns of the trace and the reader's own; `_reason` is set in rejected rows.
+    """Rows with the columns of the trace.
+
+    The reader's own columns stay; `_reason` is set in rejected rows.
 
     Raises:
         UsageError: an expression names an unknown column, does not parse, or has an unsuitable type.

@@ -1,4 +1,4 @@
-"""Mapping files: options of `adapt ingest` in TOML, for one stream or several.
+"""Mapping files: options of `adapt ingest` in TOML.
 
 Fields have the names of the options. A `[[stream]]` names its files (`paths`) or rows (`where`) and may override the
 fields at the top of the file.

@@ -1,4 +1,4 @@
-"""Profile of a trace: content hash, rates, hot keys and lint evidence, in one pass."""
+"""Profile of a trace: content hash, rates, hot keys, lint evidence."""
 
 import hashlib
 import json
@@ -94,7 +94,7 @@ def profile_trace(
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """Profiles a trace block by block; plain data, since it is sent to Spark tasks.
+    """Profiles a trace block by block, in Spark tasks.
 
     Attributes:
         schema: Schema of the trace.
@@ -110,7 +110,7 @@ class Profiler:
 
     @classmethod
     def over(cls, span_us: tuple[int, int], rows: int, schema: pa.Schema) -> "Profiler":
-        """Profiler of a trace with this number of rows between its first and last time."""
+        """Profiler of a trace of this span, rows and schema."""
         return cls(schema, Grid.over(*span_us), ClockGrid.over(*span_us), rows // 2)
 
     def of_block(self, first_row: int, batches: Iterable[pa.RecordBatch]) -> bytes:

@@ -1,4 +1,4 @@
-"""Rejected rows: counted by reason, and set aside with file, line and text."""
+"""Rejected rows, counted by reason and set aside."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Order of the rows in the source, sampled from its first lines before sorting."""
+"""Order of the rows in the source, from its first lines."""
 
 from typing import Any
 

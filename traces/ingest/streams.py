@@ -1,4 +1,4 @@
-"""Several streams in one trace, each with its own files or rows, format and mapping."""
+"""Several streams in one trace, each read and mapped separately."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -140,11 +140,13 @@ class Several:
 
     @property
     def announced(self) -> bool:
-        """Whether row counts of some files come from their metadata, not from reading them."""
+        """Whether rows of some files are counted from their metadata."""
         return any(source.announced for source, _, _ in self._parts)
 
     def mapped(self) -> DataFrame:
-        """All rows, with the columns of the trace and the reader's own; `_reason` is set in rejected rows.
+        """All rows, with the columns of the trace.
+
+        The reader's own columns stay; `_reason` is set in rejected rows.
 
         Raises:
             UsageError: an expression does not fit its files, or streams disagree on the type of a column.
@@ -164,7 +166,7 @@ class Several:
         return rows
 
     def texts(self, lines: dict[int, list[int]] | None) -> DataFrame:
-        """Text of rows as `_file`, `_line`, `_text`; as `Source.texts`, by position among all files."""
+        """Text of rows by position among all files; see `Source.texts`."""
         found = []
         for source, places, _ in self._parts:
             asked = None if lines is None else {at: lines[place] for at, place in enumerate(places) if place in lines}
@@ -240,7 +242,7 @@ class Several:
 
 
 def only_stream(mapping: Mapping, reading: ReadOptions, time_zone: str) -> tuple[Stream, ...]:
-    """All files as one stream, unless the mapping has an expression for the stream."""
+    """All files as one unnamed stream."""
     return (Stream("", mapping, reading, time_zone),)
 
 

@@ -1,4 +1,4 @@
-"""Time sort: find the times at which to cut the trace, then write sorted parts."""
+"""Time sort: cut a source into parts by time, and sort them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Stock:
 
 
 def take_stock(rows: DataFrame, parts: int, progress: Progress) -> Stock:
-    """Count rows by reason to reject them, and find times that cut the good ones into equal parts."""
+    """Count good and rejected rows, and find times for equal parts."""
     shares = [at / parts for at in range(1, parts)]
     bounds = (
         F.percentile_approx(F.unix_micros("ts"), F.array(*map(F.lit, shares)), parts * BOUNDS_ACCURACY)

@@ -1,4 +1,4 @@
-"""Event times from a column: by type, by stated format, or by guessed format."""
+"""Event times, by column type, stated format or guess."""
 
 import operator
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:
 
 
 def is_in_range(time: Column) -> Column:
-    """Whether a time is not null and in the years 1 to 9999."""
+    """Whether a time is in the years 1 to 9999."""
     return F.coalesce(F.unix_micros(time).between(_EARLIEST_US, _LATEST_US), F.lit(False))
 
 
@@ -129,7 +129,9 @@ def stated_format(spark: SparkSession, name: str) -> TimeFormat:
 
 
 def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
-    """The format that reads most values of a sample; the first of a tie.
+    """The format that reads most values of a sample.
+
+    The first of a tie.
 
     Args:
         sample: One column of values.
@@ -176,7 +178,10 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
 
 
 def time_column(sample: DataFrame, columns: Sequence[str]) -> str | None:
-    """The first column of times: by type, else nearly all text times, else numbers that may be epochs."""
+    """The first column of times, or None.
+
+    By type, else nearly all text times, else numbers that may be epochs.
+    """
     kinds = {name: sample.select(quoted(name)).schema[0].dataType.simpleString() for name in columns[:MOST_LOOKED_AT]}
     typed = [name for name, kind in kinds.items() if kind in ("timestamp", "timestamp_ntz", "date")]
     if typed:

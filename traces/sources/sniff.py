@@ -1,4 +1,4 @@
-"""Guess the format, delimiter and header of a source from its first bytes."""
+"""Guess format, delimiter and header from a source's first bytes."""
 
 import csv
 import re
@@ -97,7 +97,9 @@ class Recognized:
 
 
 def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
-    """Recognize the format of files by the beginning of the first that is not empty.
+    """Recognize the format of files by their first bytes.
+
+    The first file that is not empty counts.
 
     Raises:
         BadInput: all files are empty, or the format is unknown.

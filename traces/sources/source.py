@@ -88,11 +88,14 @@ class Source:
 
     @property
     def announced(self) -> bool:
-        """Whether `rows` comes from the metadata of the files, so that fewer rows may be read."""
+        """Whether `rows` comes from metadata, so fewer may be read."""
         return self._table is not None
 
     def without(self, name: str) -> SourceFile | None:
-        """The first file without a column that other files have; None for JSON, where rows name their fields."""
+        """The first file without a column that other files have.
+
+        None for JSON, where rows name their fields.
+        """
         if name not in self.columns or self._ddl:
             return None
         table, form = self._table, self._form
@@ -109,7 +112,10 @@ class Source:
         return next(lacks, None)
 
     def frame(self, wanted: Sequence[str]) -> DataFrame:
-        """All rows: `_file`, `_line`, `_reason`, `_text` (null unless rejected), and the wanted columns."""
+        """All rows with their place and the wanted columns.
+
+        `_text` is null unless the row is rejected.
+        """
         if self._table is not None:
             self.rows = sum(map(self._table.rows_of, self.files))
             with spark_failures("reading the source"):

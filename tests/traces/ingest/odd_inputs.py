@@ -234,8 +234,8 @@ CSV = {
 TSV = {
     "plain": Odd(lines("ts\tkey", "2015-05-17\ta"), 1),
     "quotes": Odd(lines("ts\tkey", '2015-05-17\t"a\tb"'), 1, keys=("a\tb",)),
-    "spaces for tabs": Odd(lines("ts\tkey", "2015-05-17  a"), 0, {"1 fields where 2 are expected": 1}),
-    "a tab at the end": Odd(lines("ts\tkey", "2015-05-17\ta\t"), 0, {"3 fields where 2 are expected": 1}),
+    "spaces for tabs": Odd(lines("ts\tkey", "2015-05-17  a"), 0, {"1 fields instead of 2": 1}),
+    "a tab at the end": Odd(lines("ts\tkey", "2015-05-17\ta\t"), 0, {"3 fields instead of 2": 1}),
     "escapes of databases": Odd(lines("ts\tkey", "2015-05-17\t\\N", "\\N\ta"), 1, {BAD_TIME: 1}, ("\\N",)),
 }
 

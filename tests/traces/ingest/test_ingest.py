@@ -87,7 +87,7 @@ def test_every_row_is_kept_or_refused_with_file_line_reason_and_text(tmp_path):
     assert rejects_of(done.trace) == [
         {"file": "mixed.csv", "line": 3, "reason": "cost is not a number", "text": f"{second(1)},bob,x"},
         {"file": "mixed.csv", "line": 4, "reason": "time cannot be read", "text": "soon,carl,1"},
-        {"file": "mixed.csv", "line": 6, "reason": "2 fields where 3 are expected", "text": f"{second(2)},dora"},
+        {"file": "mixed.csv", "line": 6, "reason": "2 fields instead of 3", "text": f"{second(2)},dora"},
         {"file": "mixed.csv", "line": 9, "reason": "time is missing", "text": ",gina,1"},
     ]
     assert done.rejects.rows == 4

@@ -1,4 +1,4 @@
-"""Avro containers: blocks are unpacked here and parsed by fastavro in Spark tasks."""
+"""Avro containers, read by fastavro in Spark tasks."""
 
 import bz2
 import io
@@ -69,7 +69,10 @@ class AvroFiles:
             return tuple(_kinds(header_of(stream).schema))
 
     def cut(self, at: int, file: SourceFile) -> list[Block]:
-        """Blocks of one source file, each of whole Avro blocks, with the number of its first record."""
+        """Blocks of one source file, each of whole Avro blocks.
+
+        The line of a block is the number of its first record.
+        """
         blocks = []
         with _reading(file), open(file.path, "rb") as stream:
             header = header_of(stream)
@@ -93,7 +96,7 @@ class AvroFiles:
         return blocks
 
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
-        """Records of a block in order, as `blocks.read_block` does for text; their text is JSON.
+        """Records of a block, as `blocks.read_block` yields them; text is JSON.
 
         Raises:
             BadInput: the file is damaged.

@@ -103,7 +103,10 @@ def is_decimal(schema: Mapping[str, Any]) -> bool:
 
 
 def without_meaning(schema: Any) -> Any:
-    """A schema without logical types except decimals, so that fastavro returns times as numbers."""
+    """A schema without logical types other than decimals.
+
+    So fastavro returns times as numbers.
+    """
     if isinstance(schema, list):
         return [without_meaning(branch) for branch in schema]
     if not isinstance(schema, dict):

@@ -38,7 +38,9 @@ class JsonLines:
 
 
 def json_schema(spark: SparkSession, lines: DataFrame) -> str:
-    """One schema, as DDL, for all objects of a stream; a field of several types is text.
+    """Schema, as DDL, of all objects of a stream.
+
+    A field of several types is text.
 
     Whole numbers stay whole numbers, and text that looks like a time stays text. Of duplicate fields in an object, the
     last counts.
@@ -66,7 +68,10 @@ def _named_once(kind: "T.DataType") -> "T.DataType":
 
 
 def with_json_fields(lines: DataFrame, ddl: str, wanted: Sequence[str]) -> DataFrame:
-    """Wanted fields as columns, with the reader's own; a line that is not an object is rejected."""
+    """Wanted fields of JSON lines as columns.
+
+    A line that is not an object is rejected.
+    """
     fields = cast(T.StructType, T.StructType.fromDDL(ddl)).fields
     schema = T.StructType([field for field in fields if field.name in wanted]).add(_CORRUPT, T.StringType())
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}

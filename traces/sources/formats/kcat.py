@@ -1,4 +1,4 @@
-r"""Output of kcat: the envelopes of `-J`, and records in a format of `-f`.
+r"""Output of kcat: `-J` envelopes, and records in a `-f` format.
 
 Envelopes are read as JSON lines. There are two readers for `-f`: if the format prints the size of key or payload before
 it (`%K %k`, `%S %s`, `%R%s`), records are parsed field by field and may hold any bytes; else a record extends to the
@@ -125,7 +125,7 @@ class KcatText:
 
 @dataclass(frozen=True, slots=True)
 class KcatSized(KcatText):
-    """Records with the size of key or payload before it, which may hold any bytes.
+    """Records with sizes before key or payload, which hold any bytes.
 
     `key_bytes` and `payload_bytes` are the raw fields; `key` and `payload` are text, and a record is rejected if such a
     column is used but not UTF-8.
@@ -134,7 +134,10 @@ class KcatSized(KcatText):
     any_bytes: ClassVar[bool] = True
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
-        """Consecutive records; bytes that do not match are one record up to the next end of the pattern."""
+        """Consecutive records.
+
+        Bytes that do not match are one record up to the next end of the pattern.
+        """
         starts, ends, used = _walk(data, *self._program(whole=True), at_end)
         return _numbered(starts, ends, used)
 

@@ -1,4 +1,4 @@
-"""ORC sources, which Spark reads in pieces; rows are numbered by counting each piece."""
+"""ORC sources, whose rows are numbered piece by piece."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -26,7 +26,9 @@ class OrcFiles:
         return int(pa.orc.ORCFile(file.path).nrows)
 
     def numbered(self, rows: DataFrame) -> DataFrame:
-        """Rows with their number in the file: rows in earlier pieces, plus earlier rows of the piece.
+        """Rows with their number in the file.
+
+        The number is the rows in earlier pieces plus those earlier in the piece.
 
         A piece is read in order by one task, and Spark's increasing id counts its earlier rows.
         """

@@ -1,4 +1,4 @@
-"""Text lines parsed by a regular expression, and the Common and Combined Log Formats."""
+"""Text lines parsed by a regular expression; log formats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ LOG_MISSING = ("ident", "user", "status", "bytes", "referrer", "agent")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Lines that match a regular expression (RE2 syntax), whose named groups are the columns.
+    """Lines that match a regular expression (RE2) with named groups.
 
     Attributes:
         pattern: The expression; other lines are rejected.

@@ -51,7 +51,7 @@ class Block:
 
 
 def reader_schema(wanted: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Schema of what `read_block` yields: the columns in `PLACE`, and the wanted columns.
+    """Schema of `read_block`: the columns of `PLACE`, then the wanted ones.
 
     Args:
         types: Types of columns that are not text.

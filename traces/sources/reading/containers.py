@@ -56,7 +56,10 @@ def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
 
 
 def head_of(file: SourceFile, size: int) -> bytes:
-    """The first unpacked bytes of a file: this many, or more until two lines are complete."""
+    """The first unpacked bytes of a file, with two whole lines.
+
+    At least `size` bytes unless the file is shorter, and at most about `LONGEST_HEAD`.
+    """
     with unpacked(file) as stream:
         head = more = stream.read(size)
         while more and head.count(b"\n") < 2 and len(head) < LONGEST_HEAD:

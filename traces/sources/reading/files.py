@@ -16,7 +16,7 @@ from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
 
 
 class Container(StrEnum):
-    """Compression of a file, recognized by its first bytes rather than its name."""
+    """Compression of a file, recognized by its first bytes."""
 
     PLAIN = "plain"
     GZIP = "gzip"
@@ -57,7 +57,9 @@ class SourceFile:
 
 
 def source_files(sources: Sequence[str], kept: Path | None = None) -> list[SourceFile]:
-    """All files of all arguments, in the order of the arguments, and by name within a folder or glob.
+    """All files of the source arguments, in order.
+
+    Within a folder or glob, files are in the order of their names.
 
     In folders, names that begin with `_` or `.` are skipped, as Spark and Arrow do.
 

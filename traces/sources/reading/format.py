@@ -1,4 +1,4 @@
-"""Interface of text formats: find records in bytes, and parse them into columns."""
+"""Interface of text formats: records in bytes, parsed into columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Parsed:
 
 @runtime_checkable
 class RecordFormat(Protocol):
-    """A text format with its settings; plain data, since it is sent to Spark tasks."""
+    """A text format with its settings; plain data for Spark tasks."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class RecordFormat(Protocol):
 
     @property
     def header(self) -> tuple[str, ...] | None:
-        """The first record of each file, or None if files have no header."""
+        """The first record of each file, or None without headers."""
 
     @property
     def types(self) -> Mapping[str, pa.DataType]:
@@ -63,7 +63,7 @@ class RecordFormat(Protocol):
 
     @property
     def any_bytes(self) -> bool:
-        """Whether a record may hold bytes other than UTF-8, which `parse` then handles."""
+        """Whether records may hold bytes that are not UTF-8."""
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records of a buffer."""
@@ -93,7 +93,7 @@ def _unmarked(head: bytes) -> str:
 
 
 def text_of(data: Bytes, records: Records) -> pa.Array:
-    """The records as an Arrow column of text, not checked to be UTF-8."""
+    """Records as a column of text, not checked for UTF-8."""
     offsets = np.zeros(len(records) + 1, np.int64)
     np.cumsum(records.ends - records.starts, out=offsets[1:])
     gathered = np.empty(int(offsets[-1]), np.uint8)

@@ -1,4 +1,4 @@
-"""Boundaries and line numbers of records in raw bytes, found in one compiled pass."""
+"""Boundaries and line numbers of records in raw bytes."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias

@@ -16,7 +16,7 @@ LABEL = "stdin"
 
 
 def keep_stdin(path: Path) -> None:
-    """Store standard input in a file, since sources are read more than once.
+    """Store standard input in a file, to read it several times.
 
     Raises:
         UsageError: nothing is piped in.

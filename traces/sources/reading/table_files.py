@@ -33,11 +33,14 @@ class TableFormat(Protocol):
         """Number of rows, from the footer of a file."""
 
     def numbered(self, rows: DataFrame) -> DataFrame:
-        """Rows with their number in the file, from 1, as `_row`; `_where` is the path of the file."""
+        """Rows with their number in the file as `_row`, from 1.
+
+        `_where` is the path of the file.
+        """
 
 
 def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -> tuple[str, ...]:
-    """Columns of all files in order of appearance, then those named by folders.
+    """Columns of all files, then those named by folders.
 
     Raises:
         BadInput: a file has another format, or a column has different types in two files.
@@ -71,7 +74,10 @@ def read_table(
     *,
     with_text: bool = False,
 ) -> DataFrame:
-    """All rows with their place, the wanted columns and `_path`; `_text` is the row as JSON if requested."""
+    """All rows with their place and the wanted columns.
+
+    `_text` is the row as JSON if requested.
+    """
     folders = folder_columns(files)
     rows = _read(form, spark, files)
     own = [quoted(name) for name in wanted if name != PATH and name not in folders]
@@ -105,7 +111,7 @@ def read_table(
 
 
 def folder_columns(files: Sequence[SourceFile]) -> Mapping[str, list[object]]:
-    """Columns named by the folders of a Hive-partitioned table (`day=2024-01-01/`), with one value per file.
+    """Columns named by Hive partition folders (`day=2024-01-01/`), by file.
 
     Values are whole numbers or dates if all are, else text; a file outside such folders has null.
     """

@@ -72,7 +72,7 @@ def test_a_request_that_is_a_dash_is_kept():
 )
 def test_a_malformed_line_is_refused_and_its_neighbours_kept(line):
     rows, reasons = parsed(log_format(), REQUEST, line, REQUEST)
-    assert reasons == [None, "no line of the Common or Combined Log Format", None]
+    assert reasons == [None, "not a line of the Common or Combined Log Format", None]
     assert [row["host"] for row in rows] == ["10.0.0.1", None, "10.0.0.1"]
 
 

@@ -108,7 +108,7 @@ def test_a_row_that_is_not_utf_8_is_refused_and_its_neighbours_kept(tmp_path):
     assert [(row["_line"], row["_reason"], row["_text"], row["x"], row["y"]) for row in rows_of(file, PLAIN)] == [
         (1, None, None, "é", "b"),
         (2, "not UTF-8 text", "c\\xff,d", None, None),
-        (3, "1 fields where 2 are expected", "1", None, None),
+        (3, "1 fields instead of 2", "1", None, None),
         (4, None, None, "e", "ö"),
     ]
 
