@@ -47,7 +47,7 @@ def demo(
 
     step(
         1,
-        f"Ingest. {TITLE} becomes a trace: the key is the destination, and each mile costs 1 us.",
+        "Ingest a year of flights out of New York: the key is the destination, and each mile flown costs 1 us.",
         [
             "ingest",
             source,
@@ -78,7 +78,7 @@ def demo(
 
     step(
         3,
-        f"Replay the year, rebuilding the plan for {CHANNELS} channels from the keys of each week.",
+        f"Replay the year: after each week, rebuild the plan for {CHANNELS} channels from the keys of that week.",
         ["replay", "repartition", trace, "--channels", CHANNELS, "--period", PERIOD, "--force", "-o", run],
     )
     _result([read_run(run).summary])

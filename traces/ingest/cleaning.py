@@ -180,7 +180,7 @@ def _check_shifts(rows: DataFrame, cleaning: Cleaning, progress: Progress) -> No
     if "stream" not in rows.columns:
         raise UsageError("--shift-clock needs --stream, which names the stream of a row")
     fits = [F.count_if(F.col("stream").rlike(shift.pattern)) for shift in cleaning.clock_shifts]
-    with spark_failures("looking at the streams"), watched(rows.sparkSession, "looking at the streams", progress):
+    with spark_failures("checking the streams"), watched(rows.sparkSession, "checking the streams", progress):
         found = rows.agg(*fits).collect()[0]
         for shift, matches in zip(cleaning.clock_shifts, found, strict=True):
             if not matches:

@@ -155,7 +155,7 @@ def _check_rows(rows: int, left_out: int, rejects: Rejects, limit: MaxRejects, s
     if rows + left_out + rejects.rows == 0:
         raise BadInput(f"{where} has no rows")
     if rows == 0 and left_out:
-        raise BadInput(f"{where}: --sample-keys keeps none of {left_out:,} rows; increase it")
+        raise BadInput(f"{where}: --sample-keys keeps 0 of {left_out:,} rows; increase it")
     if rows == 0:
         raise BadInput(f"{where}: all {rejects.rows:,} rows were rejected: {rejects.sentence()}")
     if limit.exceeded(rejects.rows, rows + left_out + rejects.rows):

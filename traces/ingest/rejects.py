@@ -78,7 +78,7 @@ def set_aside(
     if not counts:
         return Rejects()
     refused = rows.where("_reason is not null").select("_file", "_line", "_reason", "_text")
-    with spark_failures("setting bad rows aside"), watched(spark, "setting bad rows aside", progress):
+    with spark_failures("writing rejects"), watched(spark, "writing rejects", progress):
         # rows rejected by the mapping have no text yet: it is read again, only where needed
         if withheld:
             refused = refused.withColumn("_text", F.lit(WITHHELD))

@@ -30,7 +30,7 @@ def order_of_source(rows: DataFrame, files: int, progress: Progress) -> dict[str
         F.unix_micros("ts").alias("time"),
         F.xxhash64("key").alias("key"),
     )
-    with spark_failures("reading the source"), watched(rows.sparkSession, "looking at the order", progress):
+    with spark_failures("reading the source"), watched(rows.sparkSession, "checking the order", progress):
         told = facts.toArrow()
     return source_evidence(*(_numbers(told.column(name)) for name in ("_file", "_line", "time", "key")))
 

@@ -282,9 +282,7 @@ def _shared_out(files: Sequence[SourceFile], streams: Sequence[Stream]) -> dict[
             )
         groups[whose] = (*groups.get(whose, ()), place)
     if idle := [stream.name for at, stream in enumerate(streams) if not any(at in whose for whose in groups)]:
-        raise BadInput(
-            f"stream {idle[0]!r} of the mapping has no file: its paths match none that an earlier stream leaves"
-        )
+        raise BadInput(f"stream {idle[0]!r} of the mapping has no file: earlier streams take all that its paths match")
     return groups
 
 

@@ -48,7 +48,7 @@ def take_stock(rows: DataFrame, parts: int, progress: Progress) -> Stock:
         if shares
         else F.array().cast("array<bigint>")
     )
-    with spark_failures("reading the source"), watched(rows.sparkSession, "taking stock", progress):
+    with spark_failures("reading the source"), watched(rows.sparkSession, "counting rows", progress):
         told = rows.groupBy("_reason").agg(F.count(F.lit(1)), bounds).collect()
     counts = {row[0]: int(row[1]) for row in told}
     bounds_us = {int(bound) for row in told if row[0] is None for bound in row[2]}

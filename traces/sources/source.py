@@ -72,7 +72,7 @@ class Source:
         self._by_file = dict(by_file or {})
         self._staging = staging
         self._progress = progress
-        with spark_failures("reading the source"), watched(spark, "looking through the files", progress):
+        with spark_failures("reading the source"), watched(spark, "surveying the files", progress):
             self._blocks, self.inputs = self._survey()
         self._ddl = ""
         if isinstance(form, JsonLines):

@@ -66,7 +66,7 @@ def test_bad_rows_are_counted_shown_and_warned_of(adapt, here):
         (2, "--key user --max-lateness 30", "--max-lateness 30 needs a unit: 30s or 30h?"),
         (2, "--key user --time-zone Mars/Base", "Mars/Base"),
         (2, "--keep spnt --key user", "did you mean 'spent'?"),
-        (2, "--time when", "--key is required: a column, or an expression over columns; available: when, user, spent"),
+        (2, "--time when", "the column or expression that partitions the stream; available: when, user, spent"),
         (2, "--key user --spark-conf spark.driver.memory=1g", "spark.driver.memory"),
         (3, "--key user --time user", "u"),
         (4, "--key user --force", "is a folder that adapt did not make"),

@@ -164,7 +164,7 @@ def test_a_sample_has_all_rows_of_its_keys_and_tells_of_the_others(tmp_path):
     told = dict(zip((column.name for column in table.columns), table.rows[0], strict=True))
     assert told["source_rows"] == 2000
     assert told["source_keys"] == 4 * len(keys)
-    with pytest.raises(BadInput, match="--sample-keys keeps none of"):
+    with pytest.raises(BadInput, match="--sample-keys keeps 0 of"):
         made(tmp_path, ROWS, Cleaning(sample=Fraction(1, 10**9)))
 
 
@@ -177,7 +177,7 @@ def test_a_sample_has_all_rows_of_its_keys_and_tells_of_the_others(tmp_path):
         (lambda: Cleaning(sample=Fraction(0)), r"--sample-keys must be above 0% and at most 100% \(got 0%\)"),
         (lambda: Cleaning(sample=Fraction(11, 10)), r"\(got 110%\)"),
         (lambda: parse_sample("ten"), r"--sample-keys must be a percentage such as 10% \(got 'ten'\)"),
-        (lambda: salt_of("short"), r"ADAPT_SALT must have at least 16 characters \(got 5\)"),
+        (lambda: salt_of("short"), r"ADAPT_SALT must have at least 16 characters, .* \(got 5\)"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong, says):

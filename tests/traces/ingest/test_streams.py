@@ -149,7 +149,7 @@ ODD_FILES = {
     "a stream without files": (
         STREAM + STREAM.replace('"a"', '"b"'),
         3,
-        "stream 'b' of the mapping has no file: its paths match none that an earlier stream leaves",
+        "stream 'b' of the mapping has no file: earlier streams take all that its paths match",
     ),
     "a file read in two ways": (
         f'{STREAM}where = "true"\nformat = "csv"\n' + STREAM.replace('"a"', '"b"'),
