@@ -13,9 +13,7 @@ from adapt.cli.terminal.stages import stages
 from adapt.traces.generators.names import GeneratorName
 
 
-@short_help(
-    *("out", "rows", "keys", "exponent", "rate", "key_type", "cost", "bytes_", "burst_factor", "drift", "seed", "help")
-)
+@short_help(*("out", "rows", "keys", "exponent", "rate", "cost", "bytes_", "burst_factor", "drift", "seed", "help"))
 def generate(
     name: Annotated[
         GeneratorName, typer.Argument(metavar="NAME", help="Generator: zipf, self-similar, clicks or sales.")

@@ -43,14 +43,14 @@ class GeneratorOptions:
 
     rows: int = setting(1_000_000, "Rows to generate.", "ROWS")
     keys: int | None = setting(
-        None, "Number of distinct keys. Default: 1000000; clicks has 20000 users, sales 3000 items.", "KEYS"
+        None, "Number of distinct keys (default: 1000000; clicks 20000 users, sales 3000 items).", "KEYS"
     )
-    exponent: float | None = setting(None, "Zipf exponent of the keys; 0 is uniform. Default: 1; clicks 0.8.", "Z")
+    exponent: float | None = setting(None, "Zipf exponent of the keys; 0 is uniform (default: 1; clicks 0.8).", "Z")
     hot_share: float | None = setting(
-        None, "Hot share of self-similar keys: 0.2 gives 20% of the keys 80% of the rows. Default: 0.2.", "SHARE"
+        None, "Hot share of self-similar keys: 0.2 gives 20% of the keys 80% of the rows (default: 0.2).", "SHARE"
     )
     rate: float | None = setting(
-        None, "Average rate in rows per second. Default: 1000; clicks 0.05, sales 0.5.", "ROWS/S"
+        None, "Average rate in rows per second (default: 1000; clicks 0.05, sales 0.5).", "ROWS/S"
     )
     start: str = setting("2026-01-01T00:00:00Z", "Time of the first row, ISO 8601.", "TIME")
     key_type: KeyType = setting(KeyType.STRING, "Type of the keys.", "string|int64")
@@ -72,16 +72,16 @@ class GeneratorOptions:
         None, "Daily swing of the rate, from 0 to 1, as a share of its average.", "SHARE", panel="Rate"
     )
     day_length: str | None = setting(
-        None, "Length of the daily cycle, which begins at its trough. Default: 24h.", "24h", panel="Rate"
+        None, "Length of the daily cycle, which begins at its trough (default: 24h).", "24h", panel="Rate"
     )
     burst_factor: float | None = setting(
         None, "Rate during bursts, in multiples of the rate between them (Markov-modulated).", "X", panel="Rate"
     )
-    burst_every: str | None = setting(None, "Mean pause between bursts. Default: 10m.", "10m", panel="Rate")
-    burst_length: str | None = setting(None, "Mean length of a burst. Default: 1m.", "1m", panel="Rate")
+    burst_every: str | None = setting(None, "Mean pause between bursts (default: 10m).", "10m", panel="Rate")
+    burst_length: str | None = setting(None, "Mean length of a burst (default: 1m).", "1m", panel="Rate")
     drift: str | None = setting(None, "Interval at which hot keys change ranks.", "1h", panel="Popularity")
     drift_share: float | None = setting(
-        None, "Share of the 4,096 hottest ranks that change at each drift. Default: 0.1.", "SHARE", panel="Popularity"
+        None, "Share of the 4,096 hottest ranks that change at each drift (default: 0.1).", "SHARE", panel="Popularity"
     )
     key_life: str | None = setting(
         None, "Lifetime of a key, after which a new key takes its rank.", "2d", panel="Popularity"

@@ -15,9 +15,9 @@ SHARING_PANEL = "Sharing a trace"
 class MappingOptions:
     """Which column or expression becomes which column of the trace."""
 
-    PANEL: ClassVar[str] = "Columns (EXPR is a source column, or a Spark SQL expression over source columns and _path)"
+    PANEL: ClassVar[str] = "Columns (a source column, or a Spark SQL expression over them and _path)"
     key: str = setting("", "Key that partitions the stream.", "EXPR")
-    time: str = setting("", "Event time. Guessed by default.", "EXPR")
+    time: str = setting("", "Event time (default: guessed).", "EXPR")
     cost: str = setting("", "Processing cost of a row; see --cost-unit.", "EXPR")
     cost_unit: str = setting(
         "",
@@ -39,8 +39,8 @@ class MappingOptions:
     )
     time_format: str = setting(
         "",
-        "Time format. iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern such as dd.MM.yyyy HH:mm:ss;"
-        " guessed by default.",
+        "Time format: iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern (default: guessed)."
+        " A pattern looks like dd.MM.yyyy HH:mm:ss.",
         "FORMAT",
     )
     time_zone: str = setting("UTC", "Time zone of times without one.", "ZONE")
@@ -56,9 +56,9 @@ class FormatOptions:
     kcat_format: str = setting(
         "", r"For kcat: the format given to kcat -f, such as '%T %p %o %k %s\n'; not needed for kcat -J.", "FORMAT"
     )
-    delimiter: str = setting("", "Field delimiter. Guessed by default.", "CHAR")
+    delimiter: str = setting("", "Field delimiter (default: guessed).", "CHAR")
     quote: str = setting('"', "Quoting character; '' if fields are not quoted.", "CHAR")
-    header: bool | None = setting(None, "Whether the first line names the columns. Guessed by default.")
+    header: bool | None = setting(None, "Whether the first line names the columns (default: guessed).")
     columns: str = setting("", "Column names, in place of a header.", "NAME,NAME")
 
 
