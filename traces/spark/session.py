@@ -47,11 +47,11 @@ LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """Where Spark runs and with what settings beside ours.
+    """Spark master and settings.
 
     Attributes:
         master: A Spark master: `local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`.
-        conf: Spark settings that go before ours.
+        conf: Spark settings that override ours.
     """
 
     master: str = "local[*]"
@@ -59,7 +59,7 @@ class SparkOptions:
 
 
 Spark: TypeAlias = SparkOptions | None
-"""Where Spark runs; None, on all cores of this machine."""
+"""Spark options; None for all cores of this machine."""
 
 _jvm_log: list[IO[bytes]] = []
 """Where the Java process writes its console: at most one file without a name. It is kept for the next session, since
@@ -101,8 +101,8 @@ def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
     for name in fixed:
         if name in conf:
             raise UsageError(
-                f"{name} is set when Spark starts, and it runs already with {held.get(name, 'the default')}; "
-                "stop it first (spark.stop()), or leave the setting out"
+                f"{name} cannot change while Spark runs (now {held.get(name, 'the default')}); stop Spark first"
+                " (spark.stop()), or omit the setting"
             )
         del differing[name]
     return _beside(running, differing) if differing else running

@@ -76,7 +76,7 @@ def test_settings_of_one_call_are_not_those_of_the_next(spark):
 
 
 def test_a_setting_that_a_running_spark_cannot_change_is_refused(spark):
-    with pytest.raises(UsageError, match=r"spark.driver.memory is set when Spark starts, .* runs already with 2g"):
+    with pytest.raises(UsageError, match=r"spark.driver.memory cannot change while Spark runs \(now 2g\)"):
         spark_session(SparkOptions(conf={"spark.driver.memory": "3g"}))
     assert spark_session(SparkOptions(conf={"spark.driver.memory": "2g"})) is spark
 
