@@ -44,25 +44,12 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
     source, trace, plans, run, page = (out / f"flights.{kind}" for kind in ("csv.zip", "trace", "plans", "run", "html"))
     copy_flights(source)
+    columns = ("--key", KEY, "--time", TIME, "--cost", COST, "--cost-unit", COST_UNIT)
 
     step(
         1,
         "Ingest a year of flights out of New York: the key is the destination, and each mile flown costs 1 us.",
-        [
-            "ingest",
-            source,
-            "--key",
-            KEY,
-            "--time",
-            TIME,
-            "--cost",
-            COST,
-            "--cost-unit",
-            COST_UNIT,
-            "--force",
-            "-o",
-            trace,
-        ],
+        ["ingest", source, *columns, "--force", "-o", trace],
     )
     made = open_trace(trace)
     _result([overview(made), top(top_keys_table(made), 5)])

@@ -100,8 +100,7 @@ class GeneratorOptions:
         for parameter in given:
             takers = [str(each) for each in GENERATORS if _takes(GENERATORS[each], parameter)]
             if name not in takers:
-                others = " and ".join([", ".join(takers[:-1])] * bool(takers[1:]) + takers[-1:])
-                raise UsageError(f"{name} does not take {_typed(parameter)}; it is an option of {others}")
+                raise UsageError(f"{name} does not take {_typed(parameter)}, an option of {', '.join(takers)}")
         for parameter, other in _NEEDS.items():
             if parameter in given and other not in given:
                 raise UsageError(f"{_typed(parameter)} needs {_typed(other)}")
