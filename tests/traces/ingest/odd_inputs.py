@@ -503,17 +503,17 @@ REFUSED = {
         lines("a", "b"), "all 2 rows were rejected", "--key k --time t --pattern (?P<t>\\d+)(?P<k>x)"
     ),
     # Parquet
-    "Parquet cut off": Refused(cut(parquet(TYPED)), "in.csv is truncated or not a Parquet file"),
-    "Parquet less its last byte": Refused(parquet(TYPED)[:-1], "in.csv is truncated or not a Parquet file"),
-    "Parquet by its magic alone": Refused(b"PAR1", "in.csv is truncated or not a Parquet file"),
-    "Parquet of two magics": Refused(b"PAR1PAR1", "in.csv is truncated or not a Parquet file"),
+    "Parquet cut off": Refused(cut(parquet(TYPED)), "in.csv is truncated or not valid Parquet"),
+    "Parquet less its last byte": Refused(parquet(TYPED)[:-1], "in.csv is truncated or not valid Parquet"),
+    "Parquet by its magic alone": Refused(b"PAR1", "in.csv is truncated or not valid Parquet"),
+    "Parquet of two magics": Refused(b"PAR1PAR1", "in.csv is truncated or not valid Parquet"),
     "Parquet with a footer longer than the file": Refused(
-        b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1", "in.csv is truncated or not a Parquet file"
+        b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1", "in.csv is truncated or not valid Parquet"
     ),
-    "Parquet with a damaged footer": Refused(flipped(parquet(TYPED), -9), "in.csv is truncated or not a Parquet file"),
+    "Parquet with a damaged footer": Refused(flipped(parquet(TYPED), -9), "in.csv is truncated or not valid Parquet"),
     "Parquet with damaged pages": Refused(flipped(parquet(TYPED, compression="gzip"), 40), "in.csv is damaged"),
     "Parquet with an encrypted footer": Refused(b"PARE" + parquet(TYPED)[4:-4] + b"PARE", "encrypted"),
-    "Parquet that is text": Refused(PLAIN, "in.csv is truncated or not a Parquet file", KEYED + "parquet"),
+    "Parquet that is text": Refused(PLAIN, "in.csv is truncated or not valid Parquet", KEYED + "parquet"),
     "Parquet in gzip": Refused(gzip.compress(parquet(TYPED)), "Parquet files cannot be read inside archives"),
     "Parquet without columns": Refused(parquet(pa.table({})), "no column", code=2),
     "Parquet without rows": Refused(parquet(pa.table(TYPED).slice(0, 0)), "in.csv has no rows"),
@@ -526,7 +526,7 @@ REFUSED = {
         name="",
     ),
     "Parquet and text in one folder": Refused(
-        lambda folder: put(folder, a=parquet(TYPED), b=PLAIN), "b is truncated or not a Parquet file", name=""
+        lambda folder: put(folder, a=parquet(TYPED), b=PLAIN), "b is truncated or not valid Parquet", name=""
     ),
     "keys that are lists": Refused(parquet({"ts": TIMES, "key": [[1], [2], [3]]}), "has type array<bigint>", code=2),
     "keys that are structs": Refused(

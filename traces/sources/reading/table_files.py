@@ -51,7 +51,7 @@ def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[Source
             schema = form.schema_of(file)
         except (OSError, pa.ArrowException) as error:
             raise BadInput(
-                f"{file.label} is truncated or not a {form.name} file ({str(error).splitlines()[0]})"
+                f"{file.label} is truncated or not valid {form.name} ({str(error).splitlines()[0]})"
             ) from error
         for field in schema:
             kind, first = seen.setdefault(field.name, (field.type, file))
@@ -61,7 +61,7 @@ def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[Source
                     " or give each file its own [[stream]] in a --mapping"
                 )
         if ":" in file.path:
-            raise BadInput(f"{file.path}: Spark cannot read a {form.name} file with a colon in its path; rename it")
+            raise BadInput(f"{file.path}: Spark cannot read {form.name} files with a colon in the path; rename it")
     with spark_failures("reading the source"):
         return tuple(dict.fromkeys([*_read(form, spark, files).columns, *folder_columns(files)]))
 

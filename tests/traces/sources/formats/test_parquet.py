@@ -68,7 +68,7 @@ def test_a_folder_gives_paths_relative_to_it(opened, tmp_path):
 
 
 def test_a_colon_in_the_path_is_refused_by_name(opened, tmp_path):
-    with pytest.raises(BadInput, match="Spark cannot read a Parquet file with a colon in its path; rename it"):
+    with pytest.raises(BadInput, match="Spark cannot read Parquet files with a colon in the path; rename it"):
         opened(write(tmp_path / "a:b.parquet", {"k": [1]}))
 
 
@@ -141,7 +141,7 @@ def test_a_folder_that_only_looks_like_a_date_is_text(opened, tmp_path):
 def test_a_truncated_file_is_refused_by_name(opened, tmp_path):
     path = write(tmp_path / "a.parquet", {"k": list(range(100))})
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(BadInput, match=r"a\.parquet is truncated or not a Parquet file"):
+    with pytest.raises(BadInput, match=r"a\.parquet is truncated or not valid Parquet"):
         opened(path)
 
 
