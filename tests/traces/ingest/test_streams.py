@@ -161,6 +161,12 @@ ODD_FILES = {
         3,
         "must not contain * or ?",
     ),
+    "a cost without a unit": (f'{STREAM}cost = "n"\n', 2, "m.toml: stream 'a': --cost 'n' needs a unit"),
+    "a cost of its own with the unit of another": (
+        f'cost = "m"\ncost-unit = "ms"\n{STREAM}cost = "n"\n',
+        2,
+        "m.toml: stream 'a': --cost 'n' needs a unit",
+    ),
     "--stream beside streams": ('stream = "x"\n', 2, "--key is required"),
 }
 
