@@ -34,7 +34,7 @@ def main() -> int:
         spark = spark_session(SparkOptions("local[2]", {"spark.driver.memory": "4g"}))
 
         def ours() -> None:
-            mapping = Mapping("key", "time", "cost", "bytes")
+            mapping = Mapping("key", "time", "cost", "bytes", cost_unit="us")
             ingest([str(source)], folder / "ours.trace", mapping, force=True, spark_options=SparkOptions("local[2]"))
 
         def alone() -> None:

@@ -41,7 +41,7 @@ def read(rows: int) -> Footprint:
         folder = Path(place)
         write_csv(folder / "few.csv", 1000)
         write_csv(folder / "rows.csv", rows)
-        mapping = Mapping("key", "time", "cost", "bytes")
+        mapping = Mapping("key", "time", "cost", "bytes", cost_unit="us")
 
         def take(name: str) -> None:
             ingest([str(folder / f"{name}.csv")], folder / f"{name}.trace", mapping, spark_options=SPARK)

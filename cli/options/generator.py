@@ -1,95 +1,148 @@
-"""Options of `adapt ingest` on synthetic traces: which generator, and what it makes."""
+"""Options of `adapt generate`: the rows of a synthetic trace."""
 
 import inspect
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
+from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
-from adapt.cli.options.source import MappingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
-from adapt.core.units.amounts import seconds_of
+from adapt.core.units.amounts import bytes_of, micros_of
 from adapt.traces.generators.names import GeneratorName
 
 if TYPE_CHECKING:
     from adapt.core.synthetic.variation import Variation
     from adapt.traces.generators.generate import NamedStream
 
+_PARAMETER = {"keys": "domain", "hot_share": "hot", "rate": "rate_per_s"}
+"""How a generator calls an option's parameter, where the names differ."""
 
-OF_VARIATION = (
-    *("diurnal", "day", "bursts", "burst_every", "burst_for", "streams", "lag"),
+_VARYING = (
+    *("diurnal", "day_length", "burst_factor", "burst_every", "burst_length", "streams", "stream_lag"),
     *("drift", "drift_share", "key_life", "cost", "bytes_"),
 )
-"""Parameters that make a `Variation`."""
+"""Options that make a `Variation`."""
+
+_NEEDS = {
+    "day_length": "diurnal",
+    "burst_every": "burst_factor",
+    "burst_length": "burst_factor",
+    "drift_share": "drift",
+}
+"""Options that mean nothing without another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratorOptions:
-    """What a synthetic trace has."""
+    """What the rows look like.
 
-    PANEL: ClassVar[str] = "Synthetic traces"
-    generate: GeneratorName | None = setting(None, "Make a synthetic trace instead of reading one.")
-    rows: int = setting(1_000_000, "Rows to make.", "N")
-    domain: int = setting(
-        1_000_000, "Distinct keys to draw from; users of clicks (20000 if left out), items of sales (3000).", "N"
+    An option that is not given keeps the generator's default.
+    """
+
+    rows: int = setting(1_000_000, "Rows to generate.", "ROWS")
+    keys: int | None = setting(
+        None, "Number of distinct keys (default: 1000000; clicks 20000 users, sales 3000 items).", "KEYS"
     )
-    exponent: float = setting(1.0, "Zipf's z: 0 is uniform; 0.8 for clicks if left out.", "Z")
-    hot: float = setting(0.2, "Of self-similar keys, the share that has all rows but this share.", "SHARE")
-    rate: float = setting(1000.0, "Rows a second; 0.05 for clicks if left out, 0.5 for sales.", "R")
-    start: str = setting("2026-01-01T00:00:00", "Time of the first row, ISO 8601, UTC.", "TIME")
-    key_type: KeyType = setting(KeyType.STRING, "Type of the keys: string or int64.")
-    diurnal: float = setting(0.0, "The rate swings by this share of its average, 0 to 1, over every day.", "SWING")
-    day: str = setting("24h", "How long such a day is; its trough is its start.", "LENGTH")
-    bursts: float = setting(1.0, "Bursts with so many times the rate between them (Markov-modulated).", "FACTOR")
-    burst_every: str = setting("10m", "Mean pause between bursts.", "LENGTH")
-    burst_for: str = setting("1m", "Mean length of a burst.", "LENGTH")
-    streams: int = setting(1, "Part the rows into streams s1, s2 and so on.", "N")
-    lag: str = setting("0", "By how much the ups and downs of each stream follow those of the one before.", "LENGTH")
-    drift: str = setting("0", "After each such time heavy keys change their ranks.", "LENGTH")
-    drift_share: float = setting(0.1, "How many of the 4,096 heaviest ranks then do.", "SHARE")
-    key_life: str = setting("0", "How long a key lives before a fresh one takes its rank.", "LENGTH")
-    seed: int = setting(0, "Of all chance.", "N")
+    exponent: float | None = setting(None, "Zipf exponent of the keys; 0 is uniform (default: 1; clicks 0.8).", "Z")
+    hot_share: float | None = setting(
+        None, "Hot share of self-similar keys: 0.2 gives 20% of the keys 80% of the rows (default: 0.2).", "SHARE"
+    )
+    rate: float | None = setting(
+        None, "Average rate in rows per second (default: 1000; clicks 0.05, sales 0.5).", "ROWS/S"
+    )
+    start: str = setting("2026-01-01T00:00:00Z", "Time of the first row, ISO 8601.", "TIME")
+    key_type: KeyType = setting(KeyType.STRING, "Type of the keys.", "string|int64")
+    cost: str = setting(
+        "",
+        "Distribution of a row's cost, such as exponential(100us). Others: constant(5us), uniform(1us, 9us),"
+        " lognormal(100us, 0.5), pareto(10us, 1.5).",
+        "DISTRIBUTION",
+    )
+    bytes_: str = setting(
+        "", "Distribution of a row's size, such as uniform(100B, 2kB); as for --cost.", "DISTRIBUTION", "--bytes"
+    )
+    seed: int = setting(0, "Random seed.", "N")
+    streams: int | None = setting(None, "Split the rows into this many streams: s1, s2 and so on.", "N", panel="Rate")
+    stream_lag: str | None = setting(
+        None, "How far the rate of each stream lags behind that of the stream before it.", "5m", panel="Rate"
+    )
+    diurnal: float | None = setting(
+        None, "Daily swing of the rate, from 0 to 1, as a share of its average.", "SHARE", panel="Rate"
+    )
+    day_length: str | None = setting(
+        None, "Length of the daily cycle, which begins at its trough (default: 24h).", "24h", panel="Rate"
+    )
+    burst_factor: float | None = setting(
+        None, "Rate during bursts, in multiples of the rate between them (Markov-modulated).", "X", panel="Rate"
+    )
+    burst_every: str | None = setting(None, "Mean pause between bursts (default: 10m).", "10m", panel="Rate")
+    burst_length: str | None = setting(None, "Mean length of a burst (default: 1m).", "1m", panel="Rate")
+    drift: str | None = setting(None, "Interval at which hot keys change ranks.", "1h", panel="Popularity")
+    drift_share: float | None = setting(
+        None, "Share of the 4,096 hottest ranks that change at each drift (default: 0.1).", "SHARE", panel="Popularity"
+    )
+    key_life: str | None = setting(
+        None, "Lifetime of a key, after which a new key takes its rank.", "2d", panel="Popularity"
+    )
 
-    def stream(self, name: GeneratorName, carried: MappingOptions, typed: Mapping[str, str]) -> "NamedStream":
-        """The synthetic stream; what was not typed is left to the generator, which has its own idea of it.
-
-        `carried` has the cost and size of rows, `typed` the options that were typed, by their parameter.
+    def stream(self, name: GeneratorName) -> "NamedStream":
+        """The synthetic stream.
 
         Raises:
-            UsageError: the generator does not take one, or one is out of its range.
+            UsageError: the generator does not take an option, or one is out of range.
         """
         from adapt.traces.generators.registry import GENERATORS
 
-        taken = inspect.signature(GENERATORS[name]).parameters
-        for parameter, said in typed.items():
-            known = {"rate": "rate_per_s"}.get(parameter, parameter)
-            if known not in taken and not ("variation" in taken and parameter in OF_VARIATION):
-                raise UsageError(f"--generate {name} takes no {said}; leave it out")
-        given = {parameter: getattr(self, parameter) for parameter in typed if parameter in taken}
-        given |= {"rows": self.rows} | ({"rate_per_s": self.rate} if "rate" in typed else {})
-        if "variation" in taken:
-            given["variation"] = self._variation(carried, typed)
-        return GENERATORS[name](**given)
+        options = ((field.name, getattr(self, field.name)) for field in fields(self))
+        given = {parameter: value for parameter, value in options if value not in (None, "")}
+        for parameter in given:
+            takers = [str(each) for each in GENERATORS if _takes(GENERATORS[each], parameter)]
+            if name not in takers:
+                raise UsageError(f"{name} does not take {_typed(parameter)}, an option of {', '.join(takers)}")
+        for parameter, other in _NEEDS.items():
+            if parameter in given and other not in given:
+                raise UsageError(f"{_typed(parameter)} needs {_typed(other)}")
+        own = {
+            _PARAMETER.get(parameter, parameter): given[parameter] for parameter in given if parameter not in _VARYING
+        }
+        return GENERATORS[name](**own, **self._varying(given))
 
-    def _variation(self, carried: MappingOptions, typed: Mapping[str, str]) -> "Variation":
-        """What varies in the stream."""
+    def _varying(self, given: Mapping[str, Any]) -> "dict[str, Variation]":
+        """The variation that the options describe, as an argument of the generator."""
         from adapt.core.synthetic.distribution import Distribution
         from adapt.core.synthetic.popularity import Drift, KeyLife
         from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
         from adapt.core.synthetic.variation import Variation
 
-        belongs = (("day", "diurnal"), ("burst_every", "bursts"), ("burst_for", "bursts"), ("drift_share", "drift"))
-        for parameter, to in belongs:
-            if parameter in typed and to not in typed:
-                raise UsageError(f"{typed[parameter]} goes with --{to.replace('_', '-')}, which was not given")
-        bursts = (self.bursts, seconds_of(self.burst_every), seconds_of(self.burst_for))
-        return Variation(
-            Diurnal(self.diurnal, seconds_of(self.day)) if "diurnal" in typed else None,
-            Bursts(*bursts) if "bursts" in typed else None,
-            Lags(self.streams, seconds_of(self.lag)),
-            Drift(seconds_of(self.drift), self.drift_share) if "drift" in typed else None,
-            KeyLife(seconds_of(self.key_life)) if "key_life" in typed else None,
-            Distribution.parse("--cost", carried.cost) if carried.cost else None,
-            Distribution.parse("--bytes", carried.bytes_) if carried.bytes_ else None,
-        )
+        if not given.keys() & {*_VARYING}:
+            return {}
+
+        def lasting(parameter: str, usual: str) -> float:
+            return seconds(_typed(parameter), given.get(parameter, usual))
+
+        return {
+            "variation": Variation(
+                Diurnal(given["diurnal"], lasting("day_length", "24h")) if "diurnal" in given else None,
+                Bursts(given["burst_factor"], lasting("burst_every", "10m"), lasting("burst_length", "1m"))
+                if "burst_factor" in given
+                else None,
+                Lags(given.get("streams", 1), lasting("stream_lag", "0")),
+                Drift(lasting("drift", "0"), given.get("drift_share", 0.1)) if "drift" in given else None,
+                KeyLife(lasting("key_life", "0")) if "key_life" in given else None,
+                Distribution.parse("--cost", self.cost, micros_of) if self.cost else None,
+                Distribution.parse("--bytes", self.bytes_, bytes_of) if self.bytes_ else None,
+            )
+        }
+
+
+def _takes(generator: Callable[..., "NamedStream"], parameter: str) -> bool:
+    """Whether a generator takes an option."""
+    taken = inspect.signature(generator).parameters
+    return ("variation" if parameter in _VARYING else _PARAMETER.get(parameter, parameter)) in taken
+
+
+def _typed(parameter: str) -> str:
+    """How an option is typed."""
+    return f"--{parameter.rstrip('_').replace('_', '-')}"

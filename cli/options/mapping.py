@@ -1,4 +1,4 @@
-"""What `adapt ingest` is told of a source, by options and by a file of `--mapping`; what is typed wins."""
+"""Options of `adapt ingest`, from the command line and mapping files."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from adapt.cli.options.amounts import amount_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.units.durations import duration_us
 
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GivenOptions:
-    """The values of all options of reading, by parameter, and the streams of the file.
+    """Values of reading options, and streams of the mapping file.
 
     Attributes:
-        values: As typed, else as the file has it, else as it is if neither says.
-        typed: What was typed, which wins over what a stream of the file says too.
+        values: From the command line, else from the file, else the defaults.
+        typed: Parameters given on the command line, which also override a stream of the file.
+        file: The mapping file, if any.
+        streams: Its streams.
     """
 
     values: Mapping[str, Any]
@@ -33,78 +36,84 @@ class GivenOptions:
 
     @classmethod
     def over_file(cls, given: Mapping[str, Any], typed: Iterable[str], file: Path | None) -> "GivenOptions":
-        """The options given, over those of a file.
+        """Command-line options over those of a file.
 
         Raises:
-            BadInput: the file cannot be read as a mapping.
+            BadInput: the file is not a mapping.
         """
         from adapt.traces.ingest.mapping_file import MappingFile, read_mapping_file
 
-        said = read_mapping_file(file) if file is not None else MappingFile({}, ())
-        values = dict(given) | {_parameter(name): value for name, value in said.options.items()}
+        read = read_mapping_file(file) if file is not None else MappingFile({}, ())
         chosen = frozenset(typed)
-        return cls(values | {name: given[name] for name in chosen}, chosen, file, said.streams)
+        values = _over(given, {_parameter(name): value for name, value in read.options.items()})
+        return cls(_over(values, {name: given[name] for name in chosen}), chosen, file, read.streams)
 
     @property
     def mapping(self) -> "ColumnMapping":
-        """Expressions of all rows."""
+        """Expressions that hold for all rows."""
         return _mapping(self.values)
 
     @property
     def streams_of_file(self) -> "list[Stream]":
-        """The streams of the file, each with what it leaves out.
+        """Streams of the file, completed with the options for all.
 
         Raises:
-            BadInput: one has no key.
-            UsageError: what one has does not go together.
+            BadInput: a stream has no key.
+            UsageError: options of a stream contradict each other.
         """
         from adapt.traces.ingest.streams import Stream
 
         streams = []
         for one in self.streams:
             own = {_parameter(name): value for name, value in one.options.items()}
-            values = {**self.values, **{name: value for name, value in own.items() if name not in self.typed}}
+            values = _over(self.values, {name: value for name, value in own.items() if name not in self.typed})
             where = f"{self.file}: stream {one.name!r}"
             if not values["key"]:
-                raise BadInput(f"{where} has no key; add key = ... to it, or above all streams")
+                raise BadInput(f"{where} has no key; add key = ... to the stream, or above all streams")
             try:
-                reading = _reading(values)
+                mapping, reading = _mapping(values), _reading(values)
+                streams.append(Stream(one.name, mapping, reading, values["time_zone"], one.paths, one.where))
             except UsageError as error:
                 raise UsageError(f"{where}: {error}") from error
-            streams.append(Stream(one.name, _mapping(values), reading, values["time_zone"], one.paths, one.where))
         if streams and self.values["stream"]:
-            raise UsageError(f"{self.file} has streams of its own; leave --stream out")
+            raise UsageError(f"--stream cannot be given with {self.file}, which describes its own streams")
         return streams
 
     @property
     def options(self) -> "IngestOptions":
-        """How the source is read and cleaned; the salt of hashed keys is that of $ADAPT_SALT.
+        """How the source is read and cleaned; $ADAPT_SALT salts hashed keys.
 
         Raises:
             BadInput: a stream of the file has no key.
-            UsageError: an option is not so written.
+            UsageError: an option cannot be read.
         """
-        from adapt.traces.ingest.cleaning import Clock, Treatment, parse_sample
+        from adapt.traces.ingest.cleaning import Cleaning, ClockShift, parse_sample
         from adapt.traces.ingest.ingest import IngestOptions
         from adapt.traces.ingest.rejects import MaxRejects
 
         values = self.values
         streams = self.streams_of_file
-        own = [f"{stream.name}={stream.clock}" for stream in self.streams if stream.clock]
-        clocks = [*(values["clock"] or ()), *own]  # what is typed comes first
+        own = [f"{stream.name}={stream.shift_clock}" for stream in self.streams if stream.shift_clock]
+        shifts = [*(values["shift_clock"] or ()), *own]  # the command line comes first
+        lateness = values["max_lateness"]
         return IngestOptions(
             reading=_reading(values),
             time_zone=values["time_zone"],
             max_rejects=MaxRejects.parse(values["max_rejects"]),
-            treatment=Treatment(
-                tuple(Clock.parse(text) for text in clocks),
-                duration_us(values["most_late"]) if values["most_late"] else None,
+            cleaning=Cleaning(
+                tuple(map(ClockShift.parse, shifts)),
+                amount_of("--max-lateness", lateness, duration_us) if lateness else None,
                 values["hash_keys"],
                 parse_sample(values["sample_keys"]),
             ),
             streams=streams,
             salt=os.environ.get("ADAPT_SALT"),
         )
+
+
+def _over(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Values overridden by others; a cost expression overrides the unit of the one before it."""
+    return {**values, **({"cost_unit": ""} if "cost" in others else {}), **others}
 
 
 def _parameter(option: str) -> str:
@@ -114,7 +123,7 @@ def _parameter(option: str) -> str:
 def _mapping(values: Mapping[str, Any]) -> "ColumnMapping":
     from adapt.traces.ingest.mapping import Mapping as ColumnMapping
 
-    names = ("key", "time", "cost", "stream", "time_format", "unique")
+    names = ("key", "time", "cost", "cost_unit", "stream", "time_format", "dedup")
     texts: dict[str, str] = {name: values[name] for name in names}
     return ColumnMapping(**texts, bytes=values["bytes_"], keep=tuple(values["keep"] or ()))
 

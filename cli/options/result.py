@@ -1,45 +1,48 @@
-"""Options of what is shown and written, and of where a replay keeps its run."""
+"""Options for a command's output."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from adapt.cli.options.groups import option, setting
-from adapt.cli.terminal.output import Format, FormatOption, is_for_programs, narrate_written, show
+from adapt.cli.terminal.output import Format, FormatOption, is_for_programs, narrate, narrate_written, show
 from adapt.cli.terminal.terminal import Paragraph
 from adapt.core.table import Table
 
-ForceOption: TypeAlias = Annotated[bool, option("Replace what stands at the output.", None, "--force")]
+if TYPE_CHECKING:
+    from adapt.traces.ingest.ingest import Ingested
+
+ForceOption: TypeAlias = Annotated[bool, option("Overwrite the output.", None, "--force")]
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How much is shown, how it is printed, and whether the output is overwritten."""
+    """How results are shown, and whether the output is overwritten."""
 
-    all: bool = setting(False, "Show all columns and rows, not only what is needed first.", None, "--all")
+    all: bool = setting(False, "Show all columns and rows.", None, "--all")
     format: FormatOption = Format.TABLE
     force: ForceOption = False
 
     @property
     def whole(self) -> bool:
-        """Whether every table is shown."""
+        """Whether every table is shown in full."""
         return self.all or is_for_programs(self.format)
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutput:
-    """Where a run is kept, and how it is shown."""
+    """Where a run is written, and how it is shown."""
 
-    out: Path | None = setting(None, "Where to keep the run.", "RUN", "--out", "-o")
+    out: Path | None = setting(None, "Run to write.", "RUN", "--out", "-o")
     format: FormatOption = Format.TABLE
     force: ForceOption = False
 
     def check(self) -> None:
-        """Refuse a place that is taken, before any work.
+        """Check that the run can be written, before any work.
 
         Raises:
-            EnvironmentFailure: it is.
+            EnvironmentFailure: the output exists.
         """
         from adapt.traces.store.atomic import check_folder_free
 
@@ -47,7 +50,33 @@ class RunOutput:
             check_folder_free(self.out, force=self.force)
 
     def show(self, tables: Sequence[Table], document: Mapping[str, Any], lead: Sequence[Paragraph] = ()) -> None:
-        """Say where the run is kept, and show it."""
+        """Show a run and say where it was written."""
         if self.out is not None:
             narrate_written(self.out)
         show(tables, self.format, document, lead=lead)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOutput:
+    """Where a trace is written, and how it is shown."""
+
+    out: Annotated[Path, option("Trace to write.", "TRACE", "--out", "-o")]
+    force: ForceOption = False
+    json: bool = setting(False, "Print the result as one JSON document.", None, "--json")
+
+    def show(self, made: "Ingested") -> None:
+        """Show a new trace with its guesses, rejected rows and lint findings."""
+        from adapt.core.lint.findings import judged
+        from adapt.traces.store.trace_tables import overview, refused, rejects_of, trace_document
+
+        trace, rejects = made.trace, rejects_of(made.trace)
+        if made.guesses:
+            narrate(f"guessed: {', '.join(made.guesses)}")
+        if rejects.rows * 100 > trace.rows + rejects.rows:
+            share = rejects.rows / (trace.rows + rejects.rows)
+            narrate(f"warning: {share:.1%} of all rows were rejected: {rejects.sentence()}")
+        narrate_written(self.out)
+        for finding in judged(trace.profile) or ():
+            narrate(f"lint: {finding.line}")
+        tables = [overview(trace), *([refused(trace)] if rejects.rows else [])]
+        show(tables, Format.JSON if self.json else Format.TABLE, trace_document(trace))

@@ -1,4 +1,4 @@
-"""Options of `adapt ingest` on a source: which column is what, how it is written, what is repaired and hidden."""
+"""Options of `adapt ingest`: columns, source format, cleaning and sharing."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,83 +7,82 @@ from typing import ClassVar
 from adapt.cli.options.groups import setting
 from adapt.traces.sources.names import FormatName
 
-REPAIR_PANEL = "Repairs"
-SHARE_PANEL = "To share a trace"
+CLEANING_PANEL = "Cleaning"
+SHARING_PANEL = "Sharing a trace"
 
 
 @dataclass(frozen=True, slots=True)
 class MappingOptions:
-    """Which column or expression is what."""
+    """Which column or expression becomes which column of the trace."""
 
-    PANEL: ClassVar[str] = "What is what (each a column, or a Spark SQL expression over columns and _path)"
-    key: str = setting("", "The partitioning key.", "EXPR")
-    time: str = setting("", "When it happened; guessed if left out.", "EXPR")
-    cost: str = setting(
+    PANEL: ClassVar[str] = "Columns (a source column, or a Spark SQL expression over them and _path)"
+    key: str = setting("", "Key that partitions the stream.", "EXPR")
+    time: str = setting("", "Event time (default: guessed).", "EXPR")
+    cost: str = setting("", "Processing cost of a row; see --cost-unit.", "EXPR")
+    cost_unit: str = setting(
         "",
-        "What processing it costs, in microseconds; with --generate a distribution: constant(5),"
-        " uniform(1, 9), exponential(100), lognormal(100, 0.5), pareto(10, 1.5).",
-        "EXPR",
+        "What 1 in the cost column means: us, ms, s, ns, or a duration such as 2.5ms."
+        " Read from a column name that ends in _us, _ms, _s or _ns.",
+        "UNIT",
     )
-    bytes_: str = setting("", "Its size in bytes; with --generate a distribution.", "EXPR", "--bytes")
-    stream: str = setting("", "Which of several streams it is of.", "EXPR")
-    keep: list[str] | None = setting(None, "Carry a column along; repeatable.", "COLUMN")
-    unique: str = setting(
-        "", "Rows alike in this are one: the first in the source; * for all that the trace keeps of a row.", "EXPR"
+    bytes_: str = setting("", "Size of a row in bytes.", "EXPR", "--bytes")
+    stream: str = setting("", "Stream that a row belongs to, if the source has several.", "EXPR")
+    keep: list[str] | None = setting(None, "Keep a column in the trace; repeatable.", "COLUMN")
+    dedup: str = setting(
+        "", "Deduplicate by this expression, keeping the first row; * compares all columns of the trace.", "EXPR"
     )
     mapping: Path | None = setting(
-        None, "These options in a file, and several streams each in its own way; what is typed wins.", "FILE.toml"
+        None,
+        "Read these options from a file, which may also describe several streams."
+        " Options on the command line override it.",
+        "FILE.toml",
     )
     time_format: str = setting(
         "",
-        "iso, epoch_s, epoch_ms, epoch_us, epoch_ns or a pattern as dd.MM.yyyy HH:mm:ss; guessed if left out.",
+        "Time format: iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern (default: guessed)."
+        " A pattern looks like dd.MM.yyyy HH:mm:ss.",
         "FORMAT",
     )
-    time_zone: str = setting("UTC", "Zone of times that carry none.", "ZONE")
+    time_zone: str = setting("UTC", "Time zone of times without one.", "ZONE")
 
 
 @dataclass(frozen=True, slots=True)
 class FormatOptions:
-    """How the source is written."""
+    """Format of the source."""
 
-    PANEL: ClassVar[str] = "How the source is written"
-    format: FormatName = setting(FormatName.AUTO, "The source's format.")
+    PANEL: ClassVar[str] = "Source format"
+    format: FormatName = setting(FormatName.AUTO, "Format of the source.")
     pattern: str = setting("", "For text: a regular expression with named groups.", "REGEX")
     kcat_format: str = setting(
-        "", r"For kcat: what kcat -f was given, as '%T %p %o %k %s\n'; its -J needs none.", "FORMAT"
+        "", r"For kcat: the format given to kcat -f, such as '%T %p %o %k %s\n'; not needed for kcat -J.", "FORMAT"
     )
-    delimiter: str = setting("", "Between fields; guessed if left out.", "CHAR")
-    quote: str = setting('"', "Around fields; '' for none.", "CHAR")
-    header: bool | None = setting(None, "Whether the first line names the columns.")
-    columns: str = setting("", "Names of the columns.", "NAME,NAME")
+    delimiter: str = setting("", "Field delimiter (default: guessed).", "CHAR")
+    quote: str = setting('"', "Quoting character; '' if fields are not quoted.", "CHAR")
+    header: bool | None = setting(None, "Whether the first line names the columns (default: guessed).")
+    columns: str = setting("", "Column names, in place of a header.", "NAME,NAME")
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningOptions:
-    """What is repaired, hidden, left out or refused."""
+    """How rows are cleaned, rejected, hidden or sampled."""
 
-    clock: list[str] | None = setting(
+    shift_clock: list[str] | None = setting(
         None,
-        "Set the clock of streams forward: 'fxcm:*=5h', or back: 'east=-2s'; repeatable.",
-        "STREAMS=LENGTH",
-        panel=REPAIR_PANEL,
+        "Shift the clock of streams: 'fxcm:*=5h' forward, 'east=-2s' back; repeatable.",
+        "STREAMS=DURATION",
+        panel=CLEANING_PANEL,
     )
-    most_late: str = setting(
-        "",
-        "Refuse rows whose time is further behind that of a row before them in their file.",
-        "LENGTH",
-        panel=REPAIR_PANEL,
+    max_lateness: str = setting(
+        "", "Reject rows whose time is further behind an earlier row of their file.", "30s", panel=CLEANING_PANEL
     )
+    max_rejects: str = setting("100%", "Fail if more rows than this are rejected.", "ROWS|P%", panel=CLEANING_PANEL)
     hash_keys: bool = setting(
         False,
-        "Replace keys by salted hashes. The salt is new each time, or $ADAPT_SALT, and kept nowhere.",
+        "Replace keys by salted hashes. The salt is random, or $ADAPT_SALT, and never stored.",
         None,
         "--hash-keys",
-        panel=SHARE_PANEL,
+        panel=SHARING_PANEL,
     )
     sample_keys: str = setting(
-        "100%",
-        "Keep the rows of this share of the keys: all rows of each, always the same keys.",
-        "P%",
-        panel=SHARE_PANEL,
+        "100%", "Keep all rows of this share of the keys, always the same keys.", "P%", panel=SHARING_PANEL
     )
-    max_rejects: str = setting("100%", "Refuse all if more rows than this are bad.", "N|P%")

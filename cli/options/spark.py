@@ -1,4 +1,4 @@
-"""Options of commands that start Spark."""
+"""Spark options of commands."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,40 +14,40 @@ SPARK_PANEL = "Spark"
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """Where Spark runs, and its settings."""
+    """Spark master and settings."""
 
     PANEL = SPARK_PANEL
-    master: str = setting("local[*]", "Where Spark runs.", "URL", "--master", envvar="ADAPT_MASTER")
-    conf: list[str] | None = setting(None, "A Spark setting; repeatable.", "NAME=VALUE")
+    master: str = setting("local[*]", "Spark master.", "URL", "--master", envvar="ADAPT_MASTER")
+    spark_conf: list[str] | None = setting(None, "Spark setting; repeatable.", "NAME=VALUE")
 
     def options(self) -> "SparkOptions":
-        """The options of a Spark session.
+        """Options of a Spark session.
 
         Raises:
             UsageError: a setting is not NAME=VALUE.
         """
-        return _options(self.master, self.conf or [])
+        return _options(self.master, self.spark_conf or [])
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSpark:
-    """Where Spark runs work that otherwise runs in processes of this machine."""
+    """Spark master and settings for work that otherwise runs in local processes."""
 
     PANEL = SPARK_PANEL
     master: str | None = setting(
-        None, "Run each scenario as a task of this Spark.", "URL", "--master", envvar="ADAPT_MASTER", shown=False
+        None, "Run each scenario as a task on this Spark master.", "URL", "--master", envvar="ADAPT_MASTER", shown=False
     )
-    conf: list[str] | None = setting(None, "A Spark setting; repeatable.", "NAME=VALUE")
+    spark_conf: list[str] | None = setting(None, "Spark setting; repeatable.", "NAME=VALUE")
 
     def options(self) -> "SparkOptions | None":
-        """The options of a Spark session; None without a master.
+        """Options of a Spark session; None without a master.
 
         Raises:
-            UsageError: a setting is not NAME=VALUE, or there is no Spark that it is for.
+            UsageError: a setting is not NAME=VALUE, or is given without a master.
         """
-        if self.conf and self.master is None:
-            raise UsageError("--conf is for Spark; say with --master where it runs")
-        return None if self.master is None else _options(self.master, self.conf or [])
+        if self.spark_conf and self.master is None:
+            raise UsageError("--spark-conf needs --master, which says where Spark runs")
+        return None if self.master is None else _options(self.master, self.spark_conf or [])
 
 
 def _options(master: str, settings: list[str]) -> "SparkOptions":
@@ -55,5 +55,5 @@ def _options(master: str, settings: list[str]) -> "SparkOptions":
 
     for each in settings:
         if "=" not in each or each.startswith("="):
-            raise UsageError(f"--conf {each!r} is not NAME=VALUE, e.g. spark.driver.memory=4g")
+            raise UsageError(f"--spark-conf must be NAME=VALUE, such as spark.driver.memory=4g (got {each!r})")
     return SparkOptions(master, dict(each.partition("=")[::2] for each in settings))

@@ -23,5 +23,5 @@ def typed(arguments: Sequence[str]) -> Iterator[None]:
 
 def command_line() -> str:
     """The command as it was typed, without the values of settings that hold secrets."""
-    words = [re.sub(rf"(?i)^((?:--conf=)?[^=]*({_SECRET})[^=]*=).*", r"\1...", word) for word in _typed.get()]
+    words = [re.sub(rf"(?i)^((?:--spark-conf=)?[^=]*({_SECRET})[^=]*=).*", r"\1...", word) for word in _typed.get()]
     return shlex.join(["adapt", *words])

@@ -1,1 +1,1 @@
-"""Synthetic keyed streams: when rows come, of which keys they are and what they cost; any stretch can be made alone."""
+"""Synthetic keyed streams: arrival times, keys, costs and sizes."""

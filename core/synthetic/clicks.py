@@ -1,4 +1,4 @@
-"""Clicks of users in a shop on the web, session by session."""
+"""Clicks of web-shop users, in sessions."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ Ints = NDArray[np.int64]
 
 VIEW, CART, CHECKOUT, SEARCH = range(4)
 PAGES = ("view", "cart", "checkout", "search")
-"""What the numbers of kinds of pages stand for."""
+"""Names of the page kinds, by number."""
 
 _STOP, _CART_SHARE, _SEARCH_SHARE, _CHECKOUT_SHARE = 0.18, 0.12, 0.18, 0.4
-"""How likely a session ends with its next page; of pages; of sessions with a cart before their last page."""
+"""Probability that a session ends after a page; shares of pages; share of sessions with a cart that check out."""
 _GAP_S, _GAP_SPREAD, _LONGEST_GAP_S = 25.0, 1.2, 3000.0
-"""Between pages: median, the deviation of its logarithm, and what is the longest."""
+"""Pause between pages: median, standard deviation of its logarithm, and maximum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,10 +24,11 @@ class Clicks:
     """Clicks in time order; each attribute of shape (clicks,).
 
     Attributes:
-        users: Who, by rank from 1.
-        items: What, by rank from 1; of a search too.
+        times_us: Microseconds, sorted.
+        users: User, by rank from 1.
+        items: Item, by rank from 1; searches have one too.
         pages: `VIEW`, `CART`, `CHECKOUT` or `SEARCH`.
-        sessions: In which session, from 0: the truth, which is to be found from the times.
+        sessions: Number of the session, from 0: the ground truth for a chain that finds sessions from the times.
     """
 
     times_us: Ints
@@ -40,10 +41,10 @@ class Clicks:
 def draw_clicks(
     random: np.random.Generator, count: int, users: ZipfKeys, items: ZipfKeys, begun_us: int, ended_us: int
 ) -> Clicks:
-    """So many clicks of sessions that lie wholly in a span of time, in which they begin anywhere alike.
+    """Draw the clicks of sessions that lie within a time span.
 
-    A session has 1 + a geometric number of pages, log-normal pauses between them, one user, and an item a page. Where a
-    session would be longer than the span, its last clicks come at the end of it.
+    A session has 1 + a geometric number of pages, log-normal pauses between them, one user, and one item per page. The
+    last clicks of a session longer than the span fall on its end.
     """
     pages_of = _session_sizes(random, count)
     session = np.repeat(np.arange(len(pages_of)), pages_of)
@@ -65,7 +66,7 @@ def draw_clicks(
 
 
 def _session_sizes(random: np.random.Generator, count: int) -> Ints:
-    """Pages of sessions, of which there are so many in all; the last session is cut."""
+    """Pages per session, which add up to this count; the last session is cut."""
     sizes = np.zeros(0, np.int64)
     while sizes.sum() < count:
         more = int((count - sizes.sum()) * _STOP) + 16
@@ -78,7 +79,7 @@ def _session_sizes(random: np.random.Generator, count: int) -> Ints:
 
 
 def _pages(random: np.random.Generator, session: Ints, last: Ints) -> Ints:
-    """The kind of each page: some of the sessions that fill a cart end at the checkout."""
+    """Kind of each page; some sessions with a cart end at the checkout."""
     drawn = random.random(len(session))
     pages = np.where(drawn < _CART_SHARE, CART, np.where(drawn < _CART_SHARE + _SEARCH_SHARE, SEARCH, VIEW))
     carts = pages == CART

@@ -1,4 +1,4 @@
-"""Distributions of costs and sizes, as a user writes them: constant(5), exponential(100), lognormal(100, 0.5)."""
+"""Distributions of costs and sizes: constant(5us), exponential(100us), uniform(100B, 2kB)."""
 
 import math
 import re
@@ -16,76 +16,86 @@ _WRITTEN = re.compile(r"\s*([a-z]+)\s*\(([^()]*)\)\s*", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class _Family:
     names: tuple[str, ...]
+    amounts: int
     above_zero: tuple[bool, ...]
     draw: Callable[..., Floats]
 
 
 FAMILIES: Mapping[str, _Family] = {
-    "constant": _Family(("value",), (False,), lambda _, rows, value: np.full(rows, value)),
+    "constant": _Family(("value",), 1, (False,), lambda _, rows, value: np.full(rows, value)),
     "uniform": _Family(
-        ("low", "high"), (False, False), lambda random, rows, low, high: low + (high - low) * random.random(rows)
+        ("low", "high"), 2, (False, False), lambda random, rows, low, high: low + (high - low) * random.random(rows)
     ),
-    "exponential": _Family(("mean",), (True,), lambda random, rows, mean: mean * random.standard_exponential(rows)),
+    "exponential": _Family(("mean",), 1, (True,), lambda random, rows, mean: mean * random.standard_exponential(rows)),
     "lognormal": _Family(
         ("median", "sigma"),
+        1,
         (True, False),
         lambda random, rows, median, sigma: median * np.exp(sigma * random.standard_normal(rows)),
     ),
     "pareto": _Family(
         ("least", "exponent"),
+        1,
         (True, True),
         lambda random, rows, least, exponent: least * np.exp(random.standard_exponential(rows) / exponent),
     ),
 }
-"""Names of the parameters, which of them are above 0 (the others 0 or more), and how so many values are drawn."""
+"""Parameter names, how many of them (the first) are amounts with a unit, which must be above 0, and the sampler."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """One of a family, with its parameters.
+    """A distribution family and its parameters.
 
     Attributes:
-        parameters: Their values, in order.
+        family: Its name in `FAMILIES`.
+        parameters: Their values, in order; amounts in microseconds or bytes.
     """
 
     family: str
     parameters: tuple[float, ...]
 
     @classmethod
-    def parse(cls, option: str, text: str) -> "Distribution":
-        """A family's name with its parameters in brackets.
+    def parse(cls, option: str, text: str, amount: Callable[[str], float]) -> "Distribution":
+        """Read a family's name with its parameters in parentheses.
+
+        Args:
+            option: Where the text comes from, which an error begins with.
+            amount: Reads an amount with its unit: `micros_of` or `bytes_of`.
 
         Raises:
-            UsageError: there is no such family, or its parameters are others, or out of their ranges.
+            UsageError: the family is unknown, a parameter lacks its unit, or one is out of range.
         """
+        given = f"{option} {text!r}"
         written = _WRITTEN.fullmatch(text)
-        if written is None:
-            raise UsageError(
-                f"{option} {text!r} is no distribution; a generated trace has for example lognormal(100, 0.5)"
-            )
-        name = written[1].lower()
-        if name not in FAMILIES:
-            raise UsageError(f"{option} {text!r}: there is no distribution {name!r}{did_you_mean(name, FAMILIES)}")
+        name = written[1].lower() if written else text
+        if written is None or name not in FAMILIES:
+            raise UsageError(f"{given} is not a distribution{did_you_mean(name, FAMILIES)}")
         family = FAMILIES[name]
-        form = f"{name}({', '.join(family.names)})"
-        try:
-            values = tuple(float(value) for value in written[2].split(","))
-        except ValueError:
-            raise UsageError(f"{option} {text!r}: write {form} with numbers") from None
-        if len(values) != len(family.names):
-            raise UsageError(f"{option} {text!r}: write {form}, not {len(values)} parameters")
-        for what, value, above in zip(family.names, values, family.above_zero, strict=True):
+        texts = [each.strip() for each in written[2].split(",")]
+        if len(texts) != len(family.names):
+            raise UsageError(f"{given} must be {name}({', '.join(family.names)}) (got {len(texts)} parameters)")
+        values = []
+        for at, (what, each, above) in enumerate(zip(family.names, texts, family.above_zero, strict=True)):
+            try:
+                value = amount(each) if at < family.amounts else float(each)
+            except UsageError as error:
+                raise UsageError(f"{given}: {what} {error}") from None
+            except ValueError:
+                raise UsageError(f"{given}: {what} must be a number (got {each!r})") from None
             if not (math.isfinite(value) and value >= 0 and (value or not above)):
-                raise UsageError(f"{option} {text!r}: {what} must be {'above 0' if above else '0 or more'}")
+                raise UsageError(f"{given}: {what} must be {'above 0' if above else '0 or more'} (got {each})")
+            values.append(value)
         if name == "uniform" and values[0] > values[1]:
-            raise UsageError(f"{option} {text!r}: low is above high")
-        return cls(name, values)
+            raise UsageError(f"{given}: low must not be above high")
+        return cls(name, tuple(values))
 
-    @property
-    def text(self) -> str:
-        """As `parse` reads it."""
-        return f"{self.family}({', '.join(f'{value:.17g}' for value in self.parameters)})"
+    def text(self, unit: str) -> str:
+        """The text that `parse` reads, in this unit (us or B)."""
+        amounts = FAMILIES[self.family].amounts
+        written = (f"{value:.17g}{unit if at < amounts else ''}" for at, value in enumerate(self.parameters))
+        return f"{self.family}({', '.join(written)})"
 
     def draw(self, random: np.random.Generator, rows: int) -> Floats:
-        """So many values, 0 or more; shape (rows,)."""
+        """Draw values, 0 or more; shape (rows,)."""
         return FAMILIES[self.family].draw(random, rows, *self.parameters)

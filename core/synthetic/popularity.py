@@ -1,4 +1,4 @@
-"""Which key has which rank, and when: ranks that drift, and keys that live for a time before fresh ones follow."""
+"""Popularity of keys over time: drifting ranks and limited lifetimes."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from adapt.core.random_bits import substream, uniforms
 Ranks = NDArray[np.int64]
 
 DRIFTING_RANKS = 4096
-"""The heaviest ranks, among which keys drift; further down nobody could tell."""
+"""Hottest ranks, among which keys drift; changes further down would not be noticed."""
 
 MOST_DRIFTS = 200_000
 
@@ -25,14 +25,14 @@ _DRIFT, _LIFE = 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Keys that change their ranks, all at once and again and again.
+    """Keys that change ranks at regular intervals.
 
-    Each time, each of the first `DRIFTING_RANKS` ranks is drawn with a probability, and the key that has it changes
-    places with that of another rank of them, the logarithm of which is uniform.
+    Each time, each of the first `DRIFTING_RANKS` ranks is drawn with a probability, and its key swaps places with the
+    key of another of these ranks, whose logarithm is uniform.
 
     Attributes:
-        every_s: Seconds between two such times, above 0.
-        share: The probability of a rank to be drawn, in (0, 1].
+        every_s: Seconds between two drifts, above 0.
+        share: Probability that a rank is drawn, in (0, 1].
 
     Raises:
         UsageError: an attribute is out of its range.
@@ -43,31 +43,31 @@ class Drift:
 
     def __post_init__(self) -> None:
         if not (self.every_s > 0 and math.isfinite(self.every_s)):
-            raise UsageError("--drift is 0, but ranks stay for a time before they drift")
+            raise UsageError("--drift must be above 0")
         if not 0 < self.share <= 1:
-            raise UsageError(f"--drift-share is {self.share:.6g}, but it is above 0 and at most 1")
+            raise UsageError(f"--drift-share must be above 0 and at most 1 (got {self.share:.6g})")
 
 
 @dataclass(frozen=True, slots=True)
 class KeyLife:
-    """Keys that live equally long; each is followed in its rank by a key that was never there before.
+    """Keys of limited lifetime, each replaced by a new key.
 
     Attributes:
-        seconds: How long a key lives, above 0; those of the first rows are somewhere in their lives.
+        seconds: Lifetime of a key, above 0; the first keys have already lived part of theirs.
 
     Raises:
-        UsageError: it is 0.
+        UsageError: the lifetime is 0.
     """
 
     seconds: float
 
     def __post_init__(self) -> None:
         if not (self.seconds > 0 and math.isfinite(self.seconds)):
-            raise UsageError("--key-life is 0, but a key lives for a time")
+            raise UsageError("--key-life must be above 0")
 
 
 def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int) -> Ranks:
-    """The key, 1 to domain, that has each rank at its time; shape (rows,).
+    """The key, from 1 to domain, of each rank; shape (rows,).
 
     Before the first drift the key of rank k is k.
 
@@ -76,7 +76,7 @@ def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int)
         times_s: Sorted, from 0, shape (rows,).
 
     Raises:
-        UsageError: there are more than `MOST_DRIFTS` drifts before the last row.
+        UsageError: ranks drift more than `MOST_DRIFTS` times before the last row.
     """
     keys = ranks.copy()
     if not len(ranks):
@@ -93,25 +93,28 @@ def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int)
 
 
 def check_drifts(until_s: float, drift: Drift) -> None:
-    """Refuse more drifts than can be followed.
+    """Check that the number of drifts is feasible.
 
     Raises:
-        UsageError: there are more than `MOST_DRIFTS` until a time.
+        UsageError: there are more than `MOST_DRIFTS` until this time.
     """
     if until_s / drift.every_s > MOST_DRIFTS:
         raise UsageError(
-            f"ranks would drift {until_s / drift.every_s:,.0f} times, over {MOST_DRIFTS:,}; let them do so more rarely"
+            f"--drift would change ranks {until_s / drift.every_s:,.0f} times, more than {MOST_DRIFTS:,}; increase it"
         )
 
 
 def lived(keys: Ranks, times_s: Floats, domain: int, life: KeyLife, seed: int) -> Ranks:
-    """The keys that follow each other in each place: key k, then k + domain, k + 2 domain and so on; shape (rows,)."""
+    """Successors of keys over time; shape (rows,).
+
+    Key k is followed by k + domain, k + 2 domain and so on.
+    """
     ages = uniforms(substream(seed, _LIFE), keys)
     return keys + domain * np.floor(times_s / life.seconds + ages).astype(np.int64)
 
 
 class _Held:
-    """The keys of the heaviest ranks, as of the last epoch that was asked for."""
+    """Keys of the hottest ranks, as of the last requested epoch."""
 
     def __init__(self, ranks: int, share: float, seed: int) -> None:
         self.epoch, self._share, self._stream = 0, share, substream(seed, _DRIFT)
@@ -132,7 +135,7 @@ def _held(ranks: int, share: float, seed: int) -> _Held:
 
 
 def _keys_of_ranks(epoch: int, ranks: int, share: float, seed: int) -> Ranks:
-    """The key of each of the first ranks after so many drifts; later epochs go on from the last one asked for."""
+    """Key of each of the first ranks after a number of drifts, continued from the last requested epoch."""
     held = _held(ranks, share, seed)
     if held.epoch > epoch:
         _held.cache_clear()

@@ -1,4 +1,4 @@
-"""How many rows come when: a rate that bursts, follows the time of day, or comes late in some streams."""
+"""Arrival rates with bursts, daily cycles and lagging streams."""
 
 import math
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from adapt.core.errors import UsageError
 from adapt.core.random_bits import substream, uniforms
 
 STEPS_A_DAY = 288
-"""Into how many steps of constant rate one cycle of a diurnal rate is cut."""
+"""Steps of constant rate per diurnal cycle."""
 
 MOST_BREAKS = 4_000_000
-"""Changes of the rate in one stream, so that a path takes 64 MB at most."""
+"""Changes of the rate in one stream; limits a path to 64 MB."""
 
 _BURSTS = 1
-"""The substream of burst lengths."""
+"""Random substream for burst lengths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diurnal:
-    """A rate that rises and falls by the sine of the time of day.
+    """A rate that follows the sine of the time of day.
 
     Attributes:
         swing: At its peak the rate is 1 + swing times the average, at its trough 1 - swing; in [0, 1].
@@ -38,17 +38,17 @@ class Diurnal:
 
     def __post_init__(self) -> None:
         if not 0 <= self.swing <= 1:
-            raise UsageError(f"--diurnal is {self.swing:g}, but a rate swings by 0 to 1 of its average")
+            raise UsageError(f"--diurnal must be from 0 to 1 (got {self.swing:g})")
         if not (self.period_s > 0 and math.isfinite(self.period_s)):
-            raise UsageError("--day is 0, but a cycle lasts longer than that")
+            raise UsageError("--day-length must be above 0")
 
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """A rate that a Markov chain of two states modulates: quiet, and `factor` times as high (MMPP-2).
+    """A rate modulated by a two-state Markov chain (MMPP-2).
 
     Attributes:
-        factor: How many times the quiet rate a burst has; above 1.
+        factor: Rate in a burst, in multiples of the quiet rate; above 1.
         every_s: Mean seconds between the end of a burst and the start of the next, above 0; exponential.
         for_s: Mean seconds of a burst, above 0; exponential.
 
@@ -65,25 +65,25 @@ class Bursts:
 
     def __post_init__(self) -> None:
         if not (self.factor > 1 and math.isfinite(self.factor)):
-            raise UsageError(f"--bursts is {self.factor:g}, but a burst has more than 1 times the rate between bursts")
-        for option, length in (("--burst-every", self.every_s), ("--burst-for", self.for_s)):
+            raise UsageError(f"--burst-factor must be above 1 (got {self.factor:g})")
+        for option, length in (("--burst-every", self.every_s), ("--burst-length", self.for_s)):
             if not (length > 0 and math.isfinite(length)):
-                raise UsageError(f"{option} is 0, but bursts last some time, and so do the pauses between them")
+                raise UsageError(f"{option} must be above 0")
 
     @property
     def quiet(self) -> float:
-        """The rate between bursts as a share of the average over all time."""
+        """Rate between bursts, as a share of the overall average."""
         in_burst = self.for_s / (self.every_s + self.for_s)
         return 1 / (1 + (self.factor - 1) * in_burst)
 
 
 @dataclass(frozen=True, slots=True)
 class Lags:
-    """Several streams that share one rate, each later than the one before.
+    """Several streams with the same rate, each lagging behind the one before.
 
     Attributes:
-        streams: How many, 1 to 1000.
-        lag_s: By how many seconds stream i + 1 follows stream i; 0 or more.
+        streams: Number of streams, 1 to 1000.
+        lag_s: Seconds by which stream i + 1 lags behind stream i; 0 or more.
 
     Raises:
         UsageError: an attribute is out of its range.
@@ -94,22 +94,22 @@ class Lags:
 
     def __post_init__(self) -> None:
         if not 1 <= self.streams <= 1000:
-            raise UsageError(f"--streams is {self.streams}, but a trace has from 1 to 1000 streams")
+            raise UsageError(f"--streams must be from 1 to 1000 (got {self.streams})")
         if not (self.lag_s >= 0 and math.isfinite(self.lag_s)):
-            raise UsageError("--lag must be 0 or more")
+            raise UsageError("--stream-lag must be 0 or more")
         if self.lag_s and self.streams == 1:
-            raise UsageError("--lag is by how much each stream follows the one before it; add --streams N")
+            raise UsageError("--stream-lag needs --streams of 2 or more")
 
 
 @dataclass(frozen=True, slots=True)
 class RatePath:
-    """Rates in rows a second, constant between breaks.
+    """Rates in rows per second, constant between breaks.
 
     Attributes:
-        breaks_s: When a rate changes, rising from 0; shape (breaks,).
-        expected: Rows expected until each break; shape (breaks,), never falling.
-        shares: Of the rate between a break and the next, what the streams up to each one have: cumulative, the last
-            one 1; shape (breaks - 1, streams).
+        breaks_s: Times at which a rate changes, rising from 0; shape (breaks,).
+        expected: Expected rows until each break; shape (breaks,), never falling.
+        shares: Cumulative shares of the streams in the rate between a break and the next, the last one 1; shape
+            (breaks - 1, streams).
     """
 
     breaks_s: Floats
@@ -117,15 +117,15 @@ class RatePath:
     shares: Floats
 
     def times_s(self, rows: Floats) -> Floats:
-        """When so many rows are expected: the inverse of the expected rows, in seconds; shape (rows,)."""
+        """Times, in seconds, at which rows are expected; shape (rows,)."""
         return np.asarray(np.interp(rows, self.expected, self.breaks_s))
 
     def streams(self, times_s: Floats, uniforms: Floats) -> NDArray[np.int64]:
-        """Of which stream the row at each time is; shape (rows,).
+        """Stream of the row at each time; shape (rows,).
 
         Args:
             times_s: Sorted, shape (rows,).
-            uniforms: In [0, 1), one for each row.
+            uniforms: In [0, 1), one per row.
         """
         drawn = np.empty(len(times_s), np.int64)
         _streams(self.breaks_s, self.shares, times_s, uniforms, drawn)
@@ -135,20 +135,20 @@ class RatePath:
 def rate_path(
     rows: int, rate_per_s: float, seed: int, diurnal: Diurnal | None, bursts: Bursts | None, lags: Lags
 ) -> RatePath:
-    """The rates until so many rows are expected.
+    """Rates until this number of rows is expected.
 
-    A burst and the time of day multiply. At time t stream i has the rate that the first has at t - i lags, and before
-    that the average, which is the same for all streams. Every cycle of the day begins with its trough.
+    Bursts and the time of day multiply. At time t, stream i has the rate of the first stream at t - i lags; before
+    that, it has the average rate. Every diurnal cycle begins at its trough.
 
     Args:
-        rows: Rows to come, at least 1.
-        rate_per_s: Of all streams, averaged over all time.
+        rows: Number of rows, at least 1.
+        rate_per_s: Average rate of all streams together.
 
     Raises:
-        UsageError: the rate changes more than `MOST_BREAKS` times, over all streams, before the rows are over.
+        UsageError: the rates of all streams change more than `MOST_BREAKS` times.
     """
     until_s = rows / rate_per_s + lags.lag_s * lags.streams
-    while True:  # where bursts were few, the rows take longer
+    while True:  # with few bursts, the rows take longer
         path = _path_until(until_s, rate_per_s, seed, diurnal, bursts, lags)
         if path.expected[-1] >= rows:
             return path
@@ -162,8 +162,8 @@ def _path_until(
     changes = until_s / step_s + (2 * until_s / (bursts.every_s + bursts.for_s) if bursts else 0.0)
     if changes * lags.streams * lags.streams > MOST_BREAKS:
         raise UsageError(
-            f"the rates of {lags.streams} streams would change {changes * lags.streams:,.0f} times before all rows are "
-            "made; take fewer rows or streams, a higher --rate, or rarer bursts"
+            f"the rates of {lags.streams} streams would change {changes * lags.streams:,.0f} times; use fewer"
+            " --rows or --streams, a higher --rate, or rarer bursts"
         )
     switches = _switches(bursts, until_s, seed) if bursts else np.zeros(0)
     own = np.concatenate((switches, np.arange(1, int(until_s // step_s) + 1) * step_s if diurnal else []))
@@ -181,10 +181,10 @@ def _path_until(
 
 
 def _switches(bursts: Bursts, until_s: float, seed: int) -> Floats:
-    """When quiet turns into a burst and back, in turns, quiet first, at least until a time."""
+    """Times at which bursts begin and end, quiet first, at least until a time."""
     count = 64 + int(2.2 * until_s / (bursts.every_s + bursts.for_s))
     while True:
-        # each length from a draw of its own, so that more of them change none
+        # each length has its own draw, so that drawing more changes none of them
         lengths = -np.log1p(-uniforms(substream(seed, _BURSTS), np.arange(count)))
         lengths[::2] *= bursts.every_s
         lengths[1::2] *= bursts.for_s
@@ -195,7 +195,7 @@ def _switches(bursts: Bursts, until_s: float, seed: int) -> Floats:
 
 
 def _relative(times_s: Floats, switches: Floats, diurnal: Diurnal | None, bursts: Bursts | None) -> Floats:
-    """The rate of the first stream over its average, at times in the middle of a stretch of constant rate."""
+    """Rate of the first stream relative to its average, at times between breaks."""
     rate = np.ones(len(times_s))
     if bursts:
         burst = np.searchsorted(switches, times_s) % 2 == 1

@@ -1,4 +1,4 @@
-"""Lines of tickets in shops: categories sell more or less from day to day, each along a line of its own."""
+"""Lines of shop tickets, in categories that rise or fall."""
 
 from dataclasses import dataclass
 
@@ -20,13 +20,13 @@ _LEAST_TREND, _MOST_TREND = 0.3, 0.8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shop:
-    """What does not change while a stream of sales runs.
+    """Constants of a stream of sales.
 
     Attributes:
-        items: How often each is bought; that of rank k is of category k modulo 10.
-        trends: By category: its sales go from 1 - trend at the start to 1 + trend at the end, over their mean; shape
-            (10,). Some are above and some below 0, and together they leave the sales as they are.
-        cents: The price of each item by its rank, that of rank 0 unused; shape (items + 1,).
+        items: Popularity of the items; the item of rank k belongs to category k modulo 10.
+        trends: Trend of each category, whose sales go from 1 - trend at the start to 1 + trend at the end, relative to
+            their mean; shape (10,). Positive and negative trends cancel out.
+        cents: Price of each item by rank, with rank 0 unused; shape (items + 1,).
     """
 
     items: ZipfKeys
@@ -35,7 +35,10 @@ class Shop:
 
 
 def draw_shop(random: np.random.Generator, items: ZipfKeys) -> Shop:
-    """A shop with five categories that rise and five that fall; where items are few, some have none to sell."""
+    """Draw a shop with five rising and five falling categories.
+
+    With few items, some categories are empty.
+    """
     trends = random.uniform(_LEAST_TREND, _MOST_TREND, CATEGORIES)
     falling = random.permutation(CATEGORIES) < CATEGORIES // 2
     shares = np.bincount(
@@ -44,7 +47,7 @@ def draw_shop(random: np.random.Generator, items: ZipfKeys) -> Shop:
         minlength=CATEGORIES,
     )
     up, down = (float((trends * shares)[chosen].sum()) for chosen in (~falling, falling))
-    # The larger of the two sides is made as large as the other, so that the sales of all go neither up nor down.
+    # The larger side is scaled down to the other, so that total sales neither rise nor fall.
     trends[~falling] *= min(down / up, 1.0) if up else 0.0
     trends[falling] *= -(min(up / down, 1.0) if down else 0.0)
     return Shop(items, trends, random.integers(_LEAST_CENTS, _MOST_CENTS + 1, items.domain + 1))
@@ -52,15 +55,18 @@ def draw_shop(random: np.random.Generator, items: ZipfKeys) -> Shop:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sales:
-    """Lines in time order, those of a ticket at one time and together; each attribute of shape (lines,).
+    """Lines of tickets in time order; each attribute of shape (lines,).
+
+    Lines of one ticket share its time and are adjacent.
 
     Attributes:
-        tickets: On which ticket, from 0.
-        stores: Where, from 1.
-        items: What, by rank from 1.
-        categories: Of what kind, 0 to 9.
-        cents: The price of a piece.
-        pieces: How many, 1 to 5.
+        times_us: Microseconds, sorted.
+        tickets: Number of the ticket, from 0.
+        stores: Number of the store, from 1.
+        items: Item, by rank from 1.
+        categories: Category, 0 to 9.
+        cents: Price of one piece.
+        pieces: Number of pieces, 1 to 5.
     """
 
     times_us: Ints
@@ -75,12 +81,12 @@ class Sales:
 def draw_sales(
     random: np.random.Generator, count: int, shop: Shop, begun_us: int, ended_us: int, stream_us: int
 ) -> Sales:
-    """So many lines of tickets, which come at any time of a span alike.
+    """Draw lines of tickets that are uniform over a span of time.
 
-    A ticket has 1 to 8 lines, about half of which are kept: more of categories that sell much at the time.
+    A ticket has 1 to 8 lines, of which about half are kept: more in categories that sell well at the time.
 
     Args:
-        begun_us, ended_us: The span, counted from the start of the stream.
+        begun_us, ended_us: The span, relative to the start of the stream.
     """
     parts: list[tuple[Ints, ...]] = []
     lines = tickets = 0
@@ -99,7 +105,7 @@ def draw_sales(
 def _kept_lines(
     random: np.random.Generator, tickets: int, shop: Shop, begun_us: int, ended_us: int, stream_us: int
 ) -> tuple[Ints, ...]:
-    """Time, ticket, store and item of the lines that are kept of so many tickets."""
+    """Time, ticket, store and item of the kept lines of these tickets."""
     lines_of = random.integers(1, _MOST_LINES + 1, tickets)
     ticket = np.repeat(np.arange(tickets), lines_of)
     times_us = begun_us + (random.random(tickets) * (ended_us - begun_us)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Self-similar shares of keys: 20 % of the keys have 80 % of the rows, and of those again, at every scale."""
+"""Self-similar key popularity: 20 % of the keys get 80 %."""
 
 import math
 from dataclasses import dataclass
@@ -14,11 +14,13 @@ MOST_KEYS = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class SelfSimilarKeys:
-    """The first share h of any first keys has the share 1 - h of their rows.
+    """Self-similar keys, with the same hot share at every scale.
+
+    The share h of the hottest keys gets the share 1 - h of the rows.
 
     Attributes:
         domain: Number of keys, 1 to 2^53.
-        hot: h, above 0 and at most 1/2, which is uniform.
+        hot: h, above 0 and at most 0.5, which is uniform.
 
     Raises:
         UsageError: an attribute is out of its range.
@@ -32,14 +34,15 @@ class SelfSimilarKeys:
 
     def __post_init__(self) -> None:
         if not 1 <= self.domain <= MOST_KEYS:
-            raise UsageError(f"--domain is {self.domain}, but a stream has from 1 to {MOST_KEYS:,} keys")
+            raise UsageError(f"--keys must be from 1 to {MOST_KEYS:,} (got {self.domain})")
         if not 0 < self.hot <= 0.5:
-            raise UsageError(
-                f"--hot is {self.hot:.6g}, but the keys that have all other rows are a share above 0, at most 1/2"
-            )
+            raise UsageError(f"--hot-share must be above 0 and at most 0.5 (got {self.hot:.6g})")
 
     def ranks(self, uniforms: Floats) -> NDArray[np.int64]:
-        """The rank, from 1, of each number in [0, 1): 1 + floor(N u^(ln h / ln (1 - h))). Shape (rows,)."""
+        """Rank, from 1, of each number in [0, 1); shape (rows,).
+
+        The rank of u is 1 + floor(N u^(ln h / ln (1 - h))).
+        """
         power = math.log(self.hot) / math.log1p(-self.hot)
         found = (self.domain * uniforms**power).astype(np.int64)
         return np.minimum(found, self.domain - 1) + 1

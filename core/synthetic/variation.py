@@ -1,4 +1,4 @@
-"""What changes in a synthetic stream while it runs, and what its rows carry beside key and time."""
+"""Optional features of a synthetic stream: changing rates and keys, costs, sizes."""
 
 from dataclasses import dataclass, field
 
@@ -9,12 +9,16 @@ from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """Nothing of it unless it is given.
+    """Optional features of a synthetic stream; off by default.
 
     Attributes:
-        lags: Into how many streams rows are parted, and how late each is.
-        cost: Microseconds of work a row.
-        bytes_: Size of a row in bytes, rounded to whole ones.
+        diurnal: Daily swing of the rate.
+        bursts: Bursts of the rate.
+        lags: Number of streams, and the lag between them.
+        drift: Changes of the keys' ranks.
+        life: Lifetime of keys.
+        cost: Cost of a row in microseconds.
+        bytes_: Size of a row in bytes, rounded to a whole number.
     """
 
     diurnal: Diurnal | None = None
@@ -27,5 +31,5 @@ class Variation:
 
     @property
     def steady(self) -> bool:
-        """Whether the rate never changes, and there is one stream."""
+        """Whether there is one stream of constant rate."""
         return self.diurnal is None and self.bursts is None and self.lags.streams == 1

@@ -1,4 +1,4 @@
-"""Zipf shares of keys."""
+"""Zipf key popularity."""
 
 import math
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from adapt.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class ZipfKeys:
-    """The key of rank k has the share k^-z / sum.
+    """Zipf keys, with shares proportional to rank^-z.
 
     Attributes:
-        domain: Number of keys, 1 to `MOST_RANKS`; 8 bytes each are kept where rows are made.
+        domain: Number of keys, 1 to `MOST_RANKS`; a process that draws rows holds 8 bytes per key.
         exponent: z, 0 (uniform) or more.
 
     Raises:
@@ -27,10 +27,10 @@ class ZipfKeys:
 
     def __post_init__(self) -> None:
         if not 1 <= self.domain <= MOST_RANKS:
-            raise UsageError(f"--domain is {self.domain}, but a stream has from 1 to {MOST_RANKS:,} keys")
+            raise UsageError(f"--keys must be from 1 to {MOST_RANKS:,} (got {self.domain})")
         if not (self.exponent >= 0 and math.isfinite(self.exponent)):
-            raise UsageError(f"--exponent is {self.exponent}, but it must be 0 (uniform) or more")
+            raise UsageError(f"--exponent must be 0 or more (got {self.exponent})")
 
     def ranks(self, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The rank, from 1, of each number in [0, 1); shape (rows,)."""
+        """Rank, from 1, of each number in [0, 1); shape (rows,)."""
         return zipf_table(self.domain, self.exponent).ranks(uniforms)

@@ -1,1 +1,1 @@
-"""Amounts, durations, and spans in rows or time, as users write them."""
+"""Amounts with units, as users write them."""

@@ -1,75 +1,123 @@
-"""Amounts as a user writes them: 45us, 512MB, 250Mbps."""
+"""Durations, sizes and bandwidths with units: 45us, 512MB, 250Mbps."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from adapt.core.errors import UsageError
 
-_NANO = Fraction(1, 10**9)
-_SECONDS = {
-    "ns": _NANO,
-    "us": 1000 * _NANO,
-    "ms": 10**6 * _NANO,
-    "s": Fraction(1),
-    "m": Fraction(60),
-    "min": Fraction(60),
-    "h": Fraction(3600),
-    "d": Fraction(86_400),
-}
-_BYTES = {name: Fraction(size) for name, size in (("b", 1), ("kb", 10**3), ("mb", 10**6), ("gb", 10**9))} | {
-    name: Fraction(size) for name, size in (("kib", 2**10), ("mib", 2**20), ("gib", 2**30))
-}
-_BITS = {name: Fraction(rate) for name, rate in (("bps", 1), ("kbps", 10**3), ("mbps", 10**6), ("gbps", 10**9))}
-
 _AMOUNT = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A kind of amount and its units.
+
+    Attributes:
+        name: What an amount of it is called, with its article.
+        units: Value of each unit by its lower-case name.
+        written: The units as users write them.
+        asked: Two of them, suggested for a number without a unit.
+    """
+
+    name: str
+    units: Mapping[str, Fraction]
+    written: str
+    asked: tuple[str, str]
+
+    def read(self, text: str) -> Fraction:
+        """Number times unit, exactly; 0 needs no unit.
+
+        Raises:
+            UsageError: the text is not such an amount; the message begins with the text.
+        """
+        found = _AMOUNT.fullmatch(text.strip())
+        if found is None:
+            raise UsageError(f"{text!r} is not {self.name}: give a number and a unit ({self.written})")
+        number, unit = Fraction(found[1]), found[2].lower()
+        if number and not unit:
+            raise UsageError(f"{found[1]} needs a unit: {' or '.join(found[1] + each for each in self.asked)}?")
+        if unit and unit not in self.units:
+            raise UsageError(f"{text!r} has an unknown unit {found[2]!r}; available: {self.written}")
+        return number * self.units.get(unit, 0)
+
+
+def _powers(step: int, *names: str) -> dict[str, Fraction]:
+    return {name: Fraction(step**power) for power, name in enumerate(names)}
+
+
+_UP_TO_SECONDS = {name: size / 10**9 for name, size in _powers(1000, "ns", "us", "ms", "s").items()}
+_FROM_MINUTES = {"m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+DURATION = Quantity(
+    "a duration",
+    _UP_TO_SECONDS | {name: Fraction(seconds) for name, seconds in _FROM_MINUTES.items()},
+    "ns, us, ms, s, m or min, h, d, w",
+    ("s", "h"),
+)
+"""In seconds."""
+
+COST = replace(DURATION, asked=("us", "ms"))
+"""A cost or service time, in seconds."""
+
+SIZE = Quantity(
+    "a size",
+    _powers(1000, "b", "kb", "mb", "gb") | _powers(1024, "b", "kib", "mib", "gib"),
+    "B, kB, MB, GB, KiB, MiB, GiB",
+    ("B", "MB"),
+)
+"""In bytes."""
+
+BANDWIDTH = Quantity(
+    "a bandwidth", _powers(1000, "bps", "kbps", "mbps", "gbps"), "bps, kbps, Mbps, Gbps", ("Mbps", "Gbps")
+)
+"""In bits per second."""
+
+
 def seconds_of(text: str) -> float:
-    """A length of simulated time in seconds: 45us, 0.5ms, 60s; 0 needs no unit.
+    """A duration in seconds: 45us, 0.5ms, 60s; 0 needs no unit.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a duration.
     """
-    return float(amount_of(text, _SECONDS, "length of time", "ns, us, ms, s, m or min, h, d", "45us"))
+    return float(DURATION.read(text))
+
+
+def micros_of(text: str) -> float:
+    """A cost in microseconds: 100us, 2.5ms; 0 needs no unit.
+
+    Raises:
+        UsageError: the text is not a duration.
+    """
+    return float(COST.read(text) * 10**6)
+
+
+def unit_us(text: str) -> Fraction:
+    """Microseconds in a unit (ms) or a multiple of one (2.5ms).
+
+    Raises:
+        UsageError: the text is neither, or is 0.
+    """
+    seconds = COST.units.get(text.strip().lower()) or COST.read(text)
+    if not seconds:
+        raise UsageError(f"must be above 0 (got {text})")
+    return seconds * 10**6
 
 
 def bytes_of(text: str) -> float:
-    """A size in bytes: 512MB, 1GiB.
+    """A size in bytes: 512MB, 1GiB; 0 needs no unit.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a size.
     """
-    return float(amount_of(text, _BYTES, "size", "B, kB, MB, GB, KiB, MiB, GiB", "512MB"))
+    return float(SIZE.read(text))
 
 
 def bits_of(text: str) -> float:
-    """A bandwidth in bits a second: 250Mbps.
+    """A bandwidth in bits per second: 250Mbps.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a bandwidth.
     """
-    return float(amount_of(text, _BITS, "bandwidth", "bps, kbps, Mbps, Gbps", "250Mbps"))
-
-
-def amount_of(text: str, units: Mapping[str, Fraction], what: str, names: str, example: str) -> Fraction:
-    """A number times its unit, exactly; 0 needs no unit.
-
-    Args:
-        units: The value of each unit, named in lower case.
-        what: What it should be, for the refusal.
-        names: The units as users write them, for the refusal.
-        example: One that would do.
-
-    Raises:
-        UsageError: it is none.
-    """
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"{text!r} is no {what}: a number and a unit ({names}), such as {example}")
-    number, unit = Fraction(found[1]), found[2].lower()
-    if not unit and number:
-        raise UsageError(f"{text!r} has no unit: one of {names}, as in {example}")
-    if unit and unit not in units:
-        raise UsageError(f"{text!r} has an unknown unit {found[2]!r}: there are {names}")
-    return number * units.get(unit, 0)
+    return float(BANDWIDTH.read(text))

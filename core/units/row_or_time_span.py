@@ -1,21 +1,21 @@
-"""Lengths of stretches of a stream, in time or in rows, as a user writes them."""
+"""Lengths of periods and windows: in time (7d) or in rows (1000rows)."""
 
 from dataclasses import dataclass
 
 from adapt.core.errors import UsageError
-from adapt.core.units.durations import UNITS, duration_text, duration_us
+from adapt.core.units.durations import duration_text, duration_us
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How long a period, a window or a pane is: so much time, or so many rows.
+    """Length of a period or window, in time or in rows.
 
     Attributes:
-        size: Microseconds, or rows; from 1.
-        in_rows: Which of the two.
+        size: Microseconds, or rows; at least 1.
+        in_rows: Whether the size is in rows.
 
     Raises:
-        UsageError: the length is not positive.
+        UsageError: the size is below 1 or does not fit 64 bits.
     """
 
     size: int
@@ -23,28 +23,30 @@ class Length:
 
     def __post_init__(self) -> None:
         if not 1 <= self.size < 2**63:
-            raise UsageError(f"a length of {self} is none; give one from 1 row or 1ms up")
+            raise UsageError(f"a length must be above 0 and fit 64 bits (got {self})")
 
     @classmethod
-    def parse(cls, text: str, what: str = "period") -> "Length":
-        """A length as a user writes it: a time such as `7d`, `1h` or `500ms`, or rows such as `1000rows` or `1000`.
+    def parse(cls, text: str, what: str = "--period") -> "Length":
+        """Read a length in time (7d, 500ms) or in rows (1000rows).
 
         Args:
-            what: What it is the length of, for the refusal.
+            what: The option or field it comes from, which an error begins with.
 
         Raises:
-            UsageError: it is neither, or nothing.
+            UsageError: the text is neither, has no unit, or is 0.
         """
-        digits = text.strip().lower().removesuffix("rows").removesuffix("row").rstrip()
-        if digits.isascii() and digits.isdigit() and len(digits) < 20:
-            return cls(int(digits), in_rows=True)
+        given = text.strip().lower()
+        number = given.removesuffix("rows").removesuffix("row").rstrip()
+        whole = number.isascii() and number.isdigit() and len(number) < 19
+        if whole and number == given and int(number):
+            raise UsageError(f"{what} {number} needs a unit: {number}rows or {number}h?")
         try:
-            return cls(duration_us(text))
+            size = int(number) if whole else duration_us(text)
         except UsageError as error:
-            raise UsageError(
-                f"{what} {text!r} is neither a length of time (a number and {UNITS}; such as 7d) nor a number of rows"
-                f" (such as 1000rows): {error}"
-            ) from error
+            raise UsageError(f"{what} {error}, or a number of rows such as 1000rows") from error
+        if not size:
+            raise UsageError(f"{what} must be above 0 (got {text})")
+        return cls(size, in_rows=whole)
 
     def __str__(self) -> str:
         """The text that `parse` reads."""

@@ -44,7 +44,7 @@ def typed(command: Command) -> list[str]:
     words = command.words[1:]
     if WHOLE:
         return words
-    if "--generate" in words:
+    if words[0] == "generate":
         asked = int(words[words.index("--rows") + 1]) if "--rows" in words else GENERATED
         return [*words, "--rows", str(min(asked, GENERATED))]
     if words[:2] == ["replay", "compare"]:

@@ -22,7 +22,7 @@ JSON = "--format json"
 MOST = 20
 STAGE = "--speedup 10 -o"
 COMMANDS = {
-    "ingest": "ingest --generate zipf --rows 3000 --domain 200 --streams 2 --bytes uniform(1,9) -o g.trace --json",
+    "ingest": "generate zipf --rows 3000 --keys 200 --streams 2 --bytes uniform(1B,9B) -o g.trace --json",
     "lint": f"lint g.trace {JSON}",
     "advise": f"advise --parallelism 12 --partitions 60 {JSON}",
     "advise on keys": f"advise keys.csv --parallelism 4 {JSON}",

@@ -18,6 +18,7 @@ from tests.any_trace import VISITS, two_halves
 
 ORDER = (
     ["ingest"],
+    ["generate"],
     ["partition", "count"],
     ["partition", "build"],
     ["partition", "compare"],

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes
 SEED = 8
 KILLS = 80 if os.environ.get("ADAPT_SOAK") else 8
 ROWS = 20_000
-STEPS = ("looking through the files", "reading", "setting bad rows aside", "sorting by time", "profiling")
+STEPS = ("surveying the files", "reading", "writing rejects", "sorting by time", "profiling")
 LONGEST_S = 0.8
 """About as long as a step takes in a fresh process, so that moments spread over all of it."""
 

@@ -1,1 +1,1 @@
-"""Synthetic traces: one generator a file, seeded, the same rows however the work is split."""
+"""Generators of synthetic traces, one per file."""

@@ -1,4 +1,4 @@
-"""The `clicks` generator: what users of a shop on the web look at, keyed by user."""
+"""The `clicks` generator: user sessions in a web shop, keyed by user."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,12 +16,14 @@ USERS, USER_EXPONENT, RATE_PER_S = 20_000, 0.8, 0.05
 
 @dataclass(frozen=True, slots=True)
 class ClickStream(SteadyStream):
-    """A stream of clicks: user, `item`, `page` (view, cart, checkout or search) and `session`, which is the truth.
+    """A stream of clicks: users' sessions in a web shop.
 
-    A block of rows has its own random numbers and its own span of time, in which its sessions lie; see `draw_clicks`.
+    Rows have `item`, `page` (view, cart, checkout, search) and the true `session`.
 
-    Users are few, so that at a high rate their sessions run into each other. Keys are "u1", "u2", ... by falling share,
-    or 1, 2, ...
+    Each block of rows has its own random numbers and its own span of time for its sessions; see `draw_clicks`.
+
+    There are few users, so that their sessions overlap at a high rate. Keys are "u1", "u2", ... from hot to cold, or 1,
+    2, ...
 
     Source: ordered streams, section 4.
     """
@@ -32,7 +34,7 @@ class ClickStream(SteadyStream):
     rate_per_s: float = RATE_PER_S
 
     def block(self, index: int) -> pa.RecordBatch:
-        """The rows of one block, in time order; see `GeneratedStream`."""
+        """Rows of one block, in time order; see `GeneratedStream`."""
         first = index * BLOCK_ROWS
         count = min(BLOCK_ROWS, self.rows - first)
         begun_us, ended_us = (steady_us(rows, self.rate_per_s) for rows in (first, first + count))

@@ -1,4 +1,4 @@
-"""A trace generated from a synthetic stream."""
+"""Write a synthetic stream as a trace."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,15 +13,15 @@ from adapt.traces.store.rejects import Rejects
 
 
 class NamedStream(GeneratedStream, Protocol):
-    """A synthetic stream that says how it is made."""
+    """A synthetic stream with its seed and parameters."""
 
     @property
     def seed(self) -> int:
-        """Of its random numbers."""
+        """Random seed."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The generator's name and all that decides the rows."""
+        """Name of the generator, and all parameters that determine the rows."""
 
 
 def generate(
@@ -33,12 +33,12 @@ def generate(
     command: str = "adapt.traces.generators.generate.generate",
     progress: Progress = silent,
 ) -> Ingested:
-    """Make a trace of a synthetic stream, such as `zipf_stream(rows=1000)`.
+    """Write a synthetic stream, such as `zipf_stream(rows=1000)`, as a trace.
 
-    The rows depend on the stream alone, not on how many tasks or machines make them.
+    The rows depend only on the stream, not on the number of tasks or machines.
 
     Raises:
-        EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
+        EnvironmentFailure: `out` exists or cannot be written, or there is no Java.
     """
     made = Provenance(command, stream.parameters, seed=stream.seed)
     trace = write_generated(stream, out, made, force=force, spark_options=spark_options, progress=progress)

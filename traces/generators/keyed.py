@@ -1,4 +1,4 @@
-"""Synthetic streams of independent keys: a law of keys, a rate, and what varies."""
+"""Synthetic streams of independent keys."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -23,14 +23,14 @@ from adapt.traces.store.trace import BLOCK_ROWS
 MOST_BYTES = 1 << 62
 
 _ROWS, _STREAMS, _COSTS, _SIZES = (np.uint64(purpose) << np.uint64(60) for purpose in range(4))
-"""Added to a block's number: what its random numbers are for, so that none hang on whether others are drawn."""
+"""Added to a block's number, for random numbers that do not depend on whether others are drawn."""
 
 
 _NAMES: dict[type, str] = {ZipfKeys: "zipf", SelfSimilarKeys: "self-similar"}
 
 
 class KeyLaw(Protocol):
-    """How often each key comes; a dataclass."""
+    """Popularity of keys; a dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -39,25 +39,25 @@ class KeyLaw(Protocol):
         """Number of keys."""
 
     def ranks(self, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The rank, from 1, of each number in [0, 1); shape (rows,)."""
+        """Rank, from 1, of each number in [0, 1); shape (rows,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedStream:
     """A stream of independent keys.
 
-    Every block of rows has its own random numbers, keyed by (seed, block), and its own stretch of expected rows, so any
-    block can be made anywhere. Within a block the arrivals are a Poisson process given their number: sorted uniform
+    Each block of rows has its own random numbers, keyed by (seed, block), and its own range of expected rows, so any
+    block can be made on its own. Within a block the arrivals are a Poisson process given their number: sorted uniform
     numbers of expected rows, which the rate turns into times.
 
     Attributes:
-        rows: How many, at least 1.
-        keys: How often each key comes; the key of rank k is k.
+        rows: Number of rows, at least 1.
+        keys: Popularity of the keys; the key of rank k is k.
         seed: 0 to 2^64 - 1.
-        rate_per_s: Rows a second on average, above 0.
-        start: Where the first block begins; of UTC where it has no zone.
-        key_type: STRING ("k1", "k2", ... by falling share) or INT64 (1, 2, ...).
-        variation: What changes, and what rows carry.
+        rate_per_s: Average rows per second, above 0.
+        start: Time at which the first block begins, in UTC unless it has a zone.
+        key_type: STRING ("k1", "k2", ... from hot to cold) or INT64 (1, 2, ...).
+        variation: Optional features.
 
     Raises:
         UsageError: an attribute is out of its range.
@@ -79,7 +79,7 @@ class KeyedStream:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """All that decides the rows, for the manifest."""
+        """All parameters that determine the rows, for the manifest."""
         return {
             "generator": _NAMES[type(self.keys)],
             **asdict(self.keys),
@@ -88,11 +88,11 @@ class KeyedStream:
             "rate_per_s": self.rate_per_s,
             "start": self.start,
             "key_type": self.key_type,
-            **_told(self.variation),
+            **_given(self.variation),
         }
 
     def block(self, index: int) -> pa.RecordBatch:
-        """The rows of one block, in time order; see `GeneratedStream`."""
+        """Rows of one block, in time order; see `GeneratedStream`."""
         first = index * BLOCK_ROWS
         count = min(BLOCK_ROWS, self.rows - first)
         random = random_of(self.seed, np.uint64(index) | _ROWS)
@@ -104,11 +104,11 @@ class KeyedStream:
         return pa.RecordBatch.from_pydict(columns | self._carried(index, offsets / 1e6))
 
     def _offsets_us(self, random: np.random.Generator, first: int, count: int) -> NDArray[np.int64]:
-        """When rows come, in whole microseconds after the start, sorted."""
+        """Arrival times in whole microseconds after the start, sorted."""
         if self.variation.steady:
             begun, ended = self._offset_us(first), self._offset_us(first + count)
             return begun + _sorted_uniforms(random, count, ended - begun)
-        # as many rows are expected before each row
+        # sorted uniform numbers of expected rows
         sums = np.cumsum(random.standard_exponential(count + 1))
         return (self._path.times_s(first + sums[:-1] / sums[-1] * count) * 1e6).astype(np.int64)
 
@@ -121,7 +121,7 @@ class KeyedStream:
         return coded_keys(ranks, "k", self.key_type)
 
     def _carried(self, index: int, times_s: NDArray[np.float64]) -> dict[str, pa.Array]:
-        """What rows carry beside key and time."""
+        """Columns other than key and time."""
         variation, count, number = self.variation, len(times_s), np.uint64(index)
         columns: dict[str, pa.Array] = {}
         if variation.lags.streams > 1:
@@ -139,7 +139,7 @@ class KeyedStream:
             check_drifts(ended_s, self.variation.drift)
         life = self.variation.life
         if life and (ended_s / life.seconds + 2) * self.keys.domain >= 1 << 62:
-            raise UsageError("--key-life is so short that there are more keys than numbers; let keys live longer")
+            raise UsageError("--key-life is too short: keys would exceed 64-bit numbers; increase it")
 
     @property
     def _path(self) -> RatePath:
@@ -150,14 +150,14 @@ class KeyedStream:
         return start_us(self.start)
 
     def _offset_us(self, rows: int) -> int:
-        """When that many rows are expected to be over, in whole microseconds after the start."""
+        """Time at which this number of rows is expected, in whole microseconds after the start."""
         if self.variation.steady:
             return steady_us(rows, self.rate_per_s)
         return math.floor(float(self._path.times_s(np.array([float(rows)]))[0]) * 1e6)
 
 
-def _told(variation: Variation) -> dict[str, Any]:
-    """What is given of a variation, as plain data."""
+def _given(variation: Variation) -> dict[str, Any]:
+    """The features in use, as plain data."""
     parts = {
         "diurnal": variation.diurnal,
         "bursts": variation.bursts,
@@ -165,9 +165,12 @@ def _told(variation: Variation) -> dict[str, Any]:
         "drift": variation.drift,
         "life": variation.life,
     }
-    told: dict[str, Any] = {name: asdict(part) for name, part in parts.items() if part is not None}
-    drawn = {"cost": variation.cost, "bytes": variation.bytes_}
-    return told | {name: distribution.text for name, distribution in drawn.items() if distribution is not None}
+    given: dict[str, Any] = {name: asdict(part) for name, part in parts.items() if part is not None}
+    if variation.cost:
+        given["cost"] = variation.cost.text("us")
+    if variation.bytes_:
+        given["bytes"] = variation.bytes_.text("B")
+    return given
 
 
 @lru_cache(maxsize=1)
@@ -178,9 +181,9 @@ def _path_of(rows: int, rate_per_s: float, seed: int, variation: Variation) -> R
 def _sorted_uniforms(random: np.random.Generator, count: int, span_us: int) -> NDArray[np.int64]:
     """Sorted times, uniform in [0, span), in whole microseconds.
 
-    The first n of n + 1 running sums of exponential gaps, over the last, are n sorted uniform numbers.
+    The first n of n + 1 running sums of exponential gaps, divided by the last, are n sorted uniform numbers.
     """
     sums = np.cumsum(random.standard_exponential(count + 1))
     times: NDArray[np.int64] = (sums[:-1] / sums[-1] * span_us).astype(np.int64)
-    times[times >= span_us] = max(span_us - 1, 0)  # a last gap of nothing, or a span of nothing
+    times[times >= span_us] = max(span_us - 1, 0)  # the last gap or the span is 0
     return times

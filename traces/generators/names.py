@@ -1,4 +1,4 @@
-"""The names by which generators are chosen; light enough for `--help`."""
+"""Names of the generators, light enough for `--help`."""
 
 from enum import StrEnum
 
@@ -7,13 +7,13 @@ class GeneratorName(StrEnum):
     """A synthetic keyed stream."""
 
     CLICKS = "clicks"
-    """Clicks of users in a shop on the web, in sessions."""
+    """User sessions in a web shop."""
 
     SALES = "sales"
-    """Lines of tickets in shops."""
+    """Lines of shop tickets."""
 
     ZIPF = "zipf"
     """Zipf keys."""
 
     SELF_SIMILAR = "self-similar"
-    """20 % of the keys have 80 % of the rows, and of those again."""
+    """Keys of which 20 % get 80 % of the rows, at every scale."""

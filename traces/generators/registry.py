@@ -1,4 +1,4 @@
-"""Every generator by its name."""
+"""Generators by name."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,4 +15,4 @@ GENERATORS: Mapping[GeneratorName, Callable[..., NamedStream]] = {
     GeneratorName.SELF_SIMILAR: self_similar_stream,
     GeneratorName.ZIPF: zipf_stream,
 }
-"""Each takes its own parameters by name, and gives the stream that `generate` writes."""
+"""Each returns a stream for `generate`, and takes its own parameters by name."""

@@ -1,4 +1,4 @@
-"""The `sales` generator: lines of tickets in shops, keyed by ticket."""
+"""The `sales` generator: lines of shop tickets, keyed by ticket."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,16 +14,18 @@ from adapt.traces.store.trace import BLOCK_ROWS
 ITEMS, ITEM_EXPONENT, RATE_PER_S = 3000, 1.0, 0.5
 
 _SHOP = (1 << 64) - 1
-"""The number under which the shop draws, which no block has."""
+"""Number of the shop's random numbers, which no block has."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaleStream(SteadyStream):
-    """A stream of sales: ticket, `store`, `item`, `category`, `cents` a piece and `qty`.
+    """A stream of sales: lines of shop tickets.
 
-    A block of rows has its own random numbers, its own span of time and its own tickets; see `draw_sales`.
+    Rows have `store`, `item`, `category`, `cents` per piece and `qty`.
 
-    Keys are "t0", "t1", ... or 0, 1, ...; the domain is that of items.
+    Each block of rows has its own random numbers, span of time and tickets; see `draw_sales`.
+
+    Keys are "t0", "t1", ... or 0, 1, ...; `domain` is the number of items.
 
     Source: ordered streams, section 4.
     """
@@ -35,11 +37,11 @@ class SaleStream(SteadyStream):
 
     @property
     def shop(self) -> Shop:
-        """Prices, and the trends that are the truth."""
+        """Prices and true trends."""
         return _shop_of(self.seed, self.domain, self.exponent)
 
     def block(self, index: int) -> pa.RecordBatch:
-        """The rows of one block, in time order; see `GeneratedStream`."""
+        """Rows of one block, in time order; see `GeneratedStream`."""
         first = index * BLOCK_ROWS
         count = min(BLOCK_ROWS, self.rows - first)
         begun_us, ended_us, stream_us = (steady_us(rows, self.rate_per_s) for rows in (first, first + count, self.rows))

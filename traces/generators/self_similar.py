@@ -1,4 +1,4 @@
-"""The `self-similar` generator: independent keys, of which 20 % have 80 % of the rows, and of those again."""
+"""The `self-similar` generator: 20 % of the keys get 80 %."""
 
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
@@ -16,9 +16,9 @@ def self_similar_stream(
     key_type: KeyType = KeyType.STRING,
     variation: Variation | None = None,
 ) -> KeyedStream:
-    """A stream of self-similar keys; the parameters are those of `SelfSimilarKeys` and of `KeyedStream`.
+    """A stream of self-similar keys; see `SelfSimilarKeys` and `KeyedStream` for the parameters.
 
     Raises:
-        UsageError: a parameter is out of its range.
+        UsageError: a parameter is out of range.
     """
     return KeyedStream(rows, SelfSimilarKeys(domain, hot), seed, rate_per_s, start, key_type, variation or Variation())

@@ -1,4 +1,4 @@
-"""What all synthetic streams have: a number of rows at a steady rate from a start, a seed, a type of keys."""
+"""Base of synthetic streams: steady rate, seed, key type."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -25,12 +25,12 @@ class SteadyStream:
     """Rows at a steady rate, of users or items with Zipf shares.
 
     Attributes:
-        rows: How many, at least 1.
-        domain: Number of users, or of items.
-        exponent: z of how often they come, 0 (alike) or more.
+        rows: Number of rows, at least 1.
+        domain: Number of users or items.
+        exponent: Zipf exponent of their popularity, 0 (uniform) or more.
         seed: 0 to 2^64 - 1.
-        rate_per_s: Rows a second, above 0.
-        start: Where the stream begins; of UTC where it has no zone.
+        rate_per_s: Rows per second, above 0.
+        start: Start of the stream, in UTC unless it has a zone.
         key_type: STRING or INT64.
 
     Raises:
@@ -53,35 +53,35 @@ class SteadyStream:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """All that decides the rows, for the manifest."""
+        """All parameters that determine the rows, for the manifest."""
         return {"generator": self.generator, **asdict(self)}
 
 
 def check_steady(rows: int, seed: int, rate_per_s: float, key_type: KeyType) -> None:
-    """Refuse what no synthetic stream can have.
+    """Check the parameters that all synthetic streams have.
 
     Raises:
-        UsageError: an argument is out of its range.
+        UsageError: a parameter is out of range.
     """
     check_rows(rows)
     if not 0 <= seed < 1 << 64:
-        raise UsageError(f"--seed is {seed}, but it must be from 0 to 2^64 - 1")
+        raise UsageError(f"--seed must be from 0 to 2^64 - 1 (got {seed})")
     if not (rate_per_s > 0 and math.isfinite(rate_per_s)):
-        raise UsageError(f"--rate is {rate_per_s} rows a second, but it must be above 0")
+        raise UsageError(f"--rate must be above 0 (got {rate_per_s})")
     if key_type not in (KeyType.STRING, KeyType.INT64):
-        raise UsageError(f"--key-type is {key_type}, but generated keys are string or int64")
+        raise UsageError(f"--key-type must be string or int64 (got {key_type})")
 
 
 def check_end(rows: int, rate_per_s: float, start: str, ended_us: int) -> None:
-    """Refuse a stream whose end is no time.
+    """Check that a stream ends by the year 9999.
 
     Raises:
-        UsageError: it ends after the year 9999.
+        UsageError: it ends later.
     """
     try:
         instant(start) + timedelta(microseconds=ended_us)
     except OverflowError as error:
-        raise UsageError(f"{rows:,} rows at {rate_per_s} a second from {start} on end after the year 9999") from error
+        raise UsageError(f"{rows:,} rows at {rate_per_s} rows/s from {start} end after the year 9999") from error
 
 
 def start_us(start: str) -> int:
@@ -90,12 +90,12 @@ def start_us(start: str) -> int:
 
 
 def steady_us(rows: int, rate_per_s: float) -> int:
-    """When that many rows are over, in whole microseconds after the start."""
+    """Time after this number of rows, in whole microseconds after the start."""
     return math.floor(rows * 1_000_000 / Fraction(rate_per_s))
 
 
 def random_of(seed: int, number: int | np.uint64) -> np.random.Generator:
-    """The random numbers of a block, or of what else has a number of its own."""
+    """Random generator with its own number, such as that of a block."""
     return np.random.Generator(np.random.Philox(key=np.array([seed, number], np.uint64)))
 
 
@@ -111,14 +111,14 @@ def keys_of(numbers: NDArray[np.int64], letter: str, key_type: KeyType) -> pa.Ar
 
 
 def coded_keys(numbers: NDArray[np.int64], letter: str, key_type: KeyType) -> pa.DictionaryArray:
-    """As `keys_of`, as a dictionary of the keys that come: each is spelled once."""
+    """As `keys_of`, dictionary-encoded so that each key is spelled once."""
     distinct, codes = coded_numbers(numbers)
     return pa.DictionaryArray.from_arrays(pa.array(codes), keys_of(distinct, letter, key_type))
 
 
 @compiled
 def _ends(numbers: NDArray[np.int64], offsets: NDArray[np.int32]) -> None:
-    """Where each key ends: a letter and as many digits as its number has."""
+    """End offset of each key: a letter and the digits of its number."""
     end = 0
     for at in range(len(numbers)):
         end += 2
@@ -131,7 +131,7 @@ def _ends(numbers: NDArray[np.int64], offsets: NDArray[np.int32]) -> None:
 
 @compiled
 def _spell(numbers: NDArray[np.int64], letter: int, offsets: NDArray[np.int32], text: NDArray[np.uint8]) -> None:
-    """The keys one after another, each from its last digit back."""
+    """Write the keys one after another, each from its last digit back."""
     for at in range(len(numbers)):
         text[offsets[at]] = letter
         number = numbers[at]
@@ -141,13 +141,13 @@ def _spell(numbers: NDArray[np.int64], letter: int, offsets: NDArray[np.int32], 
 
 
 def instant(text: str) -> datetime:
-    """A time as a user writes it; of UTC where it has no zone.
+    """Read an ISO 8601 time, in UTC unless it has a zone.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a time.
     """
     try:
         time = datetime.fromisoformat(text)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"--start {text!r} is no time such as 2026-01-31T12:00:00Z") from error
+        raise UsageError(f"--start must be a time such as 2026-01-31T12:00:00Z (got {text!r})") from error

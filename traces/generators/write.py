@@ -1,4 +1,4 @@
-"""A trace written by Spark tasks from a stream that can make any of its blocks by itself."""
+"""Write a synthetic stream as a trace, in Spark tasks."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,10 +22,10 @@ from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
 
 MOST_ROWS = 100_000 * BLOCK_ROWS
-"""A part holds one block, and part names have five digits."""
+"""Limit of part names with five digits, since a part holds one block."""
 
 LARGEST_DICTIONARY = 64 << 20
-"""Bytes of a dictionary of keys, above which a row group's further keys are written one by one."""
+"""Largest dictionary of keys in bytes; further keys of a row group are written plainly."""
 
 
 class GeneratedStream(Protocol):
@@ -33,18 +33,18 @@ class GeneratedStream(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
 
     def block(self, index: int) -> pa.RecordBatch:
-        """Rows index * BLOCK_ROWS and on, `BLOCK_ROWS` of them or what is left, in time order.
+        """Rows from index * BLOCK_ROWS on, at most `BLOCK_ROWS`, in time order.
 
-        The same rows whichever blocks are made before it, and where; no time is before any of an earlier block. Keys
-        may be a dictionary of those that come in the block: that saves spelling and hashing each row's.
+        They do not depend on which other blocks are made, or where, and none is earlier than a row of an earlier block.
+        Keys may be dictionary-encoded, which saves spelling and hashing each row's.
         """
 
 
 def block_tasks(rows: int) -> list[list[int]]:
-    """The blocks of a stream, as Spark tasks: one each."""
+    """Blocks of a stream as Spark tasks, one per task."""
     return [[index] for index in range(-(-rows // BLOCK_ROWS))]
 
 
@@ -58,13 +58,13 @@ def write_generated(
     tasks: Sequence[Sequence[int]] | None = None,
     progress: Progress,
 ) -> Trace:
-    """Write a synthetic stream as a trace, one part a block.
+    """Write a synthetic stream as a trace, one part per block.
 
     Args:
-        tasks: Which blocks each Spark task makes; the trace is the same for any.
+        tasks: Blocks of each Spark task; they do not affect the trace.
 
     Raises:
-        EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
+        EnvironmentFailure: `out` exists or cannot be written, or there is no Java.
     """
     check_folder_free(out, force=force)
     spark = spark_session(spark_options)
@@ -72,7 +72,7 @@ def write_generated(
     with whole_folder(out, force=force) as folder:
 
         def ends_of(index: int) -> Iterator[pa.RecordBatch]:
-            # in a task too, since what a stream draws by may be large
+            # in a task too, since the tables of a stream may be large
             rows = stream.block(index)
             times = rows.column("ts").cast(pa.int64())
             schema = pa.array([_written_schema(rows.schema).serialize().to_pybytes()])
@@ -82,7 +82,7 @@ def write_generated(
             rows = stream.block(index)
             with disk.complete_file(folder / part_name(index), attempt_id()) as path:
                 write_part(rows, path)
-            # seen as it would be read again, a row group at a time
+            # in row groups, as they are read back
             groups = (rows.slice(start, ROW_GROUP_ROWS) for start in range(0, len(rows), ROW_GROUP_ROWS))
             yield profiler.as_row(index, index * BLOCK_ROWS, groups)
 
@@ -100,25 +100,28 @@ def write_generated(
 
 
 def write_part(rows: pa.RecordBatch, path: Path) -> None:
-    """Write a part of a trace, laid out as those that Spark writes; a dictionary of keys is written as its values."""
+    """Write a part of a trace as Spark would.
+
+    Dictionary-encoded keys are written as their values.
+    """
     with pq.ParquetWriter(
         path,
         rows.schema,
-        # packed differences of random times are as dense as they get
+        # packed differences of random times do not compress further
         compression={name: "none" if name == "ts" else "zstd" for name in rows.schema.names},
         write_page_checksum=True,
         use_dictionary=["key"],
         dictionary_pagesize_limit=LARGEST_DICTIONARY,
         column_encoding={"ts": "DELTA_BINARY_PACKED"},  # rising times cost little so
-        write_statistics=[name for name in rows.schema.names if name != "key"],  # any group has small and large keys
-        store_schema=False,  # which would have dictionaries read as such
+        write_statistics=[name for name in rows.schema.names if name != "key"],  # each group has small and large keys
+        store_schema=False,  # would read dictionaries back as such
     ) as writer:
         for start in range(0, len(rows), ROW_GROUP_ROWS):
             writer.write_table(pa.Table.from_batches([_own_dictionary(rows.slice(start, ROW_GROUP_ROWS))]))
 
 
 def _own_dictionary(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows whose dictionary of keys, if they have one, has no keys but theirs."""
+    """Rows whose dictionary of keys, if any, holds only their own keys."""
     at, keys = rows.schema.get_field_index("key"), rows.column("key")
     if not pa.types.is_dictionary(keys.type):
         return rows
@@ -128,16 +131,16 @@ def _own_dictionary(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _written_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of rows once written: dictionaries are the type of their values."""
+    """Schema of the rows once written, with dictionaries as their values."""
     kinds = [(field.name, field.type) for field in schema]
     return pa.schema([(name, kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in kinds])
 
 
 def check_rows(rows: int) -> None:
-    """Refuse a number of rows that no trace can have.
+    """Check the number of rows.
 
     Raises:
         UsageError: it is below 1 or above `MOST_ROWS`.
     """
     if not 1 <= rows <= MOST_ROWS:
-        raise UsageError(f"--rows is {rows}, but a generated trace has from 1 to {MOST_ROWS:,} rows")
+        raise UsageError(f"--rows must be from 1 to {MOST_ROWS:,} (got {rows})")

@@ -16,11 +16,11 @@ def zipf_stream(
     key_type: KeyType = KeyType.STRING,
     variation: Variation | None = None,
 ) -> KeyedStream:
-    """A stream of Zipf keys; the parameters are those of `ZipfKeys` and of `KeyedStream`.
+    """A stream of Zipf keys; see `ZipfKeys` and `KeyedStream` for the parameters.
 
-    Each Spark worker that makes its rows keeps 8 bytes a key of the domain.
+    Each Spark worker holds 8 bytes per key of the domain.
 
     Raises:
-        UsageError: a parameter is out of its range.
+        UsageError: a parameter is out of range.
     """
     return KeyedStream(rows, ZipfKeys(domain, exponent), seed, rate_per_s, start, key_type, variation or Variation())

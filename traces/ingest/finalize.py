@@ -1,4 +1,4 @@
-"""The last step of making a trace: its parts are hashed, profiled and listed in the manifest."""
+"""Last step of writing a trace: profile and manifest."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,17 +19,17 @@ from adapt.traces.store.trace import TraceBlock, blocks_of, part_entry
 
 
 def part_name(number: int) -> str:
-    """The file name of a part."""
+    """File name of a part."""
     return f"part-{number:05d}.parquet"
 
 
 @dataclass(frozen=True, slots=True)
 class KeySample:
-    """A trace that has some of the keys of its source.
+    """A sample of the keys of a source.
 
     Attributes:
-        share: Of the keys, in (0, 1).
-        left_out: Rows of other keys.
+        share: Share of the keys, in (0, 1).
+        left_out: Number of rows of other keys.
     """
 
     share: float
@@ -38,12 +38,12 @@ class KeySample:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The rows of a trace that has no manifest yet.
+    """Written rows of a trace without a manifest.
 
     Attributes:
-        blocks: Where they are.
-        schema: Of all parts.
-        span_us: The first time and the last.
+        blocks: Blocks of rows.
+        schema: Schema of all parts.
+        span_us: First and last time.
     """
 
     blocks: Sequence[TraceBlock]
@@ -51,7 +51,7 @@ class Written:
     span_us: tuple[int, int]
 
     def profiled(self, spark: SparkSession, progress: Progress) -> Profile:
-        """Hashed and profiled on Spark, which reads all of it."""
+        """Hash and profile all rows on Spark."""
         return profile_trace(spark, self.blocks, self.schema, self.span_us, progress)
 
 
@@ -63,12 +63,12 @@ def settle(
     source_order: Mapping[str, Any] | None = None,
     sample: KeySample | None = None,
 ) -> None:
-    """Give a folder of written parts its manifest; after this it is a trace.
+    """Turn a folder of parts into a trace by its manifest.
 
     Args:
-        profiled: Gives the profile of what was written.
-        source_order: What is known of the order of the source; see `adapt.core.lint.source_order`.
-        sample: Which part of the keys the trace has; None for all.
+        profiled: Returns the profile of the written rows.
+        source_order: Evidence on the order of the source; see `adapt.core.lint.source_order`.
+        sample: Sample of the keys in the trace; None for all.
     """
     parts = sorted(folder.glob(part_name(0).replace("00000", "*")))
     entries = [part_entry(folder, part) for part in parts]

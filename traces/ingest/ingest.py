@@ -1,10 +1,10 @@
-"""Ingest: a raw keyed stream becomes a trace, in time order, whole or not at all; what does not fit is kept aside.
+"""Ingest: turn a raw keyed stream into a trace.
 
-Passes over the data, each a Spark job. *Staging* takes the source's records apart, once; every row keeps its
-file and line. *Stock-taking* evaluates the user's expressions, counts what they refuse, and finds where in time to cut
-the trace into parts. *Looking at the order* sees how the first rows stand in the source. *Sorting* puts the rows in
-the order (time, file, line), which is total, so that the result does not depend on how Spark splits the work.
-*Profiling* reads the finished parts.
+Each pass over the data is a Spark job. *Staging* parses the records once; every row keeps its file and line.
+*Stock-taking* evaluates the expressions, counts rejected rows, and finds the times at which to cut the trace into
+parts. *Looking at the order* samples the order of the first rows in the source. *Sorting* orders rows by (time, file,
+line), a total order, so that the result does not depend on how Spark splits the work. *Profiling* reads the finished
+parts.
 """
 
 from collections.abc import Mapping as Conf
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.ingest.cleaning import Treatment, salt_of, treated
+from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
 from adapt.traces.ingest.finalize import KeySample, settle
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.rejects import MaxRejects, set_aside
@@ -32,10 +32,10 @@ from adapt.traces.store.trace import Trace, open_trace
 from adapt.traces.store.trace_tables import trace_tables
 
 ROWS_A_PART = 1 << 20
-"""A part holds about this many rows, unless --conf spark.sql.shuffle.partitions says how many parts there are."""
+"""Approximate rows per part, unless --spark-conf spark.sql.shuffle.partitions sets the number of parts."""
 
 MOST_PARTS = 256
-"""A longer trace has larger parts: where a row belongs is an expression that grows with their number."""
+"""Longer traces have larger parts, since the expression for a row's part grows with their number."""
 
 PARTS_SETTING = "spark.sql.shuffle.partitions"
 
@@ -45,30 +45,30 @@ class IngestOptions:
     """How a source is read and cleaned.
 
     Attributes:
-        reading: What is known of the source's format.
-        time_zone: The zone of times that carry none.
-        max_rejects: More refused rows than this refuse the whole.
-        treatment: What to repair, and what to hide or leave out.
-        streams: In place of mapping, reading and time zone: several streams, each with its own.
-        salt: Of hashed keys, where several traces are to have the same; a new one if not given. It is kept nowhere.
+        reading: Format of the source.
+        time_zone: Zone of times without one.
+        max_rejects: The ingest fails if more rows are rejected.
+        cleaning: Cleaning rules.
+        streams: Several streams, each with its own mapping, reading and time zone, which replace those given here.
+        salt: Salt of hashed keys, for equal keys in several traces; random by default, and never stored.
     """
 
     reading: ReadOptions = ReadOptions()  # noqa: RUF009 - frozen
     time_zone: str = "UTC"
     max_rejects: MaxRejects = MaxRejects()  # noqa: RUF009 - frozen
-    treatment: Treatment = Treatment()  # noqa: RUF009 - frozen
+    cleaning: Cleaning = Cleaning()  # noqa: RUF009 - frozen
     streams: Sequence[Stream] = ()
     salt: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What an ingest did.
+    """Result of an ingest.
 
     Attributes:
         trace: The new trace.
-        rejects: What was refused; the rows themselves lie in the trace's `_rejects/`.
-        guesses: What was not said and had to be guessed, in words.
+        rejects: Counts of rejected rows; the rows themselves are in the trace's `_rejects/`.
+        guesses: Guessed settings, in words.
     """
 
     trace: Trace
@@ -76,7 +76,7 @@ class Ingested:
     guesses: tuple[str, ...]
 
     def _repr_html_(self) -> str:
-        """The trace, for a notebook."""
+        """HTML tables of the trace, for a notebook."""
         return "".join(table._repr_html_() for table in trace_tables(self.trace))
 
 
@@ -94,17 +94,17 @@ def ingest(
     """Turn raw files into a trace.
 
     Args:
-        sources: Files, folders and globs, or `-` for standard input; ties in time go by this order, then by position in
-            the file.
-        mapping: Which columns or expressions give key, time, cost, bytes and stream.
+        sources: Files, folders and globs, or `-` for standard input. Rows of equal time keep this order, then their
+            order in the file.
+        mapping: Columns or expressions for key, time, cost, bytes and stream.
 
     Raises:
         UsageError: an option does not fit the source.
-        BadInput: the source is empty, damaged, or has too many bad rows.
-        EnvironmentFailure: `out` is taken or cannot be written, or there is no Java.
+        BadInput: the source is empty, damaged, or has too many rejected rows.
+        EnvironmentFailure: `out` exists or cannot be written, or there is no Java.
     """
     options, running = options or IngestOptions(), spark_options or SparkOptions()
-    treatment, salted = options.treatment, salt_of(options.salt)
+    cleaning, salt = options.cleaning, salt_of(options.salt)
     stated = _stated_parts(running.conf)
     with whole_folder(out, force=force) as folder:
         kept, staging = folder / "_stdin", folder / "_staging"
@@ -113,32 +113,32 @@ def ingest(
         spark = session_in_zone(spark_session(running), options.time_zone)
         disk.make_folder(staging)
         source = Several(spark, groups, staging, progress)
-        rows = treated(source.mapped(), treatment, salted, progress)
+        rows = cleaned(source.mapped(), cleaning, salt, progress)
         parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
         stock = take_stock(rows, parts, progress)
         order = order_of_source(rows, len(files), progress)
-        rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=treatment.hash_keys)
+        rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=cleaning.hash_keys)
         left_out = source.rows - stock.kept - rejects.rows
-        if left_out and treatment.sample == 1 and source.announced:
+        if left_out and cleaning.sample == 1 and source.announced:
             raise BadInput(
-                f"{', '.join(sources)}: {source.rows:,} rows are announced and {stock.kept + rejects.rows:,} were"
-                " read: the source is damaged, or changes while it is read"
+                f"{', '.join(sources)}: metadata says {source.rows:,} rows, but {stock.kept + rejects.rows:,} were"
+                " read; the source is damaged, or changed while it was read"
             )
         _check_rows(stock.kept, left_out, rejects, options.max_rejects, sources)
         write_in_order(rows, stock, folder, progress)
         for passing in (kept, staging):
             if passing.exists():
                 disk.remove_tree(passing)
-        told = {"treatment": treatment.as_data()} if treatment.as_data() else {}
-        used = {**_as_used(source.settled), "guesses": source.guesses, **told}
+        rules = {"cleaning": cleaning.as_data()} if cleaning.as_data() else {}
+        used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
         made = Provenance(command, used, source.inputs)
-        sample = KeySample(float(treatment.sample), left_out) if treatment.sample < 1 else None
+        sample = KeySample(float(cleaning.sample), left_out) if cleaning.sample < 1 else None
         settle(folder, made, rejects, lambda written: written.profiled(spark, progress), order, sample)
     return Ingested(open_trace(out), rejects, source.guesses)
 
 
 def _as_used(settled: Sequence[Settled]) -> dict[str, object]:
-    """How the streams were read, as the manifest tells it."""
+    """How the streams were read, as recorded in the manifest."""
     if len(settled) == 1 and not settled[0].stream.name:
         stream, form = settled[0].stream, settled[0].form
         return {
@@ -153,23 +153,23 @@ def _as_used(settled: Sequence[Settled]) -> dict[str, object]:
 def _check_rows(rows: int, left_out: int, rejects: Rejects, limit: MaxRejects, sources: Sequence[str]) -> None:
     where = ", ".join(sources)
     if rows + left_out + rejects.rows == 0:
-        raise BadInput(f"{where}: the input has no rows")
+        raise BadInput(f"{where} has no rows")
     if rows == 0 and left_out:
-        raise BadInput(f"{where}: --sample-keys leaves none of {left_out:,} rows; take a larger share of keys")
+        raise BadInput(f"{where}: --sample-keys keeps 0 of {left_out:,} rows; increase it")
     if rows == 0:
-        raise BadInput(f"{where}: all {rejects.rows:,} rows are refused: {rejects.sentence()}")
+        raise BadInput(f"{where}: all {rejects.rows:,} rows were rejected: {rejects.sentence()}")
     if limit.exceeded(rejects.rows, rows + left_out + rejects.rows):
         raise BadInput(
-            f"{where}: {rejects.rows:,} of {rows + left_out + rejects.rows:,} rows are refused, more than"
+            f"{where}: {rejects.rows:,} of {rows + left_out + rejects.rows:,} rows were rejected, more than"
             f" --max-rejects allows: {rejects.sentence()}"
         )
 
 
 def _stated_parts(conf: Conf[str, str]) -> int | None:
-    """How many parts to cut the trace into, if that was said."""
+    """Number of parts, if the Spark settings state it."""
     stated = conf.get(PARTS_SETTING)
     if stated is None:
         return None
     if not (stated.isascii() and stated.isdigit() and int(stated) > 0):
-        raise UsageError(f"--conf {PARTS_SETTING}={stated}: it is a number of parts, 1 or more")
+        raise UsageError(f"--spark-conf {PARTS_SETTING} must be at least 1 (got {stated})")
     return int(stated)

@@ -1,10 +1,12 @@
-"""From the columns of a source to those of a trace: the user's expressions, and why a row is refused."""
+"""Columns of a trace, from expressions over the source."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.errors import UsageError, did_you_mean, listed
+from adapt.core.units.amounts import unit_us
 from adapt.traces.ingest.cleaning import UNIQUE
 from adapt.traces.ingest.times import (
     USUAL_NAMES,
@@ -22,28 +24,33 @@ from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.session import spark_failures
 
 AMOUNTS = {"cost": ("cost_us", "double"), "bytes": ("bytes", "bigint")}
-"""Quantities by the name of their option: the trace's column and its type."""
+"""Trace column and type of each quantity, by its option."""
 
 RESERVED = ("ts", "key", "stream", "cost_us", "bytes")
 """The trace's own columns."""
 
 ALL_COLUMNS = "*"
-"""In place of what rows are unique by: all that the trace keeps of them."""
+"""Deduplicates rows by all columns of the trace."""
 
 NESTED = ("struct", "array", "map", "variant")
-"""How Spark's types begin that hold several values."""
+"""Beginnings of Spark's types for nested values."""
+
+_WORD = re.compile(r"\w+")
+_UNIT_SUFFIX = re.compile(r"[\w. `]*_(us|ms|s|ns)`?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Which column or Spark SQL expression of the source gives which column of the trace.
+    """Source columns or Spark SQL expressions for the columns of a trace.
 
     Attributes:
-        key, time, cost, bytes, stream: Columns or expressions; time may be empty (then it is looked for).
+        key, time, cost, bytes, stream: Columns or expressions; an empty time is guessed.
         time_format: iso, an epoch unit, or a Spark datetime pattern; empty to guess.
-        keep: Source columns that are carried along.
-        unique: Rows alike in this are one, of which the first in the source stays; `*` for all columns of the trace. A
-            row where it is missing is like no other. Empty if rows may repeat.
+        keep: Source columns that the trace keeps.
+        dedup: Of rows equal in this, only the first in the source is kept; `*` compares all columns of the trace. Rows
+            where it is missing are kept. Empty keeps repeated rows.
+        cost_unit: What 1 of the cost means: us, ms, s, ns or a duration; empty to read it from the name of the cost's
+            column.
     """
 
     key: str
@@ -53,31 +60,60 @@ class Mapping:
     stream: str = ""
     time_format: str = ""
     keep: tuple[str, ...] = ()
-    unique: str = ""
+    dedup: str = ""
+    cost_unit: str = ""
 
     def expressions(self) -> dict[str, str]:
-        """What was given, by the name of its option."""
-        given = {name: getattr(self, name) for name in ("key", "time", "cost", "bytes", "stream", "unique")}
-        return {name: text for name, text in given.items() if text and (name, text) != ("unique", ALL_COLUMNS)}
+        """The given expressions, by option."""
+        given = {name: getattr(self, name) for name in ("key", "time", "cost", "bytes", "stream", "dedup")}
+        return {name: text for name, text in given.items() if text and (name, text) != ("dedup", ALL_COLUMNS)}
+
+    @property
+    def unit_of_cost(self) -> str:
+        """Unit of the cost, stated or read from its column's name.
+
+        Empty without a cost.
+
+        Raises:
+            UsageError: neither is known.
+        """
+        if self.cost_unit or not self.cost:
+            return self.cost_unit
+        named = _UNIT_SUFFIX.fullmatch(self.cost)
+        if named is None:
+            raise UsageError(f"--cost {self.cost!r} needs a unit: add --cost-unit us, ms, s or ns")
+        return named[1].lower()
+
+    @property
+    def us_per_cost(self) -> Fraction:
+        """Microseconds that 1 in the cost column means; 1 without a cost.
+
+        Raises:
+            UsageError: the unit is unknown or not a duration.
+        """
+        unit = self.unit_of_cost or "us"
+        try:
+            return unit_us(unit)
+        except UsageError as error:
+            raise UsageError(f"--cost-unit {error}") from None
 
     def wanted(self, columns: Sequence[str]) -> list[str]:
-        """Those of the source's columns that the expressions can name; never too few."""
+        """Source columns that the expressions may name."""
         texts = " ".join([*self.expressions().values(), *self.keep])
-        return [name for name in (*columns, PATH) if _may_name(texts, name)]
+        words = {*_WORD.findall(texts)}
+        return [name for name in (*columns, PATH) if name in words or _quotes(texts, name)]
 
 
-def _may_name(texts: str, column: str) -> bool:
-    """Whether a column may be named in expressions: a plain name stands for itself, another anywhere."""
-    if re.fullmatch(r"\w+", column):
-        return re.search(rf"(?<!\w){column}(?!\w)", texts) is not None
-    return column in texts or column.replace("`", "``") in texts
+def _quotes(texts: str, column: str) -> bool:
+    """Whether expressions may name a column that is not a plain word."""
+    return _WORD.fullmatch(column) is None and (column in texts or column.replace("`", "``") in texts)
 
 
 def chosen_time(sample: DataFrame, columns: Sequence[str]) -> str:
-    """The time column of a source where none was named: one with a usual name, else the first that reads as times.
+    """The guessed time column: a usual name, else the first of times.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no column has times.
     """
     by_name = {name.lower(): name for name in reversed(columns)}
     for name in USUAL_NAMES:
@@ -86,12 +122,12 @@ def chosen_time(sample: DataFrame, columns: Sequence[str]) -> str:
     with spark_failures("--time"):
         found = time_column(sample, columns)
     if found is None:
-        raise UsageError(f"--time is needed: no column reads as times (there are: {', '.join(columns)})")
+        raise UsageError(f"--time is required: no column holds times; available: {listed(columns)}")
     return found
 
 
 def settled_format(mapping: Mapping, sample: DataFrame, columns: Sequence[str]) -> TimeFormat:
-    """The format of the mapping's time: the one stated, or the one that most rows of a sample fit."""
+    """Time format of the mapping: stated, or the best on a sample."""
     if mapping.time_format:
         return stated_format(sample.sparkSession, mapping.time_format)
     times = selected(sample, mapping.time, "time", columns)
@@ -100,35 +136,39 @@ def settled_format(mapping: Mapping, sample: DataFrame, columns: Sequence[str]) 
 
 
 def mapped(source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Sequence[str]) -> DataFrame:
-    """The trace's columns beside the reader's; `_reason` is set in refused rows.
+    """Rows with the columns of the trace.
+
+    The reader's own columns stay; `_reason` is set in rejected rows.
 
     Raises:
-        UsageError: an expression names an unknown column, does not parse, or gives a type that cannot be used.
+        UsageError: an expression names an unknown column, does not parse, or has an unsuitable type.
     """
     values: dict[str, Column] = {}
     kinds: dict[str, str] = {}
     for name, text in mapping.expressions().items():
-        # analysed one by one, so that a failure names its option
+        # analyzed separately, so that an error names the option
         kinds[name] = selected(source, text, name, columns).schema[name].dataType.simpleString()
         values[name] = as_column(text, columns)
     kept = tuple(dict.fromkeys(mapping.keep))
     for name in kept:
         if name not in columns:
-            raise UsageError(f"--keep {name!r}: there is no such column{did_you_mean(name, columns)}")
+            raise UsageError(f"--keep: column {name!r} does not exist{did_you_mean(name, columns)}")
         if name in RESERVED or name.startswith("_"):
-            raise UsageError(f"--keep {name!r}: the trace has a column of that name itself; rename it in the source")
+            raise UsageError(f"--keep {name!r} is a name that every trace uses itself; rename the column in the source")
         kind = source.select(quoted(name)).schema[0].dataType.simpleString()
         if kind.startswith(NESTED):
-            raise UsageError(f"--keep {name!r} is {kind}; a column that is kept is text, a number, a time or binary")
+            raise UsageError(f"--keep {name!r} has type {kind}; a kept column must be text, a number, a time or binary")
     with spark_failures("the expressions"):
         raw = source.select(
             *PLACE, *(value.alias(f"_raw_{name}") for name, value in values.items()), *(quoted(name) for name in kept)
         )
-        # each value is worked out once, here, and only looked at below
+        # each value is computed once, here
         read = raw.withColumn("_time", as_timestamp(F.col("_raw_time"), kinds["time"], form))
         for name in AMOUNTS:
             if name in values:
-                read = read.withColumn(f"_{name}", F.col(f"_raw_{name}").cast("double"))
+                number = F.col(f"_raw_{name}").cast("double")
+                factor = mapping.us_per_cost if name == "cost" else Fraction(1)
+                read = read.withColumn(f"_{name}", number if factor == 1 else _times(number, factor))
         unreadable = F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read")
         known = is_in_range(F.col("_time"))
         checks = [F.when(~known, unreadable)]
@@ -147,24 +187,26 @@ def mapped(source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Seque
             "_text",
             *(column.alias(name) for name, column in result.items()),
             *(quoted(name) for name in kept),
-            *([_text_of("unique", kinds["unique"]).alias(UNIQUE)] if "unique" in values else []),
+            *([_text_of("dedup", kinds["dedup"]).alias(UNIQUE)] if "dedup" in values else []),
         )
-        if mapping.unique == ALL_COLUMNS:
+        if mapping.dedup == ALL_COLUMNS:
             return trace.withColumn(UNIQUE, F.struct(*result, *(quoted(name) for name in kept)))
         return trace
 
 
+def _times(number: Column, factor: Fraction) -> Column:
+    return number * F.lit(float(factor.numerator)) / F.lit(float(factor.denominator))
+
+
 def _text_of(name: str, kind: str) -> Column:
-    """A value that rows are told apart by; missing where it is empty."""
+    """A value as text, to compare rows by; missing where it is empty."""
     if kind.startswith(NESTED):
-        raise UsageError(
-            f"--{name} gives {kind}; rows are told apart by text, a number, a time or binary: use concat_ws"
-        )
+        raise UsageError(f"--{name} has type {kind}; it must be text, a number, a time or binary: use concat_ws")
     return F.when(~_missing(f"_raw_{name}"), F.col(f"_raw_{name}").cast("string"))
 
 
 def selected(source: DataFrame, text: str, option: str, columns: Sequence[str]) -> DataFrame:
-    """The expression as a column named for its option."""
+    """An expression as a column named after its option."""
     from pyspark.errors import AnalysisException, ParseException
 
     try:
@@ -174,7 +216,7 @@ def selected(source: DataFrame, text: str, option: str, columns: Sequence[str]) 
         if unknown:
             name = unknown.group(1).replace("`", "")
             raise UsageError(
-                f"--{option} {text!r}: there is no column {name!r}{did_you_mean(name, columns)}"
+                f"--{option} {text!r}: column {name!r} does not exist{did_you_mean(name, columns)}"
             ) from error
         with spark_failures(f"--{option} {text!r}"):
             raise
@@ -182,7 +224,7 @@ def selected(source: DataFrame, text: str, option: str, columns: Sequence[str]) 
 
 
 def as_column(text: str, columns: Sequence[str]) -> Column:
-    """A column where the text is the name of one, else a Spark SQL expression."""
+    """The column of this name, else a Spark SQL expression."""
     if text in columns or text == PATH:
         return quoted(text)
     return F.expr(text)
@@ -195,25 +237,27 @@ def _key(value: Column, kind: str) -> Column:
         return value
     if kind in ("double", "float"):
         raise UsageError(
-            f"--key gives {kind}, of which one number may be written in two ways: use bigint(...) or string(...)"
+            f"--key has type {kind}, in which equal numbers may be written differently: use bigint(...) or string(...)"
         )
     if kind.startswith(NESTED):
-        raise UsageError(f"--key gives {kind}; a key is text, a whole number or binary: name a field, or use concat_ws")
+        raise UsageError(
+            f"--key has type {kind}; a key must be text, a whole number or binary: name a field, or use concat_ws"
+        )
     return value.cast("string")
 
 
 def _amount(name: str, kind: str) -> Column:
-    """A quantity as the trace holds it; a whole number is taken as such, a fraction of a byte is cut off."""
+    """A quantity as the trace stores it; a fraction of a byte is cut off."""
     number = F.col(f"_{name}")
     return number if kind == "double" else F.coalesce(F.col(f"_raw_{name}").cast(kind), number.cast(kind))
 
 
 def _amount_refused(name: str, kind: str, given: str) -> Column:
-    """Why a row's quantity is refused: it must be a finite number, not negative; it may be missing.
+    """Why a row's quantity is rejected: it must be missing, or finite and not negative.
 
     Args:
-        kind: The trace's type of it.
-        given: The type of what the expression gives.
+        kind: Its type in the trace.
+        given: Type of the expression.
     """
     number, raw = F.col(f"_{name}"), F.col(f"_raw_{name}")
     infinite = F.isnan(number) | (F.abs(number) == float("inf"))
@@ -227,7 +271,7 @@ def _amount_refused(name: str, kind: str, given: str) -> Column:
     )
     if kind != "bigint" or given in WHOLE:
         return bad
-    # the largest whole number is as a double one that no longer fits
+    # the largest whole number does not fit once it is a double
     fits = raw.cast(kind).isNotNull() if given == "string" else F.lit(False)
     return bad.when((number >= float(1 << 63)) & ~fits, f"{name} is too large")
 

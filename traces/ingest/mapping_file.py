@@ -1,7 +1,7 @@
-"""A mapping in a file: what `adapt ingest` is told by options, in TOML, and several streams each in its own way.
+"""Mapping files: options of `adapt ingest` in TOML.
 
-Fields are called as the options are. A `[[stream]]` says which files (`paths`) or rows (`where`) are its own, and what
-is otherwise with it; what it leaves out is as the file says at its top.
+Fields have the names of the options. A `[[stream]]` names its files (`paths`) or rows (`where`) and may override the
+fields at the top of the file.
 """
 
 import re
@@ -16,41 +16,44 @@ from adapt.core.toml import Element, called, elements, only
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.names import FormatName
 
-_TEXTS = ("key", "time", "cost", "bytes", "time-format", "time-zone", "pattern", "kcat-format", "delimiter", "quote")
+_TEXTS = (
+    *("key", "time", "cost", "cost-unit", "bytes", "time-format", "time-zone"),
+    *("pattern", "kcat-format", "delimiter", "quote"),
+)
 _LISTS = ("keep", "columns")
 OF_STREAM = (*_TEXTS, *_LISTS, "format", "header")
-"""What a stream may have of its own."""
+"""Fields that a stream may override."""
 
-_TOP = (*OF_STREAM, "stream", "unique", "clock", "most-late", "hash-keys", "sample-keys", "max-rejects")
-_OWN = (*OF_STREAM, "name", "paths", "where", "clock")
+_TOP = (*OF_STREAM, "stream", "dedup", "shift-clock", "max-lateness", "hash-keys", "sample-keys", "max-rejects")
+_OWN = (*OF_STREAM, "name", "paths", "where", "shift-clock")
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFields:
-    """What the file says of one stream.
+    """One stream of a mapping file.
 
     Attributes:
-        name: What its rows have as `stream`.
-        paths: Globs of the paths of its files; none for all files.
-        where: A Spark SQL expression that is true of its rows; empty for all rows.
-        clock: By how much its clock is set forward, with a sign if back; empty for not at all.
-        options: What is otherwise with it, by option.
+        name: Value of `stream` in its rows.
+        paths: Globs of its files; empty for all files.
+        where: A Spark SQL expression that holds for its rows; empty for all rows.
+        shift_clock: How far its clock is shifted, with a sign to shift it back; empty to keep it.
+        options: Other options, by name.
     """
 
     name: str
     paths: tuple[str, ...]
     where: str
-    clock: str
+    shift_clock: str
     options: Fields[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class MappingFile:
-    """What a file says.
+    """Content of a mapping file.
 
     Attributes:
-        options: By option, as on the command line.
-        streams: In the order in which a row is tried against them.
+        options: Values by option.
+        streams: The streams; a row belongs to the first that it matches.
     """
 
     options: Fields[str, Any]
@@ -58,26 +61,28 @@ class MappingFile:
 
 
 def read_mapping_file(path: Path) -> MappingFile:
-    """Read a mapping.
+    """Read a mapping file.
 
     Raises:
-        BadInput: there is no such file, it is no TOML, or has a field that is not known or of another type.
+        BadInput: the file is missing or not TOML, or has an unknown field or one of the wrong type.
     """
     with readable(path):
         if not path.exists():
-            raise BadInput(f"{path}: there is no such file; --mapping takes a TOML file")
+            raise BadInput(f"{path} does not exist; --mapping takes a TOML file")
         text = path.read_bytes()
     try:
         document = tomllib.loads(text.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is no TOML: {error}") from error
+        raise BadInput(f"{path} is not valid TOML: {error}") from error
     top = {name: value for name, value in document.items() if name != "stream" or isinstance(value, str)}
     options = _options(str(path), top, _TOP)
     given = [] if isinstance(document.get("stream"), str) else elements(document, "stream")
     streams = tuple(_stream(str(path), fields) for fields in given)
     names = [stream.name for stream in streams]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise BadInput(f"{path}: two streams are named {twice[0]!r}; name each once, and give one several paths")
+        raise BadInput(
+            f"{path}: two streams are named {twice[0]!r}; names must differ, but a stream may have several paths"
+        )
     return MappingFile(options, streams)
 
 
@@ -85,13 +90,13 @@ def _stream(file: str, fields: Fields[str, Any]) -> StreamFields:
     where = f"{file}: {called('stream', fields)}"
     only(where, fields, _OWN)
     element = Element(where, fields, _OWN)
-    name, clock = element.text("name"), element.text_or_none("clock") or ""
-    if clock and re.search(r"[*?]", name):
-        raise BadInput(f"{where}: a stream with a clock has no * or ? in its name")
+    name, shift = element.text("name"), element.text_or_none("shift-clock") or ""
+    if shift and re.search(r"[*?]", name):
+        raise BadInput(f"{where}: the name of a stream with shift-clock must not contain * or ?")
     own = {field: value for field, value in fields.items() if field in OF_STREAM}
     paths = [fields["paths"]] if isinstance(fields.get("paths"), str) else fields.get("paths", [])
     return StreamFields(
-        name, _texts(where, "paths", paths), element.text_or_none("where") or "", clock, _options(where, own, OF_STREAM)
+        name, _texts(where, "paths", paths), element.text_or_none("where") or "", shift, _options(where, own, OF_STREAM)
     )
 
 
@@ -99,7 +104,7 @@ def _options(where: str, fields: Fields[str, Any], known: tuple[str, ...]) -> di
     element = Element(where, fields, known)
     options: dict[str, Any] = {}
     for name in fields:
-        if name in ("keep", "columns", "clock"):
+        if name in ("keep", "columns", "shift-clock"):
             given = fields[name]
             options[name] = _texts(where, name, [given] if isinstance(given, str) and name != "columns" else given)
         elif name in ("header", "hash-keys"):
@@ -115,5 +120,5 @@ def _options(where: str, fields: Fields[str, Any], known: tuple[str, ...]) -> di
 
 def _texts(where: str, name: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
-        raise BadInput(f"{where}: {name} is {given!r} instead of a list of texts")
+        raise BadInput(f"{where}: {name} must be a list of strings (got {given!r})")
     return tuple(given)

@@ -1,4 +1,4 @@
-"""What is learnt of a trace in the one pass after it is written: its content hash, rates, heaviest keys, oddities."""
+"""Profile of a trace: content hash, rates, hot keys, lint evidence."""
 
 import hashlib
 import json
@@ -36,17 +36,17 @@ RANKS_KEPT = 1000
 KEYS_KEPT = 100
 
 TOLD = "block bigint, told binary"
-"""The schema of what tasks tell of blocks."""
+"""Schema of the block profiles that tasks return."""
 
 MOST = float(np.finfo(np.float64).max)
-"""The largest total that can be written down."""
+"""Largest total that can be represented."""
 
 Amounts: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Equal bins of time that hold the whole trace; microseconds."""
+    """Equal time bins over the whole trace, in microseconds."""
 
     start_us: int
     width_us: int
@@ -54,7 +54,7 @@ class Grid:
 
     @classmethod
     def over(cls, first_us: int, last_us: int) -> "Grid":
-        """At most `MOST_BINS` bins of a round width, beginning at a multiple of it."""
+        """At most `MOST_BINS` bins of a round width, aligned to it."""
         span = last_us - first_us + 1
         width = round_us(span / (MOST_BINS - 1))
         start = first_us // width * width
@@ -62,13 +62,13 @@ class Grid:
 
     @property
     def edges_us(self) -> NDArray[np.int64]:
-        """Where bins begin and the last one ends; shape (bins + 1,)."""
+        """Edges of the bins; shape (bins + 1,)."""
         return self.start_us + np.arange(self.bins + 1) * self.width_us
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The content hash of a trace and its profile as plain data."""
+    """Content hash of a trace, and its profile as plain data."""
 
     content_hash: str
     data: dict[str, Any]
@@ -77,7 +77,10 @@ class Profile:
 def profile_trace(
     spark: SparkSession, blocks: Sequence[TraceBlock], schema: pa.Schema, span_us: tuple[int, int], progress: Progress
 ) -> Profile:
-    """Hash and profile a written trace, block by block on Spark; the same result for any cut into files and tasks."""
+    """Hash and profile a written trace, block by block on Spark.
+
+    The result does not depend on how the trace is cut into files and tasks.
+    """
     profiler = Profiler.over(span_us, sum(block.rows for block in blocks), schema)
 
     def work(index: int) -> Iterator[pa.RecordBatch]:
@@ -91,13 +94,13 @@ def profile_trace(
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """Profiles a trace block by block, wherever its blocks are; sent to Spark tasks, so plain data.
+    """Profiles a trace block by block, in Spark tasks.
 
     Attributes:
-        schema: Of the trace.
-        grid: Bins for rates.
-        clock: Bins for the activity of streams.
-        middle: The rank of the first row of the trace's second half.
+        schema: Schema of the trace.
+        grid: Time bins for rates.
+        clock: Time bins for the activity of streams.
+        middle: Number of the first row in the second half of the trace.
     """
 
     schema: pa.Schema
@@ -107,29 +110,29 @@ class Profiler:
 
     @classmethod
     def over(cls, span_us: tuple[int, int], rows: int, schema: pa.Schema) -> "Profiler":
-        """For a trace of so many rows from the first time to the last."""
+        """Profiler of a trace of this span, rows and schema."""
         return cls(schema, Grid.over(*span_us), ClockGrid.over(*span_us), rows // 2)
 
     def of_block(self, first_row: int, batches: Iterable[pa.RecordBatch]) -> bytes:
-        """The part that a block gives, packed for `merged`.
+        """The profile of one block, packed for `merged`.
 
         Args:
-            first_row: The rank of its first row.
+            first_row: Number of its first row.
             batches: Its rows, in order.
         """
-        told = _block_profile(first_row, batches, self.schema.names, self.grid, self.clock, self.middle)
-        return zlib.compress(json.dumps(told).encode(), level=1)
+        part = _block_profile(first_row, batches, self.schema.names, self.grid, self.clock, self.middle)
+        return zlib.compress(json.dumps(part).encode(), level=1)
 
     def as_row(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
-        """As `of_block`, as a row for Spark of the schema `TOLD`."""
+        """As `of_block`, as a row of the schema `TOLD`."""
         return pa.RecordBatch.from_pydict({"block": [index], "told": [self.of_block(first_row, batches)]})
 
     def collected(self, told: DataFrame) -> Profile:
-        """The profile of the whole, from the rows that `as_row` gave for all blocks."""
+        """Profile of the trace from the rows of `as_row` for all blocks."""
         return self.merged(row["told"] for row in sorted(told.collect(), key=itemgetter("block")))
 
     def merged(self, told: Iterable[bytes]) -> Profile:
-        """The profile of the whole, from what the blocks gave, in order."""
+        """Profile of the trace from the profiles of its blocks, in order."""
         parts = (json.loads(zlib.decompress(packed)) for packed in told)
         return _merged_profile(parts, self.schema, self.grid, self.clock)
 
@@ -137,14 +140,7 @@ class Profiler:
 def _block_profile(
     first_row: int, batches: Iterable[pa.RecordBatch], names: Sequence[str], grid: Grid, clock: ClockGrid, middle: int
 ) -> dict[str, Any]:
-    """The part of the profile that one block gives, as plain data that merges.
-
-    Args:
-        first_row: The rank of its first row.
-        grid: Bins for rates.
-        clock: Bins for the activity of streams.
-        middle: The rank of the first row of the trace's second half.
-    """
+    """The profile of one block as plain data that can be merged; see `Profiler` for the arguments."""
     rows = 0
     hasher = ColumnHasher(names)
     bins = np.zeros(grid.bins, np.int64)
@@ -169,7 +165,7 @@ def _block_profile(
         "rows": rows,
         "digest": hasher.digest(),
         "bins": [used.tolist(), bins[used].tolist()],
-        # over the whole block at once, since a sum of floats depends on how they are grouped
+        # over the whole block at once, since a sum of floats depends on their grouping
         "totals": {name: _total(held) for name, held in amounts.items()},
         "missing": missing,
         LINT: observer.as_data(),
@@ -178,7 +174,7 @@ def _block_profile(
 
 
 def _merged_profile(told: Iterable[dict[str, Any]], schema: pa.Schema, grid: Grid, clock: ClockGrid) -> Profile:
-    """The profile of the whole from those of its blocks, in order; one is held at a time."""
+    """Profile of the trace from those of its blocks, in order; one is held at a time."""
     rows = 0
     digests: list[bytes] = []
     bins = np.zeros(grid.bins, np.int64)
@@ -202,7 +198,7 @@ def _merged_profile(told: Iterable[dict[str, Any]], schema: pa.Schema, grid: Gri
             streams.add(unpacked_keys(names, kind), {"rows": np.array(counts, np.int64)}, missed)
     for name, total in totals.items():
         if not math.isfinite(total):
-            raise BadInput(f"the {name} of all rows add up to more than {MOST:g}; give them in a larger unit")
+            raise BadInput(f"the total {name} of all rows exceeds {MOST:g}; the values are too large")
     columns = [[name, str(schema.field(name).type)] for name in schema.names]
     whole = hashlib.sha256(json.dumps([columns, rows]).encode() + b"".join(digests))
     heavy, distinct = lint.heavy, lint.sample.distinct()
@@ -230,7 +226,7 @@ def _merged_profile(told: Iterable[dict[str, Any]], schema: pa.Schema, grid: Gri
 
 
 def _shown(streams: HeavySums) -> dict[str, int]:
-    """Rows of the most frequent streams, by their names as shown."""
+    """Rows of the most frequent streams, by name."""
     names, amounts = streams.done()
     shown: dict[str, int] = {}
     for name, rows in zip(names[:KEYS_KEPT], amounts["rows"], strict=False):
@@ -240,11 +236,11 @@ def _shown(streams: HeavySums) -> dict[str, int]:
 
 
 def _total(held: Sequence[Amounts]) -> float:
-    with np.errstate(over="ignore"):  # told when the blocks are merged
+    with np.errstate(over="ignore"):  # reported when the blocks are merged
         return float(np.concatenate(held).sum())
 
 
 def _packed_heavy(parts: Sequence[HeavyKeys]) -> list[Any]:
-    """The heaviest keys of a block, as JSON values."""
+    """The most frequent keys of a block, as JSON values."""
     top = merge_heavy(parts).cut(KEYS_A_BLOCK)
     return [packed_keys(top.keys), top.counts.tolist(), top.missed]

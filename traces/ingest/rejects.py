@@ -1,4 +1,4 @@
-"""Rows that do not fit: counted by reason, and kept aside with file, line and text."""
+"""Rejected rows, counted by reason and set aside."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ EXAMPLES = 3
 SHOWN_TEXT = 200
 MOST_REASONS = 100
 MOST_PLACES = 100_000
-"""The texts of so many refused rows are read by their lines; of more, with those of all rows."""
+"""Up to this many rejected rows, their texts are read by line; beyond it, by a join with all rows."""
 WITHHELD = "(withheld, since keys are hashed)"
 
 
 @dataclass(frozen=True, slots=True)
 class MaxRejects:
-    """How many rows may be refused before the whole ingest is.
+    """Limit on rejected rows.
 
     Attributes:
-        rows: That many rows, or None.
-        share: That share of all rows, in [0, 1], if `rows` is None.
+        rows: Number of rows, or None.
+        share: Share of all rows, in [0, 1], if `rows` is None.
     """
 
     rows: int | None = None
@@ -39,10 +39,10 @@ class MaxRejects:
 
     @classmethod
     def parse(cls, text: str) -> "MaxRejects":
-        """`N` rows, or `P%` of all.
+        """Read a number of rows, or a percentage of all rows.
 
         Raises:
-            UsageError: it is neither.
+            UsageError: the text is neither.
         """
         try:
             if text.endswith("%") and 0 <= Fraction(text[:-1]) <= 100:
@@ -51,10 +51,10 @@ class MaxRejects:
                 return cls(int(text))
         except (ValueError, ZeroDivisionError):
             pass
-        raise UsageError(f"--max-rejects {text!r} is neither a number of rows nor a percentage, e.g. 100 or 1%")
+        raise UsageError(f"--max-rejects must be a number of rows or a percentage, such as 100 or 1% (got {text!r})")
 
     def exceeded(self, rejected: int, rows: int) -> bool:
-        """Whether that many refused of that many rows are too many."""
+        """Whether this many rejected rows exceed the limit."""
         return rejected > (self.share * rows if self.rows is None else self.rows)
 
 
@@ -68,23 +68,23 @@ def set_aside(
     *,
     withheld: bool = False,
 ) -> Rejects:
-    """Write the refused rows of a source into the trace's folder.
+    """Write the rejected rows of a source into the trace's folder.
 
     Args:
-        rows: All rows, each with the reason against it if there is one.
-        counts: How many rows each reason refuses.
-        withheld: Leave out their text, since it may tell what is to be hidden.
+        rows: All rows, with the reason in those that are rejected.
+        counts: Number of rejected rows by reason.
+        withheld: Omit their text, which may hold keys that are to be hashed.
     """
     if not counts:
         return Rejects()
     refused = rows.where("_reason is not null").select("_file", "_line", "_reason", "_text")
-    with spark_failures("setting bad rows aside"), watched(spark, "setting bad rows aside", progress):
-        # rows that the mapping refused have no text yet: it is read again, only where such rows are
+    with spark_failures("writing rejects"), watched(spark, "writing rejects", progress):
+        # rows rejected by the mapping have no text yet: it is read again, only where needed
         if withheld:
             refused = refused.withColumn("_text", F.lit(WITHHELD))
         elif places := refused.where("_text is null").select("_file", "_line").limit(MOST_PLACES + 1).collect():
             texts = source.texts(_by_file(places) if len(places) <= MOST_PLACES else None)
-            # merged, never sent whole to every executor: Spark takes what our tasks yield for a few bytes
+            # a merge join, since Spark underestimates the size of what our tasks yield and would broadcast it
             texts = texts.withColumnRenamed("_text", "_read").hint("merge")
             refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))
         named = [(at, file.label) for at, file in enumerate(source.files)]
@@ -106,7 +106,7 @@ def set_aside(
 
 
 def _by_file(places: Iterable[Sequence[int]]) -> dict[int, list[int]]:
-    """The rising lines of each file, from pairs of file and line."""
+    """Sorted lines by file, from pairs of file and line."""
     lines: dict[int, list[int]] = {}
     for file, line in sorted((place[0], place[1]) for place in places):
         lines.setdefault(file, []).append(line)
@@ -114,7 +114,7 @@ def _by_file(places: Iterable[Sequence[int]]) -> dict[int, list[int]]:
 
 
 def _by_reason(folder: Path, counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, list[dict[str, Any]]]]:
-    """Counts, most first, and the first few rows of each reason, which are read one batch at a time."""
+    """Counts by reason, highest first, and the first few rows of each, read batch by batch."""
     ordered = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS])
     examples: dict[str, list[dict[str, Any]]] = {reason: [] for reason in ordered}
     missing = sum(min(EXAMPLES, count) for count in ordered.values())

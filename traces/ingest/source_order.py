@@ -1,4 +1,4 @@
-"""In which order the rows of a source stand, looked at in its first lines before the trace is sorted."""
+"""Order of the rows in the source, from its first lines."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from adapt.traces.spark.session import spark_failures
 
 
 def order_of_source(rows: DataFrame, files: int, progress: Progress) -> dict[str, Any] | None:
-    """What there is to say of the order of the good rows; see `source_evidence`.
+    """Evidence on the order of the good rows; see `source_evidence`.
 
-    Of a long source the first lines of each file are looked at, `MOST_ROWS` in all, so that the result does not depend
-    on how Spark splits the work.
+    Uses the first lines of each file, `MOST_ROWS` in all, so that the result does not depend on how Spark splits the
+    work.
 
     Args:
-        rows: The trace's columns beside `_file`, `_line` and `_reason`.
-        files: How many there are.
+        rows: Columns of the trace, with `_file`, `_line` and `_reason`.
+        files: Number of files.
     """
     lines = max(1, MOST_ROWS // files)
     looked_at = rows.where((F.col("_line") <= lines) & (F.col("_file") < MOST_ROWS)).where("_reason is null")
@@ -30,7 +30,7 @@ def order_of_source(rows: DataFrame, files: int, progress: Progress) -> dict[str
         F.unix_micros("ts").alias("time"),
         F.xxhash64("key").alias("key"),
     )
-    with spark_failures("reading the source"), watched(rows.sparkSession, "looking at the order", progress):
+    with spark_failures("reading the source"), watched(rows.sparkSession, "checking the order", progress):
         told = facts.toArrow()
     return source_evidence(*(_numbers(told.column(name)) for name in ("_file", "_line", "time", "key")))
 

@@ -1,4 +1,4 @@
-"""Several streams in one trace: which files and rows are whose, each read and mapped in its own way."""
+"""Several streams in one trace, each read and mapped separately."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -18,36 +18,39 @@ from adapt.traces.ingest.mapping import (
     selected,
     settled_format,
 )
-from adapt.traces.ingest.times import TimeFormat
+from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import quoted
-from adapt.traces.sources.sniff import ReadOptions, Recognised, recognise
+from adapt.traces.sources.sniff import ReadOptions, Recognized, recognize
 from adapt.traces.sources.source import Source
 from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress
-from adapt.traces.spark.session import spark_failures
+from adapt.traces.spark.session import set_zone, spark_failures
 
 ZONE = "spark.sql.session.timeZone"
 
 SAMPLE_ROWS = 1000
 
-NO_STREAM = "is of no stream of the mapping"
+NO_STREAM = "matches no stream of the mapping"
 
 _OF = "_of"
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One of several streams.
+    """A stream of a source.
 
     Attributes:
-        name: What its rows have as `stream`; empty for the only one, which has what the mapping says.
+        name: Value of `stream` in its rows; empty for a single stream, whose mapping gives it.
         mapping: Its expressions.
-        reading: What is known of its files' format.
-        time_zone: The zone of its times that carry none.
-        paths: Globs of its files, by path or label; none for all.
-        where: An expression that is true of its rows; empty for all rows of its files.
+        reading: Format of its files.
+        time_zone: Zone of its times without one.
+        paths: Globs of its files, by path or label; empty for all.
+        where: An expression that holds for its rows; empty for all rows of its files.
+
+    Raises:
+        UsageError: the unit of its cost is not known.
     """
 
     name: str
@@ -57,8 +60,11 @@ class Stream:
     paths: tuple[str, ...] = ()
     where: str = ""
 
+    def __post_init__(self) -> None:
+        _ = self.mapping.us_per_cost
+
     def has(self, file: SourceFile) -> bool:
-        """Whether a file may hold rows of it."""
+        """Whether a file may hold rows of this stream."""
         return not self.paths or any(
             fnmatchcase(name, glob) for glob in self.paths for name in (file.label, file.path, Path(file.label).name)
         )
@@ -66,54 +72,54 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A stream, with what had to be found out about it.
+    """A stream with its guesses filled in.
 
     Attributes:
-        stream: With the column of its time.
-        form: The format of its times.
+        stream: The stream, with its time column.
+        form: Format of its times.
     """
 
     stream: Stream
     form: TimeFormat
 
     def as_data(self) -> dict[str, Any]:
-        """It as the manifest tells it."""
+        """The stream as recorded in the manifest."""
         return {**asdict(self.stream), "time_format": self.form.name}
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Files that may hold rows of the same streams, and are read in one way.
+    """Files with rows of the same streams and one format.
 
     Attributes:
-        files: In the order that breaks ties.
-        places: Of each among all files.
-        streams: Whose rows they hold; a row is of the first that it fits.
-        recognised: How they are written.
+        files: The files, in the order that breaks ties.
+        places: Position of each among all files.
+        streams: Streams that they may hold; a row belongs to the first that it matches.
+        recognized: Their format.
     """
 
     files: tuple[SourceFile, ...]
     places: tuple[int, ...]
     streams: tuple[Stream, ...]
-    recognised: Recognised
+    recognized: Recognized
 
 
 class Several:
-    """The files of all streams, looked through once; rows of one table, whatever they were read from.
+    """The files of all streams as one table of rows.
 
     Attributes:
-        files: In the order that breaks ties.
-        inputs: Name, bytes and sha256 of each, for the manifest.
+        files: The files, in the order that breaks ties.
+        inputs: Name, bytes and sha256 of each file, for the manifest.
         settled: The streams as they were read.
-        guesses: What was not said and had to be guessed, in words.
-        rows: How many rows there are, refused ones included; known once `mapped` was called.
+        guesses: Guessed settings, in words.
+        rows: Number of rows, rejected ones included; known after `mapped`.
     """
 
     def __init__(self, spark: SparkSession, groups: Sequence[Group], staging: Path, progress: Progress) -> None:
-        """Look through the files.
+        """Survey the files.
 
         Raises:
-            BadInput: one is truncated, damaged or cannot be read.
+            BadInput: a file is truncated, damaged or unreadable.
         """
         placed = {place: file for group in groups for place, file in zip(group.places, group.files, strict=True)}
         self.files = tuple(placed[place] for place in sorted(placed))
@@ -122,26 +128,28 @@ class Several:
         self._spark = spark
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
         for number, group in enumerate(groups):
-            found = group.recognised
+            found = group.recognized
             source = Source(spark, group.files, found.form, staging / str(number), progress, found.by_file)
             self._parts.append((source, group.places, group.streams))
         inputs = [one for source, _, _ in self._parts for one in source.inputs]
         if len(groups) > 1:  # members of one archive may be of several groups
             inputs = list({(one["name"], one["sha256"]): one for one in inputs}.values())
         self.inputs = inputs
-        guesses = [guess for group in groups for guess in group.recognised.guesses]
+        guesses = [guess for group in groups for guess in group.recognized.guesses]
         self.guesses = tuple(dict.fromkeys(guesses))
 
     @property
     def announced(self) -> bool:
-        """Whether some rows were not counted as they were read, but as their files announce them."""
+        """Whether rows of some files are counted from their metadata."""
         return any(source.announced for source, _, _ in self._parts)
 
     def mapped(self) -> DataFrame:
-        """The trace's columns of all rows beside the reader's; `_reason` is set in refused rows.
+        """All rows, with the columns of the trace.
+
+        The reader's own columns stay; `_reason` is set in rejected rows.
 
         Raises:
-            UsageError: an expression does not go with its files, or streams give keys or kept columns of two types.
+            UsageError: an expression does not fit its files, or streams disagree on the type of a column.
         """
         parts = [part for source, places, own in self._parts for part in self._of(source, places, own)]
         self.rows = sum(source.rows for source, _, _ in self._parts)
@@ -153,12 +161,12 @@ class Several:
             ours = [name for name in RESERVED if name in rows.columns]
             kept = [name for name in rows.columns if name not in (*PLACE, *ours, UNIQUE)]
             rows = rows.select(*PLACE, *map(quoted, [*ours, *kept, *[name for name in rows.columns if name == UNIQUE]]))
-            if any(of.stream.mapping.unique == ALL_COLUMNS for of in self.settled):
+            if any(each.stream.mapping.dedup == ALL_COLUMNS for each in self.settled):
                 rows = rows.withColumn(UNIQUE, F.struct(*map(quoted, [*ours, *kept])))
         return rows
 
     def texts(self, lines: dict[int, list[int]] | None) -> DataFrame:
-        """The text of rows: `_file`, `_line`, `_text`; as `Source.texts`, by the places of all files."""
+        """Text of rows by position among all files; see `Source.texts`."""
         found = []
         for source, places, _ in self._parts:
             asked = None if lines is None else {at: lines[place] for at, place in enumerate(places) if place in lines}
@@ -170,7 +178,7 @@ class Several:
         return rows
 
     def _of(self, source: Source, places: Sequence[int], own: Sequence[Stream]) -> list[tuple[str, DataFrame]]:
-        """The rows of one group of files, a table a stream, and one of the rows that are none's."""
+        """Rows of one group of files: a table per stream, and one of the rows that match no stream."""
         timed = [self._timed(source, stream) for stream in own]
         wheres = [stream.where for stream in own if stream.where]
         wanted = {name for stream in timed for name in stream.mapping.wanted(source.columns)}
@@ -182,7 +190,7 @@ class Several:
         found = []
         for at, stream in enumerate(timed):
             rows = numbered.where(F.col(_OF) == at).drop(_OF) if wheres else frame
-            with _told_of(stream, many=len(self._parts) > 1 or len(own) > 1):
+            with _errors_of(stream, many=len(self._parts) > 1 or len(own) > 1):
                 found.append((stream.name, self._one(rows, stream, source, whole=not wheres)))
         if wheres and all(stream.where for stream in own):
             nobodys = numbered.where(f"{_OF} is null").select(*PLACE).withColumn("_reason", F.lit(NO_STREAM))
@@ -190,18 +198,21 @@ class Several:
         return found
 
     def _timed(self, source: Source, stream: Stream) -> Stream:
-        """The stream with its time column, and the format of that where the source knows it."""
+        """The stream with its time column, its cost unit, and the time format where the source knows it."""
         mapping = stream.mapping
         lacking = None if stream.where else source.without(mapping.key)
         if lacking is not None:
             raise BadInput(
-                f"{lacking.label} has no column {mapping.key!r}, which is the key and which other files have; give"
-                " --key an expression over the columns of both, such as coalesce(a, b), or that file a [[stream]] of"
-                " its own in a --mapping"
+                f"{lacking.label} has no column {mapping.key!r}, the key of the other files; make --key an expression"
+                " over the columns of both, such as coalesce(a, b), or give the file its own [[stream]] in a --mapping"
             )
         if not mapping.time:
-            mapping = replace(mapping, time=chosen_time(source.sample(SAMPLE_ROWS), source.columns))
+            sample = source.sample(SAMPLE_ROWS, source.columns[:MOST_LOOKED_AT])
+            mapping = replace(mapping, time=chosen_time(sample, source.columns))
             self.guesses = (*self.guesses, f"time{_named(stream)} from {mapping.time}")
+        if mapping.cost and not mapping.cost_unit:
+            mapping = replace(mapping, cost_unit=mapping.unit_of_cost)
+            self.guesses = (*self.guesses, f"{mapping.cost}{_named(stream)} in {mapping.cost_unit}")
         if not mapping.time_format and mapping.time in source.times:
             mapping = replace(mapping, time_format=source.times[mapping.time])
         return replace(stream, mapping=mapping)
@@ -210,45 +221,49 @@ class Several:
         mapping = stream.mapping
         before = self._spark.conf.get(ZONE)
         try:
-            # a zone is taken up where an expression is analysed, not where it is run
-            _set_zone(self._spark, stream.time_zone)
-            sample = source.sample(SAMPLE_ROWS) if whole else rows.where("_reason is null").limit(SAMPLE_ROWS)
+            # Spark uses the zone at the time of analysis, not of execution
+            set_zone(self._spark, stream.time_zone)
+            sample = (
+                source.sample(SAMPLE_ROWS, mapping.wanted(source.columns))
+                if whole
+                else rows.where("_reason is null").limit(SAMPLE_ROWS)
+            )
             form = settled_format(mapping, sample, source.columns)
             if form.guessed:
                 self.guesses = (*self.guesses, f"time format{_named(stream)} {form.name}")
             self.settled = (*self.settled, Settled(stream, form))
             if stream.name:
                 kept = tuple(name for name in mapping.keep if name in source.columns)
-                unique = "" if mapping.unique == ALL_COLUMNS else mapping.unique
-                mapping = replace(mapping, stream=_literal(stream.name), keep=kept, unique=unique)
+                dedup = "" if mapping.dedup == ALL_COLUMNS else mapping.dedup
+                mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
             return mapped(rows, mapping, form, source.columns)
         finally:
             self._spark.conf.set(ZONE, str(before))
 
 
 def only_stream(mapping: Mapping, reading: ReadOptions, time_zone: str) -> tuple[Stream, ...]:
-    """All files as one stream, or as many as the mapping's expression says."""
+    """All files as one unnamed stream."""
     return (Stream("", mapping, reading, time_zone),)
 
 
 def grouped(files: Sequence[SourceFile], streams: Sequence[Stream]) -> list[Group]:
-    """Files by the streams that they are of.
+    """Files grouped by their streams.
 
     Raises:
-        BadInput: a file is no stream's, or that of two which read it in two ways, or fits no format; a stream has none.
+        BadInput: a file matches no stream, or streams that read it differently, or no format; a stream has no file.
     """
     groups = []
     for whose, places in _shared_out(files, streams).items():
         own = tuple(streams[at] for at in whose)
         some = tuple(files[at] for at in places)
-        groups.append(Group(some, places, own, recognise(some, own[0].reading)))
+        groups.append(Group(some, places, own, recognize(some, own[0].reading)))
     return groups
 
 
 def _shared_out(files: Sequence[SourceFile], streams: Sequence[Stream]) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Which files, by their place, may hold rows of which streams.
+    """Positions of files by the streams that they may hold.
 
-    A stream that has all rows of a file leaves none to those behind it.
+    A stream without `where` takes all rows of its files, so later streams have none of them.
     """
     groups: dict[tuple[int, ...], tuple[int, ...]] = {}
     for place, file in enumerate(files):
@@ -259,29 +274,27 @@ def _shared_out(files: Sequence[SourceFile], streams: Sequence[Stream]) -> dict[
                 if not stream.where:
                     break
         if not whose:
-            raise BadInput(f"{file.label} is of no [[stream]] of the mapping; give one with paths that fit it")
+            raise BadInput(f"{file.label} matches no [[stream]] of the mapping; add a stream whose paths match it")
         if other := next((at for at in whose if streams[at].reading != streams[whose[0]].reading), None):
             raise BadInput(
-                f"{file.label} would be read in two ways, for the streams {streams[whose[0]].name!r} and"
-                f" {streams[other].name!r}; give streams of one file one format, or paths of their own"
+                f"{file.label} has two formats, in the streams {streams[whose[0]].name!r} and"
+                f" {streams[other].name!r}; give both streams one format, or different paths"
             )
         groups[whose] = (*groups.get(whose, ()), place)
     if idle := [stream.name for at, stream in enumerate(streams) if not any(at in whose for whose in groups)]:
-        raise BadInput(
-            f"stream {idle[0]!r} of the mapping has no file; its paths fit none that a stream before it leaves"
-        )
+        raise BadInput(f"stream {idle[0]!r} of the mapping has no file: earlier streams take all that its paths match")
     return groups
 
 
 def _whose(frame: DataFrame, own: Sequence[Stream], columns: Sequence[str]) -> Column:
-    """The number of a row's stream, null for none; a row that could not be read is the first's."""
+    """Number of a row's stream, or null; an unreadable row belongs to the first."""
     choice = F.when(F.col("_reason").isNotNull(), F.lit(0))
     for at, stream in enumerate(own):
         if stream.where:
-            with _told_of(stream, many=True):
+            with _errors_of(stream, many=True):
                 kind = selected(frame, stream.where, "where", columns).schema[0].dataType.simpleString()
                 if kind != "boolean":
-                    raise UsageError(f"where {stream.where!r} gives {kind}; it is to be true or false of a row")
+                    raise UsageError(f"where {stream.where!r} has type {kind}; it must be boolean")
             choice = choice.when(as_column(stream.where, columns), F.lit(at))
         else:
             choice = choice.otherwise(F.lit(at))
@@ -289,7 +302,7 @@ def _whose(frame: DataFrame, own: Sequence[Stream], columns: Sequence[str]) -> C
 
 
 def _renumbered(rows: DataFrame, places: Sequence[int]) -> DataFrame:
-    """Rows of some of the files, with the place of each among all."""
+    """Rows of some of the files, with `_file` as the position among all."""
     if list(places) == list(range(len(places))):
         return rows
     return rows.withColumn("_file", F.element_at(F.array(*map(F.lit, places)), F.col("_file") + 1))
@@ -304,13 +317,13 @@ def _check_kinds(parts: Sequence[tuple[str, DataFrame]]) -> None:
             first, known = seen.setdefault(column, (name, kind))
             if known != kind:
                 raise UsageError(
-                    f"{column} is {known} in the stream {first!r} and {kind} in {name!r}; make both one type, e.g. with"
-                    " string(...)"
+                    f"{column} is {known} in stream {first!r} and {kind} in stream {name!r}; convert both to one type,"
+                    " e.g. with string(...)"
                 )
 
 
-class _told_of:
-    """Failures of one of several streams say which."""
+class _errors_of:
+    """Names the stream in an error, if there are several."""
 
     def __init__(self, stream: Stream, *, many: bool) -> None:
         self._name = stream.name if many else ""
@@ -323,15 +336,8 @@ class _told_of:
             raise type(error)(f"stream {self._name!r}: {error}") from error
 
 
-def _set_zone(spark: SparkSession, zone: str) -> None:
-    try:
-        spark.conf.set(ZONE, zone)
-    except Exception as error:
-        raise UsageError(f"time zone {zone!r} is not known; use a name such as UTC, Europe/Berlin or +02:00") from error
-
-
 def _literal(text: str) -> str:
-    """A text as Spark SQL writes it."""
+    """A string literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

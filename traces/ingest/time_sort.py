@@ -1,4 +1,4 @@
-"""Putting the rows of a source in time order: taking stock of them, then writing them as parts."""
+"""Time sort: cut a source into parts by time, and sort them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from adapt.traces.store import disk
 from adapt.traces.store.trace import ROW_GROUP_ROWS
 
 ORDER = ("ts", "_file", "_line")
-"""A total order: no two rows stand on one line of one file."""
+"""A total order, since no two rows share a line of a file."""
 
 ONCE = "_once"
 
 BOUNDS_ACCURACY = 100
-"""Parts differ in size by about one in this many."""
+"""Parts differ in size by about one part in this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What there is to be put in order.
+    """Rows to be sorted.
 
     Attributes:
-        kept: Rows without a reason against them.
-        refused: How many were refused for each reason.
-        bounds_us: The last time of each part but the last, in microseconds, rising; rows of one time stay together.
+        kept: Number of good rows.
+        refused: Number of rejected rows by reason.
+        bounds_us: Last time of each part but the last, in microseconds, rising; rows of equal time stay together.
     """
 
     kept: int
@@ -41,14 +41,14 @@ class Stock:
 
 
 def take_stock(rows: DataFrame, parts: int, progress: Progress) -> Stock:
-    """Count rows by the reason against them, and find the times at which to cut the kept ones into equal parts."""
+    """Count good and rejected rows, and find times for equal parts."""
     shares = [at / parts for at in range(1, parts)]
     bounds = (
         F.percentile_approx(F.unix_micros("ts"), F.array(*map(F.lit, shares)), parts * BOUNDS_ACCURACY)
         if shares
         else F.array().cast("array<bigint>")
     )
-    with spark_failures("reading the source"), watched(rows.sparkSession, "taking stock", progress):
+    with spark_failures("reading the source"), watched(rows.sparkSession, "counting rows", progress):
         told = rows.groupBy("_reason").agg(F.count(F.lit(1)), bounds).collect()
     counts = {row[0]: int(row[1]) for row in told}
     bounds_us = {int(bound) for row in told if row[0] is None for bound in row[2]}
@@ -56,13 +56,13 @@ def take_stock(rows: DataFrame, parts: int, progress: Progress) -> Stock:
 
 
 def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progress) -> None:
-    """Write the rows without a reason against them as parts, numbered in time order.
+    """Write the good rows as parts, numbered in time order.
 
     Raises:
-        BadInput: they are not as many as were in stock: an expression gives another result each time.
+        BadInput: their number has changed, so an expression is not deterministic.
     """
     bounds_us = stock.bounds_us
-    # a column that cannot be worked out twice keeps Spark from evaluating the expressions again for each use of them
+    # a nondeterministic column keeps Spark from evaluating the expressions again for each use
     kept = rows.withColumn(ONCE, F.monotonically_increasing_id()).where("_reason is null")
     part = _part_of(F.unix_micros("ts"), bounds_us, 0)
     apart = kept.repartitionById(len(bounds_us) + 1, part) if bounds_us else kept.coalesce(1)
@@ -74,8 +74,8 @@ def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progre
     sizes = {path: pq.read_metadata(path).num_rows for path in sorted(written.glob("part-*"))}
     if sum(sizes.values()) != stock.kept:
         raise BadInput(
-            f"{stock.kept:,} rows were good at first and {sum(sizes.values()):,} when they were written: an expression"
-            " gives another result each time (rand(), uuid()?); use one that depends on the row alone"
+            f"{stock.kept:,} rows were good at first, but {sum(sizes.values()):,} when written: an expression changes"
+            " its result (rand() or uuid()?); use one that depends only on the row"
         )
     for number, path in enumerate(path for path, size in sizes.items() if size):
         disk.rename(path, folder / part_name(number))
@@ -83,7 +83,7 @@ def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progre
 
 
 def _part_of(time_us: Column, bounds_us: Sequence[int], first: int) -> Column:
-    """How many bounds lie before a time, plus `first`: found by halving, as an expression of that depth."""
+    """Number of bounds before a time, plus `first`, as a nested expression of binary search."""
     if not bounds_us:
         return F.lit(first)
     middle = len(bounds_us) // 2

@@ -1,4 +1,4 @@
-"""How a column becomes the trace's time: by its type, by a stated format, or by the format most rows fit."""
+"""Event times, by column type, stated format or guess."""
 
 import operator
 from collections.abc import Sequence
@@ -30,22 +30,22 @@ PATTERNS = (
 """Tried in this order after ISO 8601 and epoch numbers."""
 
 DIGITS = ("yyyyMMdd", "yyyyMMddHHmmss")
-"""Those of them that look like whole numbers."""
+"""Patterns that look like whole numbers."""
 
 KNOWN = (ISO, *EPOCH_UNITS)
 
 A_PATTERN = "a pattern such as dd.MM.yyyy HH:mm:ss"
 
 WHOLE = ("bigint", "int", "smallint", "tinyint")
-"""Spark's types of whole numbers."""
+"""Whole-number types of Spark."""
 
 USUAL_NAMES = ("ts", "time", "timestamp", "datetime", "date", "event_time", "eventtime", "created_at", "time_hour")
 
 MOST_LOOKED_AT = 40
-"""Columns that are looked at for times."""
+"""Columns examined for times."""
 
 _RECENT_S = (631_152_000, 4_102_444_800)
-"""1990 and 2100 in seconds since 1970: what a column of numbers must lie between to be taken for times unasked."""
+"""1990 and 2100 in seconds since 1970, between which numbers are guessed to be times."""
 
 _EARLIEST_US = -62_135_596_800_000_000  # year 1
 _LATEST_US = 253_402_300_799_999_999  # year 9999
@@ -53,11 +53,11 @@ _LATEST_US = 253_402_300_799_999_999  # year 9999
 
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
-    """How a value is read as a time: `iso`, an epoch unit, or a Spark datetime pattern.
+    """Format of times.
 
     Attributes:
-        name: The above, as the user writes it.
-        guessed: Whether it was.
+        name: `iso`, an epoch unit, or a Spark datetime pattern.
+        guessed: Whether it was guessed.
     """
 
     name: str
@@ -65,13 +65,13 @@ class TimeFormat:
 
 
 def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:
-    """A column read as a time; null where it cannot be. Whether it `is_in_range` is asked apart.
+    """A column as times, null where unreadable; see also `is_in_range`.
 
-    Times without a zone are of the session's zone; times with one are of their own.
+    Times without a zone are in the session's zone.
 
     Args:
-        kind: The column's Spark type, in its short name.
-        form: Ignored where the type is a time already.
+        kind: Short name of the column's Spark type.
+        form: Format, ignored if the type is a time.
     """
     if kind in ("timestamp", "timestamp_ntz", "date"):
         return value.cast("timestamp")
@@ -86,17 +86,17 @@ def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:
 
 
 def is_in_range(time: Column) -> Column:
-    """Whether a time is known and in the years 1 to 9999."""
+    """Whether a time is in the years 1 to 9999."""
     return F.coalesce(F.unix_micros(time).between(_EARLIEST_US, _LATEST_US), F.lit(False))
 
 
 def _micros(value: Column, kind: str, factor: float) -> Column:
     if kind in WHOLE or kind == "string":
         whole = value.cast("bigint")
-        # whole numbers throughout: a double has no room for the nanoseconds of today
+        # whole numbers throughout: a double cannot hold today's nanoseconds
         rounded_down = F.call_function("div", whole - F.pmod(whole, F.lit(1000)), F.lit(1000))
         exact = whole * F.lit(int(factor)) if factor >= 1.0 else rounded_down
-        # a product that leaves the range of int64 is no time; text with a fraction goes the decimal way
+        # a product beyond int64 is not a time; text with a fraction is read as a decimal
         fits = F.abs(whole.cast("double") * F.lit(factor)) < F.lit(9.2e18)
         plain = value.rlike(r"^\s*[-+]?\d+\s*$") if kind == "string" else F.lit(True)
         return F.when(plain & fits, exact.cast("bigint")).otherwise(_decimal_micros(value, factor))
@@ -105,15 +105,15 @@ def _micros(value: Column, kind: str, factor: float) -> Column:
 
 def _decimal_micros(value: Column, factor: float) -> Column:
     scaled = value.cast("decimal(38,9)") * F.lit(str(factor)).cast("decimal(20,3)")
-    # beyond int64 the cast would wrap round to some other time
+    # beyond int64 the cast would wrap around
     return F.when(scaled.between(_EARLIEST_US, _LATEST_US), F.round(scaled).cast("bigint"))
 
 
 def stated_format(spark: SparkSession, name: str) -> TimeFormat:
-    """The format a user names.
+    """The stated time format.
 
     Raises:
-        UsageError: it is none of ours and Spark does not take it for a pattern.
+        UsageError: the name is neither a known format nor a pattern that Spark accepts.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -122,29 +122,31 @@ def stated_format(spark: SparkSession, name: str) -> TimeFormat:
         try:
             spark.range(1).select(F.try_to_timestamp(F.lit("2015-05-17"), F.lit(name))).collect()
         except (PySparkException, Py4JError) as error:
-            raise UsageError(f"--time-format {name!r} is neither {', '.join(KNOWN)} nor {A_PATTERN}") from error
+            raise UsageError(
+                f"--time-format must be one of {', '.join(KNOWN)}, or {A_PATTERN} (got {name!r})"
+            ) from error
     return TimeFormat(name)
 
 
 def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
-    """The format that reads the most of a sample; earlier ones of a tie first.
+    """The format that reads most values of a sample.
+
+    The first of a tie.
 
     Args:
         sample: One column of values.
-        given: The column or expression they come from, as the user wrote it.
-        kind: Its Spark type, in its short name.
+        given: The column or expression of the values, as given.
+        kind: Short name of its Spark type.
 
     Raises:
-        BadInput: none reads any of it.
+        BadInput: no format reads any value.
     """
     column = sample.columns[0]
     value = F.col(column)
     if kind in ("timestamp", "timestamp_ntz", "date"):
         return TimeFormat(ISO)
     if kind not in ("string", *WHOLE, "double", "float") and not kind.startswith("decimal"):
-        raise BadInput(
-            f"--time {given!r} gives {kind}, which is no time; give a column or expression of text, numbers or times"
-        )
+        raise BadInput(f"--time {given!r} has type {kind}; it must be text, a number or a time")
     number = value.cast("double")
     row = sample.select(
         F.count(F.lit(1)).alias("rows"),
@@ -157,26 +159,29 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
         ),
     ).first()
     assert row is not None
-    if not row["rows"]:  # nothing to be read, so nothing to be said of how
+    if not row["rows"]:  # no values to judge by
         return TimeFormat(ISO, guessed=True)
     tried = _texts() if kind == "string" else DIGITS if kind in WHOLE else ()
     reads = {name: int(row[f"p{_texts().index(name)}"]) for name in tried}
     if row["typical"] is not None:
         unit = _epoch_unit(float(row["typical"]))
-        # eight digits that read as a date are a date, not the year 1970
+        # eight digits that read as a date are a date, not a second of 1970
         if not any(reads.get(name, 0) == row["numbers"] for name in DIGITS):
             reads[unit] = int(row["numbers"]) if kind == "string" else int(row["values"])
     best = max(reads, key=lambda name: reads[name], default=ISO)
     if not reads.get(best):
         raise BadInput(
-            f"--time {given!r}: no value of the first rows can be read as a time "
-            f"(first values: {_shown(sample, column)}); name its --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
+            f"--time {given!r}: no value of the first rows reads as a time (first values: {_shown(sample, column)});"
+            f" give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
         )
     return TimeFormat(best, guessed=True)
 
 
 def time_column(sample: DataFrame, columns: Sequence[str]) -> str | None:
-    """The first column whose values are nearly all times: by type, else as text, else numbers that could be epochs."""
+    """The first column of times, or None.
+
+    By type, else nearly all text times, else numbers that may be epochs.
+    """
     kinds = {name: sample.select(quoted(name)).schema[0].dataType.simpleString() for name in columns[:MOST_LOOKED_AT]}
     typed = [name for name, kind in kinds.items() if kind in ("timestamp", "timestamp_ntz", "date")]
     if typed:
@@ -208,7 +213,7 @@ def _texts() -> Sequence[str]:
 
 
 def _epoch_unit(typical: float) -> str:
-    """The unit in which a number of this size is a time between 1970 and some thousand years on."""
+    """The epoch unit in which a number of this size is a plausible time."""
     if typical < 1e11:
         return "epoch_s"
     if typical < 1e14:

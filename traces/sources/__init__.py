@@ -1,1 +1,1 @@
-"""Where a raw stream comes from: one format a file."""
+"""Sources: raw streams in files of many formats."""

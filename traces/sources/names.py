@@ -1,10 +1,10 @@
-"""The names by which source formats are chosen; light enough for `--help`."""
+"""Names of the source formats, light enough for `--help`."""
 
 from enum import StrEnum
 
 
 class FormatName(StrEnum):
-    """How a raw stream is written."""
+    """Format of a source."""
 
     AUTO = "auto"
     CSV = "csv"

@@ -1,4 +1,4 @@
-"""What a raw stream looks like: its format, delimiter and header, guessed from the first bytes and said aloud."""
+"""Guess format, delimiter and header from a source's first bytes."""
 
 import csv
 import re
@@ -32,23 +32,26 @@ DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "spa
 
 
 _BEGINS = {b"PAR1": FormatName.PARQUET, b"ORC": FormatName.ORC, b"Obj\x01": FormatName.AVRO}
-"""What files that are not text begin with."""
+"""First bytes of binary formats."""
 
 _NOT_TEXT = tuple(_BEGINS.values())
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the user says of the source's format; what is left out is guessed.
+    """Stated format of a source; the rest is guessed.
 
     Attributes:
         format: The format, or auto.
-        delimiter: One character between fields; auto if empty.
-        quote: The quoting character, empty for none.
-        header: Whether the first record names the columns; auto if None.
-        columns: Names of the columns, in order, instead of those of the header.
+        delimiter: The character between fields; guessed if empty.
+        quote: The quoting character; empty if fields are not quoted.
+        header: Whether the first record names the columns; guessed if None.
+        columns: Column names in order, instead of those of the header.
         pattern: For text: a regular expression with named groups.
-        kcat_format: For kcat: what `kcat -f` was given; empty for the envelopes of `kcat -J`.
+        kcat_format: For kcat: the format given to `kcat -f`; empty for the envelopes of `kcat -J`.
+
+    Raises:
+        UsageError: settings contradict each other.
     """
 
     format: FormatName = FormatName.AUTO
@@ -62,28 +65,30 @@ class ReadOptions:
     def __post_init__(self) -> None:
         for option, text in (("--delimiter", self.delimiter), ("--quote", self.quote)):
             if len(text.encode()) > 1:
-                raise UsageError(f"{option} {text!r} is not one ASCII character")
+                raise UsageError(f"{option} must be one ASCII character (got {text!r})")
             if text and text in "\r\n":
-                raise UsageError(f"{option} {text!r} ends a line, so it can be nothing else")
+                raise UsageError(f"{option} must not be a line end (got {text!r})")
         if self.delimiter and self.delimiter == self.quote:
-            raise UsageError(f"--delimiter and --quote are both {self.quote!r}; --quote '' switches quotes off")
+            raise UsageError(
+                f"--delimiter and --quote must differ (both are {self.quote!r}); turn quoting off with --quote ''"
+            )
         if self.pattern and self.format not in (FormatName.AUTO, FormatName.TEXT):
-            raise UsageError(f"--pattern goes with --format text, not with {self.format}")
+            raise UsageError(f"--pattern needs --format text (got {self.format})")
         if self.kcat_format and (self.format not in (FormatName.AUTO, FormatName.KCAT) or self.pattern):
             other = "--pattern" if self.pattern else str(self.format)
-            raise UsageError(f"--kcat-format goes with --format kcat, not with {other}")
+            raise UsageError(f"--kcat-format needs --format kcat (got {other})")
         if self.format is FormatName.TEXT and not self.pattern:
             raise UsageError("--format text needs --pattern, a regular expression with named groups")
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
-    """How a source is to be read, and what was guessed of that.
+class Recognized:
+    """Format of a source, partly guessed.
 
     Attributes:
         form: The format, with its settings.
-        guesses: What was not said and had to be guessed, in words.
-        by_file: The formats of files with a header of their own, by their place.
+        guesses: Guessed settings, in words.
+        by_file: Formats of files whose header differs, by position.
     """
 
     form: RecordFormat | AvroFiles | TableFormat
@@ -91,11 +96,13 @@ class Recognised:
     by_file: dict[int, Delimited] = field(default_factory=dict)
 
 
-def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
-    """How to read these files, judged by the beginning of the first that is not empty.
+def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
+    """Recognize the format of files by their first bytes.
+
+    The first file that is not empty counts.
 
     Raises:
-        BadInput: all are empty, or the beginning fits no format.
+        BadInput: all files are empty, or the format is unknown.
     """
     head, name = b"", ""
     for file in files:
@@ -103,9 +110,9 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
         if head.strip():
             break
     if not head.strip():
-        raise BadInput(f"{name}: the input is empty")
+        raise BadInput(f"{name} is empty")
     if options.kcat_format:
-        return Recognised(printed(options.kcat_format))
+        return Recognized(printed(options.kcat_format))
     refuse_utf16(head, name)
     _refuse_other(head, name)
     guesses: list[str] = []
@@ -115,35 +122,35 @@ def recognise(files: Sequence[SourceFile], options: ReadOptions) -> Recognised:
         guesses.append(f"format {kind}")
     if kind in _NOT_TEXT and any(file.container is not Container.PLAIN for file in files):
         called = kind.upper() if kind is FormatName.ORC else kind.title()
-        raise BadInput(f"{name}: {called} files inside archives are not read; unpack them")
+        raise BadInput(f"{name}: {called} files cannot be read inside archives; unpack them first")
     match kind:
         case FormatName.PARQUET:
-            return Recognised(ParquetFiles(), guesses)
+            return Recognized(ParquetFiles(), guesses)
         case FormatName.ORC:
-            return Recognised(OrcFiles(), guesses)
+            return Recognized(OrcFiles(), guesses)
         case FormatName.AVRO:
-            return Recognised(avro_files(files), guesses)
+            return Recognized(avro_files(files), guesses)
         case FormatName.JSONL:
-            return Recognised(JsonLines(), guesses)
+            return Recognized(JsonLines(), guesses)
         case FormatName.KCAT:
             if not head.lstrip().startswith(b"{"):
                 raise BadInput(
-                    f"{name} does not hold the envelopes of kcat -J; say with --kcat-format what kcat -f was given"
+                    f"{name} does not hold envelopes of kcat -J; give the format of kcat -f with --kcat-format"
                 )
-            return Recognised(envelopes(), guesses)
+            return Recognized(envelopes(), guesses)
         case FormatName.CLF:
-            return Recognised(log_format(), guesses)
+            return Recognized(log_format(), guesses)
         case FormatName.TEXT:
-            return Recognised(pattern_format(options.pattern), guesses)
+            return Recognized(pattern_format(options.pattern), guesses)
         case _:
             form = _delimited(_lines(head, "surrogateescape"), kind, options, guesses, name)
-            return Recognised(form, guesses, _with_other_headers(files, form, kind, options))
+            return Recognized(form, guesses, _with_other_headers(files, form, kind, options))
 
 
 def _with_other_headers(
     files: Sequence[SourceFile], form: Delimited, kind: FormatName, options: ReadOptions
 ) -> dict[int, Delimited]:
-    """The formats of files with a header, but another than the first's; what is none is left to be refused."""
+    """Formats of files whose header differs from the first file's."""
     found: dict[int, Delimited] = {}
     if form.header is None or options.columns:
         return found
@@ -161,26 +168,26 @@ def _with_other_headers(
 
 
 def _refuse_other(head: bytes, name: str) -> None:
-    """Do nothing unless bytes are those of what another tool makes readable.
+    """Refuse formats that another tool converts.
 
     Raises:
-        BadInput: they are.
+        BadInput: the file has such a format.
     """
     if head[257:262] == b"ustar":
         raise BadInput(f"{name} is a tar archive; unpack it with `tar -xf`")
     if head.startswith(b"PARE"):
         raise BadInput(f"{name} is a Parquet file with an encrypted footer; decrypt it first")
     if re.match(rb"\s*\[\s*\{\s*\"", head):
-        raise BadInput(f"{name} is one JSON array; write one object a line, e.g. with `jq -c '.[]'`")
+        raise BadInput(f"{name} is one JSON array; write one object per line, e.g. with `jq -c '.[]'`")
 
 
 def _lines(head: bytes, errors: Literal["replace", "surrogateescape"] = "replace") -> list[str]:
-    """The first whole lines with their line ends, blank ones left out; `errors` says what stands for bad bytes.
+    """The first whole lines that are not blank, with their line ends; `errors` says how bad bytes are decoded.
 
-    There is one at least where not all bytes are blank, if need be one that is cut off.
+    There is at least one unless all bytes are blank; it may be cut off.
     """
     found = re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$", head.decode("utf-8", errors))
-    lines = [line for line in found if line.strip(whitespace)]  # what is blank as bytes: text has more blanks
+    lines = [line for line in found if line.strip(whitespace)]  # blank as bytes: text has more kinds of blanks
     if len(head) >= HEAD_BYTES - len(BOM) and len(lines) > 1:
         lines.pop()
     return lines[:LOOKED_AT]
@@ -191,7 +198,7 @@ def _guess_format(head: bytes, name: str) -> FormatName:
         if head.startswith(begins):
             return kind
     if b"\0" in head[:4096]:
-        raise BadInput(f"{name} is not text and not Parquet, ORC or Avro; name its format with --format")
+        raise BadInput(f"{name} is neither text nor Parquet, ORC or Avro; state its format with --format")
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
         return FormatName.KCAT if ENVELOPE.match(lines[0]) else FormatName.JSONL
@@ -212,8 +219,7 @@ def _delimited(
     rows = list(_rows(lines, delimiter, options.quote))
     if not rows:
         raise BadInput(
-            f"{name}: a quote in the first line is never closed, or the line is too long to be a record; --quote ''"
-            " reads quotes as plain characters"
+            f"{name}: a quote in the first line is never closed, or the line is too long; --quote '' turns quoting off"
         )
     first = rows[0]
     header = options.header
@@ -225,7 +231,7 @@ def _delimited(
     if options.columns:
         names = options.columns
         if len(names) != len(first):
-            raise UsageError(f"--columns names {len(names)} columns, but {name} has {len(first)}")
+            raise UsageError(f"--columns must name all {len(first)} columns of {name} (got {len(names)})")
     elif header:
         names = tuple(cell.strip() or f"_c{at}" for at, cell in enumerate(first))
     else:
@@ -234,15 +240,15 @@ def _delimited(
 
 
 def _rows(lines: Sequence[str], delimiter: str, quote: str) -> Iterator[list[str]]:
-    """The fields of some lines; where a quote is never closed, of those before it."""
+    """Fields of the lines, up to a quote that is never closed."""
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
     reader = csv.reader(lines, delimiter=delimiter, quotechar=quote or None, quoting=quoting, strict=False)
-    with suppress(csv.Error):  # a field beyond the module's limit: a quote swallowed the rest
+    with suppress(csv.Error):  # a field beyond the module's limit: an open quote
         yield from reader
 
 
 def _guess_delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that cuts the most lines into one number of fields, more fields before fewer."""
+    """The delimiter that gives the most lines the same number of fields; more fields win."""
 
     def fitness(delimiter: str) -> tuple[float, int]:
         counts = [len(row) for row in _rows(lines, delimiter, '"')] or [1]
@@ -250,7 +256,7 @@ def _guess_delimiter(lines: Sequence[str]) -> str:
         if usual == 1:
             return 0.0, 0
         share = counts.count(usual) / len(counts)
-        # a comma that almost always works says more than a space that always does
+        # a comma that almost always fits is better evidence than a space that always does
         return share - (0.2 if delimiter == " " else 0.0), usual
 
     best = max(DELIMITERS, key=fitness)
@@ -263,7 +269,7 @@ _NUMBER_OR_TIME = re.compile(
 
 
 def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
-    """A first row of distinct words over columns that hold something else, such as numbers or times."""
+    """Whether the first row has distinct words, over columns of numbers or times."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     if any(_NUMBER_OR_TIME.match(cell) for cell in first) or len(set(first)) < len(first):
         return False
@@ -279,10 +285,11 @@ def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, later ones of the same name numbered."""
-    result: list[str] = []
+    """The names, with repeated ones numbered."""
+    given = {*names}
+    result: dict[str, None] = {}
     for name in names:
-        numbered = (f"{name}_{number}" for number in count(2) if f"{name}_{number}" not in names)
+        numbered = (f"{name}_{number}" for number in count(2) if f"{name}_{number}" not in given)
         free = name if name not in result else next(other for other in numbered if other not in result)
-        result.append(free)
+        result[free] = None
     return tuple(result)

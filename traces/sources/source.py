@@ -1,4 +1,4 @@
-"""The source files as one Spark table: where each row stands, why it is refused, and its columns."""
+"""Source files as one Spark table, with the place of each row."""
 
 import json
 from bisect import bisect_left
@@ -27,21 +27,21 @@ from adapt.traces.store import disk
 from adapt.traces.store.manifest import file_sha256
 
 OWN = (*PLACE, PATH)
-"""The reader's own columns; columns of a source that are named so are hidden by them."""
+"""Columns of the reader, which hide source columns of the same name."""
 
 
 class Source:
-    """The source files, looked through once: hashed, cut into blocks, their columns known.
+    """The source files, surveyed once: hashed, cut into blocks, their columns known.
 
-    Text is taken apart once, by our readers in Spark tasks, and staged as Parquet that Spark then reads as often as it
-    needs, and so is Avro; Parquet and ORC are read where they lie.
+    Text and Avro are parsed once, by our readers in Spark tasks, and staged as Parquet for Spark; Parquet and ORC are
+    read in place.
 
     Attributes:
-        files: In the order that breaks ties.
+        files: The files, in the order that breaks ties.
         inputs: Name, bytes and sha256 of each file, for the manifest.
-        columns: The columns that expressions can name, beside `_path`; none of the names in `OWN`.
-        times: Columns whose time format is known, by name.
-        rows: How many rows there are, refused ones included; known once `frame` was called.
+        columns: Columns for expressions, without `_path` and the other names in `OWN`.
+        times: Time formats of columns, where known.
+        rows: Number of rows, rejected ones included; known after `frame`.
     """
 
     def __init__(
@@ -53,15 +53,15 @@ class Source:
         progress: Progress,
         by_file: Mapping[int, RecordFormat] | None = None,
     ) -> None:
-        """Look through the files.
+        """Survey the files.
 
         Args:
-            form: How they are written.
-            staging: An empty folder, for what is taken apart.
-            by_file: The formats of files whose columns are others than those of the first, by place.
+            form: Their format.
+            staging: An empty folder for parsed rows.
+            by_file: Formats of files whose columns differ from those of the first, by position.
 
         Raises:
-            BadInput: a file is truncated, damaged or cannot be read.
+            BadInput: a file is truncated, damaged or unreadable.
         """
         self.files = tuple(files)
         self.rows = 0
@@ -72,7 +72,7 @@ class Source:
         self._by_file = dict(by_file or {})
         self._staging = staging
         self._progress = progress
-        with spark_failures("reading the source"), watched(spark, "looking through the files", progress):
+        with spark_failures("reading the source"), watched(spark, "surveying the files", progress):
             self._blocks, self.inputs = self._survey()
         self._ddl = ""
         if isinstance(form, JsonLines):
@@ -81,18 +81,21 @@ class Source:
                 self._ddl = json_schema(spark, self._lines)
             if not self._ddl:
                 raise BadInput(
-                    f"{self.files[0].label}: no line is a JSON object with a field; write one object a line, e.g. with"
-                    " `jq -c .`"
+                    f"{self.files[0].label}: no line is a JSON object with a field; write one object per line, e.g."
+                    " with `jq -c .`"
                 )
         self.columns = self._columns()
 
     @property
     def announced(self) -> bool:
-        """Whether `rows` is what the files announce, so that fewer may be read."""
+        """Whether `rows` comes from metadata, so fewer may be read."""
         return self._table is not None
 
     def without(self, name: str) -> SourceFile | None:
-        """The first file that lacks a column which others have; None too where rows say what they have."""
+        """The first file without a column that other files have.
+
+        None for JSON, where rows name their fields.
+        """
         if name not in self.columns or self._ddl:
             return None
         table, form = self._table, self._form
@@ -109,16 +112,18 @@ class Source:
         return next(lacks, None)
 
     def frame(self, wanted: Sequence[str]) -> DataFrame:
-        """All rows: `_file`, `_line`, `_reason`, `_text` (null unless a record is refused), and what is wanted."""
+        """All rows with their place and the wanted columns.
+
+        `_text` is null unless the row is rejected.
+        """
         if self._table is not None:
             self.rows = sum(map(self._table.rows_of, self.files))
             with spark_failures("reading the source"):
                 return read_table(self._table, self._spark, self.files, wanted)
         return self._objects(wanted) if self._ddl else self._staged(wanted)
 
-    def sample(self, rows: int) -> DataFrame:
-        """The first good rows of the source, with all its columns."""
-        wanted = [*self.columns, PATH]
+    def sample(self, rows: int, wanted: Sequence[str]) -> DataFrame:
+        """The first good rows of the source, with the wanted columns."""
         with spark_failures("reading the source"):
             if self._table is not None:
                 return read_table(self._table, self._spark, self.files, wanted).limit(rows)
@@ -127,10 +132,10 @@ class Source:
             return self._spark.createDataFrame(self._first_rows(wanted, rows))
 
     def texts(self, lines: Mapping[int, Sequence[int]] | None) -> DataFrame:
-        """The text of rows: `_file`, `_line`, `_text`.
+        """Text of rows: `_file`, `_line`, `_text`.
 
         Args:
-            lines: The rising lines wanted of each file, of text; None for all. Tables give all rows.
+            lines: Wanted lines of each text file, rising; None for all. Tables give all rows.
         """
         if self._table is not None:
             texts = read_table(self._table, self._spark, self.files, [], with_text=True)
@@ -163,7 +168,7 @@ class Source:
         return tuple(name for name in names if name not in OWN)
 
     def _survey(self) -> tuple[list[Block], list[dict[str, Any]]]:
-        """Cut every file into blocks and hash it, in Spark tasks."""
+        """Cut each file into blocks and hash it, in Spark tasks."""
         files, form, by_file = self.files, self._form, self._by_file
 
         def look(at: int) -> Iterator[pa.RecordBatch]:
@@ -188,14 +193,14 @@ class Source:
         return blocks, list(inputs.values())
 
     def _objects(self, wanted: Sequence[str]) -> DataFrame:
-        """The wanted fields of JSON objects, staged as lines."""
+        """Wanted fields of the staged JSON objects."""
         fields = [name for name in wanted if name != PATH]
         return with_json_fields(self._lines, self._ddl, fields)
 
     def _staged(self, wanted: Sequence[str]) -> DataFrame:
-        """Take the text apart, in Spark tasks that write what they find, and read that as a table.
+        """Parse the text in Spark tasks that stage it as Parquet, and read that as a table.
 
-        Staged columns go by number: a source may have names that no Parquet file should.
+        Staged columns have numbers, since a source may have names that Parquet does not allow.
         """
         form, blocks, folder, by_file = self._text_form(), self._blocks, self._staging, self._by_file
         if form.columns == (WHOLE_LINE,):
@@ -227,16 +232,16 @@ class Source:
         return staged.select(*PLACE, *(quoted(number).alias(name) for name, number in names))
 
     def _text_form(self) -> RecordFormat | AvroFiles:
-        """The format of files that are taken apart in blocks."""
+        """The format of files that are parsed in blocks."""
         assert self._form is not None, "tables have no blocks"
         return self._form
 
     def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
-        """Blocks in groups, one a task."""
+        """Blocks in groups, one per task."""
         return grouped(chosen, [self._blocks[at].size or self._blocks[at].source.size for at in chosen])
 
     def _first_rows(self, wanted: Sequence[str], rows: int) -> pa.Table:
-        """Good rows from the beginning of the source, read here and now."""
+        """Good rows from the beginning of the source, read on the driver."""
         form = self._text_form()
         batches: list[pa.RecordBatch] = []
         for block in self._blocks:
@@ -249,7 +254,7 @@ class Source:
 
 
 def _by_block(blocks: Sequence[Block], lines: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:
-    """The lines wanted of each block that holds any; blocks of a file follow each other by line."""
+    """Wanted lines of each block that holds any; blocks of a file are in order."""
     asked: dict[int, Sequence[int]] = {}
     for at, block in enumerate(blocks):
         wanted = lines.get(block.file, ())

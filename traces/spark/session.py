@@ -40,7 +40,7 @@ SETTINGS = {
     "spark.hadoop.parquet.page.write-checksum.enabled": "true",
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
-"""What every session has, unless `--conf` says otherwise."""
+"""Settings of every session, unless `--spark-conf` overrides them."""
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Kept to this machine where the master is this machine."""
@@ -50,7 +50,7 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """Where Spark runs and with what settings beside ours.
+    """Spark master and settings.
 
     Attributes:
         master: A Spark master: `local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`.
@@ -64,7 +64,7 @@ class SparkOptions:
 
 
 Spark: TypeAlias = SparkOptions | None
-"""Where Spark runs; None, on all cores of this machine."""
+"""Spark options; None for all cores of this machine."""
 
 _jvm_log: list[IO[bytes]] = []
 """Where the Java process writes its console: at most one file without a name. It is kept for the next session, since
@@ -106,8 +106,8 @@ def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
     for name in fixed:
         if name in conf:
             raise UsageError(
-                f"{name} is set when Spark starts, and it runs already with {held.get(name, 'the default')}; "
-                "stop it first (spark.stop()), or leave the setting out"
+                f"{name} cannot change while Spark runs (now {held.get(name, 'the default')}); stop Spark first"
+                " (spark.stop()), or omit the setting"
             )
         del differing[name]
     return _beside(running, differing) if differing else running
@@ -174,13 +174,20 @@ def session_in_zone(spark: "SparkSession", time_zone: str) -> "SparkSession":
         UsageError: Spark knows no such zone.
     """
     apart = _beside(spark, {})
-    try:
-        apart.conf.set("spark.sql.session.timeZone", time_zone)
-    except Exception as error:
-        raise UsageError(
-            f"time zone {time_zone!r} is not known; use a name such as UTC, Europe/Berlin or +02:00"
-        ) from error
+    set_zone(apart, time_zone)
     return apart
+
+
+def set_zone(spark: "SparkSession", time_zone: str) -> None:
+    """Set the zone of times without one.
+
+    Raises:
+        UsageError: Spark does not know the zone.
+    """
+    try:
+        spark.conf.set("spark.sql.session.timeZone", time_zone)
+    except Exception as error:
+        raise UsageError(f"unknown time zone {time_zone!r}; use one such as UTC, Europe/Berlin or +02:00") from error
 
 
 def literal_path(path: str | os.PathLike[str]) -> str:
@@ -226,14 +233,14 @@ def translated(error: Exception, doing: str) -> AdaptError:
         free = shutil.disk_usage(tempfile.gettempdir()).free
         return EnvironmentFailure(
             f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
-            "temporary files); free some there or where the output goes, or point --conf spark.local.dir elsewhere"
+            "temporary files); free some there or at the output, or point --spark-conf spark.local.dir elsewhere"
         )
     damaged = _DAMAGED.search(text)
     if damaged and "FileNotFoundException" not in text:
         path = unquote(re.sub("^file:/+", "/", damaged[1]))
         return BadInput(f"{path} is damaged ({first_sentence(_root_cause(text))}); get the file again")
     if any(sign in text for sign in ("OutOfMemoryError", "MEMORY_LIMIT", "SparkContext was shut down")):
-        return EnvironmentFailure(f"{doing}: Spark ran out of memory; raise it with --conf spark.driver.memory=4g")
+        return EnvironmentFailure(f"{doing}: Spark ran out of memory; add --spark-conf spark.driver.memory=4g")
     return EnvironmentFailure(f"{doing}: Spark failed: {first_sentence(_root_cause(text))}")
 
 

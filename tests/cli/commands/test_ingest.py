@@ -3,7 +3,6 @@
 import bz2
 import errno
 import gzip
-import inspect
 import json
 import lzma
 import os
@@ -13,14 +12,14 @@ import zipfile
 
 import pytest
 
-from adapt.cli.commands.ingest import OF_BOTH, OF_GENERATING, OF_READING, ingest
-from adapt.cli.options.groups import grouped
 from adapt.traces.store import disk
 from adapt.traces.store.trace import open_trace
 
 pytestmark = pytest.mark.usefixtures("spark")
 
 ROWS = "when,user,spent\n" + "".join(f"2026-05-01T00:{n // 60:02}:{n % 60:02}Z,u{n % 7},{n}\n" for n in range(600))
+
+COSTS = "when,user,spent_ms\n2026-05-01,ann,3\n"
 
 
 @pytest.fixture
@@ -32,25 +31,26 @@ def here(tmp_path, monkeypatch):
 
 
 def test_the_result_is_a_table_or_one_document_and_the_guesses_are_said(adapt, here):
-    said = adapt.done("ingest", "rows.csv", "--key", "user", "--cost", "spent", "-o", "rows.trace")
+    line = ("ingest", "rows.csv", "--key", "user", "--cost", "spent", "--cost-unit", "us")
+    said = adapt.done(*line, "-o", "rows.trace")
     assert said.out.startswith("Trace\n")
     assert "guessed: " in said.err
     assert "time from when" in said.err
     assert "wrote rows.trace" in said.err
-    again = adapt.done("ingest", "rows.csv", "--key", "user", "--cost", "spent", "-o", "again.trace", "--json", "-q")
+    again = adapt.done(*line, "-o", "again.trace", "--json", "-q")
     told = json.loads(again.out)
     assert again.err == ""
     assert (told["schema"], told["rows"], told["rejects"]["rows"]) == ("adapt.trace/1", 600, 0)
     first, second = (open_trace(here / name).manifest for name in ("rows.trace", "again.trace"))
     assert first.content_hash == second.content_hash == told["content_hash"]
-    assert first.made.command == "adapt ingest rows.csv --key user --cost spent -o rows.trace"
+    assert first.made.command == "adapt ingest rows.csv --key user --cost spent --cost-unit us -o rows.trace"
 
 
 def test_bad_rows_are_counted_shown_and_warned_of(adapt, here):
     (here / "some.csv").write_text(ROWS + "yesterday,u1,3\n" * 20)
     said = adapt.done("ingest", "some.csv", "--key", "user", "--time", "when", "-o", "some.trace")
     assert "Refused rows" in said.out
-    assert "warning: 3.2% of all rows were refused" in said.err
+    assert "warning: 3.2% of all rows were rejected" in said.err
     assert "some.csv line 602" in " ".join(said.err.split())
 
 
@@ -59,11 +59,15 @@ def test_bad_rows_are_counted_shown_and_warned_of(adapt, here):
     [
         (2, "--key usr", "did you mean 'user'?"),
         (2, "--key 'substr(user,'", "--key 'substr(user,': Syntax error"),
-        (2, "--key user --cost 'nosuchfunction(spent)'", "nosuchfunction"),
+        (2, "--key user --cost 'nosuchfunction(spent)' --cost-unit ms", "nosuchfunction"),
+        (2, "--key user --cost spent", "--cost 'spent' needs a unit: add --cost-unit us, ms, s or ns"),
+        (2, "--key user --cost spent --cost-unit 5", "--cost-unit 5 needs a unit: 5us or 5ms?"),
+        (2, "--key user --cost spent --cost-unit 0s", "--cost-unit must be above 0 (got 0s)"),
+        (2, "--key user --max-lateness 30", "--max-lateness 30 needs a unit: 30s or 30h?"),
         (2, "--key user --time-zone Mars/Base", "Mars/Base"),
         (2, "--keep spnt --key user", "did you mean 'spent'?"),
-        (2, "--time when", "--key is needed"),
-        (2, "--key user --conf spark.driver.memory=1g", "spark.driver.memory"),
+        (2, "--time when", "the column or expression that partitions the stream; available: when, user, spent"),
+        (2, "--key user --spark-conf spark.driver.memory=1g", "spark.driver.memory"),
         (3, "--key user --time user", "u"),
         (4, "--key user --force", "is a folder that adapt did not make"),
     ],
@@ -173,44 +177,44 @@ def test_a_truly_full_disk_is_one_sentence_too(adapt, tiny_disk, tmp_path):
     assert list(tiny_disk.iterdir()) == []
 
 
-def test_a_synthetic_trace_is_the_same_for_the_same_seed(adapt, here):
-    line = ("ingest", "--generate", "zipf", "--rows", 5_000, "--domain", 100, "--seed")
-    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
-        assert json.loads(adapt.done(*line, seed, "-o", f"{name}.trace", "--json").out)["rows"] == 5_000
-    a, b, c = (open_trace(here / f"{name}.trace").manifest.content_hash for name in "abc")
-    assert a == b != c
-
-
-@pytest.mark.parametrize(("option", "value"), [("--rows", 0), ("--domain", 0), ("--exponent", -1), ("--rate", 0)])
-def test_a_synthetic_trace_needs_sensible_numbers(adapt, here, option, value):
-    assert option.strip("-")[:4] in adapt.refused(2, "ingest", "--generate", "zipf", option, value, "-o", "x.trace")
-    assert not (here / "x.trace").exists()
-
-
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("expression", "unit", "first_us"),
     [
-        ("--generate zipf --key x", "leave '--key' out"),
-        ("--generate zipf --bytes b", "--bytes 'b' is no distribution"),
-        ("--generate zipf --hot 0.1", "--generate zipf takes no --hot"),
-        ("--generate self-similar --exponent 1", "--generate self-similar takes no --exponent"),
-        ("--generate zipf --burst-for 5s", "--burst-for goes with --bursts"),
-        ("rows.csv --key user --drift 1h", "--drift goes with --generate"),
-        ("--generate zipf --no-header", "leave '--header' out"),
-        ("--generate zipf --max-rejects 1", "leave '--max-rejects' out"),
-        ("rows.csv --generate zipf", "leave 'rows.csv' out"),
-        ("rows.csv --key user --rows 1000000", "--rows goes with --generate"),
-        ("rows.csv --key user --key-type int64", "--key-type goes with --generate"),
+        ("spent_ms", None, 3_000.0),
+        ("spent_ms", "us", 3.0),
+        ("spent_ms + 1", "2.5s", 10_000_000.0),
+        ("spent_ms", "ns", 0.003),
     ],
 )
-def test_options_of_reading_and_of_generating_do_not_mix(adapt, here, line, told):
-    assert told in adapt.refused(2, "ingest", *line.split(), "-o", "x.trace")
-    assert not (here / "x.trace").exists()
+def test_a_cost_is_stored_in_microseconds(adapt, here, expression, unit, first_us):
+    (here / "costs.csv").write_text(COSTS)
+    line = ("ingest", "costs.csv", "--key", "user", "--cost", expression, "-o", "c.trace")
+    said = adapt.done(*line, *(() if unit is None else ("--cost-unit", unit)))
+    assert ("spent_ms in ms" in said.err) == (unit is None)
+    trace = open_trace(here / "c.trace")
+    assert next(trace.batches()).column("cost_us").to_pylist() == [first_us]
+    assert trace.manifest.made.parameters["mapping"]["cost_unit"] == (unit or "ms")
 
 
-def test_every_option_of_ingest_is_of_reading_of_generating_or_of_both():
-    both = {"context", "sources", "out", "force", "json", "generate", "master", "conf"}
-    assert {*OF_READING, *OF_GENERATING, *OF_BOTH} == inspect.signature(grouped(ingest)).parameters.keys() - both
+def test_a_mapping_file_gives_the_unit_of_a_cost(adapt, here):
+    (here / "costs.csv").write_text(COSTS)
+    (here / "m.toml").write_text('key = "user"\ncost = "3 * spent_ms"\ncost-unit = "ms"\n')
+    line = ("ingest", "costs.csv", "--mapping", "m.toml", "-o", "c.trace")
+    adapt.done(*line)
+    assert next(open_trace(here / "c.trace").batches()).column("cost_us").to_pylist() == [9_000.0]
+    # another cost has another unit
+    assert "--cost 'spent_ms * 1' needs a unit" in adapt.refused(2, *line, "--cost", "spent_ms * 1", "--force")
+
+
+def test_a_wide_source_lists_a_dozen_columns_nearest_first(adapt, here):
+    columns = [f"user_{at:05}" for at in range(50_000)]
+    values = ",".join("1" for _ in columns)
+    (here / "wide.csv").write_text(f"when,{','.join(columns)}\n2026-05-01,{values}\n")
+    sentence = adapt.refused(2, "ingest", "wide.csv", "--key", "usr_00017", "--time", "when", "-o", "x.trace")
+    assert "column 'usr_00017' does not exist; did you mean 'user_00017'? Available: user_00017, " in sentence
+    assert sentence.endswith(" and 49,989 more")
+    assert len(sentence) < 400
+    adapt.done("ingest", "wide.csv", "--key", "user_49999", "--time", "when", "-o", "x.trace")
 
 
 def test_rows_that_are_piped_in_give_the_trace_of_the_file(adapt, here, monkeypatch):

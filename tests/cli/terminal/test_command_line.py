@@ -22,7 +22,9 @@ def test_a_command_line_reads_back_as_what_was_typed(words):
 
 
 def test_secrets_among_settings_are_not_recorded():
-    with typed(["ingest", "--conf", "spark.hadoop.fs.s3a.secret.key=hush", "--conf", "spark.driver.memory=4g"]):
+    with typed(
+        ["ingest", "--spark-conf", "spark.hadoop.fs.s3a.secret.key=hush", "--spark-conf", "spark.driver.memory=4g"]
+    ):
         assert command_line() == (
-            "adapt ingest --conf spark.hadoop.fs.s3a.secret.key=... --conf spark.driver.memory=4g"
+            "adapt ingest --spark-conf spark.hadoop.fs.s3a.secret.key=... --spark-conf spark.driver.memory=4g"
         )

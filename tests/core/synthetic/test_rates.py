@@ -90,13 +90,13 @@ def test_rows_are_of_streams_by_their_shares():
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (lambda: Diurnal(1.5), "--diurnal is 1.5"),
-        (lambda: Diurnal(0.5, 0), "--day is 0"),
-        (lambda: Bursts(1, 1, 1), "--bursts is 1"),
-        (lambda: Bursts(2, 0, 1), "--burst-every is 0"),
-        (lambda: Bursts(2, 1, 0), "--burst-for is 0"),
-        (lambda: Lags(0), "--streams is 0"),
-        (lambda: Lags(1, 3.0), "add --streams"),
+        (lambda: Diurnal(1.5), r"--diurnal must be from 0 to 1 \(got 1.5\)"),
+        (lambda: Diurnal(0.5, 0), "--day-length must be above 0"),
+        (lambda: Bursts(1, 1, 1), r"--burst-factor must be above 1 \(got 1\)"),
+        (lambda: Bursts(2, 0, 1), "--burst-every must be above 0"),
+        (lambda: Bursts(2, 1, 0), "--burst-length must be above 0"),
+        (lambda: Lags(0), r"--streams must be from 1 to 1000 \(got 0\)"),
+        (lambda: Lags(1, 3.0), "--stream-lag needs --streams"),
         (lambda: rate_path(10**9, 1.0, 0, None, Bursts(2, 1, 1), Lags()), "would change"),
     ],
 )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
-from adapt.core.units.amounts import bits_of, bytes_of, seconds_of
+from adapt.core.units.amounts import bits_of, bytes_of, micros_of, seconds_of
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,8 @@ from adapt.core.units.amounts import bits_of, bytes_of, seconds_of
         (seconds_of, "0", 0.0),
         (seconds_of, "7 ns", 7e-9),
         (seconds_of, "1.5min", 90.0),
+        (seconds_of, "2w", 1_209_600.0),
+        (micros_of, "2.5ms", 2500.0),
         (bytes_of, "512MB", 512e6),
         (bytes_of, "1GiB", 2.0**30),
         (bits_of, "250Mbps", 250e6),
@@ -28,16 +30,18 @@ def test_a_number_and_a_unit_are_an_amount(read, text, value):
 @pytest.mark.parametrize(
     ("read", "text", "told"),
     [
-        (seconds_of, "", "is no length of time"),
-        (seconds_of, "-1s", "is no length of time"),
-        (seconds_of, "1e3s", "unknown unit 'e'|is no length"),
-        (seconds_of, "5", "has no unit"),
+        (seconds_of, "", "is not a duration"),
+        (seconds_of, "-1s", "is not a duration"),
+        (seconds_of, "1e3s", "is not a duration|unknown unit 'e'"),
+        (seconds_of, "5", r"5 needs a unit: 5s or 5h\?"),
+        (bytes_of, "5", r"5 needs a unit: 5B or 5MB\?"),
+        (bits_of, "2.5", r"2.5 needs a unit: 2.5Mbps or 2.5Gbps\?"),
         (seconds_of, "5 GB", "unknown unit 'GB'"),
         (bytes_of, "5s", "unknown unit 's'"),
         (bits_of, "250 MB", "unknown unit 'MB'"),
     ],
 )
-def test_what_is_none_is_refused(read, text, told):
+def test_other_texts_are_refused(read, text, told):
     with pytest.raises(UsageError, match=told):
         read(text)
 

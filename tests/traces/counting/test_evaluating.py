@@ -43,7 +43,7 @@ def trace(request, tmp_path_factory):
         keys = keys.cast(pa.string()).cast({KeyType.STRING: pa.string(), KeyType.BINARY: pa.binary()}[request.param])
     amounts = {"cost": [0.1 * (at % 7) for at in range(ROWS)], "bytes": [at % 11 for at in range(ROWS)]}
     pq.write_table(pa.table({"ts": range(ROWS), "key": keys, **amounts}), folder / "rows.parquet")
-    mapping = Mapping("key", time="ts", cost="cost", bytes="bytes", time_format="epoch_s")
+    mapping = Mapping("key", time="ts", cost="cost", cost_unit="us", bytes="bytes", time_format="epoch_s")
     return ingest([str(folder / "rows.parquet")], folder / "t.trace", mapping).trace
 
 

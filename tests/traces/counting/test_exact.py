@@ -42,9 +42,8 @@ def rows(key_type: KeyType, amounts: bool = True) -> pa.Table:
 def make(folder: Path, table: pa.Table) -> Trace:
     pq.write_table(table, folder / "rows.parquet")
     given = {name: name for name in AMOUNTS if name in table.column_names}
-    return ingest(
-        [str(folder / "rows.parquet")], folder / "t.trace", Mapping("key", time="ts", **given, time_format="epoch_s")
-    ).trace
+    mapping = Mapping("key", time="ts", **given, time_format="epoch_s", cost_unit="us")
+    return ingest([str(folder / "rows.parquet")], folder / "t.trace", mapping).trace
 
 
 @pytest.fixture(scope="module", params=list(KeyType))
@@ -164,7 +163,12 @@ def test_costs_do_not_show_how_the_trace_was_cut_into_files(tmp_path):
     counted = []
     for parts in ("1", "8"):
         options = SparkOptions(conf={"spark.sql.shuffle.partitions": parts})
-        made = ingest([str(source)], tmp_path / f"{parts}.trace", Mapping("key", "ts", "cost"), spark_options=options)
+        made = ingest(
+            [str(source)],
+            tmp_path / f"{parts}.trace",
+            Mapping("key", "ts", "cost", cost_unit="us"),
+            spark_options=options,
+        )
         assert len(list(made.trace.path.glob("part-*"))) == int(parts)
         counted.append(count_exactly(made.trace))
     assert counted[0].count_low.tolist() == counted[1].count_low.tolist()

@@ -41,9 +41,8 @@ def rows(key_type: KeyType, amounts=AMOUNTS) -> pa.Table:
 def make(folder: Path, table: pa.Table) -> Trace:
     pq.write_table(table, folder / "rows.parquet")
     given = {name: name for name in AMOUNTS if name in table.column_names}
-    return ingest(
-        [str(folder / "rows.parquet")], folder / "t.trace", Mapping("key", time="ts", **given, time_format="epoch_s")
-    ).trace
+    mapping = Mapping("key", time="ts", **given, time_format="epoch_s", cost_unit="us")
+    return ingest([str(folder / "rows.parquet")], folder / "t.trace", mapping).trace
 
 
 @pytest.fixture(scope="module", params=list(KeyType))

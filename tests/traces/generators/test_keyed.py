@@ -90,16 +90,17 @@ def test_the_manifest_says_all_that_was_asked_for_and_nothing_else(tmp_path):
     assert made.parameters["generator"] == "self-similar"
     assert made.parameters["hot"] == 0.2
     assert made.parameters["bursts"] == {"factor": 6.0, "every_s": 60.0, "for_s": 10.0}
-    assert made.parameters["cost"] == "lognormal(100, 0.5)"
+    assert made.parameters["cost"] == "lognormal(100us, 0.5)"
+    assert made.parameters["bytes"] == "pareto(64B, 1.3)"
     plain = generate(self_similar_stream(rows=100, domain=10), tmp_path / "b.trace").trace.manifest.made
     assert not {"diurnal", "bursts", "lags", "drift", "life", "cost", "bytes"} & plain.parameters.keys()
 
 
 def test_what_cannot_be_is_refused_before_anything_is_made():
-    with pytest.raises(UsageError, match="ranks would drift"):
+    with pytest.raises(UsageError, match="--drift would change ranks"):
         zipf_stream(10**9, 5, rate_per_s=1.0, variation=Variation(drift=Drift(1.0)))
     keys = SelfSimilarKeys(1 << 53)
-    with pytest.raises(UsageError, match="more keys than numbers"):
+    with pytest.raises(UsageError, match="--key-life is too short"):
         KeyedStream(10**6, keys, rate_per_s=1.0, variation=Variation(life=KeyLife(1e-3)))
     with pytest.raises(UsageError, match="end after the year 9999"):
         zipf_stream(10**6, 5, rate_per_s=1e-6, variation=Variation(Diurnal(0.1, 1e12)))

@@ -56,14 +56,14 @@ def test_a_chain_can_be_bound_to_the_stream_that_it_is_for(preset: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"rows": 0}, "--rows is 0"),
-        ({"domain": 0}, "--domain is 0"),
-        ({"exponent": -1.0}, "--exponent is -1.0"),
-        ({"seed": -1}, "--seed is -1"),
-        ({"rate_per_s": 0.0}, "--rate is 0.0"),
+        ({"rows": 0}, "--rows must be from 1 to"),
+        ({"domain": 0}, "--keys must be from 1 to"),
+        ({"exponent": -1.0}, "--exponent must be 0 or more (got -1.0)"),
+        ({"seed": -1}, "--seed must be from 0 to 2^64 - 1 (got -1)"),
+        ({"rate_per_s": 0.0}, "--rate must be above 0 (got 0.0)"),
         ({"rate_per_s": 1e-12}, "end after the year 9999"),
-        ({"start": "soon"}, "--start 'soon' is no time"),
-        ({"key_type": KeyType.BINARY}, "--key-type is binary"),
+        ({"start": "soon"}, "--start must be a time such as 2026-01-31T12:00:00Z (got 'soon')"),
+        ({"key_type": KeyType.BINARY}, "--key-type must be string or int64 (got binary)"),
     ],
 )
 def test_what_no_stream_can_be_is_refused(name: str, wrong: dict[str, Any], told: str) -> None:
@@ -79,12 +79,12 @@ def test_a_generated_trace_is_replayed_by_the_name_of_its_chain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    adapt.done("ingest", "--generate", "sales", "--rows", 3000, "--rate", 0.01, "-o", "sales.trace")
+    adapt.done("generate", "sales", "--rows", 3000, "--rate", 0.01, "-o", "sales.trace")
     line = "replay ordered sales.trace --chain retail-q15 --workers 1,2 --format json --engine threads"
     document = json.loads(adapt.done(*line.split()).out)
     assert document["parameters"]["chain"]["name"] == "retail-q15"
     assert [row["ordered"] for row in document["workers"]] == [True, True]
     refused = adapt.refused(3, *"replay ordered sales.trace --chain retail-q2 --workers 1".split())
     assert "retail-q2, line 4: operator 'no searches': the trace has no column 'page'" in refused
-    refused = adapt.refused(2, *"ingest --generate clicks --bursts 3 -o clicks.trace".split())
-    assert "--generate clicks takes no --bursts" in refused
+    refused = adapt.refused(2, *"generate clicks --burst-factor 3 -o clicks.trace".split())
+    assert "clicks does not take --burst-factor, an option of self-similar, zipf" in refused

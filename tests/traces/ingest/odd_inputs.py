@@ -32,9 +32,9 @@ BAD_COST = "cost is not a number"
 NEGATIVE = "cost is negative"
 NOT_FINITE = "cost is not finite"
 BAD_BYTES = "bytes is not a number"
-OPEN_QUOTE = "a quote is opened and never closed"
+OPEN_QUOTE = "a quote is never closed"
 NO_OBJECT = "not a JSON object"
-NO_LOG = "no line of the Common or Combined Log Format"
+NO_LOG = "not a line of the Common or Combined Log Format"
 NO_MATCH = "does not match the pattern"
 
 
@@ -148,7 +148,7 @@ CSV = {
     "line ends of three kinds": Odd(f"{HEAD}\n{GOOD}\r\n{GOOD}\r{GOOD}\n\r{GOOD}\r\r\n".encode(), 4),
     "no line end at the end": Odd(f"{HEAD}\n{GOOD}\n{GOOD}".encode(), 2),
     "blank lines": Odd(lines(HEAD, "", GOOD, "", "", GOOD, "", ""), 2),
-    "lines of spaces": Odd(lines(HEAD, "   ", GOOD), 1, {"1 fields where 4 are expected": 1}),
+    "lines of spaces": Odd(lines(HEAD, "   ", GOOD), 1, {"1 fields instead of 4": 1}),
     "header only": Odd(lines(HEAD)),
     "header without a line end": Odd(HEAD.encode()),
     "empty": Odd(b""),
@@ -160,12 +160,12 @@ CSV = {
     "a character cut by the end": Odd(lines(HEAD, GOOD) + b"2015-05-17T10:00:00,\xe2\x82", 1, {NOT_UTF8: 1}),
     "NUL in a key": Odd(lines(HEAD, b"2015-05-17T10:00:00,a\0b,1,2"), 1, keys=("a\0b",)),
     "NUL behind a number": Odd(lines(HEAD, b"2015-05-17T10:00:00,a,1\0,2"), 1),
-    "a row of NUL, as after a crash": Odd(lines(HEAD, GOOD, b"\0" * 4096), 1, {"1 fields where 4 are expected": 1}),
-    "end of file as DOS has it": Odd(PLAIN + b"\x1a", 2, {"1 fields where 4 are expected": 1}),
+    "a row of NUL, as after a crash": Odd(lines(HEAD, GOOD, b"\0" * 4096), 1, {"1 fields instead of 4": 1}),
+    "end of file as DOS has it": Odd(PLAIN + b"\x1a", 2, {"1 fields instead of 4": 1}),
     "too many fields, and too few": Odd(
         lines(HEAD, GOOD + ",9", "2015-05-17,x", GOOD),
         1,
-        {"5 fields where 4 are expected": 1, "2 fields where 4 are expected": 1},
+        {"5 fields instead of 4": 1, "2 fields instead of 4": 1},
     ),
     "a quote never closed": Odd(lines(HEAD, GOOD, row(key='"ann'), GOOD, GOOD), 3, {OPEN_QUOTE: 1}),
     "a quote never closed at the end": Odd(lines(HEAD, GOOD) + row(key='"ann').encode(), 1, {OPEN_QUOTE: 1}),
@@ -181,7 +181,7 @@ CSV = {
     "a field of 10 MiB": Odd(lines(HEAD, GOOD, row(key="k" * 10 * MEBI), GOOD), 3),
     "a cost of 1 MiB": Odd(lines(HEAD, GOOD, row(cost="x" * MEBI), GOOD), 2, {BAD_COST: 1}),
     "1 MiB of line ends in quotes": Odd(lines(HEAD, row(key='"' + "\r\n" * (MEBI // 2) + '"'), GOOD), 2),
-    "100,000 fields": Odd(lines(HEAD, GOOD, "," * 99_999), 1, {"100000 fields where 4 are expected": 1}),
+    "100,000 fields": Odd(lines(HEAD, GOOD, "," * 99_999), 1, {"100000 fields instead of 4": 1}),
     "years 1 and 9999": Odd(times("0001-01-01", "0001-01-01T00:00:00.000001Z", "9999-12-31T23:59:59.999999"), 3),
     "years 0 and 10000": Odd(times("0000-12-31", "10000-01-01", "-0001-01-01", "+12345-01-01"), 0, {BAD_TIME: 4}),
     "beyond the years by their zone": Odd(
@@ -234,8 +234,8 @@ CSV = {
 TSV = {
     "plain": Odd(lines("ts\tkey", "2015-05-17\ta"), 1),
     "quotes": Odd(lines("ts\tkey", '2015-05-17\t"a\tb"'), 1, keys=("a\tb",)),
-    "spaces for tabs": Odd(lines("ts\tkey", "2015-05-17  a"), 0, {"1 fields where 2 are expected": 1}),
-    "a tab at the end": Odd(lines("ts\tkey", "2015-05-17\ta\t"), 0, {"3 fields where 2 are expected": 1}),
+    "spaces for tabs": Odd(lines("ts\tkey", "2015-05-17  a"), 0, {"1 fields instead of 2": 1}),
+    "a tab at the end": Odd(lines("ts\tkey", "2015-05-17\ta\t"), 0, {"3 fields instead of 2": 1}),
     "escapes of databases": Odd(lines("ts\tkey", "2015-05-17\t\\N", "\\N\ta"), 1, {BAD_TIME: 1}, ("\\N",)),
 }
 
@@ -335,7 +335,7 @@ PATTERN = {
 
 GROUPS = {
     "csv": Group(
-        Mapping("key", "ts", cost="cost", bytes="bytes", stream=PATH, time_format="iso"),
+        Mapping("key", "ts", cost="cost", cost_unit="us", bytes="bytes", stream=PATH, time_format="iso"),
         ReadOptions(FormatName.CSV, ",", header=True),
         CSV,
     ),
@@ -346,7 +346,9 @@ GROUPS = {
         EPOCHS,
     ),
     "another zone": Group(Mapping("key", "ts", stream=PATH), ReadOptions(), OTHER_ZONE, "America/New_York"),
-    "json": Group(Mapping("k", "t", cost="c", stream=PATH, time_format="iso"), ReadOptions(FormatName.JSONL), JSON),
+    "json": Group(
+        Mapping("k", "t", cost="c", cost_unit="us", stream=PATH, time_format="iso"), ReadOptions(FormatName.JSONL), JSON
+    ),
     "log": Group(Mapping("host", "time", bytes="bytes", stream=PATH), ReadOptions(FormatName.CLF), LOG),
     "pattern": Group(
         Mapping("k", "t", stream=PATH, time_format="iso"),
@@ -404,36 +406,34 @@ KEYED = "--key key --time ts --format "
 
 REFUSED = {
     # which files
-    "no such file": Refused(lambda _: None, "there is no such file or folder", name="none.csv"),
-    "a folder with nothing in it": Refused(lambda _: None, "the folder holds no files", name=""),
+    "no such file": Refused(lambda _: None, "none.csv does not exist", name="none.csv"),
+    "a folder with nothing in it": Refused(lambda _: None, "is a folder without files", name=""),
     "a folder of hidden files": Refused(
-        lambda folder: put(folder, **{"_a": PLAIN, ".b": PLAIN}), "the folder holds no files", name=""
+        lambda folder: put(folder, **{"_a": PLAIN, ".b": PLAIN}), "is a folder without files", name=""
     ),
     "a pattern that nothing matches": Refused(PLAIN, "no file matches", name="*.tsv"),
-    "a link to nothing": Refused(lambda folder: (folder / "in.csv").symlink_to("gone"), "there is no such file"),
+    "a link to nothing": Refused(lambda folder: (folder / "in.csv").symlink_to("gone"), "in.csv does not exist"),
     "a link to nothing in a folder": Refused(
-        lambda folder: (folder / "in.csv").symlink_to("gone"), "in.csv: cannot be read", name=""
+        lambda folder: (folder / "in.csv").symlink_to("gone"), "cannot be read", name=""
     ),
-    "a link to itself": Refused(lambda folder: (folder / "in.csv").symlink_to("in.csv"), "there is no such file"),
+    "a link to itself": Refused(lambda folder: (folder / "in.csv").symlink_to("in.csv"), "in.csv does not exist"),
     "a folder linked into itself": Refused(
         lambda folder: (folder / "again").symlink_to("."), "cannot be read", name=""
     ),
-    "a file twice by a link": Refused(lambda folder: linked(folder), "is named twice", code=2, name=""),
-    "a pipe in a folder": Refused(lambda folder: os.mkfifo(folder / "in.csv"), "is no file but a pipe", name=""),
-    "a device": Refused(lambda folder: (folder / "in.csv").symlink_to("/dev/null"), "is no file"),
+    "a file twice by a link": Refused(lambda folder: linked(folder), "is given twice", code=2, name=""),
+    "a pipe in a folder": Refused(lambda folder: os.mkfifo(folder / "in.csv"), "is a pipe or device", name=""),
+    "a device": Refused(lambda folder: (folder / "in.csv").symlink_to("/dev/null"), "is a pipe or device"),
     "a name that is no UTF-8": Refused(
         lambda folder: Path(os.fsdecode(os.fsencode(folder) + b"/\xff.csv")).write_bytes(PLAIN), "is not UTF-8", name=""
     ),
     # empty
-    "empty": Refused(b"", "the input is empty"),
-    "a byte order mark alone": Refused(BOM, "the input is empty"),
-    "spaces and line ends": Refused(b" \r\n\n \n", "the input is empty"),
-    "a blank that is none as bytes": Refused(b"\x1f", "no column reads as times", code=2),
-    "a blank line before one that is too long": Refused(
-        lines("", "x" * 300_000), "the line is too long to be a record", "--key key"
-    ),
-    "a header alone": Refused(lines(HEAD), "the input has no rows", "--key key --time ts"),
-    "empty gzip": Refused(gzip.compress(b""), "the input is empty"),
+    "empty": Refused(b"", "in.csv is empty"),
+    "a byte order mark alone": Refused(BOM, "in.csv is empty"),
+    "spaces and line ends": Refused(b" \r\n\n \n", "in.csv is empty"),
+    "a blank that is none as bytes": Refused(b"\x1f", "no column holds times", code=2),
+    "a blank line before one that is too long": Refused(lines("", "x" * 300_000), "the line is too long", "--key key"),
+    "a header alone": Refused(lines(HEAD), "in.csv has no rows", "--key key --time ts"),
+    "empty gzip": Refused(gzip.compress(b""), "in.csv is empty"),
     # encodings
     "UTF-16 little endian": Refused(PLAIN.decode().encode("utf-16"), "iconv -f utf-16 -t utf-8"),
     "UTF-16 big endian": Refused(b"\xfe\xff" + PLAIN.decode().encode("utf-16-be"), "iconv -f utf-16 -t utf-8"),
@@ -446,7 +446,7 @@ REFUSED = {
     "a header in Latin-1": Refused(
         "ts,key,größe\n2015-05-17,a,1\n".encode("latin-1"), "the header is not UTF-8", "--key key"
     ),
-    "a program": Refused(b"\x7fELF\2\1\1\0\0\0\0\0", "is not text and not Parquet"),
+    "a program": Refused(b"\x7fELF\2\1\1\0\0\0\0\0", "is neither text nor Parquet"),
     # containers
     "gzip cut off": Refused(cut(gzip.compress(MANY)), "in.csv is truncated or damaged"),
     "gzip cut in its header": Refused(gzip.compress(MANY)[:5], "in.csv is truncated or damaged"),
@@ -459,9 +459,9 @@ REFUSED = {
     "xz damaged": Refused(flipped(lzma.compress(MANY), 2000), "in.csv is truncated or damaged"),
     "zstd cut off": Refused(cut(zstd(MANY)), "in.csv is truncated or damaged"),
     "zstd cut at a block": Refused(zstd(MANY)[:-3], "in.csv is truncated or damaged"),
-    "zip cut off": Refused(cut(zipped(a=MANY)), "in.csv is truncated or no zip archive"),
+    "zip cut off": Refused(cut(zipped(a=MANY)), "in.csv is truncated or not a zip archive"),
     "zip damaged": Refused(flipped(zipped(a=MANY), 2000), "in.csv/a is truncated or damaged"),
-    "zip of folders": Refused(zipped(), "the archive holds no files"),
+    "zip of folders": Refused(zipped(), "is an archive without files"),
     "zip with a wrong checksum": Refused(
         zipped(a=MANY).replace(checksum(MANY), b"\0\0\0\0"), "in.csv/a is truncated or damaged"
     ),
@@ -472,7 +472,7 @@ REFUSED = {
     # text
     "another header in the second file": Refused(
         lambda folder: put(folder, a=PLAIN, b=lines("ts,user", "1,2")),
-        "b has no column 'key', which is the key",
+        "b has no column 'key', the key of the other files",
         name="",
     ),
     "Latin-1 in the second header": Refused(
@@ -480,16 +480,16 @@ REFUSED = {
     ),
     "every row too short": Refused(
         lines(HEAD, "1", "2"),
-        "all 2 rows are refused: 1 fields where 4 are expected",
+        "all 2 rows were rejected: 1 fields instead of 4",
         KEYED + "csv --header --delimiter , --time-format iso",
     ),
-    "no column of times": Refused(lines("a,key", "x,1", "y,2"), "--time is needed: no column reads as times", code=2),
-    "no such column": Refused(PLAIN, "there is no column 'kee'; did you mean 'key'", "--key kee", 2),
+    "no column of times": Refused(lines("a,key", "x,1", "y,2"), "--time is required: no column holds times", code=2),
+    "no such column": Refused(PLAIN, "column 'kee' does not exist; did you mean 'key'", "--key kee", 2),
     "columns that differ in number from those named": Refused(
-        PLAIN, "--columns names 2 columns, but in.csv has 4", "--key a --columns a,b", 2
+        PLAIN, "--columns must name all 4 columns of in.csv (got 2)", "--key a --columns a,b", 2
     ),
     "a quote that swallows the file": Refused(
-        lines(HEAD) + b'"' + b"x" * 65 * MEBI, "a record of more than 64 MiB begins here", KEYED + "csv --header"
+        lines(HEAD) + b'"' + b"x" * 65 * MEBI, "a record must not exceed 64 MiB", KEYED + "csv --header"
     ),
     "no line is an object": Refused(
         lines("[1]", "2", "null"), "no line is a JSON object with a field", KEYED + "jsonl"
@@ -497,60 +497,62 @@ REFUSED = {
     "lines of empty objects": Refused(lines("{}", "{}"), "no line is a JSON object with a field", KEYED + "jsonl"),
     "a JSON array over lines": Refused(b'[\n{"ts": 1,\n"key": 2}\n]\n', "is one JSON array", "--key key"),
     "a log of another kind": Refused(
-        lines("Nov 22 00:00:01 host sshd[1]: x"), "rows are refused", "--key host --format clf"
+        lines("Nov 22 00:00:01 host sshd[1]: x"), "rows were rejected", "--key host --format clf"
     ),
     "a pattern that matches nothing": Refused(
-        lines("a", "b"), "all 2 rows are refused", "--key k --time t --pattern (?P<t>\\d+)(?P<k>x)"
+        lines("a", "b"), "all 2 rows were rejected", "--key k --time t --pattern (?P<t>\\d+)(?P<k>x)"
     ),
     # Parquet
-    "Parquet cut off": Refused(cut(parquet(TYPED)), "in.csv is truncated or no Parquet file"),
-    "Parquet less its last byte": Refused(parquet(TYPED)[:-1], "in.csv is truncated or no Parquet file"),
-    "Parquet by its magic alone": Refused(b"PAR1", "in.csv is truncated or no Parquet file"),
-    "Parquet of two magics": Refused(b"PAR1PAR1", "in.csv is truncated or no Parquet file"),
+    "Parquet cut off": Refused(cut(parquet(TYPED)), "in.csv is truncated or not valid Parquet"),
+    "Parquet less its last byte": Refused(parquet(TYPED)[:-1], "in.csv is truncated or not valid Parquet"),
+    "Parquet by its magic alone": Refused(b"PAR1", "in.csv is truncated or not valid Parquet"),
+    "Parquet of two magics": Refused(b"PAR1PAR1", "in.csv is truncated or not valid Parquet"),
     "Parquet with a footer longer than the file": Refused(
-        b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1", "in.csv is truncated or no Parquet file"
+        b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1", "in.csv is truncated or not valid Parquet"
     ),
-    "Parquet with a damaged footer": Refused(flipped(parquet(TYPED), -9), "in.csv is truncated or no Parquet file"),
+    "Parquet with a damaged footer": Refused(flipped(parquet(TYPED), -9), "in.csv is truncated or not valid Parquet"),
     "Parquet with damaged pages": Refused(flipped(parquet(TYPED, compression="gzip"), 40), "in.csv is damaged"),
     "Parquet with an encrypted footer": Refused(b"PARE" + parquet(TYPED)[4:-4] + b"PARE", "encrypted"),
-    "Parquet that is text": Refused(PLAIN, "in.csv is truncated or no Parquet file", KEYED + "parquet"),
-    "Parquet in gzip": Refused(gzip.compress(parquet(TYPED)), "Parquet files inside archives are not read"),
+    "Parquet that is text": Refused(PLAIN, "in.csv is truncated or not valid Parquet", KEYED + "parquet"),
+    "Parquet in gzip": Refused(gzip.compress(parquet(TYPED)), "Parquet files cannot be read inside archives"),
     "Parquet without columns": Refused(parquet(pa.table({})), "no column", code=2),
-    "Parquet without rows": Refused(parquet(pa.table(TYPED).slice(0, 0)), "the input has no rows"),
+    "Parquet without rows": Refused(parquet(pa.table(TYPED).slice(0, 0)), "in.csv has no rows"),
     "Parquet without the key": Refused(
-        parquet({"ts": TIMES, "user": ["a", "b", "c"]}), "there is no column 'key'", code=2
+        parquet({"ts": TIMES, "user": ["a", "b", "c"]}), "column 'key' does not exist", code=2
     ),
     "Parquet of another type in the second file": Refused(
         lambda folder: put(folder, a=parquet(TYPED), b=parquet({**TYPED, "ts": [1, 2, 3]})),
-        "b has ts as int64, a as timestamp[us]",
+        "ts is int64 in b and timestamp[us] in a",
         name="",
     ),
     "Parquet and text in one folder": Refused(
-        lambda folder: put(folder, a=parquet(TYPED), b=PLAIN), "b is truncated or no Parquet file", name=""
+        lambda folder: put(folder, a=parquet(TYPED), b=PLAIN), "b is truncated or not valid Parquet", name=""
     ),
-    "keys that are lists": Refused(parquet({"ts": TIMES, "key": [[1], [2], [3]]}), "--key gives array<bigint>", code=2),
+    "keys that are lists": Refused(parquet({"ts": TIMES, "key": [[1], [2], [3]]}), "has type array<bigint>", code=2),
     "keys that are structs": Refused(
-        parquet({"ts": TIMES, "key": [{"a": 1}] * 3}), "--key gives struct<a:bigint>", code=2
+        parquet({"ts": TIMES, "key": [{"a": 1}] * 3}), "--key has type struct<a:bigint>", code=2
     ),
-    "keys that are fractions": Refused(parquet({"ts": TIMES, "key": [1.0, 2.0, 3.0]}), "--key gives double", code=2),
+    "keys that are fractions": Refused(parquet({"ts": TIMES, "key": [1.0, 2.0, 3.0]}), "--key has type double", code=2),
     "times that are lists": Refused(
-        parquet({"ts": [[1], [2], [3]], "key": ["a", "b", "c"]}), "which is no time", "--key key --time ts"
+        parquet({"ts": [[1], [2], [3]], "key": ["a", "b", "c"]}),
+        "it must be text, a number or a time",
+        "--key key --time ts",
     ),
     "times of the day beside": Refused(
         parquet(TYPED | {"at": pa.array([1, 2, 3], pa.time64("us"))}),
-        "column 'at' is a TIME, which Spark does not read",
+        "Spark cannot read column 'at' of type TIME",
     ),
     "small floats in a struct": Refused(
         parquet(TYPED | {"s": pa.StructArray.from_arrays([pa.array([1, 2, 3], pa.float16())], ["f"])}),
-        "column 's.f' is a FLOAT16",
+        "Spark cannot read column 's.f' of type FLOAT16",
     ),
     "decimals of 60 digits": Refused(
         parquet(TYPED | {"cost": pa.array([Decimal(1)] * 3, pa.decimal256(60, 2))}),
-        "column 'cost' is a DECIMAL of 60 digits",
+        "Spark cannot read column 'cost' of type DECIMAL of 60 digits",
     ),
     "all costs NaN": Refused(
         parquet(TYPED | {"cost": [float("nan")] * 3}),
-        "all 3 rows are refused: cost is not finite (3)",
-        "--key key --cost cost",
+        "all 3 rows were rejected: cost is not finite (3)",
+        "--key key --cost cost --cost-unit us",
     ),
 }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.lint.findings import judged
-from adapt.traces.ingest.cleaning import HEX_DIGITS, Clock, Treatment, parse_sample, salt_of
+from adapt.traces.ingest.cleaning import HEX_DIGITS, Cleaning, ClockShift, parse_sample, salt_of
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
@@ -23,7 +23,7 @@ BASE = 1_700_000_000
 SALT = "a salt of enough characters"
 
 
-def made(folder, rows, treatment=Treatment(), unique="", salt=None, stream="at"):
+def made(folder, rows, cleaning=Cleaning(), dedup="", salt=None, stream="at"):
     """A trace of (second, key, stream, id) rows, from two files."""
     source = folder / "source"
     source.mkdir(parents=True, exist_ok=True)
@@ -31,12 +31,12 @@ def made(folder, rows, treatment=Treatment(), unique="", salt=None, stream="at")
     for name, some in (("a", rows[:half]), ("b", rows[half:])):
         lines = "".join(f"{BASE + second},{key},{at},{number}\n" for second, key, at, number in some)
         (source / f"{name}.csv").write_text("t,key,at,id\n" + lines)
-    mapping = Mapping("key", "t", stream=stream, keep=("id",), unique=unique)
+    mapping = Mapping("key", "t", stream=stream, keep=("id",), dedup=dedup)
     return ingest(
         [str(source)],
         folder / "x.trace",
         mapping,
-        IngestOptions(reading=HEADED, treatment=treatment, salt=salt),
+        IngestOptions(reading=HEADED, cleaning=cleaning, salt=salt),
         force=True,
     ).trace
 
@@ -61,20 +61,20 @@ rows = st.lists(
 
 @pytest.mark.usefixtures("spark")
 def test_a_clock_is_set_right_for_the_streams_that_it_names(tmp_path):
-    clocks = (Clock.parse("w*=5h"), Clock.parse("?st=-2s"))
-    trace = made(tmp_path, ROWS, Treatment(clocks))
+    clocks = (ClockShift.parse("w*=5h"), ClockShift.parse("?st=-2s"))
+    trace = made(tmp_path, ROWS, Cleaning(clocks))
     wanted = [(at + (18_000 if stream == "wst" else -2), key, stream, number) for at, key, stream, number in ROWS]
     assert kept(trace) == sorted(wanted, key=lambda row: row[0])
-    told = trace.manifest.made.parameters["treatment"]["clocks"]
+    told = trace.manifest.made.parameters["cleaning"]["clock_shifts"]
     assert told == [{"streams": "w*", "forward_us": 18_000_000_000}, {"streams": "?st", "forward_us": -2_000_000}]
 
 
 @pytest.mark.usefixtures("spark")
 def test_a_clock_of_no_stream_is_refused_with_the_streams_there_are(tmp_path):
-    with pytest.raises(UsageError, match=r"'west' is that of no stream; there are est, wst"):
-        made(tmp_path, ROWS, Treatment((Clock("west", 1),)))
-    with pytest.raises(UsageError, match="say with --stream"):
-        made(tmp_path, ROWS, Treatment((Clock("west", 1),)), stream="")
+    with pytest.raises(UsageError, match=r"--shift-clock 'west' matches no stream; available: est, wst"):
+        made(tmp_path, ROWS, Cleaning((ClockShift("west", 1),)))
+    with pytest.raises(UsageError, match="--shift-clock needs --stream"):
+        made(tmp_path, ROWS, Cleaning((ClockShift("west", 1),)), stream="")
 
 
 @pytest.mark.usefixtures("spark")
@@ -99,7 +99,7 @@ def test_rows_that_repeat_or_come_too_late_are_refused_and_counted(tmp_path, row
         else:
             seen.add(number)
             trace_rows.append(row)
-    trace = made(tmp_path, rows, Treatment(most_late_us=bound * 1_000_000), unique="id")
+    trace = made(tmp_path, rows, Cleaning(max_lateness_us=bound * 1_000_000), dedup="id")
     assert kept(trace) == sorted(trace_rows, key=lambda row: row[0])
     counts = {"repeats an earlier row": repeated, f"late by more than {bound}s": late}
     if not bound:
@@ -109,7 +109,7 @@ def test_rows_that_repeat_or_come_too_late_are_refused_and_counted(tmp_path, row
 
 @pytest.mark.usefixtures("spark")
 def test_rows_alike_in_all_that_is_kept_are_one(tmp_path):
-    trace = made(tmp_path, ROWS + ROWS[10:20], unique="*")
+    trace = made(tmp_path, ROWS + ROWS[10:20], dedup="*")
     assert kept(trace) == sorted(dict.fromkeys(ROWS), key=lambda row: row[0])
     assert refused(trace)["repeats an earlier row"] == len(ROWS) + 10 - len(dict.fromkeys(ROWS))
     assert len(pq.read_table(trace.path / "_rejects")) == sum(refused(trace).values())
@@ -124,7 +124,7 @@ def test_keys_are_hashed_with_a_salt_that_is_nowhere(tmp_path):
         [str(tmp_path / "a.csv")],
         tmp_path / "x.trace",
         Mapping("key", "t"),
-        IngestOptions(reading=HEADED, treatment=Treatment(hash_keys=True), salt=SALT),
+        IngestOptions(reading=HEADED, cleaning=Cleaning(hash_keys=True), salt=SALT),
     ).trace
     keys = pa.Table.from_batches(trace.batches())["key"].to_pylist()
     order = sorted(range(len(ROWS)), key=lambda at: (ROWS[at][0], at))
@@ -141,7 +141,7 @@ def test_keys_are_hashed_with_a_salt_that_is_nowhere(tmp_path):
 @pytest.mark.usefixtures("spark")
 def test_a_new_salt_each_time_unless_one_is_given(tmp_path):
     keys = [
-        {row[1] for row in kept(made(tmp_path, ROWS, Treatment(hash_keys=True), salt=salt))}
+        {row[1] for row in kept(made(tmp_path, ROWS, Cleaning(hash_keys=True), salt=salt))}
         for salt in (None, None, SALT, SALT)
     ]
     assert keys[0] != keys[1]
@@ -152,11 +152,11 @@ def test_a_new_salt_each_time_unless_one_is_given(tmp_path):
 @pytest.mark.usefixtures("spark")
 def test_a_sample_has_all_rows_of_its_keys_and_tells_of_the_others(tmp_path):
     many = [(at % 50, f"key {at % 400}", "s", str(at)) for at in range(2000)]
-    trace = made(tmp_path, many, Treatment(sample=Fraction(1, 4)))
+    trace = made(tmp_path, many, Cleaning(sample=Fraction(1, 4)))
     keys = {row[1] for row in kept(trace)}
     assert kept(trace) == sorted((row for row in many if row[1] in keys), key=lambda row: row[0])
     assert 60 < len(keys) < 140  # 100, four and a half deviations
-    larger = {row[1] for row in kept(made(tmp_path / "more", many, Treatment(sample=Fraction(1, 2))))}
+    larger = {row[1] for row in kept(made(tmp_path / "more", many, Cleaning(sample=Fraction(1, 2))))}
     assert keys < larger
     finding = next(one for one in judged(trace.profile) if one.id == "key-sample")
     assert finding.figures == {"share": 0.25, "rows": trace.rows, "source_rows": 2000}
@@ -164,20 +164,20 @@ def test_a_sample_has_all_rows_of_its_keys_and_tells_of_the_others(tmp_path):
     told = dict(zip((column.name for column in table.columns), table.rows[0], strict=True))
     assert told["source_rows"] == 2000
     assert told["source_keys"] == 4 * len(keys)
-    with pytest.raises(BadInput, match="leaves none of"):
-        made(tmp_path, ROWS, Treatment(sample=Fraction(1, 10**9)))
+    with pytest.raises(BadInput, match="--sample-keys keeps 0 of"):
+        made(tmp_path, ROWS, Cleaning(sample=Fraction(1, 10**9)))
 
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (lambda: Clock.parse("5h"), "STREAMS=LENGTH"),
-        (lambda: Clock.parse("=5h"), "STREAMS=LENGTH"),
-        (lambda: Clock.parse("x=5"), "no unit"),
-        (lambda: Treatment(sample=Fraction(0)), "--sample-keys 0%"),
-        (lambda: Treatment(sample=Fraction(11, 10)), "--sample-keys 110%"),
-        (lambda: parse_sample("ten"), "--sample-keys 'ten'"),
-        (lambda: salt_of("short"), "ADAPT_SALT has 5 characters"),
+        (lambda: ClockShift.parse("5h"), "STREAMS=DURATION"),
+        (lambda: ClockShift.parse("=5h"), "STREAMS=DURATION"),
+        (lambda: ClockShift.parse("x=5"), r"--shift-clock x: 5 needs a unit: 5s or 5h\?"),
+        (lambda: Cleaning(sample=Fraction(0)), r"--sample-keys must be above 0% and at most 100% \(got 0%\)"),
+        (lambda: Cleaning(sample=Fraction(11, 10)), r"\(got 110%\)"),
+        (lambda: parse_sample("ten"), r"--sample-keys must be a percentage such as 10% \(got 'ten'\)"),
+        (lambda: salt_of("short"), r"ADAPT_SALT must have at least 16 characters, .* \(got 5\)"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong, says):

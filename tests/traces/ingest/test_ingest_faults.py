@@ -140,7 +140,7 @@ def test_a_disk_that_is_full_for_spark_is_told_so(source, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("parts", ["0", "-1", "many", "1.5"])
 def test_a_number_of_parts_that_is_none_is_refused_before_spark_starts(source, tmp_path, parts):
-    with pytest.raises(UsageError, match=f"shuffle.partitions={parts}: it is a number of parts"):
+    with pytest.raises(UsageError, match=rf"shuffle.partitions must be at least 1 \(got {parts}\)"):
         run(source, tmp_path / "t", spark_options=SparkOptions(conf={"spark.sql.shuffle.partitions": parts}))
 
 

@@ -20,7 +20,7 @@ from adapt.traces.sources.reading.blocks import PATH, cut, read_block
 from adapt.traces.sources.reading.containers import unpacked
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.reading.format import RecordFormat
-from adapt.traces.sources.sniff import ReadOptions, recognise
+from adapt.traces.sources.sniff import ReadOptions, recognize
 from adapt.traces.store.trace import open_trace
 from tests.traces.ingest.mutation import GOOD, ODD_BYTES, mutated, mutations
 from tests.traces.sources.plain_records import plain_lines, plain_records
@@ -31,7 +31,7 @@ SOAK = bool(os.environ.get("ADAPT_SOAK"))
 def read_below_spark(path: Path, reading: ReadOptions) -> None:
     """All that a Spark task does to the files: each record is kept or refused, once, on a line of its own."""
     files = source_files([str(path)])
-    form = recognise(files, reading).form
+    form = recognize(files, reading).form
     if not isinstance(form, RecordFormat):
         return  # has become Parquet, ORC or Avro
     for at, file in enumerate(files):
@@ -98,8 +98,8 @@ def changes_of(random: Random) -> list[tuple[str, float, object]]:
 
 
 MAPPINGS = {
-    "csv": Mapping("key", "ts", cost="cost", stream=PATH, time_format="iso"),
-    "json": Mapping("key", "ts", cost="cost", stream=PATH, time_format="iso"),
+    "csv": Mapping("key", "ts", cost="cost", cost_unit="us", stream=PATH, time_format="iso"),
+    "json": Mapping("key", "ts", cost="cost", cost_unit="us", stream=PATH, time_format="iso"),
     "log": Mapping("host", "time", bytes="bytes", stream=PATH),
 }
 COUNTED = {"csv": plain_records, "json": plain_lines, "log": plain_lines}

@@ -10,7 +10,7 @@ import pytest
 
 from adapt.core.lint.findings import judged
 from adapt.core.stream import KeyType
-from adapt.traces.ingest.cleaning import Clock, Treatment
+from adapt.traces.ingest.cleaning import Cleaning, ClockShift
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
@@ -77,10 +77,8 @@ def test_two_clocks_that_disagree_are_set_right(taken_in):
     )
     reading = ReadOptions(FormatName.CSV, ",", header=False, columns=("ms", "bid", "ask"))
     correlations = []
-    for treatment in (Treatment(), Treatment((Clock.parse("fxcm=5h"),))):
-        done = taken_in(
-            "fx-ticks/forex", mapping, f"*/tick/eurusd/{day}_quote.zip", reading=reading, treatment=treatment
-        )
+    for cleaning in (Cleaning(), Cleaning((ClockShift.parse("fxcm=5h"),))):
+        done = taken_in("fx-ticks/forex", mapping, f"*/tick/eurusd/{day}_quote.zip", reading=reading, cleaning=cleaning)
         rows = pa.Table.from_batches(done.trace.batches())
         minutes = rows["ts"].cast(pa.int64()).to_numpy() // 60_000_000
         middle = (rows["bid"].cast(pa.float64()).to_numpy() + rows["ask"].cast(pa.float64()).to_numpy()) / 2

@@ -63,7 +63,9 @@ def trace(rows, tmp_path_factory) -> Trace:
     """Those rows ingested."""
     folder: Path = tmp_path_factory.mktemp("profile")
     pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
-    mapping = Mapping("key", time="ts", cost="cost", bytes="bytes", stream="stream", time_format="epoch_s")
+    mapping = Mapping(
+        "key", time="ts", cost="cost", cost_unit="us", bytes="bytes", stream="stream", time_format="epoch_s"
+    )
     return ingest([str(folder / "rows.parquet")], folder / "t.trace", mapping).trace
 
 
@@ -136,5 +138,5 @@ def test_keys_that_are_no_text_are_shown_as_text(keys):
 
 def test_amounts_beyond_all_numbers_are_refused():
     batch = pa.table({"ts": stamps(2), "key": ["a", "b"], "cost_us": [1e308, 1e308]})
-    with pytest.raises(BadInput, match="the cost_us of all rows add up to more than"):
+    with pytest.raises(BadInput, match="the total cost_us of all rows exceeds"):
         profile_of(batch)

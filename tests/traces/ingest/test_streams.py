@@ -51,7 +51,7 @@ paths = ["nowhere", "west.csv"]
 key = "uid"
 time = "seconds"
 time-format = "epoch_s"
-clock = "2s"
+shift-clock = "2s"
 
 [[stream]]
 name = "app's"
@@ -83,7 +83,7 @@ def test_streams_of_one_file_each_have_their_own_format_zone_clock_and_expressio
     (tmp_path / "m.toml").write_text(MAPPING)
     names = ("east.csv", "west.csv", "app.jsonl.gz", "d.parquet", "topic.json")
     line = ("ingest", *(folder / name for name in names), "--mapping", tmp_path / "m.toml", "-o", tmp_path / "t.trace")
-    said = json.loads(adapt.done(*line, "--json", "--conf", "spark.sql.shuffle.partitions=3").out)
+    said = json.loads(adapt.done(*line, "--json", "--spark-conf", "spark.sql.shuffle.partitions=3").out)
     trace = open_trace(tmp_path / "t.trace")
     assert rows_of(trace, "key", "stream", "n", "partition") == [
         (1000, "ann", "east", "1", None),
@@ -96,8 +96,8 @@ def test_streams_of_one_file_each_have_their_own_format_zone_clock_and_expressio
     rejects = pq.read_table(trace.path / "_rejects").to_pylist()
     assert [(row["file"], row["line"], row["reason"]) for row in rejects] == [
         ("east.csv", 3, "time cannot be read"),
-        ("topic.json", 3, "is of no stream of the mapping"),
-        ("topic.json", 4, "is of no stream of the mapping"),
+        ("topic.json", 3, "matches no stream of the mapping"),
+        ("topic.json", 4, "matches no stream of the mapping"),
     ]
     assert "soon,eve,2" in rejects[0]["text"]
     assert '"key":"skip"' in rejects[1]["text"]
@@ -110,7 +110,7 @@ def test_streams_of_one_file_each_have_their_own_format_zone_clock_and_expressio
         ("app's", "UTC", "epoch_ms", "at"),
     ]
     assert told[4] == ("nulls", "UTC", "epoch_ms", "ts")
-    assert trace.manifest.made.parameters["treatment"]["clocks"] == [{"streams": "west", "forward_us": 2 * US}]
+    assert trace.manifest.made.parameters["cleaning"]["clock_shifts"] == [{"streams": "west", "forward_us": 2 * US}]
 
 
 def test_what_is_typed_wins_over_the_file_and_the_file_is_the_options(adapt, spark, folder, tmp_path):
@@ -135,33 +135,39 @@ def test_files_with_headers_of_their_own_are_one_table_by_name(adapt, spark, tmp
 
 STREAM = '[[stream]]\nname = "a"\nkey = "user"\ntime = "ts"\n'
 ODD_FILES = {
-    "no TOML": ("key = \n", 3, "m.toml is no TOML: Invalid value (at line 1, column 7)"),
+    "no TOML": ("key = \n", 3, "m.toml is not valid TOML: Invalid value (at line 1, column 7)"),
     "an unknown field": ('keys = "a"\n', 3, "m.toml has an unknown field 'keys'; did you mean 'key'?"),
     "a number for a text": ("key = 3\n", 3, "m.toml: key is 3 instead of a text"),
     "a text for a truth": ('key = "user"\nheader = "yes"\n', 3, "m.toml: header is 'yes' instead of true or false"),
     "an unknown format": ('key = "user"\nformat = "cvs"\n', 3, "m.toml: there is no format 'cvs'; did you mean 'csv'?"),
-    "a list of numbers": ('key = "user"\nkeep = [1]\n', 3, "m.toml: keep is [1] instead of a list of texts"),
+    "a list of numbers": ('key = "user"\nkeep = [1]\n', 3, "m.toml: keep must be a list of strings (got [1])"),
     "a stream without a name": ("[[stream]]\n", 3, "m.toml: one [[stream]] has no name; add name = ..."),
     "an unknown field of a stream": (f"{STREAM}tmie = 1\n", 3, "m.toml: stream 'a' has an unknown field 'tmie'"),
     "a stream without a key": ('[[stream]]\nname = "a"\n', 3, "m.toml: stream 'a' has no key; add key = ..."),
     "two streams of a name": (STREAM * 2, 3, "m.toml: two streams are named 'a'"),
-    "paths that fit nothing": (f'{STREAM}paths = "b*"\n', 3, "rows.csv is of no [[stream]] of the mapping"),
+    "paths that fit nothing": (f'{STREAM}paths = "b*"\n', 3, "rows.csv matches no [[stream]] of the mapping"),
     "a stream without files": (
         STREAM + STREAM.replace('"a"', '"b"'),
         3,
-        "stream 'b' of the mapping has no file; its paths fit none that a stream before it leaves",
+        "stream 'b' of the mapping has no file: earlier streams take all that its paths match",
     ),
     "a file read in two ways": (
         f'{STREAM}where = "true"\nformat = "csv"\n' + STREAM.replace('"a"', '"b"'),
         3,
-        "rows.csv would be read in two ways, for the streams 'a' and 'b'",
+        "rows.csv has two formats, in the streams 'a' and 'b'",
     ),
     "a clock of a pattern": (
-        f'{STREAM.replace("a", "a*", 1)[:0]}[[stream]]\nname = "a*"\nclock = "1s"\n',
+        f'{STREAM.replace("a", "a*", 1)[:0]}[[stream]]\nname = "a*"\nshift-clock = "1s"\n',
         3,
-        "no * or ?",
+        "must not contain * or ?",
     ),
-    "--stream beside streams": ('stream = "x"\n', 2, "--key is needed"),
+    "a cost without a unit": (f'{STREAM}cost = "n"\n', 2, "m.toml: stream 'a': --cost 'n' needs a unit"),
+    "a cost of its own with the unit of another": (
+        f'cost = "m"\ncost-unit = "ms"\n{STREAM}cost = "n"\n',
+        2,
+        "m.toml: stream 'a': --cost 'n' needs a unit",
+    ),
+    "--stream beside streams": ('stream = "x"\n', 2, "--key is required"),
 }
 
 
@@ -178,10 +184,10 @@ def test_a_mapping_that_cannot_be_meant_is_refused_in_a_sentence(adapt, tmp_path
 @pytest.mark.parametrize(
     ("second", "says"),
     [
-        ('key = "usr"', "stream 'b': --key 'usr': there is no column 'usr'; did you mean 'user'?"),
-        ('key = "length(user)"', "key is string in the stream 'a' and bigint in 'b'; make both one type"),
-        ('where = "user"', "stream 'b': where 'user' gives string; it is to be true or false of a row"),
-        ('time-zone = "Mars"', "stream 'b': time zone 'Mars' is not known"),
+        ('key = "usr"', "stream 'b': --key 'usr': column 'usr' does not exist; did you mean 'user'?"),
+        ('key = "length(user)"', "key is string in stream 'a' and bigint in stream 'b'; convert both to one type"),
+        ('where = "user"', "stream 'b': where 'user' has type string; it must be boolean"),
+        ('time-zone = "Mars"', "stream 'b': unknown time zone 'Mars'"),
     ],
 )
 def test_a_stream_that_does_not_fit_its_rows_is_named(adapt, spark, tmp_path, second, says):

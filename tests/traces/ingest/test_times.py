@@ -168,7 +168,7 @@ def test_eight_digits_that_read_as_dates_are_dates(guess):
 
 
 def test_values_that_are_no_times_are_refused_with_examples(guess):
-    with pytest.raises(BadInput, match=r"no value of the first rows can be read as a time \(first values: 'x', 'y'\)"):
+    with pytest.raises(BadInput, match=r"no value of the first rows reads as a time \(first values: 'x', 'y'\)"):
         guess("x", "y")
     with pytest.raises(BadInput, match=r"first values: all null"):
         guess(None)
@@ -179,7 +179,7 @@ def test_nothing_to_read_needs_no_format(guess):
 
 
 def test_a_type_that_can_be_no_time_is_refused(guess):
-    with pytest.raises(BadInput, match="--time 'v' gives boolean, which is no time"):
+    with pytest.raises(BadInput, match="--time 'v' has type boolean; it must be"):
         guess(True, kind="boolean")
 
 
@@ -191,6 +191,6 @@ def test_a_stated_format_is_taken_as_it_is(spark):
 @pytest.mark.parametrize("name", ["epoch", "epoch-ms", "YYYY-MM-dd", "yyyy-MM-dd'T", "foo"])
 def test_a_stated_format_that_is_none_is_refused(spark, name):
     with pytest.raises(
-        UsageError, match=r"is neither iso, epoch_s, epoch_ms, epoch_us, epoch_ns nor a pattern such as"
+        UsageError, match=r"must be one of iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern such as"
     ):
         stated_format(spark, name)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.sources.sniff import ReadOptions, recognise
+from adapt.traces.sources.sniff import ReadOptions, recognize
 from adapt.traces.sources.source import Source
 from adapt.traces.spark.progress import silent
 from adapt.traces.spark.session import session_in_zone
@@ -17,7 +17,7 @@ def opened(spark, tmp_path):
 
     def open_source(*paths: Path, **reading) -> Source:
         files = source_files([str(path) for path in paths])
-        found = recognise(files, ReadOptions(**reading))
+        found = recognize(files, ReadOptions(**reading))
         return Source(session_in_zone(spark, "UTC"), files, found.form, tmp_path / "staging", silent, found.by_file)
 
     return open_source

@@ -12,7 +12,7 @@ from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.formats.text import log_format
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.sources.sniff import ReadOptions, recognise
+from adapt.traces.sources.sniff import ReadOptions, recognize
 
 LOG = '10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 512\n'
 
@@ -24,7 +24,7 @@ def sniffed(tmp_path):
     def sniff(*contents, **options):
         for at, content in enumerate(contents):
             (tmp_path / f"{at}.dat").write_bytes(content if isinstance(content, bytes) else content.encode())
-        return recognise(source_files([str(tmp_path)]), ReadOptions(**options))
+        return recognize(source_files([str(tmp_path)]), ReadOptions(**options))
 
     return sniff
 
@@ -40,9 +40,9 @@ def sniffed(tmp_path):
     ],
 )
 def test_the_delimiter_is_the_one_that_parts_lines_evenly(sniffed, content, delimiter, said):
-    recognised = sniffed(content)
-    assert recognised.form.delimiter == delimiter
-    assert f"delimiter {said}" in recognised.guesses
+    recognized = sniffed(content)
+    assert recognized.form.delimiter == delimiter
+    assert f"delimiter {said}" in recognized.guesses
 
 
 def test_tabs_make_tsv_and_anything_else_csv(sniffed):
@@ -51,15 +51,15 @@ def test_tabs_make_tsv_and_anything_else_csv(sniffed):
 
 
 def test_lines_of_objects_are_json(sniffed):
-    recognised = sniffed('\n {"a": 1}\n{"a": 2}\n')
-    assert recognised.form == JsonLines()
-    assert recognised.guesses == ["format jsonl"]
+    recognized = sniffed('\n {"a": 1}\n{"a": 2}\n')
+    assert recognized.form == JsonLines()
+    assert recognized.guesses == ["format jsonl"]
 
 
 def test_lines_of_a_web_server_are_a_log_even_if_some_are_not(sniffed):
-    recognised = sniffed(LOG + "garbage\n" + LOG)
-    assert recognised.form == log_format()
-    assert recognised.guesses == ["format clf"]
+    recognized = sniffed(LOG + "garbage\n" + LOG)
+    assert recognized.form == log_format()
+    assert recognized.guesses == ["format clf"]
 
 
 def test_parquet_is_told_by_its_first_bytes(sniffed, tmp_path):
@@ -71,14 +71,14 @@ def test_parquet_inside_an_archive_is_refused(sniffed, tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.dat")
     packed = gzip.compress((tmp_path / "a.dat").read_bytes())
     (tmp_path / "a.dat").unlink()
-    with pytest.raises(BadInput, match="Parquet files inside archives are not read; unpack them"):
+    with pytest.raises(BadInput, match="Parquet files cannot be read inside archives; unpack them"):
         sniffed(packed)
 
 
 def test_a_pattern_says_that_the_format_is_text(sniffed):
-    recognised = sniffed("a b\n", pattern="(?P<x>.)")
-    assert recognised.form.columns == ("x",)
-    assert recognised.guesses == ["format text"]
+    recognized = sniffed("a b\n", pattern="(?P<x>.)")
+    assert recognized.form.columns == ("x",)
+    assert recognized.guesses == ["format text"]
 
 
 def test_a_packed_file_is_looked_into(sniffed):
@@ -104,9 +104,9 @@ def test_an_empty_first_file_is_passed_over(sniffed):
     ],
 )
 def test_a_header_is_words_over_something_else(sniffed, content, header):
-    recognised = sniffed(content, delimiter=",")
-    assert (recognised.form.header is not None) == header
-    assert ("a header line" if header else "no header line") in recognised.guesses
+    recognized = sniffed(content, delimiter=",")
+    assert (recognized.form.header is not None) == header
+    assert ("a header line" if header else "no header line") in recognized.guesses
 
 
 def test_without_a_header_columns_are_numbered(sniffed):
@@ -114,8 +114,8 @@ def test_without_a_header_columns_are_numbered(sniffed):
 
 
 def test_nothing_is_guessed_that_was_said(sniffed):
-    recognised = sniffed("1,a\n", format=FormatName.CSV, delimiter=",", header=False)
-    assert recognised.guesses == []
+    recognized = sniffed("1,a\n", format=FormatName.CSV, delimiter=",", header=False)
+    assert recognized.guesses == []
 
 
 def test_names_that_are_given_replace_those_of_the_header(sniffed):
@@ -124,7 +124,7 @@ def test_names_that_are_given_replace_those_of_the_header(sniffed):
 
 
 def test_too_few_names_are_refused(sniffed):
-    with pytest.raises(UsageError, match=r"--columns names 1 columns, but 0\.dat has 2"):
+    with pytest.raises(UsageError, match=r"--columns must name all 2 columns of 0\.dat \(got 1\)"):
         sniffed("1,a\n", columns=("when",))
 
 
@@ -156,12 +156,12 @@ def test_a_quote_that_swallows_the_sample_does_no_harm(sniffed):
 
 @pytest.mark.parametrize("content", ["", "\n\n", " \n"])
 def test_an_empty_input_is_refused(sniffed, content):
-    with pytest.raises(BadInput, match="the input is empty"):
+    with pytest.raises(BadInput, match="is empty"):
         sniffed(content)
 
 
 def test_bytes_that_are_no_text_are_refused(sniffed):
-    with pytest.raises(BadInput, match="is not text and not Parquet, ORC or Avro; name its format"):
+    with pytest.raises(BadInput, match="is neither text nor Parquet, ORC or Avro; state its format"):
         sniffed(b"\x00\x01\x02")
 
 
@@ -173,12 +173,12 @@ def test_utf_16_is_refused_with_the_remedy(sniffed):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"delimiter": "::"}, "--delimiter '::' is not one ASCII character"),
-        ({"delimiter": "§"}, "--delimiter '§' is not one ASCII character"),
-        ({"quote": "ab"}, "--quote 'ab' is not one ASCII character"),
-        ({"delimiter": "\n"}, "ends a line, so it can be nothing else"),
-        ({"delimiter": '"'}, "--delimiter and --quote are both"),
-        ({"format": FormatName.CSV, "pattern": "(?P<x>.)"}, "--pattern goes with --format text, not with csv"),
+        ({"delimiter": "::"}, "--delimiter must be one ASCII character (got '::')"),
+        ({"delimiter": "§"}, "--delimiter must be one ASCII character (got '§')"),
+        ({"quote": "ab"}, "--quote must be one ASCII character (got 'ab')"),
+        ({"delimiter": "\n"}, "--delimiter must not be a line end"),
+        ({"delimiter": '"'}, "--delimiter and --quote must differ"),
+        ({"format": FormatName.CSV, "pattern": "(?P<x>.)"}, "--pattern needs --format text (got csv)"),
         ({"format": FormatName.TEXT}, "--format text needs --pattern"),
     ],
 )
@@ -209,14 +209,14 @@ def test_a_quote_that_swallows_a_long_first_line_is_refused(sniffed, ends):
 
 
 def test_a_byte_order_mark_alone_is_empty_input(sniffed):
-    with pytest.raises(BadInput, match="the input is empty"):
+    with pytest.raises(BadInput, match="is empty"):
         sniffed(b"\xef\xbb\xbf")
 
 
 def test_envelopes_of_kcat_are_known_and_their_time_is_in_milliseconds(sniffed):
-    recognised = sniffed('{"topic":"t","partition":0,"offset":1,"tstype":"create","ts":5,"key":null,"payload":"x"}\n')
-    assert recognised.form == JsonLines(times={"ts": "epoch_ms"})
-    assert recognised.guesses == ["format kcat"]
+    recognized = sniffed('{"topic":"t","partition":0,"offset":1,"tstype":"create","ts":5,"key":null,"payload":"x"}\n')
+    assert recognized.form == JsonLines(times={"ts": "epoch_ms"})
+    assert recognized.guesses == ["format kcat"]
 
 
 def test_kcats_own_pattern_makes_it_kcat(sniffed):
@@ -225,10 +225,10 @@ def test_kcats_own_pattern_makes_it_kcat(sniffed):
 
 @pytest.mark.parametrize("options", [{"pattern": "(?P<x>.)"}, {"format": FormatName.CSV}])
 def test_the_pattern_of_kcat_goes_with_kcat_alone(options):
-    with pytest.raises(UsageError, match="--kcat-format goes with --format kcat, not with"):
+    with pytest.raises(UsageError, match="--kcat-format needs --format kcat"):
         ReadOptions(kcat_format=r"%k\n", **options)
 
 
 def test_what_is_no_envelope_needs_the_pattern_of_kcat(sniffed):
-    with pytest.raises(BadInput, match="does not hold the envelopes of kcat -J; say with --kcat-format"):
+    with pytest.raises(BadInput, match="does not hold envelopes of kcat -J; give the format of kcat -f"):
         sniffed("1 a\n", format=FormatName.KCAT)

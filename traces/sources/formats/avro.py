@@ -1,4 +1,4 @@
-"""Avro containers: blocks are found by their sizes, unpacked here, and taken apart by fastavro in Spark tasks."""
+"""Avro containers, read by fastavro in Spark tasks."""
 
 import bz2
 import io
@@ -26,18 +26,18 @@ ROWS_A_BATCH = 8_192
 _SYNC_BYTES = 16
 _LONGEST_BLOCK = 1 << 30
 _FAR_MS = (-62_135_596_800_000, 253_402_300_799_999)
-"""The years 1 to 9999 in milliseconds; others are more microseconds than there are numbers, and so are null."""
+"""Years 1 to 9999 in milliseconds; other times exceed 64-bit microseconds and become null."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a container says of itself.
+    """Header of a container.
 
     Attributes:
-        schema: Of its records, as JSON.
-        codec: How its blocks are packed.
-        sync: What stands behind each block.
-        size: Bytes up to the first block.
+        schema: Schema of its records, as JSON.
+        codec: Compression of its blocks.
+        sync: Marker after each block.
+        size: Bytes before the first block.
     """
 
     schema: str
@@ -48,11 +48,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class AvroFiles:
-    """Avro containers, perhaps with several schemas.
+    """Avro containers, possibly with different schemas.
 
     Attributes:
-        columns: The fields of all files, in the order in which they turn up.
-        types: Their types.
+        columns: Fields of all files, in order of appearance.
+        types: Types of the fields.
     """
 
     columns: tuple[str, ...]
@@ -60,16 +60,19 @@ class AvroFiles:
     times: ClassVar[dict[str, str]] = {}
 
     def columns_of(self, file: SourceFile) -> tuple[str, ...]:
-        """The fields of one file.
+        """Fields of one file.
 
         Raises:
-            BadInput: it is damaged.
+            BadInput: the file is damaged.
         """
         with _reading(file), open(file.path, "rb") as stream:
             return tuple(_kinds(header_of(stream).schema))
 
     def cut(self, at: int, file: SourceFile) -> list[Block]:
-        """The blocks of one source file, whole blocks of Avro each, and the number of the first record of each."""
+        """Blocks of one source file, each of whole Avro blocks.
+
+        The line of a block is the number of its first record.
+        """
         blocks = []
         with _reading(file), open(file.path, "rb") as stream:
             header = header_of(stream)
@@ -93,11 +96,11 @@ class AvroFiles:
         return blocks
 
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
-        """The records of a block in order, as `blocks.read_block` gives those of text; their text is JSON.
+        """Records of a block, as `blocks.read_block` yields them; text is JSON.
 
         Raises:
             BadInput: the file is damaged.
-            EnvironmentFailure: there is no fastavro.
+            EnvironmentFailure: fastavro is not installed.
         """
         schema = reader_schema(wanted, self.types)
         row = block.line
@@ -128,12 +131,11 @@ class AvroFiles:
 
 
 def avro_files(files: Sequence[SourceFile]) -> AvroFiles:
-    """The format of some containers: the fields of all of them.
+    """The format of these containers, with the fields of all of them.
 
     Raises:
-        BadInput: one is damaged, holds no records, is packed in a way that is not known, or has a field of another type
-            than one before it.
-        EnvironmentFailure: there is no fastavro.
+        BadInput: a file is damaged or has no records or an unknown codec, or a field has different types in two files.
+        EnvironmentFailure: fastavro is not installed.
     """
     seen: dict[str, tuple[pa.DataType, SourceFile]] = {}
     for file in files:
@@ -141,45 +143,47 @@ def avro_files(files: Sequence[SourceFile]) -> AvroFiles:
             header = header_of(stream)
             kinds = _kinds(header.schema)
         if header.codec not in _CODECS:
-            raise BadInput(f"{file.label} is packed by {header.codec!r}; write it with one of {', '.join(_CODECS)}")
+            raise BadInput(
+                f"{file.label} has an unsupported codec {header.codec!r}; write it with one of {', '.join(_CODECS)}"
+            )
         for name, kind in kinds.items():
             known, first = seen.setdefault(name, (kind.final, file))
             if known != kind.final:
                 raise BadInput(
-                    f"{file.label} has {name} as {kind.final}, {first.label} as {known}; write both as one type,"
-                    " or give each file its own [[stream]] of a --mapping"
+                    f"{name} is {kind.final} in {file.label} and {known} in {first.label}; write both as one type,"
+                    " or give each file its own [[stream]] in a --mapping"
                 )
     return AvroFiles(tuple(seen), {name: kind for name, (kind, _) in seen.items()})
 
 
 def header_of(stream: IO[bytes]) -> Header:
-    """The header of a container.
+    """Read the header of a container.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the bytes are not such a header.
     """
     if stream.read(len(MAGIC)) != MAGIC:
-        raise ValueError("it does not begin as Avro does")
-    told: dict[str, bytes] = {}
+        raise ValueError("not an Avro header")
+    fields: dict[str, bytes] = {}
     while count := _number(stream):
         if count < 0:
             _number(stream)
         for _ in range(abs(count)):
             name = _bytes(stream).decode()
-            told[name] = _bytes(stream)
+            fields[name] = _bytes(stream)
     sync = stream.read(_SYNC_BYTES)
-    if "avro.schema" not in told or len(sync) != _SYNC_BYTES:
+    if "avro.schema" not in fields or len(sync) != _SYNC_BYTES:
         raise ValueError("the header has no schema")
-    codec = told.get("avro.codec", b"null").decode()
-    return Header(told["avro.schema"].decode(), codec, sync, stream.tell())
+    codec = fields.get("avro.codec", b"null").decode()
+    return Header(fields["avro.schema"].decode(), codec, sync, stream.tell())
 
 
 def _kinds(schema: str) -> Mapping[str, Kind]:
-    """The kinds of a record's fields, by name."""
+    """Kinds of a record's fields, by name."""
     named: dict[str, Any] = {}
     parsed = _fastavro().schema.parse_schema(json.loads(schema), named_schemas=named)
     if not isinstance(parsed, dict) or parsed["type"] != "record":
-        raise ValueError("its values are no records")
+        raise ValueError("its values are not records")
     return {field["name"]: kind_of(field["type"], named, (parsed["name"],)) for field in parsed["fields"]}
 
 
@@ -194,7 +198,7 @@ def _column(values: list[Any], kind: Kind) -> pa.Array:
 
 
 class _Unpacked(io.RawIOBase):
-    """A container of the blocks in a stretch of a file, none of them packed, their times plain numbers."""
+    """A range of a file's blocks as an uncompressed container, with times as plain numbers."""
 
     def __init__(self, stream: IO[bytes], block: Block, header: Header) -> None:
         self._pieces = _pieces(stream, block, header)
@@ -217,8 +221,8 @@ class _Unpacked(io.RawIOBase):
 
 def _pieces(stream: IO[bytes], block: Block, header: Header) -> Iterator[bytes]:
     plain = json.dumps(without_meaning(json.loads(header.schema))).encode()
-    told = b"".join(_sized(part) for part in (b"avro.schema", plain, b"avro.codec", b"null"))
-    yield MAGIC + _varint(2) + told + _varint(0) + header.sync
+    metadata = b"".join(_sized(part) for part in (b"avro.schema", plain, b"avro.codec", b"null"))
+    yield MAGIC + _varint(2) + metadata + _varint(0) + header.sync
     stream.seek(block.offset)
     end = block.offset + (block.size or 0)
     while stream.tell() < end:
@@ -239,7 +243,7 @@ def _from_snappy(packed: bytes) -> bytes:
         raise ValueError(f"a block of {size} bytes")
     plain = pa.decompress(packed[:-4], size, "snappy", asbytes=True)
     if zlib.crc32(plain) != int.from_bytes(packed[-4:], "big"):
-        raise ValueError("a block has another checksum")
+        raise ValueError("a block has a wrong checksum")
     return bytes(plain)
 
 
@@ -259,15 +263,15 @@ _CODECS: Mapping[str, Callable[[bytes], bytes]] = {
 
 @contextmanager
 def _reading(file: SourceFile) -> Iterator[None]:
-    """What goes wrong with a container, as one sentence."""
+    """Turn errors of a container into BadInput."""
     try:
         yield
     except (BadInput, EnvironmentFailure):
         raise
     except (ValueError, EOFError, KeyError, IndexError, TypeError, OverflowError, OSError, zlib.error, lzma.LZMAError,
             RecursionError) as error:  # fmt: skip
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise BadInput(f"{file.label} is truncated or no Avro container ({told}); get the file again") from error
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise BadInput(f"{file.label} is truncated or not an Avro container ({why}); get the file again") from error
 
 
 def _fastavro() -> Any:
@@ -275,14 +279,12 @@ def _fastavro() -> Any:
         import fastavro
         import fastavro.schema
     except ImportError as error:
-        raise EnvironmentFailure(
-            "to read Avro, install the extra that brings fastavro: pip install 'adapt-streams[avro]'"
-        ) from error
+        raise EnvironmentFailure("reading Avro needs fastavro: pip install 'adapt-streams[avro]'") from error
     return fastavro
 
 
 def _number(stream: IO[bytes], at_end: int | None = -1) -> Any:
-    """A number as Avro writes it; `at_end` None makes None of an end of the file before it."""
+    """A number in Avro's encoding; with `at_end` None, None at the end of the file."""
     shift = value = 0
     while byte := stream.read(1):
         value |= (byte[0] & 0x7F) << shift

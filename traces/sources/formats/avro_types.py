@@ -1,4 +1,4 @@
-"""The types of Avro as columns: what fastavro gives for each, and what that becomes."""
+"""Avro types as Arrow types."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 MOST_DIGITS = 38
-"""Of a decimal that Spark can hold."""
+"""Digits of Spark's decimal numbers."""
 
 _PLAIN: Mapping[str, pa.DataType] = {
     "null": pa.string(),
@@ -37,12 +37,12 @@ Tidy = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How the values of a type are taken.
+    """How values of a type become a column.
 
     Attributes:
-        read: The Arrow type of what fastavro gives.
-        final: The Arrow type of the column.
-        tidy: What is done to a value first, None where nothing is.
+        read: Arrow type of fastavro's values.
+        final: Arrow type of the column.
+        tidy: Conversion of a value, or None.
     """
 
     read: pa.DataType
@@ -51,14 +51,14 @@ class Kind:
 
 
 def kind_of(schema: Any, named: Mapping[str, Any], within: tuple[str, ...] = ()) -> Kind:
-    """The kind of an Avro type, as fastavro parses it.
+    """The kind of an Avro type, as parsed by fastavro.
 
-    A union of several types but null is the widest of them if all are numbers, else text, in which what is nested is
-    JSON; so is a type that holds itself.
+    A union of several types besides null is the widest of them if all are numbers, else text, with nested values as
+    JSON. So is a recursive type.
 
     Args:
-        named: Types by their full name.
-        within: The names of the records around it.
+        named: Types by full name.
+        within: Names of the enclosing records.
     """
     if isinstance(schema, list):
         return _union([branch for branch in schema if branch != "null"], named, within)
@@ -94,7 +94,7 @@ def kind_of(schema: Any, named: Mapping[str, Any], within: tuple[str, ...] = ())
 
 
 def is_decimal(schema: Mapping[str, Any]) -> bool:
-    """Whether a type is a decimal number that Spark can hold."""
+    """Whether a type is a decimal number that Spark supports."""
     return (
         schema.get("logicalType") == "decimal"
         and schema.get("type") in ("bytes", "fixed")
@@ -103,7 +103,10 @@ def is_decimal(schema: Mapping[str, Any]) -> bool:
 
 
 def without_meaning(schema: Any) -> Any:
-    """A schema less its logical types, decimals apart, so that fastavro gives times as the numbers that they are."""
+    """A schema without logical types other than decimals.
+
+    So fastavro returns times as numbers.
+    """
     if isinstance(schema, list):
         return [without_meaning(branch) for branch in schema]
     if not isinstance(schema, dict):

@@ -19,9 +19,9 @@ class Delimited:
 
     Attributes:
         columns: Column names, in order.
-        delimiter: One character.
-        quote: One character, or empty for none.
-        header: What the first record of every file holds, or None if that is a record like the others.
+        delimiter: The character between fields.
+        quote: The quoting character; empty if fields are not quoted.
+        header: The first record of each file, or None if files have no header.
     """
 
     columns: tuple[str, ...]
@@ -33,29 +33,29 @@ class Delimited:
     any_bytes: ClassVar[bool] = False
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
-        """Records end with a line end outside quotes."""
+        """Records, each ended by a line end outside quotes."""
         return delimited_records(data, ord(self.delimiter), ord(self.quote) if self.quote else NEVER, at_end=at_end)
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
-        """The wanted columns; a record with another number of fields than there are columns is refused."""
+        """Wanted columns; a record with the wrong number of fields is rejected."""
         good = records.fields == len(self.columns)
         if good.all():
             return Parsed(self._read(data[records.starts[0] : records.ends[-1]], wanted) if len(records) else {})
         reasons = pa.array([None if ok else self._reason(n) for ok, n in zip(good, records.fields, strict=True)])
         read = self._read(_without(data, records, ~good), wanted) if good.any() else {}
-        # row of the columns that were read for each record, null for the refused
+        # row among the columns read, null for rejected records
         rows = pa.array(np.cumsum(good) - 1, mask=~good)
         nothing = pa.nulls(len(records), pa.string())
         return Parsed({name: read[name].take(rows) if name in read else nothing for name in wanted}, reasons)
 
     def _reason(self, fields: int) -> str:
         if fields == OPEN_QUOTE:
-            return "a quote is opened and never closed"
-        return f"{fields} fields where {len(self.columns)} are expected"
+            return "a quote is never closed"
+        return f"{fields} fields instead of {len(self.columns)}"
 
     def _read(self, data: Bytes, wanted: Sequence[str]) -> dict[str, pa.Array]:
         if data[:3].tobytes() == BOM:
-            # a value that begins with a mark, amid a file, keeps it: Arrow drops one at the very start of a buffer
+            # a value within a file keeps a byte order mark, which Arrow drops at the start of a buffer
             data = np.concatenate((np.frombuffer(b"\n", np.uint8), data))
         table = pa.csv.read_csv(
             pa.py_buffer(data),
@@ -74,7 +74,7 @@ class Delimited:
 
 
 def _without(data: Bytes, records: Records, bad: NDArray[np.bool_]) -> Bytes:
-    """The bytes of a buffer less those of the bad records and their line ends."""
+    """Bytes of a buffer without the bad records and their line ends."""
     following = np.append(records.starts[1:], len(data))
     depth = np.zeros(len(data) + 1, np.int8)
     depth[records.starts[bad]] += 1

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line; Spark takes the lines apart, since it finds one schema for all of them."""
+"""JSON lines, which Spark parses with one schema for all of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ _CORRUPT = "_not_json"
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """One JSON object a line.
+    """JSON lines: one object per line.
 
     Attributes:
-        times: Fields whose time format is known, by name.
+        times: Time formats of fields, where known.
     """
 
     times: dict[str, str] = field(default_factory=dict)
@@ -29,19 +29,21 @@ class JsonLines:
     any_bytes: ClassVar[bool] = False
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
-        """Records are lines."""
+        """Lines."""
         return line_records(data, at_end=at_end)
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
-        """The line itself, under the name `WHOLE_LINE`."""
+        """The whole line, as column `WHOLE_LINE`."""
         return Parsed({name: text_of(data, records).cast(pa.string()) for name in wanted})
 
 
 def json_schema(spark: SparkSession, lines: DataFrame) -> str:
-    """The one schema, as DDL, that holds every object of a stream; a field of several types is text.
+    """Schema, as DDL, of all objects of a stream.
 
-    Whole numbers stay whole numbers, and text that looks like a time stays text. Of a field that an object has twice
-    the last one counts.
+    A field of several types is text.
+
+    Whole numbers stay whole numbers, and text that looks like a time stays text. Of duplicate fields in an object, the
+    last counts.
     """
     jvm = spark._jvm
     assert jvm is not None
@@ -53,7 +55,7 @@ def json_schema(spark: SparkSession, lines: DataFrame) -> str:
 
 
 def _named_once(kind: "T.DataType") -> "T.DataType":
-    """The type with one field of each name in every struct of it; text, where those of a name differ in type."""
+    """The type without duplicate fields in its structs; duplicates of different types become text."""
     if isinstance(kind, T.ArrayType):
         return T.ArrayType(_named_once(kind.elementType), kind.containsNull)
     if not isinstance(kind, T.StructType):
@@ -66,12 +68,15 @@ def _named_once(kind: "T.DataType") -> "T.DataType":
 
 
 def with_json_fields(lines: DataFrame, ddl: str, wanted: Sequence[str]) -> DataFrame:
-    """The objects' wanted fields as columns beside the reader's own; a line that is no object is refused."""
+    """Wanted fields of JSON lines as columns.
+
+    A line that is not an object is rejected.
+    """
     fields = cast(T.StructType, T.StructType.fromDDL(ddl)).fields
     schema = T.StructType([field for field in fields if field.name in wanted]).add(_CORRUPT, T.StringType())
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     parsed = lines.withColumn("_object", F.from_json(WHOLE_LINE, schema, options))
-    # from_json does not look at what follows an object, which may be another one
+    # from_json ignores what follows an object, which may be another object
     values = F.json_array_length(F.concat(F.lit("["), WHOLE_LINE, F.lit("]")))
     no_object = F.col(WHOLE_LINE).isNotNull() & (
         F.col("_object").isNull() | F.col(f"_object.{_CORRUPT}").isNotNull() | F.coalesce(values != 1, F.lit(True))

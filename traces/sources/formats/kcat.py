@@ -1,9 +1,8 @@
-r"""What kcat prints of a topic: the envelopes of `-J`, and lines or binary records by a pattern of `-f`.
+r"""Output of kcat: `-J` envelopes, and records in a `-f` format.
 
-An envelope is a JSON object, so that it is read as JSON lines are. Of what `-f` prints there are two readers: where the
-pattern says how long key or payload is before it comes (`%K %k`, `%S %s`, `%R%s`), records are walked through field by
-field, and may hold anything; else a record ends where the end of the pattern comes next, and is taken apart by a
-regular expression.
+Envelopes are read as JSON lines. There are two readers for `-f`: if the format prints the size of key or payload before
+it (`%K %k`, `%S %s`, `%R%s`), records are parsed field by field and may hold any bytes; else a record extends to the
+next end of the format, and is parsed by a regular expression.
 """
 
 import re
@@ -23,7 +22,7 @@ from adapt.traces.sources.reading.format import Parsed, text_of
 from adapt.traces.sources.reading.records import Bytes, Places, Records
 
 TIMES = {"ts": "epoch_ms"}
-"""Kafka's time of a record is in milliseconds."""
+"""Kafka's timestamps are in milliseconds."""
 
 NO_MATCH = "does not match --kcat-format"
 
@@ -36,10 +35,10 @@ ENVELOPE = re.compile(
     r'\s*\{\s*"topic"\s*:\s*"[^"]*"\s*,\s*"partition"\s*:\s*-?\d+\s*,\s*"offset"\s*:\s*-?\d+\s*,.*"(key|payload)"\s*:',
     re.DOTALL,
 )
-"""How an envelope begins, and what it has."""
+"""Beginning of an envelope."""
 
 _DIGITS = 18
-"""Numbers of more digits are none of Kafka's."""
+"""Most digits of Kafka's numbers."""
 
 
 def envelopes() -> JsonLines:
@@ -51,7 +50,7 @@ def printed(pattern: str) -> "KcatText":
     """The format of `kcat -f`.
 
     Raises:
-        UsageError: the pattern is none, or does not tell where a field ends.
+        UsageError: the pattern is invalid, or the end of a field is ambiguous.
     """
     pieces = pieces_of(pattern)
     sized = [piece for piece in pieces if piece.sized]
@@ -67,14 +66,14 @@ def printed(pattern: str) -> "KcatText":
 
 @dataclass(frozen=True, slots=True)
 class KcatText:
-    """Records that end where the end of the pattern comes next.
+    """Records without sizes, which extend to the next end of the pattern.
 
-    A null and an empty key (or payload) look the same in such a record; both are null, unless a size is beside them.
+    A null key (or payload) looks like an empty one in such a record; both are null unless its size is printed too.
 
     Attributes:
-        columns: What the pattern prints.
-        types: The types of those that are not text.
-        pieces: The pattern.
+        columns: Columns that the pattern prints.
+        types: Types of the columns that are not text.
+        pieces: Pieces of the pattern.
     """
 
     columns: tuple[str, ...]
@@ -85,7 +84,7 @@ class KcatText:
     any_bytes: ClassVar[bool] = False
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
-        """Records are numbered, since some may stand on one line, and others on several."""
+        """Records, numbered, since they may share a line or span several."""
         end = np.frombuffer(self.pieces[-1].literal, np.uint8)
         found = _ends(data, end)
         starts = np.concatenate(([0], found + len(end)))
@@ -113,7 +112,7 @@ class KcatText:
         return column
 
     def _expression(self) -> str:
-        """The pattern less its end, as a regular expression."""
+        """The pattern without its end, as a regular expression."""
         parts = []
         for piece in self.pieces[:-1]:
             if piece.kind is Kind.LITERAL:
@@ -126,16 +125,19 @@ class KcatText:
 
 @dataclass(frozen=True, slots=True)
 class KcatSized(KcatText):
-    """Records in which key or payload may hold anything, since its size stands before it.
+    """Records with sizes before key or payload, which hold any bytes.
 
-    `key_bytes` and `payload_bytes` are such fields as they are; `key` and `payload` are them as text, and a record is
-    refused if that is asked for and it is none.
+    `key_bytes` and `payload_bytes` are the raw fields; `key` and `payload` are text, and a record is rejected if such a
+    column is used but not UTF-8.
     """
 
     any_bytes: ClassVar[bool] = True
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
-        """Records one behind the other; what does not match is one up to the end of the pattern that comes next."""
+        """Consecutive records.
+
+        Bytes that do not match are one record up to the next end of the pattern.
+        """
         starts, ends, used = _walk(data, *self._program(whole=True), at_end)
         return _numbered(starts, ends, used)
 
@@ -162,16 +164,16 @@ class KcatSized(KcatText):
                 columns[raw] = bytes_
             if piece.column in wanted:
                 columns[piece.column], good = _as_text(bytes_)
-                told = f"{piece.column} is not UTF-8 text" + (f"; {raw} has its bytes" if piece.sized else "")
-                reasons[~good & (reasons == None)] = told  # noqa: E711 - elementwise
+                reason = f"{piece.column} is not UTF-8 text" + (f"; use {raw}" if piece.sized else "")
+                reasons[~good & (reasons == None)] = reason  # noqa: E711 - elementwise
         clean = not (reasons != None).any()  # noqa: E711
         return Parsed(columns, None if clean else pa.array(reasons, pa.string()))
 
     def _program(self, *, whole: bool) -> tuple[NDArray[np.int64], Bytes]:
-        """The pieces as numbers, each row a kind, what sets or has a size (1 key, 2 payload), and where its literal is.
+        """The pieces as numbers: kind, field whose size it sets or has (1 key, 2 payload), bounds of its literal.
 
         Args:
-            whole: With the literal at its end, which a record has not.
+            whole: Include the literal at the end, which is not part of a record.
         """
         slots = {name: at for at, names in enumerate(SIZES.items(), 1) for name in names}
         literals = b""
@@ -186,20 +188,20 @@ class KcatSized(KcatText):
 
 
 def _numbered(starts: Places, ends: Places, used: int) -> Records:
-    """Records with their number in place of a line."""
+    """Records with their number instead of a line."""
     count = len(starts)
     return Records(starts, ends, np.arange(count), np.ones(count, np.int32), used, count)
 
 
 def _known(name: str, numbers: pa.Array) -> pa.Array:
-    """The numbers of a column, null where kcat says that there is none."""
+    """Numbers of a column, null where kcat prints -1 for null."""
     if name not in ("ts", *SIZES.values()):
         return numbers
     return pc.if_else(pc.equal(numbers, NO_TIME if name == "ts" else NULL_SIZE), None, numbers)
 
 
 def _as_text(values: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """The values that are UTF-8 as text, null elsewhere, and which are not otherwise."""
+    """Values as text, null where not UTF-8, and a mask of the others."""
     try:
         return values.cast(pa.string()), np.ones(len(values), bool)
     except pa.ArrowInvalid:
@@ -216,13 +218,13 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A text as RE2 reads it for itself."""
+    """A text escaped for RE2."""
     return "".join(f"\\x{{{ord(letter):x}}}" if not letter.isalnum() else letter for letter in text)
 
 
 @compiled
 def _ends(data: Bytes, end: Bytes) -> Any:
-    """Where each `end` stands, from left to right, none over another; shape (found,)."""
+    """Offsets of an end marker, from left to right and without overlap; shape (found,)."""
     count = 0
     found = np.empty(len(data) // len(end), np.int64)
     at = 0
@@ -247,7 +249,7 @@ _MORE = -2
 
 @inlined
 def _find(data: Bytes, at: int, limit: int, literals: Bytes, low: int, high: int) -> int:
-    """Where a literal comes next; -1 if nowhere."""
+    """Offset of the next occurrence of a literal; -1 if there is none."""
     size = high - low
     while at + size <= limit:
         same = True
@@ -272,7 +274,7 @@ def _match(
     places: NDArray[np.int64],
     numbers: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Walk through one record: where it ends without its last literal, and with it; or why not."""
+    """Parse one record: where it ends without its last literal and with it, or `_NO` or `_MORE`."""
     sizes = np.full(3, -1, np.int64)
     at = start
     pieces = len(program)
@@ -347,7 +349,7 @@ def _match(
 
 @compiled
 def _walk(data: Bytes, program: NDArray[np.int64], literals: Bytes, at_end: bool) -> Any:
-    """Where records begin and end, and how many bytes they use."""
+    """Boundaries of records, and the bytes that they use."""
     pieces = len(program)
     places = np.empty((pieces, 2), np.int64)
     numbers = np.empty(pieces, np.int64)
@@ -376,7 +378,7 @@ def _walk(data: Bytes, program: NDArray[np.int64], literals: Bytes, at_end: bool
 
 @compiled
 def _fields(data: Bytes, starts: Places, ends: Places, program: NDArray[np.int64], literals: Bytes) -> Any:
-    """Which records match; where the fields of each stand, (records, pieces, 2), -1 for null; and their numbers."""
+    """Mask of matching records; bounds of their fields, (records, pieces, 2), -1 for null; and their numbers."""
     records, pieces = len(starts), len(program)
     matched = np.zeros(records, np.bool_)
     places = np.empty((records, pieces, 2), np.int64)

@@ -1,4 +1,4 @@
-"""The patterns of `kcat -f`, taken apart: what stands between fields, and which field is as long as another says."""
+"""Parser for the format strings of `kcat -f`."""
 
 import re
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ COLUMNS = {
     "S": "payload_size",
     "R": "payload_size",
 }
-"""What each of kcat's formatters prints, by the column that it becomes."""
+"""Column of each kcat formatter."""
 
 SIZES = {"key": "key_size", "payload": "payload_size"}
-"""The column that tells how long another is; -1 for null."""
+"""Column with the size of another; -1 for null."""
 
 _NUMBERS = ("partition", "offset", "ts", "key_size", "payload_size")
 
@@ -32,7 +32,7 @@ class Kind(IntEnum):
 
     LITERAL = 0
     NUMBER = 1
-    SIZE = 2  # a number of 4 bytes, the highest first
+    SIZE = 2  # a big-endian number of 4 bytes
     TEXT = 3
 
 
@@ -42,9 +42,9 @@ class Piece:
 
     Attributes:
         kind: How it is read.
-        column: The column that it becomes; empty for a literal.
-        literal: The bytes that stand there.
-        sized: Of text: whether its size stands before it.
+        column: Its column; empty for a literal.
+        literal: Its bytes.
+        sized: For text: whether its size comes before it.
     """
 
     kind: Kind
@@ -54,11 +54,10 @@ class Piece:
 
 
 def pieces_of(pattern: str) -> tuple[Piece, ...]:
-    r"""The pieces of a pattern, in order; literals are never neighbours.
+    r"""The pieces of a pattern, in order, with adjacent literals merged.
 
     Raises:
-        UsageError: it has a formatter that kcat does not know, none at all, one twice, or text of which nothing tells
-            where it ends.
+        UsageError: a formatter is unknown or repeated, there is none, or the end of a text field is ambiguous.
     """
     pieces: list[Piece] = []
     known: set[str] = set()
@@ -71,25 +70,25 @@ def pieces_of(pattern: str) -> tuple[Piece, ...]:
             pieces.append(Piece(Kind.LITERAL, literal=literal))
             continue
         if letter not in COLUMNS:
-            raise UsageError(f"--kcat-format has %{letter}, which is none of kcat's: %{', %'.join(COLUMNS)}, %%")
+            raise UsageError(f"--kcat-format has an unknown formatter %{letter}; available: %{', %'.join(COLUMNS)}, %%")
         column = COLUMNS[letter]
         if column in known:
-            raise UsageError(f"--kcat-format has {column} twice (%{letter}); name each once")
+            raise UsageError(f"--kcat-format has {column} twice (%{letter}); give each field once")
         kind = Kind.SIZE if letter == "R" else Kind.NUMBER if column in _NUMBERS else Kind.TEXT
         if pieces and kind in (pieces[-1].kind, Kind.NUMBER) and pieces[-1].kind is Kind.NUMBER:
-            raise UsageError(f"--kcat-format has nothing between {pieces[-1].column} and {column}; both are numbers")
+            raise UsageError(f"--kcat-format needs a separator between the numbers {pieces[-1].column} and {column}")
         pieces.append(Piece(kind, column, sized=SIZES.get(column) in known))
         known.add(column)
     if not known:
-        raise UsageError(r"--kcat-format has no formatter; give what kcat -f was given, such as '%T %p %o %k %s\n'")
+        raise UsageError(r"--kcat-format has no formatter; give the format of kcat -f, such as '%T %p %o %k %s\n'")
     for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
         if piece.kind is Kind.TEXT and not piece.sized and (following is None or following.kind is not Kind.LITERAL):
             raise UsageError(
-                f"--kcat-format does not tell where {piece.column} ends; put something behind it that does not come in"
-                r" it (\n at the end), or its size before it (%K %k, %S %s)"
+                f"--kcat-format does not show where {piece.column} ends; add a separator after it (such as \\n), or its"
+                " size before it (%K %k, %S %s)"
             )
     if pieces[-1].kind is Kind.NUMBER:
-        raise UsageError(r"--kcat-format ends with a number, to which the next record would be joined; end it with \n")
+        raise UsageError(r"--kcat-format ends with a number, which the next record would continue; end it with \n")
     return tuple(pieces)
 
 
@@ -98,7 +97,7 @@ _NAMED = {"t": "\t", "n": "\n", "r": "\r"}
 
 
 def _unescaped(text: str) -> Iterator[int]:
-    """The bytes that kcat makes of a literal: numbers as C reads them, cut to a byte."""
+    """Bytes of a literal with kcat's escapes: numbers as in C, cut to a byte."""
     at = 0
     for found in _ESCAPE.finditer(text):
         yield from text[at : found.start()].encode()

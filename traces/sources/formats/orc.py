@@ -1,4 +1,4 @@
-"""ORC sources: Spark reads them in pieces, and numbers no rows; the rows of each piece are counted first."""
+"""ORC sources, whose rows are numbered piece by piece."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,22 +13,24 @@ from adapt.traces.spark.session import spark_failures
 
 @dataclass(frozen=True, slots=True)
 class OrcFiles:
-    """ORC."""
+    """ORC, whose rows are numbered here."""
 
     name: ClassVar[str] = "ORC"
 
     def schema_of(self, file: SourceFile) -> pa.Schema:
-        """The columns of a file."""
+        """Columns of a file."""
         return pa.orc.ORCFile(file.path).schema
 
     def rows_of(self, file: SourceFile) -> int:
-        """How many rows a file has."""
+        """Number of rows of a file."""
         return int(pa.orc.ORCFile(file.path).nrows)
 
     def numbered(self, rows: DataFrame) -> DataFrame:
-        """The rows with their number in their file: of those in pieces before it, and before it in its piece.
+        """Rows with their number in the file.
 
-        A piece is read by one task, in order, and Spark's rising number says how many rows of it came before.
+        The number is the rows in earlier pieces plus those earlier in the piece.
+
+        A piece is read in order by one task, and Spark's increasing id counts its earlier rows.
         """
         risen = rows.select(
             "*", F.col("_metadata.file_block_start").alias("_piece"), F.monotonically_increasing_id().alias("_risen")

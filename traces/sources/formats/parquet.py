@@ -1,4 +1,4 @@
-"""Parquet sources: columns keep their types, rows are numbered within their file."""
+"""Parquet sources, with typed columns and numbered rows."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,10 +11,10 @@ from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.spark.lazy import DataFrame, F
 
 _UNKNOWN = ("TIME", "FLOAT16", "UUID")
-"""Logical types of Parquet that Spark has none for."""
+"""Logical types of Parquet that Spark does not have."""
 
 _MOST_DIGITS = 38
-"""Of Spark's decimal numbers."""
+"""Digits of Spark's decimal numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +24,25 @@ class ParquetFiles:
     name: ClassVar[str] = "Parquet"
 
     def schema_of(self, file: SourceFile) -> pa.Schema:
-        """The columns of a file."""
+        """Columns of a file."""
         schema = pq.read_schema(file.path)
         _check_types(file)
         return schema
 
     def rows_of(self, file: SourceFile) -> int:
-        """How many rows a file has."""
+        """Number of rows of a file."""
         return int(pq.read_metadata(file.path).num_rows)
 
     def numbered(self, rows: DataFrame) -> DataFrame:
-        """The rows with their number in their file."""
+        """Rows with their number in the file."""
         return rows.withColumn("_row", F.col("_metadata.row_index") + 1)
 
 
 def _check_types(file: SourceFile) -> None:
-    """Do nothing unless a file has a column that Spark cannot so much as pass over.
+    """Refuse column types that make Spark fail even if the column is not used.
 
     Raises:
-        BadInput: it has one.
+        BadInput: a column has such a type.
     """
     schema = pq.read_metadata(file.path).schema
     for column in map(schema.column, range(len(schema))):
@@ -50,6 +50,6 @@ def _check_types(file: SourceFile) -> None:
         if kind in _UNKNOWN or (kind == "DECIMAL" and column.precision > _MOST_DIGITS):
             shown = f"{kind} of {column.precision} digits" if kind == "DECIMAL" else kind
             raise BadInput(
-                f"{file.label}: column {column.path!r} is a {shown}, which Spark does not read; write the file without"
-                " it, or make it text or a number"
+                f"{file.label}: Spark cannot read column {column.path!r} of type {shown}; write it as text or a number,"
+                " or omit it"
             )

@@ -1,4 +1,4 @@
-"""Lines taken apart by a regular expression with named groups, and the Common and Combined Log Formats."""
+"""Text lines parsed by a regular expression; log formats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ LOG_FORMAT = (
     r"(?P<status>\d{3}|-) (?P<bytes>\d+|-)"
     r'(?: "(?P<referrer>.*?)" "(?P<agent>.*)")?\s*$'
 )
-"""One line of the Common Log Format, or of the Combined one with referrer and agent."""
+"""A line of the Common Log Format, or of the Combined one with referrer and agent."""
 
 LOG_MISSING = ("ident", "user", "status", "bytes", "referrer", "agent")
-"""Log fields in which `-` stands for "nothing"."""
+"""Log fields in which `-` means null."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Lines that match a regular expression (RE2 syntax); its named groups are the columns.
+    """Lines that match a regular expression (RE2) with named groups.
 
     Attributes:
-        pattern: The expression; a line that it does not match is refused.
+        pattern: The expression; other lines are rejected.
         columns: Its named groups, in order.
         missing: Columns in which `-` is read as null.
-        what: What a refused line is not: "does not match the pattern" and the like.
+        what: Reason to reject a line.
     """
 
     pattern: str
@@ -44,11 +44,11 @@ class Pattern:
     any_bytes: ClassVar[bool] = False
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
-        """Records are lines."""
+        """Lines."""
         return line_records(data, at_end=at_end)
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
-        """The wanted groups of each line."""
+        """Wanted groups of each line."""
         groups = pc.extract_regex(text_of(data, records), self.pattern)
         matched = groups.is_valid()
         columns = {}
@@ -63,10 +63,10 @@ class Pattern:
 
 
 def pattern_format(pattern: str) -> Pattern:
-    """A format of the user's own expression.
+    """The format of a user's regular expression.
 
     Raises:
-        UsageError: it does not compile, has no named group, or two of one name.
+        UsageError: it does not compile, has no named group, or has two of one name.
     """
     try:
         groups = pc.extract_regex(pa.array([""]), pattern)
@@ -74,14 +74,14 @@ def pattern_format(pattern: str) -> Pattern:
         raise UsageError(f"--pattern does not compile: {str(error).splitlines()[0]}") from error
     columns = tuple(field.name for field in groups.type)
     if not columns:
-        raise UsageError("--pattern has no named group; name what is to be a column, e.g. (?P<user>\\S+)")
+        raise UsageError("--pattern must have a named group for each column, such as (?P<user>\\S+)")
     twice = [name for name in columns if columns.count(name) > 1]
     if twice:
-        raise UsageError(f"--pattern has two groups named {twice[0]!r}; name each column once")
+        raise UsageError(f"--pattern has two groups named {twice[0]!r}; names must differ")
     return Pattern(pattern, columns)
 
 
 def log_format() -> Pattern:
-    """The Common and Combined Log Formats."""
+    """Common and Combined Log Formats."""
     names = tuple(field.name for field in pc.extract_regex(pa.array([""]), LOG_FORMAT).type)
-    return Pattern(LOG_FORMAT, names, LOG_MISSING, "no line of the Common or Combined Log Format")
+    return Pattern(LOG_FORMAT, names, LOG_MISSING, "not a line of the Common or Combined Log Format")

@@ -1,6 +1,6 @@
-"""Source files cut into blocks for Spark tasks, and blocks read back as columns of text.
+"""Blocks of source files, read in Spark tasks as columns of text.
 
-The cut depends on the bytes alone, so the same files give the same blocks on any cluster.
+The cut depends only on the bytes, so that the same files give the same blocks on any cluster.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,36 +11,36 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, listed
 from adapt.traces.sources.reading.containers import CHUNK_BYTES, unpacked
 from adapt.traces.sources.reading.files import Container, SourceFile
 from adapt.traces.sources.reading.format import BOM, NOT_UTF8, RecordFormat, is_utf8, refuse_utf16, text_of
 from adapt.traces.sources.reading.records import Bytes, Records
 
 BLOCK_BYTES = 32 << 20
-"""A plain file is cut into blocks of about this size; packed files are one block."""
+"""Approximate size of a block of a plain file; a compressed file is one block."""
 
 LONGEST_RECORD = 64 << 20
 
 ROWS_A_BATCH = 65_536
 
 PLACE = ("_file", "_line", "_reason", "_text")
-"""Columns that say where a row stands, and why it is refused."""
+"""Columns for the place of a row, why it is rejected, and its text."""
 
 PATH = "_path"
-"""The column that holds a file's path, relative to the source argument."""
+"""The column for a file's path, relative to the source argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of whole records of one source file.
+    """A range of whole records of one source file.
 
     Attributes:
         file: Position of the file among all source files.
         source: The file.
-        offset: Where the block begins in a plain file.
-        size: Its bytes, or None for "to the end".
-        line: The line its first byte stands on, from 1.
+        offset: First byte of the block in a plain file.
+        size: Number of bytes; None up to the end.
+        line: Line of its first byte, from 1.
     """
 
     file: int
@@ -51,17 +51,17 @@ class Block:
 
 
 def reader_schema(wanted: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Schema:
-    """What `read_block` yields: where a record stands, why it is refused, its text if asked for, and what is wanted.
+    """Schema of `read_block`: the columns of `PLACE`, then the wanted ones.
 
     Args:
-        types: Of those that are not text.
+        types: Types of columns that are not text.
     """
     fixed = [("_file", pa.int32()), ("_line", pa.int64()), ("_reason", pa.string()), ("_text", pa.string())]
     return pa.schema([*fixed, *((name, types.get(name, pa.string())) for name in wanted)])
 
 
 def cut(file: int, source: SourceFile, form: RecordFormat) -> list[Block]:
-    """The blocks of one source file, each beginning where a record begins."""
+    """Blocks of one source file, each beginning with a record."""
     if source.container is not Container.PLAIN or source.size <= BLOCK_BYTES:
         return [Block(file, source)]
     blocks = []
@@ -82,14 +82,14 @@ def cut(file: int, source: SourceFile, form: RecordFormat) -> list[Block]:
 def read_block(
     block: Block, form: RecordFormat, wanted: Sequence[str], *, with_text: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The records of a block, in order, as batches of `reader_schema`.
+    """Records of a block, in order, as batches of `reader_schema`.
 
     Args:
-        wanted: The columns to take out; `PATH` is the file's label.
-        with_text: Give every record's own text too, not only that of refused ones.
+        wanted: Columns to extract; `PATH` is the file's label.
+        with_text: Include the text of every record, not only of rejected ones.
 
     Raises:
-        BadInput: the file is truncated, not text, has another header than `form`, or a record is too long.
+        BadInput: the file is truncated, not text, has a different header than `form`, or a record is too long.
     """
     with unpacked(block.source) as stream:
         if block.offset:
@@ -108,7 +108,7 @@ def read_block(
 
 
 def _settled(stream: IO[bytes], block: Block, form: RecordFormat) -> Iterator[tuple[Bytes, Records, int, int]]:
-    """Chunks of whole records: the bytes, the records in them, and the bytes and lines they settle."""
+    """Chunks of whole records: the bytes, the records, and the bytes and lines that they use."""
     left, line = block.size, block.line
     rest = b""
     at_start = block.offset == 0
@@ -128,9 +128,8 @@ def _settled(stream: IO[bytes], block: Block, form: RecordFormat) -> Iterator[tu
         records = form.records(data, at_end=at_end)
         if not at_end and len(data) - records.used > LONGEST_RECORD:
             raise BadInput(
-                f"{block.source.label} line {line + records.used_lines}: a record of more than "
-                f"{LONGEST_RECORD >> 20} MiB begins here (a quote that is never closed? --quote '' reads quotes as "
-                "plain characters)"
+                f"{block.source.label} line {line + records.used_lines}: a record must not exceed "
+                f"{LONGEST_RECORD >> 20} MiB (a quote that is never closed? --quote '' turns quoting off)"
             )
         yield data, records, records.used + skipped, records.used_lines
         line += records.used_lines
@@ -145,7 +144,7 @@ def _as_batch(
     count = len(records)
     reasons = np.full(count, None, dtype=object)
     columns: dict[str, pa.Array] = {}
-    # only the bytes of these records, so that a bad byte elsewhere does not cost them the fast way
+    # only the bytes of these records, so that a bad byte elsewhere does not make them slow
     low = int(records.starts[0])
     span = data[low : int(records.ends[-1])]
     shifted = Records(
@@ -185,7 +184,7 @@ def _as_batch(
 
 
 def _compacted(data: Bytes, records: Records) -> tuple[Bytes, Records]:
-    """The same records in a buffer that holds nothing else, a line end after each."""
+    """The same records in a buffer of their own, each followed by a line end."""
     pieces = [data[start:end] for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True)]
     joined = np.frombuffer(b"\n".join(piece.tobytes() for piece in pieces) + b"\n", np.uint8)
     lengths = records.ends - records.starts
@@ -228,6 +227,6 @@ def _check_header(data: Bytes, records: Records, form: RecordFormat, source: Sou
             return
     found = line.tobytes().decode("utf-8", "backslashreplace")[:200]
     raise BadInput(
-        f"{source.label} begins with {found!r}, not with the header of the first file "
-        f"({', '.join(form.header or ())}), and with none of its own"
+        f"{source.label} has no header and does not begin with that of the first file ({listed(form.header or ())})"
+        f" but with {found!r}"
     )

@@ -1,4 +1,4 @@
-"""The bytes of a source file, unpacked, as a stream of chunks."""
+"""Unpacked bytes of a source file."""
 
 import bz2
 import gzip
@@ -15,6 +15,7 @@ from adapt.core.errors import BadInput
 from adapt.traces.sources.reading.files import Container, SourceFile
 
 CHUNK_BYTES = 8 << 20
+LONGEST_HEAD = 16 << 20
 
 
 @contextmanager
@@ -22,7 +23,7 @@ def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
     """The unpacked bytes of a file, read in order.
 
     Raises:
-        BadInput: the archive ends early or is damaged, or the file cannot be read.
+        BadInput: the archive is truncated or damaged, or the file cannot be read.
     """
     try:
         match file.container:
@@ -47,14 +48,21 @@ def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
         raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
     except NotImplementedError as error:
-        raise BadInput(f"{file.label} is packed in a way that is not supported ({error}); unpack it first") from error
+        raise BadInput(f"{file.label} has an unsupported compression ({error}); unpack it first") from error
     except OSError as error:
-        if error.errno is None:  # not the disk's, but bzip2's or zstd's
+        if error.errno is None:  # an error of bzip2 or zstd, not of the disk
             raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
-        raise BadInput(f"{file.label}: cannot be read: {error.strerror or error}") from error
+        raise BadInput(f"{file.label} cannot be read: {error.strerror or error}") from error
 
 
 def head_of(file: SourceFile, size: int) -> bytes:
-    """The first unpacked bytes of a file."""
+    """The first unpacked bytes of a file, with two whole lines.
+
+    At least `size` bytes unless the file is shorter, and at most about `LONGEST_HEAD`.
+    """
     with unpacked(file) as stream:
-        return stream.read(size)
+        head = more = stream.read(size)
+        while more and head.count(b"\n") < 2 and len(head) < LONGEST_HEAD:
+            more = stream.read(size)
+            head += more
+        return head

@@ -1,4 +1,4 @@
-"""The files behind the source arguments, in the order that breaks ties."""
+"""Source files named by arguments, in the order that breaks ties."""
 
 import glob
 import os
@@ -16,7 +16,7 @@ from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
 
 
 class Container(StrEnum):
-    """How the bytes of a file are packed; told by its first bytes, not by its name."""
+    """Compression of a file, recognized by its first bytes."""
 
     PLAIN = "plain"
     GZIP = "gzip"
@@ -32,21 +32,21 @@ _MAGIC = {
     b"\x28\xb5\x2f\xfd": Container.ZSTD,
     b"\xfd7zXZ": Container.XZ,
     b"PK\x03\x04": Container.ZIP,
-    b"PK\x05\x06": Container.ZIP,  # one without members
+    b"PK\x05\x06": Container.ZIP,  # without members
 }
 _UNREADABLE = {b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"), b"7z\xbc\xaf": ("7-zip", "7z x")}
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One stream of lines: a file, or a member of a zip archive.
+    """A source file, or a member of a zip archive.
 
     Attributes:
-        path: Where the file is; absolute, since Spark's workers may stand in another folder.
-        label: `_path`: the path relative to the source argument; of a member, `archive.zip/member`.
-        container: How it is packed.
-        size: Bytes on disk; of a member, its packed bytes.
-        member: The member's name in a zip archive.
+        path: Absolute path, since Spark's workers may run in another folder.
+        label: `_path`: the path relative to the source argument; for a member, `archive.zip/member`.
+        container: Compression.
+        size: Bytes on disk, compressed.
+        member: Name of the member in a zip archive.
     """
 
     path: str
@@ -57,21 +57,23 @@ class SourceFile:
 
 
 def source_files(sources: Sequence[str], kept: Path | None = None) -> list[SourceFile]:
-    """All files of all arguments: arguments in the order given, within a folder or glob by name.
+    """All files of the source arguments, in order.
 
-    Names beginning with `_` or `.` inside folders are passed over, as Spark and Arrow do.
+    Within a folder or glob, files are in the order of their names.
+
+    In folders, names that begin with `_` or `.` are skipped, as Spark and Arrow do.
 
     Args:
         sources: Files, folders, globs; `-` is standard input.
-        kept: A file to be made that keeps what comes by standard input.
+        kept: A file to store standard input in.
 
     Raises:
-        UsageError: a file is named twice, or `-` although nothing is piped in.
-        BadInput: an argument names nothing, a file cannot be read, or is packed in a way that is not supported.
-        OSError: what comes by standard input cannot be kept.
+        UsageError: a file is named twice, or `-` without input.
+        BadInput: a file does not exist, cannot be read, or has an unsupported compression.
+        OSError: standard input cannot be stored.
     """
     if sources.count(STDIN) > 1:
-        raise UsageError(f"{STDIN}, standard input, is named twice among the sources; it can be read once")
+        raise UsageError(f"{STDIN} (standard input) is given twice; it can be read only once")
     found = []
     for source in sources:
         if source == STDIN and kept is not None:
@@ -83,7 +85,7 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
     seen = set()
     for path, _ in found:
         if (real := os.path.realpath(path)) in seen:
-            raise UsageError(f"{path} is named twice among the sources; its rows would count twice")
+            raise UsageError(f"{path} is given twice; its rows would count twice")
         seen.add(real)
     files = []
     for path, label in found:
@@ -97,7 +99,7 @@ def _expanded(source: str) -> Iterator[tuple[Path, str]]:
     if path.is_dir():
         found = sorted(_walk(path))
         if not found:
-            raise BadInput(f"{source}: the folder holds no files")
+            raise BadInput(f"{source} is a folder without files")
         yield from ((file, str(file.relative_to(path))) for file in found)
     elif path.exists():
         yield path, path.name
@@ -108,7 +110,7 @@ def _expanded(source: str) -> Iterator[tuple[Path, str]]:
         root = _fixed_part(source)
         yield from ((Path(match), os.path.relpath(match, root)) for match in matches)
     else:
-        raise BadInput(f"{source}: there is no such file or folder")
+        raise BadInput(f"{source} does not exist")
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -133,13 +135,13 @@ def _fixed_part(pattern: str) -> str:
 
 def _opened(path: Path, label: str) -> Iterator[SourceFile]:
     _check_name(path, label)
-    if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would wait for its other end
-        raise BadInput(f"{path} is no file but a pipe or a device, and a source is read more than once; pipe it into -")
+    if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would wait for the writer
+        raise BadInput(f"{path} is a pipe or device, but sources are read more than once; pipe it into - instead")
     with path.open("rb") as file:
         start = file.read(8)
     for magic, (name, tool) in _UNREADABLE.items():
         if start.startswith(magic):
-            raise BadInput(f"{path} is packed with {name}, which is not supported; unpack it with `{tool}`")
+            raise BadInput(f"{path} has an unsupported compression, {name}; unpack it with `{tool}`")
     container = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), Container.PLAIN)
     if container is Container.ZIP:
         yield from _members(path, label)
@@ -152,7 +154,7 @@ def _check_name(path: Path, label: str) -> None:
         label.encode()
     except UnicodeEncodeError as error:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        raise BadInput(f"{shown}: the name is not UTF-8, which `_path` could not hold; rename it") from error
+        raise BadInput(f"{shown}: the file name is not UTF-8; rename it") from error
 
 
 def _members(path: Path, label: str) -> Iterator[SourceFile]:
@@ -160,15 +162,15 @@ def _members(path: Path, label: str) -> Iterator[SourceFile]:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, OSError) as error:
-        raise BadInput(f"{path} is truncated or no zip archive ({error}); get the file again") from error
+        raise BadInput(f"{path} is truncated or not a zip archive ({error}); get the file again") from error
     files = [member for member in members if not member.is_dir() and not member.filename.startswith("__MACOSX/")]
     if not files:
-        raise BadInput(f"{path}: the archive holds no files")
+        raise BadInput(f"{path} is an archive without files")
     named = Counter(member.filename for member in files)
     for member in files:
         if named[member.filename] > 1:
             raise BadInput(
-                f"{path}: the archive has two members named {member.filename!r}, of which only one can be read; unpack"
+                f"{path}: the archive has two members named {member.filename!r}, of which only one is readable; unpack"
                 " it first"
             )
         if member.flag_bits & 1:

@@ -1,4 +1,4 @@
-"""What every text format can do: find records in bytes, and turn them into columns of text."""
+"""Interface of text formats: records in bytes, parsed into columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from adapt.traces.sources.reading.records import Bytes, Places, Records
 NOT_UTF8 = "not UTF-8 text"
 
 BOM = b"\xef\xbb\xbf"
-"""The byte order mark that UTF-8 text may begin with; no part of it."""
+"""Byte order mark that UTF-8 text may begin with."""
 
 _WIDE = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-"""What texts of two or four bytes a character begin with."""
+"""Byte order marks of UTF-16 and UTF-32."""
 
 _LOOKED_AT = 1024
-"""Bytes in which a text without such a mark is told by its NULs."""
+"""Bytes in which UTF-16 without a mark is recognized by its NULs."""
 
 WHOLE_LINE = "_line_text"
-"""The one column of a format whose lines Spark takes apart."""
+"""The only column of a format whose lines Spark parses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The columns of some records, as text.
+    """Columns of parsed records.
 
     Attributes:
-        columns: One column each, of text unless the format's `types` say otherwise, aligned with the records; null in
-            refused records.
-        reasons: Why a record is refused, null where it is not; None if none is.
+        columns: Columns by name, text unless the format's `types` say otherwise, one row per record; null in rejected
+            records.
+        reasons: Why a record is rejected, or null; None if all are good.
     """
 
     columns: dict[str, pa.Array]
@@ -43,40 +43,40 @@ class Parsed:
 
 @runtime_checkable
 class RecordFormat(Protocol):
-    """A text format with its settings; sent to Spark tasks, so plain data."""
+    """A text format with its settings; plain data for Spark tasks."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Names of the columns, in order."""
 
     @property
     def header(self) -> tuple[str, ...] | None:
-        """What the first record of every file holds, or None if that is a record like the others."""
+        """The first record of each file, or None without headers."""
 
     @property
     def types(self) -> Mapping[str, pa.DataType]:
-        """The types of those columns that are not text."""
+        """Types of the columns that are not text."""
 
     @property
     def times(self) -> Mapping[str, str]:
-        """Columns whose time format is known, by name."""
+        """Time formats of columns, where known."""
 
     @property
     def any_bytes(self) -> bool:
-        """Whether a record may hold what is not UTF-8; `parse` sees to it then."""
+        """Whether records may hold bytes that are not UTF-8."""
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
-        """The records of a buffer."""
+        """Records of a buffer."""
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
-        """The wanted columns of the records; all bytes in them are UTF-8 unless they may be any."""
+        """Wanted columns of the records, whose bytes are UTF-8 unless `any_bytes`."""
 
 
 def refuse_utf16(head: bytes, name: str) -> None:
-    """Do nothing unless a text begins as UTF-16 or UTF-32 does.
+    """Refuse UTF-16 and UTF-32.
 
     Raises:
-        BadInput: it does.
+        BadInput: the text begins as such a text does.
     """
     encoding = next((encoding for mark, encoding in _WIDE.items() if head.startswith(mark)), _unmarked(head))
     if encoding:
@@ -84,7 +84,7 @@ def refuse_utf16(head: bytes, name: str) -> None:
 
 
 def _unmarked(head: bytes) -> str:
-    """UTF-16 that no mark tells: every other byte is NUL, or most are; empty if it is none."""
+    """Encoding of UTF-16 without a mark, in which most of every other byte is NUL; empty for other text."""
     even, odd = head[:_LOOKED_AT:2], head[1:_LOOKED_AT:2]
     for nuls, letters, encoding in ((odd, even, "utf-16le"), (even, odd, "utf-16be")):
         if len(nuls) > 3 and 2 * nuls.count(0) > len(nuls) and not letters.count(0):
@@ -93,7 +93,7 @@ def _unmarked(head: bytes) -> str:
 
 
 def text_of(data: Bytes, records: Records) -> pa.Array:
-    """The records as they stand, as an Arrow column of text (not checked to be UTF-8)."""
+    """Records as a column of text, not checked for UTF-8."""
     offsets = np.zeros(len(records) + 1, np.int64)
     np.cumsum(records.ends - records.starts, out=offsets[1:])
     gathered = np.empty(int(offsets[-1]), np.uint8)
@@ -102,7 +102,7 @@ def text_of(data: Bytes, records: Records) -> pa.Array:
 
 
 def is_utf8(data: Bytes, records: Records) -> NDArray[np.bool_] | None:
-    """Which records are UTF-8, or None if all are."""
+    """Mask of the records that are UTF-8, or None if all are."""
     raw = memoryview(data)  # type: ignore[arg-type]  # an array is a buffer; numpy's stubs do not say so
     try:
         str(raw, "utf-8")

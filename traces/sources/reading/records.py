@@ -1,4 +1,4 @@
-"""Where records begin and end in raw bytes, and on which line: compiled, one pass."""
+"""Boundaries and line numbers of records in raw bytes."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,21 +12,21 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Places: TypeAlias = NDArray[np.int64]
 
 NEVER = 256
-"""A byte value that no byte has: switches a delimiter or quote off."""
+"""Matches no byte: turns a delimiter or quote off."""
 
 OPEN_QUOTE = -1
-"""In `fields`: a line whose quote is never closed."""
+"""Value in `fields` for a line whose quote is never closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a buffer; blank lines are none.
+    """Records of a buffer, without blank lines.
 
     Attributes:
-        starts, ends: Where each begins and where it ends, its line end left out; shape (records,).
-        lines: The line each begins on, counted from 0 at the start of the buffer.
-        fields: Delimited fields in each; `OPEN_QUOTE` where a quote is never closed.
-        used: Bytes of the buffer that are settled; what follows belongs to an unfinished record.
+        starts, ends: First byte of each record, and the byte after its last, before its line end; shape (records,).
+        lines: Line of the first byte, from 0 at the start of the buffer.
+        fields: Number of delimited fields; `OPEN_QUOTE` where a quote is never closed.
+        used: Bytes of the buffer up to the end of the last complete record.
         used_lines: Line ends within those bytes.
     """
 
@@ -41,29 +41,29 @@ class Records:
         return len(self.starts)
 
     def where(self, mask: NDArray[np.bool_]) -> "Records":
-        """The records that `mask` keeps."""
+        """Records selected by a mask."""
         return Records(
             self.starts[mask], self.ends[mask], self.lines[mask], self.fields[mask], self.used, self.used_lines
         )
 
 
 def delimited_records(data: Bytes, delimiter: int, quote: int, *, at_end: bool) -> Records:
-    """Records of delimited text (RFC 4180): a quote opens at the start of a field, two quotes inside are one.
+    """Find records of delimited text (RFC 4180).
 
-    Lines end with LF, CRLF or a lone CR outside quotes. A quote that nothing closes spoils only its own line: the
-    record is that line, with `OPEN_QUOTE` fields, and reading resumes on the next.
+    A quote opens at the start of a field, and two quotes within it mean one. Lines end with LF, CRLF or CR outside
+    quotes. A quote that is never closed affects only its own line, which is a record with `OPEN_QUOTE` fields.
 
     Args:
-        data: The bytes; they begin where a record begins.
+        data: The bytes, beginning with a record.
         delimiter, quote: Byte values, or `NEVER`.
-        at_end: Nothing follows these bytes; else an unfinished last record is left unused.
+        at_end: Whether these are the last bytes; if not, an unfinished last record is not used.
     """
     size = int(np.count_nonzero(data == 10) + np.count_nonzero(data == 13)) + 1
     return Records(*_delimited(data, delimiter, quote, at_end, size))
 
 
 def line_records(data: Bytes, *, at_end: bool) -> Records:
-    """Records that are lines, ended by LF or CRLF; `fields` is 1 throughout."""
+    """Find lines ended by LF or CRLF, as records of one field."""
     newlines = np.flatnonzero(data == 10)
     starts = np.concatenate(([0], newlines + 1))
     ends = np.concatenate((newlines, [len(data)]))
@@ -128,7 +128,7 @@ def _delimited(data: Bytes, delimiter: int, quote: int, at_end: bool, size: int)
                     line = inner
                     field_start = False
                     continue
-                spoilt = True  # take the physical line as it stands
+                spoilt = True  # take the physical line
                 at = start
                 line = first_line
                 field_start = False

@@ -9,22 +9,20 @@ from adapt.core.errors import UsageError
 _CHUNK_BYTES = 8 << 20
 
 STDIN = "-"
-"""The source argument that stands for what is piped in."""
+"""The source argument for standard input."""
 
 LABEL = "stdin"
 """`_path` of its rows."""
 
 
 def keep_stdin(path: Path) -> None:
-    """Put what is piped in into a file, since sources are read more than once.
+    """Store standard input in a file, to read it several times.
 
     Raises:
-        UsageError: nothing is piped in: input would come from the keyboard, or is closed.
-        OSError: it cannot be read, or the file cannot be written.
+        UsageError: nothing is piped in.
+        OSError: the input cannot be read, or the file cannot be written.
     """
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
-        raise UsageError(
-            f"the source {STDIN} is standard input, but nothing is piped into it; name a file, or pipe one"
-        )
+        raise UsageError(f"{STDIN} reads standard input, but nothing is piped into it; pipe a file, or name one")
     with path.open("xb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file, _CHUNK_BYTES)

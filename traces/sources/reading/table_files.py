@@ -1,4 +1,4 @@
-"""Files that Spark reads itself, Parquet and ORC: their columns, those that their folders name, and their rows."""
+"""Parquet and ORC files, which Spark reads itself, with Hive partition columns."""
 
 import datetime
 import os
@@ -16,7 +16,7 @@ from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
 from adapt.traces.spark.session import literal_path, spark_failures
 
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""The value that Hive and Spark give a folder for null."""
+"""Folder name for null in Hive and Spark."""
 
 
 class TableFormat(Protocol):
@@ -24,23 +24,26 @@ class TableFormat(Protocol):
 
     @property
     def name(self) -> str:
-        """What Spark and people call it."""
+        """Its name for Spark and for messages."""
 
     def schema_of(self, file: SourceFile) -> pa.Schema:
-        """The columns of a file; it fails as its library does."""
+        """Columns of a file; raises the errors of its library."""
 
     def rows_of(self, file: SourceFile) -> int:
-        """How many rows a file has, by its footer."""
+        """Number of rows, from the footer of a file."""
 
     def numbered(self, rows: DataFrame) -> DataFrame:
-        """The rows with the number of each in its file, from 1, as `_row`; `_where` is the file's path."""
+        """Rows with their number in the file as `_row`, from 1.
+
+        `_where` is the path of the file.
+        """
 
 
 def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -> tuple[str, ...]:
-    """The columns of all files, in the order in which they turn up, and those that folders name.
+    """Columns of all files, then those named by folders.
 
     Raises:
-        BadInput: a file is of another format, or has a column of another type than a file before it.
+        BadInput: a file has another format, or a column has different types in two files.
     """
     seen: dict[str, tuple[pa.DataType, SourceFile]] = {}
     for file in files:
@@ -48,17 +51,17 @@ def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[Source
             schema = form.schema_of(file)
         except (OSError, pa.ArrowException) as error:
             raise BadInput(
-                f"{file.label} is truncated or no {form.name} file ({str(error).splitlines()[0]})"
+                f"{file.label} is truncated or not valid {form.name} ({str(error).splitlines()[0]})"
             ) from error
         for field in schema:
             kind, first = seen.setdefault(field.name, (field.type, file))
             if kind != field.type:
                 raise BadInput(
-                    f"{file.label} has {field.name} as {field.type}, {first.label} as {kind}; write both as one type,"
-                    " or give each file its own [[stream]] of a --mapping"
+                    f"{field.name} is {field.type} in {file.label} and {kind} in {first.label}; write both as one type,"
+                    " or give each file its own [[stream]] in a --mapping"
                 )
         if ":" in file.path:
-            raise BadInput(f"{file.path}: Spark reads no {form.name} file with a colon in its path; rename it")
+            raise BadInput(f"{file.path}: Spark cannot read {form.name} files with a colon in the path; rename it")
     with spark_failures("reading the source"):
         return tuple(dict.fromkeys([*_read(form, spark, files).columns, *folder_columns(files)]))
 
@@ -71,18 +74,21 @@ def read_table(
     *,
     with_text: bool = False,
 ) -> DataFrame:
-    """All rows with their place, what is wanted, and `_path`; `_text` holds a row as JSON if asked for."""
+    """All rows with their place and the wanted columns.
+
+    `_text` is the row as JSON if requested.
+    """
     folders = folder_columns(files)
     rows = _read(form, spark, files)
     own = [quoted(name) for name in wanted if name != PATH and name not in folders]
-    # named apart from the columns of the files, of which one may be called so too
+    # aliased, since a column of the files may have the same name
     named = {name: f"_folder{at}" for at, name in enumerate(folders) if name in wanted}
     names = spark.createDataFrame(
         [(at, _absolute(file), file.label, *(folders[name][at] for name in named)) for at, file in enumerate(files)],
         "_file int, _where string, _path string"
         + "".join(f", {alias} {_kind_of(folders[name])}" for name, alias in named.items()),
     )
-    # the path of a file URI, %XX taken back; a plus sign is itself
+    # the path of a file URI, with %XX decoded but plus signs kept
     where = F.url_decode(F.replace(F.regexp_replace("_metadata.file_path", "^file:/+", "/"), F.lit("+"), F.lit("%2B")))
     text = F.to_json(F.struct("*")) if with_text else F.lit(None).cast("string")
     numbered = form.numbered(rows.select("*", where.alias("_where"), "_metadata", text.alias("_written")))
@@ -90,8 +96,8 @@ def read_table(
         numbered.select("_where", F.col("_row").alias("_line"), F.col("_written").alias("_text"), *own)
         .join(F.broadcast(names), "_where", "left")
         .select(
-            # no row may get lost because its file is not found by name
-            F.coalesce("_file", F.raise_error(F.concat(F.lit("no source file is "), "_where")).cast("int")).alias(
+            # no row may be lost because its file is not found by name
+            F.coalesce("_file", F.raise_error(F.concat(F.lit("not a source file: "), "_where")).cast("int")).alias(
                 "_file"
             ),
             "_line",
@@ -105,9 +111,9 @@ def read_table(
 
 
 def folder_columns(files: Sequence[SourceFile]) -> Mapping[str, list[object]]:
-    """The columns that the folders of a Hive-partitioned table name (`day=2024-01-01/`), a value for each file.
+    """Columns named by Hive partition folders (`day=2024-01-01/`), by file.
 
-    Values are whole numbers or dates where all are, else text; a file under no such folder has null.
+    Values are whole numbers or dates if all are, else text; a file outside such folders has null.
     """
     found = [_named_by(file.label) for file in files]
     names = dict.fromkeys(name for of_file in found for name in of_file)
@@ -115,7 +121,7 @@ def folder_columns(files: Sequence[SourceFile]) -> Mapping[str, list[object]]:
 
 
 def quoted(name: str) -> Column:
-    """The column of exactly that name, whatever characters it has."""
+    """Column of exactly this name, whatever its characters."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
@@ -131,7 +137,7 @@ def _typed(values: Sequence[str | None]) -> list[object]:
     try:
         if known and all(re.fullmatch(r"\d{4}-\d\d-\d\d", value) for value in known):
             return [None if value is None else datetime.date.fromisoformat(value) for value in values]
-    except ValueError:  # a 30th of February is text
+    except ValueError:  # February 30 is text
         pass
     return list(values)
 
@@ -142,8 +148,8 @@ def _kind_of(values: Sequence[object]) -> str:
 
 
 def _read(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -> DataFrame:
-    """The files as Spark reads them; their paths are names, not patterns, and of folders nothing is taken."""
-    # times in nanoseconds, which Spark has no type for, become whole numbers
+    """The files as Spark reads them, with literal paths and without partition columns."""
+    # nanosecond times, for which Spark has no type, become whole numbers
     spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     differ = len({frozenset((field.name, str(field.type)) for field in form.schema_of(file)) for file in files}) > 1
     reader = spark.read.format(form.name.lower()).option("mergeSchema", str(differ).lower())

@@ -190,7 +190,7 @@ def test_a_comparison_says_how_the_keys_were_counted(adapt, here):
         (2, "zipf.trace --window 1h", "--window go together"),
         (2, "zipf.trace --method sliding --window 100rows", "smaller than a bucket of 5,667 rows"),
         (2, "zipf.trace --method sliding --window 1s", "(about 1,000 rows at this stream's rate) is smaller"),
-        (2, "zipf.trace --method sliding --window 1y", "window '1y' is neither"),
+        (2, "zipf.trace --method sliding --window 1y", "window '1y' has an unknown unit"),
         (2, "zipf.trace --method sliding --window 1m --counters 1", "1 counters cannot slide"),
         (2, "zipf.trace --over stream", "has no streams"),
         (2, "zipf.trace --over time --pane 1ms", "more than the 10,000 there may be"),

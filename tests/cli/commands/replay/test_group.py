@@ -24,7 +24,7 @@ def day(spark, tmp_path_factory):
         for number, (hour, rest) in enumerate(times)
     )
     (folder / "day.csv").write_text("t,k,c\n" + rows)
-    ingest([str(folder / "day.csv")], folder / "day.trace", Mapping("k", "t", cost="c"))
+    ingest([str(folder / "day.csv")], folder / "day.trace", Mapping("k", "t", cost="c", cost_unit="us"))
     return folder
 
 

@@ -39,7 +39,7 @@ def test_a_schedule_reads_back_as_it_was_written(later, first):
         ("0h:eight", "'eight'"),
         ("0h:8,12", "'12' of the schedule has no time"),
         ("0h:8,", "'' of the schedule has no time"),
-        ("1:8", "'1:8' of the schedule: '1' has no unit"),
+        ("1:8", "'1:8' of the schedule: 1 needs a unit"),
         ("", "''"),
         ("2.5", "'2.5'"),
         ("99999999999", "from 1 to 2147483647"),

@@ -34,13 +34,13 @@ def test_records_of_another_width_are_refused_and_the_others_kept(rows):
     csv.writer(written, quoting=csv.QUOTE_ALL).writerows(rows)
     kept, reasons = parsed(Delimited(("x", "y")), written.getvalue())
     assert kept == [tuple(row) if len(row) == 2 else (None, None) for row in rows]
-    assert reasons == [None if len(row) == 2 else f"{len(row)} fields where 2 are expected" for row in rows]
+    assert reasons == [None if len(row) == 2 else f"{len(row)} fields instead of 2" for row in rows]
 
 
 def test_an_unclosed_quote_is_refused_by_name_and_costs_no_other_row():
     rows, reasons = parsed(Delimited(("x", "y")), 'a,b\n"c,d\ne,f\n')
     assert rows == [("a", "b"), (None, None), ("e", "f")]
-    assert reasons == [None, "a quote is opened and never closed", None]
+    assert reasons == [None, "a quote is never closed", None]
 
 
 def test_words_that_mean_null_elsewhere_stay_words():
@@ -56,7 +56,7 @@ def test_no_wanted_column_still_counts_the_rows():
     form = Delimited(("x", "y"))
     result = form.parse(data, form.records(data, at_end=True), [])
     assert result.columns == {}
-    assert result.reasons.to_pylist() == [None, "1 fields where 2 are expected"]
+    assert result.reasons.to_pylist() == [None, "1 fields instead of 2"]
 
 
 @pytest.mark.parametrize("delimiter", ["\t", ";", "|", " "])

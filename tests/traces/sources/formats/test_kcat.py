@@ -116,9 +116,9 @@ def test_the_last_record_may_lack_the_end_of_the_pattern():
 
 def test_bytes_that_are_no_text_are_refused_only_where_text_is_asked_for():
     form, data = printed(r"%K %k %S %s\n"), b"1 a 1 \xff\n1 \xfe 1 b\n"
-    assert read(form, data, ["key"])[1] == [None, "key is not UTF-8 text; key_bytes has its bytes"]
+    assert read(form, data, ["key"])[1] == [None, "key is not UTF-8 text; use key_bytes"]
     assert read(form, data, ["key_bytes"]) == ([{"key_bytes": b"a"}, {"key_bytes": b"\xfe"}], [None, None])
-    assert read(form, data, ["payload"])[1] == ["payload is not UTF-8 text; payload_bytes has its bytes", None]
+    assert read(form, data, ["payload"])[1] == ["payload is not UTF-8 text; use payload_bytes", None]
 
 
 @given(st.lists(st.binary(max_size=30), max_size=5))

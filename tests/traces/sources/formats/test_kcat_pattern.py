@@ -49,14 +49,14 @@ def test_a_size_before_its_field_tells_where_it_ends():
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        (r"%q\n", "--kcat-format has %q, which is none of kcat's: %t, %p, "),
-        ("%", "--kcat-format has %, which is none of kcat's"),
+        (r"%q\n", "--kcat-format has an unknown formatter %q; available: %t, %p, "),
+        ("%", "--kcat-format has an unknown formatter %;"),
         ("lines", "--kcat-format has no formatter"),
-        (r"%k %k\n", "--kcat-format has key twice (%k); name each once"),
+        (r"%k %k\n", "--kcat-format has key twice (%k); give each field once"),
         (r"%S %R %s\n", "--kcat-format has payload_size twice (%R)"),
-        (r"%k%s\n", "--kcat-format does not tell where key ends"),
-        (r"%k %s", "--kcat-format does not tell where payload ends"),
-        (r"%p%o %s\n", "--kcat-format has nothing between partition and offset; both are numbers"),
+        (r"%k%s\n", "--kcat-format does not show where key ends"),
+        (r"%k %s", "--kcat-format does not show where payload ends"),
+        (r"%p%o %s\n", "--kcat-format needs a separator between the numbers partition and offset"),
         (r"%k %p", "--kcat-format ends with a number"),
     ],
 )

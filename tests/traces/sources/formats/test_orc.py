@@ -35,5 +35,5 @@ def test_a_truncated_file_is_refused_by_name(opened, tmp_path):
     orc.write_table(pa.table({"k": list(range(100))}), tmp_path / "a.orc")
     data = (tmp_path / "a.orc").read_bytes()
     (tmp_path / "a.orc").write_bytes(data[:-10])
-    with pytest.raises(BadInput, match=r"a\.orc is truncated or no ORC file"):
+    with pytest.raises(BadInput, match=r"a\.orc is truncated or not valid ORC"):
         opened(tmp_path / "a.orc")

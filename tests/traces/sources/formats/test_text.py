@@ -72,7 +72,7 @@ def test_a_request_that_is_a_dash_is_kept():
 )
 def test_a_malformed_line_is_refused_and_its_neighbours_kept(line):
     rows, reasons = parsed(log_format(), REQUEST, line, REQUEST)
-    assert reasons == [None, "no line of the Common or Combined Log Format", None]
+    assert reasons == [None, "not a line of the Common or Combined Log Format", None]
     assert [row["host"] for row in rows] == ["10.0.0.1", None, "10.0.0.1"]
 
 
@@ -100,5 +100,5 @@ def test_two_groups_of_one_name_are_refused():
 
 
 def test_a_pattern_without_named_groups_is_refused():
-    with pytest.raises(UsageError, match="--pattern has no named group"):
+    with pytest.raises(UsageError, match="--pattern must have a named group"):
         pattern_format("abc")

@@ -108,7 +108,7 @@ def test_a_row_that_is_not_utf_8_is_refused_and_its_neighbours_kept(tmp_path):
     assert [(row["_line"], row["_reason"], row["_text"], row["x"], row["y"]) for row in rows_of(file, PLAIN)] == [
         (1, None, None, "é", "b"),
         (2, "not UTF-8 text", "c\\xff,d", None, None),
-        (3, "1 fields where 2 are expected", "1", None, None),
+        (3, "1 fields instead of 2", "1", None, None),
         (4, None, None, "e", "ö"),
     ]
 
@@ -126,7 +126,7 @@ def test_every_text_is_given_if_asked_for(tmp_path):
 @pytest.mark.parametrize("first", [b"x,z\n", b"x\n", b"1,2\n", b"y,x\n"])
 def test_a_file_with_another_header_is_refused(tmp_path, first):
     file = file_of(tmp_path, first + b"1,2\n")
-    with pytest.raises(BadInput, match=r"not with the header of the first file \(x, y\), and with none of its own"):
+    with pytest.raises(BadInput, match=r"does not begin with that of the first file \(x, y\) but with"):
         rows_of(file, HEADED)
 
 
@@ -138,7 +138,7 @@ def test_a_record_that_never_ends_is_refused_with_its_line(tmp_path, monkeypatch
     monkeypatch.setattr(blocks, "LONGEST_RECORD", 100)
     small_blocks(monkeypatch, 1 << 20, 50)
     file = file_of(tmp_path, b"a,b\nc,d\n" + b'"' + b"e" * 300)
-    with pytest.raises(BadInput, match=r"source\.csv line 3: a record of more than .*a quote that is never closed"):
+    with pytest.raises(BadInput, match=r"source\.csv line 3: a record must not exceed .*a quote that is never closed"):
         rows_of(file, PLAIN)
 
 

@@ -48,5 +48,5 @@ def test_standard_input_with_nothing_piped_in_is_refused_not_waited_for(tmp_path
 
 
 def test_standard_input_can_be_read_once(tmp_path):
-    with pytest.raises(UsageError, match="named twice"):
+    with pytest.raises(UsageError, match="given twice"):
         source_files(["-", "-"], tmp_path / "kept")
