@@ -334,7 +334,7 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (2, "x.trace -n n.toml --true-costs 0", "--true-costs must be above 0 (got 0)"),
         (2, "x.trace -n n.toml --seed -1", "--seed must be an integer from 0 to 2^63 - 1 (got -1)"),
         (2, "x.trace -n n.toml --max-plans 0", "--max-plans must be at least 1 (got 0)"),
-        (2, "x.trace -n n.toml --message-delay soon", "'soon' is no length of time"),
+        (2, "x.trace -n n.toml --message-delay soon", "'soon' is not a duration"),
         (2, "x.trace -n n.toml --message-loss 1", "--message-loss must be at least 0 and below 1 (got 1)"),
         (2, "x.trace -n n.toml --queue 0", "--queue must be at least 1 (got 0)"),
         (2, "x.trace -n n.toml --queue 5 --tau2 1", "tau2 is 1"),

@@ -123,7 +123,7 @@ REFUSED = (
         'slide = "70s"',
         r"operator 'per_page': the slide of a window must be above 0 and at most its size",
     ),
-    ('slide = "10s"', 'slide = "10"', r"operator 'per_page': '10' has no unit"),
+    ('slide = "10s"', 'slide = "10"', r"operator 'per_page': 10 needs a unit"),
     ('slide = "10s"', "slide = 10", r"operator 'per_page': an aggregate needs window"),
     ("capacity = 1.5", "capacity = 0", r"node 'edge': capacity must be .* above 0 \(got 0\)"),
     ("capacity = 1.5", "capacity = nan", r"node 'edge': capacity must be .*\(got nan\)"),
