@@ -1,7 +1,7 @@
 """The stage, simulated tuple by tuple: against SimPy and against plain Python events, and how its time grows.
 
-Claims: on 4 sites at least 100 times as fast as SimPy and 20 times as fast as the leanest plain form, with tuple counts
-within 0.5 %; on 32 sites at least 4 million tuples a second, and 1.5 million with a controller while a site is loaded,
+Claims: on 4 workers at least 100 times as fast as SimPy and 20 times as fast as the leanest plain form, with tuple counts
+within 0.5 %; on 32 workers at least 4 million tuples a second, and 1.5 million with a controller while a worker is loaded,
 of processor time, so that other work on the machine is not counted.
 """
 
@@ -28,10 +28,10 @@ from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.simulate import simulate
 
-SITES = 4
+WORKERS = 4
 SECONDS = 2.0
 GROUPS = 16384
-PARTITIONS = 64 * SITES
+PARTITIONS = 64 * WORKERS
 WITHIN = 0.005
 LATENCY_S = 70e-6
 CREDITS = 24
@@ -45,22 +45,24 @@ def main() -> int:
     return 0 if met else 1
 
 
-def stage(sites: int, **changes: Any) -> StageSettings:
-    """The paper's stage on some sites."""
-    return StageSettings(sites, even_owners(sites, 64), even_groups(GROUPS, sites * 64), **changes)
+def stage(workers: int, **changes: Any) -> StageSettings:
+    """The paper's stage on some workers."""
+    return StageSettings(workers, even_owners(workers, 64), even_groups(GROUPS, workers * 64), **changes)
 
 
 def against(name: str, theirs: Callable[[], int], at_least: float) -> bool:
     """The same stage both ways, with the queues of Exchange: how much faster, and whether as many tuples come out."""
-    settings = stage(SITES, router=Router.EXCHANGE)
+    settings = stage(WORKERS, router=Router.EXCHANGE)
 
     def ours() -> int:
         return simulate(settings, Drawn(), SECONDS).census.processed
 
     counts = ours(), theirs()
     apart = abs(counts[0] - counts[1]) / counts[1]
-    print(f"tuples in {SECONDS:g} s on {SITES} sites: {counts[0]:,} and by {name} {counts[1]:,}, {apart:.2%} apart")
-    return holds(f"the stage of {SITES} sites against {name}", measured(ours, theirs, 3), at_least) and apart <= WITHIN
+    print(f"tuples in {SECONDS:g} s on {WORKERS} workers: {counts[0]:,} and by {name} {counts[1]:,}, {apart:.2%} apart")
+    return (
+        holds(f"the stage of {WORKERS} workers against {name}", measured(ours, theirs, 3), at_least) and apart <= WITHIN
+    )
 
 
 def draws(seed: int) -> Iterator[tuple[int, float]]:
@@ -77,7 +79,7 @@ def plain() -> Callable[[], int]:
 
     class Owners:
         partition = staticmethod(lambda group: group % PARTITIONS)
-        site = staticmethod(lambda partition: partition // 64)
+        worker = staticmethod(lambda partition: partition // 64)
 
     def run() -> int:
         drawn = draws(0)
@@ -86,7 +88,7 @@ def plain() -> Callable[[], int]:
             group, cost = next(drawn)
             return literal.Item(producer, 0, group, now, cost)
 
-        return len(literal.LiteralStage(SITES, Owners, pull, 1, CREDITS, LATENCY_S).run(SECONDS).processed)
+        return len(literal.LiteralStage(WORKERS, Owners, pull, 1, CREDITS, LATENCY_S).run(SECONDS).processed)
 
     return run
 
@@ -97,31 +99,31 @@ def simpy_stage() -> Callable[[], int]:
 
     def run() -> int:
         world = simpy.Environment()
-        inputs = [simpy.Store(world) for _ in range(SITES)]
-        credits = [[simpy.Container(world, CREDITS, CREDITS) for _ in range(SITES)] for _ in range(SITES)]
+        inputs = [simpy.Store(world) for _ in range(WORKERS)]
+        credits = [[simpy.Container(world, CREDITS, CREDITS) for _ in range(WORKERS)] for _ in range(WORKERS)]
         processed = 0
 
-        def deliver(site: int, item: tuple[int, float]) -> Any:
+        def deliver(worker: int, item: tuple[int, float]) -> Any:
             yield world.timeout(LATENCY_S)
-            inputs[site].put(item)
+            inputs[worker].put(item)
 
         def produce(producer: int) -> Any:
             for group, cost in draws(producer):
-                site = group % PARTITIONS // 64
-                yield credits[site][producer].get(1)
-                world.process(deliver(site, (producer, cost)))
+                worker = group % PARTITIONS // 64
+                yield credits[worker][producer].get(1)
+                world.process(deliver(worker, (producer, cost)))
 
-        def consume(site: int) -> Any:
+        def consume(worker: int) -> Any:
             nonlocal processed
             while True:
-                producer, cost = yield inputs[site].get()
-                credits[site][producer].put(1)
+                producer, cost = yield inputs[worker].get()
+                credits[worker][producer].put(1)
                 yield world.timeout(cost + 0.5e-6)
                 processed += 1
 
-        for site in range(SITES):
-            world.process(produce(site))
-            world.process(consume(site))
+        for worker in range(WORKERS):
+            world.process(produce(worker))
+            world.process(consume(worker))
         world.run(until=SECONDS)
         return processed
 
@@ -133,20 +135,20 @@ class Case:
     """A run of the stage with the pools of Flux.
 
     Attributes:
-        sites: n.
+        workers: n.
         seconds: How much is simulated.
-        controlled: Whether the paper's load policy is at work, and a site loaded from 5 s on (Figure 6).
+        controlled: Whether the paper's load policy is at work, and a worker loaded from 5 s on (Figure 6).
         at_least: Tuples a second of processor time that are claimed; None, nothing is.
     """
 
-    sites: int
+    workers: int
     seconds: float
     controlled: bool = False
     at_least: float | None = None
 
     def run(self) -> int:
         """Simulate; the tuples that were processed."""
-        settings = stage(self.sites, disturbances=(ExternalLoad(3, 5.0, np.inf),) if self.controlled else ())
+        settings = stage(self.workers, disturbances=(ExternalLoad(3, 5.0, np.inf),) if self.controlled else ())
         controller = PacedController(LoadBalancing()) if self.controlled else None
         return simulate(settings, Drawn(), self.seconds, Actors(controller)).census.processed
 
@@ -161,8 +163,8 @@ CASES = (
 
 
 def growth() -> bool:
-    """Tuples a second by simulated time, sites and controller, best of three; whether they are what is claimed."""
-    titles = "sites", "controller", "simulated s", "tuples", "M tuples/s of processor", "of wall", "claimed"
+    """Tuples a second by simulated time, workers and controller, best of three; whether they are what is claimed."""
+    titles = "workers", "controller", "simulated s", "tuples", "M tuples/s of processor", "of wall", "claimed"
     table = Table(*titles)
     met = True
     for case in CASES:
@@ -170,7 +172,7 @@ def growth() -> bool:
         speed = tuples / processor_s
         met &= case.at_least is None or speed >= case.at_least
         table.add_row(
-            str(case.sites),
+            str(case.workers),
             "load" if case.controlled else "none",
             f"{case.seconds:g}",
             f"{tuples:,}",

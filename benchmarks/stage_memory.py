@@ -1,6 +1,6 @@
 """Claim: the stage simulates ten times the tuples in at most 1.2 times the memory, and 1.2 times the time, of each.
 
-10 and 100 million tuples on 32 sites, drawn and as rows of a stream that arrive at times, a million a chunk, which are
+10 and 100 million tuples on 32 workers, drawn and as rows of a stream that arrive at times, a million a chunk, which are
 made as they are asked for; with `--huge` also 1000 million. Each run has a process of its own, whose peak is what the
 system saw. What is kept of each simulated second, the series, is in it, and said by itself.
 """
@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator
 
 MOST_MEMORY, MOST_TIME = 1.2, 1.2
-SITES, CHUNK = 32, 1_000_000
-SERVED = SITES / 45.5e-6
-"""Tuples a second that all sites can process."""
+WORKERS, CHUNK = 32, 1_000_000
+SERVED = WORKERS / 45.5e-6
+"""Tuples a second that all workers can process."""
 
 
 def main() -> int:
@@ -65,11 +65,11 @@ def simulated(source: str, size: int) -> dict[str, float]:
     from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
     from adapt.core.stage.simulate import simulate
 
-    settings = StageSettings(SITES, even_owners(SITES, 64), even_groups(16384, SITES * 64))
+    settings = StageSettings(WORKERS, even_owners(WORKERS, 64), even_groups(16384, WORKERS * 64))
     rate = 0.8 * SERVED
     chance = np.random.default_rng(0)
     groups = chance.integers(0, 16384, CHUNK).astype(np.int32)
-    producers = chance.integers(0, SITES, CHUNK).astype(np.int32)
+    producers = chance.integers(0, WORKERS, CHUNK).astype(np.int32)
     rising_s = np.arange(CHUNK) / rate
 
     def chunks() -> Iterator[Chunk]:

@@ -27,8 +27,8 @@ class Actors:
         controller: Moves partitions; none do if not given.
         memory: Limits it, and what does not fit goes to disk; without limit if not given.
         faults: Slow-downs, pauses, loads and crashes, beside the disturbances of the settings.
-        scaling: Takes on workers and lets them go; the sites are the pool. None, all sites work all the time.
-        standby: Whether every partition has a twin on another site, that takes over if its site dies.
+        scaling: Takes on workers and lets them go; the workers are the pool. None, all workers work all the time.
+        standby: Whether every partition has a twin on another worker, that takes over if its worker dies.
         idle_clock_s: Consumers can tell how long they have waited in whole multiples of this, rounded up; 0, exactly.
     """
 
@@ -50,7 +50,7 @@ class Assembly:
         rounds: Ask the controller.
         spilling: Keeps memory within its limit.
         standby: Keeps pairs.
-        recovery: Lets sites die and come back.
+        recovery: Lets workers die and come back.
         elasticity: Takes on workers and lets them go.
     """
 
@@ -75,13 +75,13 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
     actors = actors or Actors()
     controller, memory, scaling, standby = actors.controller, actors.memory, actors.scaling, actors.standby
     faults = actors.faults or FaultSchedule()
-    faults.check(settings.sites, settings.disturbances)
+    faults.check(settings.workers, settings.disturbances)
     if settings.router is Router.RIVER and (controller is not None or memory is not None):
         raise UsageError(
-            "River sends a tuple to any site, so no partition is anywhere to be moved or spilled; use Flux"
+            "River sends a tuple to any worker, so no partition is anywhere to be moved or spilled; use Flux"
         )
     if settings.router is Router.RIVER and (faults.crashes or standby):
-        raise UsageError("River sends a tuple to any site, so no site has a partition to take over; use Flux")
+        raise UsageError("River sends a tuple to any worker, so no worker has a partition to take over; use Flux")
     if memory is not None and standby:
         raise UsageError("the twins of standby need memory that no limit accounts for; leave the limit or standby away")
     if settings.overload is not None and standby:
@@ -94,9 +94,11 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
         if controller is not None or memory is not None or faults.crashes or standby:
             raise UsageError("a stage that is scaled has no other controller, limit of memory, crash or standby")
         if not isinstance(source, Rows) or settings.router is Router.RIVER:
-            raise UsageError("a stage is scaled by the rows that come to it, each at the site of its partition")
-        if scaling.scaler.pool != settings.sites:
-            raise UsageError(f"a pool of {scaling.scaler.pool} workers is not the {settings.sites} sites of the stage")
+            raise UsageError("a stage is scaled by the rows that come to it, each at the worker of its partition")
+        if scaling.scaler.pool != settings.workers:
+            raise UsageError(
+                f"a pool of {scaling.scaler.pool} workers is not the {settings.workers} workers of the stage"
+            )
         settings = replace(settings, owners=scaling.placement.place(scaling.scaler.least).owners)
     settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
     stage = Stage(settings, source, journal, standby)

@@ -1,4 +1,4 @@
-"""What the cases of a replay did over time, as tables: intervals, sites, moves, crashes."""
+"""What the cases of a replay did over time, as tables: intervals, workers, moves, crashes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,9 @@ CASE = Column("case", about="static, where nothing moves, or the policy that mov
 
 
 def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Table]:
-    """`intervals` with what the sites could have done in each, `sites`, `moves` and `crashes`, each of all cases."""
+    """`intervals` with what the workers could have done in each, `workers`, `moves` and `crashes`, each of all cases."""
     tables = [(outcome.case, outcome.simulated.tables()) for outcome in outcomes]
-    names = ("intervals", "sites", "moves", "crashes")
+    names = ("intervals", "workers", "moves", "crashes")
     joined = {name: _joined([(case, each[name]) for case, each in tables]) for name in names}
     intervals = joined["intervals"]
     possible = [
@@ -21,7 +21,7 @@ def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Tabl
         for outcome in outcomes
         for one in outcome.simulated.intervals
     ]
-    column = Column("capacity", Kind.NUMBER, "rows/s", "of all sites, for rows of the mean cost")
+    column = Column("capacity", Kind.NUMBER, "rows/s", "of all workers, for rows of the mean cost")
     rows = [(*row, rate) for row, rate in zip(intervals.rows, possible, strict=True)]
     return joined | {"intervals": replace(intervals, columns=(*intervals.columns, column), rows=tuple(rows))}
 

@@ -23,9 +23,9 @@ MOST_MARKS = 150
 """Of the moves of a case."""
 
 MOST_SPANS = 90
-"""Along the time, in the chart of sites."""
+"""Along the time, in the chart of workers."""
 
-MOST_SITES = 32
+MOST_WORKERS = 32
 """Lines of that chart."""
 
 _LEVELS = 8
@@ -33,8 +33,8 @@ _STATIC = PALETTE[-1]
 _POLICIES = PALETTE[:-1]
 
 
-def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, ...]:
-    """All charts of a run: rate, latency, what waits where, what is on disk if anything, and the sites of each case."""
+def stage_charts(intervals: Table, workers: Table, moves: Table) -> tuple[Chart, ...]:
+    """All charts of a run: rate, latency, what waits where, what is on disk if anything, and the workers of each case."""
     charts = [throughput_over_time(intervals, moves), latency_over_time(intervals), held_over_time(intervals)]
     if _any(intervals, "source_queue"):
         waiting = "Rows that were due and not yet taken"
@@ -42,10 +42,10 @@ def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, .
     if _any(intervals, "on_disk"):
         spilled = "Partitions that did not fit in memory"
         charts.append(lines_of_cases(intervals, "Partitions on disk", ["on_disk"], spilled))
-    return (*charts, *(utilization_of_sites(sites, case) for case in _cases(sites)))
+    return (*charts, *(utilization_of_workers(workers, case) for case in _cases(workers)))
 
 
-def elastic_charts(intervals: Table, sites: Table, moves: Table, steps: Table | None = None) -> tuple[Chart, ...]:
+def elastic_charts(intervals: Table, workers: Table, moves: Table, steps: Table | None = None) -> tuple[Chart, ...]:
     """The charts of a run whose workers come and go: how many there are, what they shed, and those of any stage.
 
     Args:
@@ -58,7 +58,7 @@ def elastic_charts(intervals: Table, sites: Table, moves: Table, steps: Table | 
         charts.append(lines_of_cases(intervals, "Answers", ["answers"], "Matches that a join found in each interval"))
     uneven = "Rows of the busiest worker over the mean of all workers"
     charts.append(lines_of_cases(intervals, "Imbalance", ["imbalance"], uneven))
-    return (*charts, *stage_charts(intervals, sites, moves))
+    return (*charts, *stage_charts(intervals, workers, moves))
 
 
 def workers_over_time(intervals: Table, steps: Table | None = None) -> Chart:
@@ -120,7 +120,7 @@ def trade_off_of_tau1(trade_off: Table) -> Chart:
 
 
 def throughput_over_time(intervals: Table, moves: Table) -> Chart:
-    """What each case did in each interval, what the sites could have done, and when partitions moved."""
+    """What each case did in each interval, what the workers could have done, and when partitions moved."""
     points, said = _points(intervals, ["throughput"])
     highest = max((point["y"] for point in points if is_real(point["y"])), default=0)
     bound, _ = _points(intervals, ["capacity"], cases=_cases(intervals)[:1])
@@ -128,7 +128,7 @@ def throughput_over_time(intervals: Table, moves: Table) -> Chart:
     marks = _moves(moves)
     sentence = f"The {named(intervals, 'throughput')} of each case"
     if shows_bound:
-        sentence += "; the dashed line is what all sites together can do"
+        sentence += "; the dashed line is what all workers together can do"
         points += [{**point, "series": "capacity"} for point in bound]
     if marks:
         sentence += "; the ticks at the foot are moves of partitions, where they were decided"
@@ -157,41 +157,43 @@ def held_over_time(intervals: Table) -> Chart:
     sentence = (
         "Rows that producers hold back in their buffers, and dashed those in connections, at the end of an interval"
     )
-    return lines_of_cases(intervals, "Rows between source and sites", ["in_pools", "in_connections"], sentence)
+    return lines_of_cases(intervals, "Rows between source and workers", ["in_pools", "in_connections"], sentence)
 
 
-def utilization_of_sites(sites: Table, case: str) -> Chart:
-    """How busy each site was over the time of one case: a line a site, darker where busier."""
-    title = f"Sites, {case}"
-    rows = [row for row in sites.records() if row["case"] == case]
-    numbers = sorted({int(row["site"] or 0) for row in rows})
+def utilization_of_workers(workers: Table, case: str) -> Chart:
+    """How busy each worker was over the time of one case: a line a worker, darker where busier."""
+    title = f"Workers, {case}"
+    rows = [row for row in workers.records() if row["case"] == case]
+    numbers = sorted({int(row["worker"] or 0) for row in rows})
     if not rows:
-        return chart(title, {"mark": "rect"}, [], f"How busy each site was with {case}.", sites)
+        return chart(title, {"mark": "rect"}, [], f"How busy each worker was with {case}.", workers)
     busy = np.array([float(row["utilization"] or 0) for row in rows]).reshape(-1, len(numbers))
     ends = [float(row["end"] or 0) for row in rows[:: len(numbers)]]
-    together, spans = bin_size(len(numbers), MOST_SITES), bin_size(len(ends), MOST_SPANS)
+    together, spans = bin_size(len(numbers), MOST_WORKERS), bin_size(len(ends), MOST_SPANS)
     points = _spans(busy, [0.0, *ends], together, spans)
-    sentence = f"How busy each site was with {case}: the darker, the busier, in steps of {1 / _LEVELS:.1%} of the time"
+    sentence = (
+        f"How busy each worker was with {case}: the darker, the busier, in steps of {1 / _LEVELS:.1%} of the time"
+    )
     if together > 1:
-        sentence += f"; a line is the busiest of {count(together)} neighbouring sites"
+        sentence += f"; a line is the busiest of {count(together)} neighbouring workers"
     if spans > 1:
         sentence += f"; each stretch is the mean of {count(spans)} neighbouring intervals"
-    last = max(float(end) for end in sites.values("end") if is_real(end))
-    axis = {"axis": {"title": "site", "labelOverlap": True}, "scale": {"domain": [*range(0, len(numbers), together)]}}
+    last = max(float(end) for end in workers.values("end") if is_real(end))
+    axis = {"axis": {"title": "worker", "labelOverlap": True}, "scale": {"domain": [*range(0, len(numbers), together)]}}
     shade = {"legend": None, "scale": {"domain": [0, 1], "range": [0.04, 1]}}
     encoding = {
-        "x": {**across(sites, "end"), "scale": {"domain": [0, last], "nice": False}},
+        "x": {**across(workers, "end"), "scale": {"domain": [0, last], "nice": False}},
         "x2": {"field": "until"},
         "y": {"field": "k", "type": "ordinal", **axis},
         "opacity": {"field": "y", "type": "quantitative", **shade},
     }
     mark = {"type": "rect", "color": PALETTE[0], "aria": False}
     height = min(260, max(120, 14 * -(-len(numbers) // together)))
-    return chart(title, {"height": height, "mark": mark, "encoding": encoding}, points, f"{sentence}.", sites)
+    return chart(title, {"height": height, "mark": mark, "encoding": encoding}, points, f"{sentence}.", workers)
 
 
 def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spans: int) -> Records:
-    """Stretches of the same shade: neighbouring sites and intervals as one, then equal shades in a row joined."""
+    """Stretches of the same shade: neighbouring workers and intervals as one, then equal shades in a row joined."""
     by_time = np.array([busy[first : first + spans].mean(axis=0) for first in range(0, len(busy), spans)])
     shades = np.round(by_time * _LEVELS) / _LEVELS
     starts = [*edges[:-1:spans], edges[-1]]
@@ -201,7 +203,7 @@ def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spa
         cuts = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
         points += [
             {"x": starts[begin], "until": starts[end], "k": first, "y": float(line[begin])}
-            | {"d": f"site {first}, {number(starts[begin])} s to {number(starts[end])} s: {line[begin]:.1%}"}
+            | {"d": f"worker {first}, {number(starts[begin])} s to {number(starts[end])} s: {line[begin]:.1%}"}
             for begin, end in pairwise(cuts)
             if line[begin] > 0
         ]

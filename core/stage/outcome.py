@@ -1,4 +1,4 @@
-"""One case of a replay through a stage: what it did in all, and how long it was behind what the sites could do."""
+"""One case of a replay through a stage: what it did in all, and how long it was behind what the workers could do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from adapt.core.stage.movement.course import STEPS
 from adapt.core.stage.simulate import Simulated
 
 BELOW = 0.85
-"""Less than this of what the sites could do, while input waits, is being behind."""
+"""Less than this of what the workers could do, while input waits, is being behind."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +21,7 @@ class Outcome:
         simulated: Its series.
         finished_s: When it was through with the rows, or was cut off.
         left: Rows that were due by then and neither processed, lost nor shed.
-        of_capacity: What it did over the most that the sites could have done.
+        of_capacity: What it did over the most that the workers could have done.
         operator: From when a consumer takes a row until it is processed.
         total: From when a row is due until it is processed.
         lag_s: The longest that a row waited to be taken; None where rows are taken as fast as they can be.
@@ -54,17 +54,17 @@ class Outcome:
 
     @property
     def lost(self) -> int:
-        """Rows that died with a site."""
+        """Rows that died with a worker."""
         return self.simulated.census.lost
 
     @property
     def shed(self) -> int:
-        """Rows that sites dropped as they filled up."""
+        """Rows that workers dropped as they filled up."""
         return self.simulated.census.shed
 
     @property
     def moved_bytes(self) -> int:
-        """State that arrived at another site."""
+        """State that arrived at another worker."""
         return sum(one.state_bytes for one in self.simulated.moves if STEPS[-1] in one.times_s)
 
 
@@ -104,7 +104,7 @@ def _of_capacity(all_done: bool, processed: int, due: int, finished_s: float, ti
 
 
 def _behind(intervals: Sequence[Interval], bounds: Bounds) -> tuple[list[Interval], bool]:
-    """The intervals that did less than the sites could have done, though input waited throughout.
+    """The intervals that did less than the workers could have done, though input waited throughout.
 
     Returns:
         Those intervals, and whether it never came out of it while there was input.

@@ -22,8 +22,8 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
     """What decides how rows go through a stage, whatever acts on it; JSON data."""
     network, costs = settings.network, settings.costs
     return {
-        "sites": settings.sites,
-        "partitions_a_site": reading.partitions.a_site,
+        "workers": settings.workers,
+        "partitions_per_worker": reading.partitions.per_worker,
         "hash": reading.partitions.hash.value,
         "arrivals": "saturate" if reading.speedup is None else "trace",
         "speedup": reading.speedup,
@@ -31,7 +31,7 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
         "router": settings.router.value,
         "buffer_tuples": settings.buffer_tuples,
         "network": asdict(network),
-        "costs": {**asdict(costs), "cost_unit_s": reading.cost_unit_s},
+        "costs": {**asdict(costs), "service_from": "trace" if reading.by_cost else "drawn"},
         "state_tuples": int(settings.state_tuples) if np.ndim(settings.state_tuples) == 0 else None,
         "disturbances": [
             {"kind": _KINDS[type(one)], **{name: _finite(value) for name, value in asdict(one).items()}}

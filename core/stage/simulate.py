@@ -11,7 +11,7 @@ from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.control.recovery import CrashReport, crash_table, full_rate_s
 from adapt.core.stage.control.shed_log import Watched
 from adapt.core.stage.engine.census import Census
-from adapt.core.stage.engine.series import Interval, Series, interval_table, site_table
+from adapt.core.stage.engine.series import Interval, Series, interval_table, worker_table
 from adapt.core.stage.movement.controller import Round
 from adapt.core.stage.movement.course import STEPS, Moved
 from adapt.core.stage.records.arrays import Records
@@ -25,7 +25,7 @@ CRASH_COLUMNS = (
     Column("mirrored", Kind.COUNT, "tuples", "processed twice, for standby"),
     Column("standby", Kind.BYTES, "bytes", "sent for standby: tuples to twins, and copies of state"),
 )
-"""Of sites that die, and of being ready for it."""
+"""Of workers that die, and of being ready for it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ class Simulated:
             Column("moves", Kind.COUNT),
             Column("moved", Kind.BYTES, "bytes"),
             Column("finished", Kind.SECONDS, "s", "when a tuple was last processed"),
-            Column("lost", Kind.COUNT, "tuples", "that died with a site"),
+            Column("lost", Kind.COUNT, "tuples", "that died with a worker"),
             *CRASH_COLUMNS,
         ]
         moved = sum(one.state_bytes for one in self.moves if STEPS[-1] in one.times_s)
@@ -104,7 +104,7 @@ class Simulated:
         """Its series, by name."""
         return {
             "intervals": interval_table(self.intervals),
-            "sites": site_table(self.intervals),
+            "workers": worker_table(self.intervals),
             "moves": _move_table(self.moves),
             "crashes": crash_table(self.crashes),
         }
@@ -153,7 +153,7 @@ def simulate(
             break
     reports = of.recovery.reports if of.recovery else []
     for report in reports:
-        report.full_rate_s = full_rate_s(series.intervals, settings.sites, report)
+        report.full_rate_s = full_rate_s(series.intervals, settings.workers, report)
     return Simulated(
         intervals=series.intervals,
         moves=of.movement.log,
@@ -182,11 +182,11 @@ def _longest(times_s: Sequence[float | None]) -> float | None:
 def _move_table(moves: Sequence[Moved]) -> Table:
     columns = [
         Column("partition", Kind.COUNT),
-        Column("donor", Kind.COUNT, "", "site"),
-        Column("receiver", Kind.COUNT, "", "site"),
+        Column("donor", Kind.COUNT, "", "worker"),
+        Column("receiver", Kind.COUNT, "", "worker"),
         Column("state", Kind.BYTES, "bytes"),
         *(Column(step, Kind.SECONDS, "s") for step in STEPS),
     ]
     rows = [(*astuple(one.move), one.state_bytes, *(one.times_s.get(step) for step in STEPS)) for one in moves]
-    note = "A time that is missing was still to come, or never came since a site died."
+    note = "A time that is missing was still to come, or never came since a worker died."
     return Table.from_rows("Moves", columns, rows, note=note)

@@ -28,7 +28,7 @@ class SimulatedTandem:
             was due. Its rounds are those of its own controller.
         joint_rounds: Those of a controller of both, in which the partitions of the second stage follow those of the
             first.
-        utilization: Of the CPU of each site in each interval, shape (intervals, sites).
+        utilization: Of the CPU of each worker in each interval, shape (intervals, workers).
         in_between: Tuples that were made and for which the second stage had no room, at the end.
     """
 

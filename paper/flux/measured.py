@@ -91,7 +91,7 @@ class TandemRun:
     """Two stages in a row.
 
     Attributes:
-        sites: n, of both.
+        workers: n, of both.
         selectivity: Tuples of the second for each of the first.
         control: What moves partitions: `none`, `each` (a controller for each stage) or `joint` (one for both).
         policy: Of the controllers.
@@ -102,7 +102,7 @@ class TandemRun:
     """
 
     alone: ClassVar[bool] = False
-    sites: int
+    workers: int
     selectivity: float
     control: str
     policy: FluxPolicy
@@ -123,7 +123,7 @@ class TandemRun:
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
         """Tuples a second from end to end, the bound on these, moves a minute, and the rate in each second."""
-        settings = two_in_a_row(self.sites, self.selectivity, self.seed)
+        settings = two_in_a_row(self.workers, self.selectivity, self.seed)
         first, second, joint = (
             controller_of(self.policy, self.collection_s) if self.control == control else None
             for control in ("each", "each", "joint")
@@ -148,7 +148,7 @@ class Seen:
         processed: Tuples.
         operator_s: Seconds from when a consumer takes a tuple until it is processed, added up over these tuples.
         on_disk: Partitions on disk at the end.
-        held: Partitions of the sites that are disturbed, at the end.
+        held: Partitions of the workers that are disturbed, at the end.
     """
 
     start_s: float
@@ -174,10 +174,10 @@ class Aftermath:
     """What became of a crash.
 
     Attributes:
-        lost_tuples: Tuples that died with the site, or are not accounted for.
+        lost_tuples: Tuples that died with the worker, or are not accounted for.
         lost_state_bytes: State of partitions that began anew.
         takeover_s: From the crash until its partitions had owners again.
-        full_rate_s: From the crash until the stage had the full rate of the sites that live.
+        full_rate_s: From the crash until the stage had the full rate of the workers that live.
         protected_s: From the crash until every partition had a twin again.
     """
 
@@ -210,8 +210,8 @@ class Ran:
     Attributes:
         intervals: In order, without a gap.
         decided_s: When each move was decided.
-        transfer_s: From when a state was taken out until it arrived, added up over moves from disturbed sites.
-        returns: Moves that bring a partition back to a site that it has left.
+        transfer_s: From when a state was taken out until it arrived, added up over moves from disturbed workers.
+        returns: Moves that bring a partition back to a worker that it has left.
         standby_bytes: What was sent to twins.
         crash: What became of a crash, if there was one.
     """
@@ -296,6 +296,6 @@ class Ran:
 
 
 def _disturbed(scenario: Scenario) -> set[int]:
-    """The sites that load comes to or that lose memory."""
+    """The workers that load comes to or that lose memory."""
     changes = scenario.memory.changes if scenario.memory else ()
-    return {each.site for each in (*scenario.settings.disturbances, *changes)}
+    return {each.worker for each in (*scenario.settings.disturbances, *changes)}

@@ -1,7 +1,7 @@
 """The stages of the Flux paper and what disturbs them, each by a function of its seed.
 
-32 sites, or fewer for a rehearsal. In the experiments on load each has 64 partitions of 800 KB, and an external process
-takes 57 % of a site's CPU; in those on memory each has 128 partitions of 6 MB in 1 GB, and a pressed site is left with
+32 workers, or fewer for a rehearsal. In the experiments on load each has 64 partitions of 800 KB, and an external process
+takes 57 % of a worker's CPU; in those on memory each has 128 partitions of 6 MB in 1 GB, and a pressed worker is left with
 512 MB.
 
 Source: Flux, sections 4 to 6.
@@ -25,25 +25,25 @@ from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import Simulated, simulate
 
-SITES, GROUPS = 32, 16384
-PARTITIONS_A_SITE, LARGE_PARTITIONS_A_SITE = 64, 128
-FULL_A_SITE = 1 / 45.5e-6
-"""Tuples a second of a site of the undisturbed stage: each costs 45 us to process and 0.5 us to make."""
+WORKERS, GROUPS = 32, 16384
+PARTITIONS_PER_WORKER, LARGE_PARTITIONS_PER_WORKER = 64, 128
+FULL_PER_WORKER = 1 / 45.5e-6
+"""Tuples a second of a worker of the undisturbed stage: each costs 45 us to process and 0.5 us to make."""
 
-FULL = SITES * FULL_A_SITE
+FULL = WORKERS * FULL_PER_WORKER
 """Tuples a second of the undisturbed stage."""
 
 KEPT = 75 / 175
-"""The share of its CPU that a loaded site keeps."""
+"""The share of its CPU that a loaded worker keeps."""
 
 DISTURBED_S = 5.0
 """When load comes and memory goes, where they do so within a run."""
 
-LOADED_SITE = 3
-"""Which site, where it is one."""
+LOADED_WORKER = 3
+"""Which worker, where it is one."""
 
 COUNTS = (0, 1, 2, 4, 8, 16, 24, 32)
-"""How many sites Figure 7 disturbs."""
+"""How many workers Figure 7 disturbs."""
 
 MEMORY_BYTES, PRESSED_BYTES = 1e9, 512e6
 
@@ -59,7 +59,7 @@ class Scenario:
         memory: Limits the state; without limit if not given.
         idle_clock_s: In what steps consumers know how long they have waited; 0, exactly.
         faults: What goes wrong beside the disturbances of the settings.
-        standby: Whether every partition has a twin on another site.
+        standby: Whether every partition has a twin on another worker.
     """
 
     settings: StageSettings
@@ -81,129 +81,129 @@ class Scenario:
         )
 
 
-def unloaded(seconds: float = 4.0, seed: int = 0, sites: int = SITES) -> Scenario:
+def unloaded(seconds: float = 4.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
     """The stage of the experiments on load, undisturbed."""
-    return Scenario(_stage(seed, sites), seconds)
+    return Scenario(_stage(seed, workers), seconds)
 
 
-def transient_skew(router: Router, space: int, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figure 3: load visits each site for half a second.
+def transient_skew(router: Router, space: int, seed: int = 0, workers: int = WORKERS) -> Scenario:
+    """Figure 3: load visits each worker for half a second.
 
     Args:
         router: Exchange or Flux.
         space: Tuples that each producer has room for beside the two packets of a connection, 0 or more for Exchange.
         seed: Of service times and drawn tuples.
-        sites: n.
+        workers: n.
     """
-    stage = replace(_stage(seed, sites), router=router)
+    stage = replace(_stage(seed, workers), router=router)
     if router is Router.EXCHANGE:
         network = stage.network
-        network = Network(connection_tuples=network.connection_tuples + space // sites)
+        network = Network(connection_tuples=network.connection_tuples + space // workers)
         stage = replace(stage, network=network)
     else:
         stage = replace(stage, buffer_tuples=space)
-    visits = tuple(ExternalLoad(site, site / 2, (site + 1) / 2) for site in range(sites))
-    return Scenario(replace(stage, disturbances=visits), sites / 2)
+    visits = tuple(ExternalLoad(worker, worker / 2, (worker + 1) / 2) for worker in range(workers))
+    return Scenario(replace(stage, disturbances=visits), workers / 2)
 
 
-def one_loaded(seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figure 6: load comes to one site."""
-    return Scenario(_loaded(_stage(seed, sites), [LOADED_SITE], DISTURBED_S), seconds)
+def one_loaded(seconds: float = 25.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
+    """Figure 6: load comes to one worker."""
+    return Scenario(_loaded(_stage(seed, workers), [LOADED_WORKER], DISTURBED_S), seconds)
 
 
-def several_loaded(count: int, seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figure 7: so many sites are loaded from the start, drawn by the seed."""
-    return Scenario(_loaded(_stage(seed, sites), _some(count, sites, seed)), seconds)
+def several_loaded(count: int, seconds: float = 25.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
+    """Figure 7: so many workers are loaded from the start, drawn by the seed."""
+    return Scenario(_loaded(_stage(seed, workers), _some(count, workers, seed)), seconds)
 
 
 def few_hot(
     loaded: int = 0,
     seconds: float = 60.0,
     seed: int = 0,
-    sites: int = SITES,
+    workers: int = WORKERS,
     *,
     hashed: bool = True,
     idle_clock_s: float = 0.01,
 ) -> Scenario:
-    """Figure 8: self-similar 80/20 over the groups; those sites are loaded from the start that own most of them.
+    """Figure 8: self-similar 80/20 over the groups; those workers are loaded from the start that own most of them.
 
     The paper leaves open how groups lie in partitions and how waiting is measured.
 
     Args:
-        loaded: How many sites are loaded, the hottest among them.
+        loaded: How many workers are loaded, the hottest among them.
         seconds: How long it runs.
-        seed: Of the stage, of how groups are hashed, and of which other sites are loaded.
-        sites: n.
+        seed: Of the stage, of how groups are hashed, and of which other workers are loaded.
+        workers: n.
         hashed: Whether each partition has groups from everywhere; if not, partitions have consecutive groups.
         idle_clock_s: In what steps consumers know how long they have waited.
     """
     shares = np.diff((np.arange(GROUPS + 1) / GROUPS) ** (np.log(0.8) / np.log(0.2)))
     chance = np.random.default_rng(seed)
-    owners = chance.permutation(even_owners(sites, PARTITIONS_A_SITE))
+    owners = chance.permutation(even_owners(workers, PARTITIONS_PER_WORKER))
     partition_of = (
         chance.permutation(even_groups(GROUPS, len(owners)))
         if hashed
         else np.asarray(np.arange(GROUPS) * len(owners) // GROUPS, np.int32)
     )
     hottest = int(owners[np.argmax(np.bincount(partition_of, shares))])
-    others = [site for site in chance.permutation(sites).tolist() if site != hottest]
-    stage = StageSettings(sites, owners, partition_of, seed=seed)
+    others = [worker for worker in chance.permutation(workers).tolist() if worker != hottest]
+    stage = StageSettings(workers, owners, partition_of, seed=seed)
     return Scenario(_loaded(stage, [hottest, *others][:loaded]), seconds, Drawn(shares), idle_clock_s=idle_clock_s)
 
 
-def pressed(count: int = 1, seconds: float = 75.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Figures 9 and 10, and the second experiment on memory: so many sites lose half of theirs.
+def pressed(count: int = 1, seconds: float = 75.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
+    """Figures 9 and 10, and the second experiment on memory: so many workers lose half of theirs.
 
-    One is `LOADED_SITE`; more are drawn by the seed.
+    One is `LOADED_WORKER`; more are drawn by the seed.
     """
-    short = [LOADED_SITE] if count == 1 else _some(count, sites, seed)
-    return Scenario(_large_state(seed, sites), seconds, memory=_memory(short))
+    short = [LOADED_WORKER] if count == 1 else _some(count, workers, seed)
+    return Scenario(_large_state(seed, workers), seconds, memory=_memory(short))
 
 
-def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0, sites: int = SITES) -> Scenario:
-    """Large state; load comes to some sites, and others lose half of their memory at the same time.
+def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
+    """Large state; load comes to some workers, and others lose half of their memory at the same time.
 
     The paper leaves its experiments on mixed load to its unpublished long version.
 
     Args:
-        loaded: How many sites are loaded.
-        short: How many other sites are short of memory.
+        loaded: How many workers are loaded.
+        short: How many other workers are short of memory.
         seconds: How long it runs.
-        seed: Of the stage and of which sites they are.
-        sites: n.
+        seed: Of the stage and of which workers they are.
+        workers: n.
     """
-    chosen = _some(loaded + short, sites, seed)
-    stage = _loaded(_large_state(seed, sites), chosen[:loaded], DISTURBED_S)
+    chosen = _some(loaded + short, workers, seed)
+    stage = _loaded(_large_state(seed, workers), chosen[:loaded], DISTURBED_S)
     return Scenario(stage, seconds, memory=_memory(chosen[loaded:]))
 
 
 def crashed(
-    standby: bool = True, dies: bool = True, seconds: float = 20.0, seed: int = 0, sites: int = SITES
+    standby: bool = True, dies: bool = True, seconds: float = 20.0, seed: int = 0, workers: int = WORKERS
 ) -> Scenario:
-    """A site dies and does not come back. Not in the paper, which names process pairs as a direction.
+    """A worker dies and does not come back. Not in the paper, which names process pairs as a direction.
 
     Args:
         standby: Whether every partition has a twin.
         dies: Whether it does; if not, this shows what twins cost.
         seconds: How long it runs.
         seed: Of the stage.
-        sites: n.
+        workers: n.
     """
-    faults = FaultSchedule((Crash(LOADED_SITE, DISTURBED_S),)) if dies else None
-    return Scenario(_stage(seed, sites), seconds, faults=faults, standby=standby)
+    faults = FaultSchedule((Crash(LOADED_WORKER, DISTURBED_S),)) if dies else None
+    return Scenario(_stage(seed, workers), seconds, faults=faults, standby=standby)
 
 
-def two_in_a_row(sites: int = 8, selectivity: float = 1.0, seed: int = 0) -> TandemSettings:
-    """Two stages that share their sites' CPUs, with a load on every fourth site from 1 s on.
+def two_in_a_row(workers: int = 8, selectivity: float = 1.0, seed: int = 0) -> TandemSettings:
+    """Two stages that share their workers' CPUs, with a load on every fourth worker from 1 s on.
 
     Not in the paper, which leaves several operators on the same machines as an open question.
 
     Args:
-        sites: n.
+        workers: n.
         selectivity: Tuples of the second for each of the first.
         seed: Of both stages.
     """
-    first = _loaded(_stage(seed, sites), range(sites // 4), 1.0)
+    first = _loaded(_stage(seed, workers), range(workers // 4), 1.0)
     return TandemSettings(first, replace(first, seed=seed + 1000), Made(selectivity))
 
 
@@ -221,16 +221,16 @@ class Drift:
     hot: int = 64
     held_s: float = 20.0
 
-    def stream(self, rows: int, seed: int, sites: int = SITES) -> Rows:
+    def stream(self, rows: int, seed: int, workers: int = WORKERS) -> Rows:
         """So many rows, as fast as they can be taken."""
-        return Rows(partial(self._chunks, rows, seed, sites))
+        return Rows(partial(self._chunks, rows, seed, workers))
 
-    def _chunks(self, rows: int, seed: int, sites: int, chunk: int = 2**18) -> Iterator[Chunk]:
+    def _chunks(self, rows: int, seed: int, workers: int, chunk: int = 2**18) -> Iterator[Chunk]:
         ends = np.cumsum((1.0 + np.arange(GROUPS)) ** -self.exponent)
         ends /= ends[-1]
         chance = np.random.default_rng([seed, 0])
         group_of = chance.permutation(GROUPS)
-        held = self.held_s * sites * FULL_A_SITE
+        held = self.held_s * workers * FULL_PER_WORKER
         since = chance.random(self.hot)
         holders = chance.integers(0, GROUPS, (self.hot, int(rows / held) + 2))
         for first in range(0, rows, chunk):
@@ -240,18 +240,18 @@ class Drift:
             groups = group_of[ranks]
             at = np.flatnonzero(ranks < self.hot)
             groups[at] = holders[ranks[at], ((first + at) / held + since[ranks[at]]).astype(np.int64)]
-            yield Chunk(groups, chance.integers(0, sites, size))
+            yield Chunk(groups, chance.integers(0, workers, size))
 
 
-def drifting(drift: Drift | None = None, seconds: float = 40.0, seed: int = 0, sites: int = SITES) -> Scenario:
+def drifting(drift: Drift | None = None, seconds: float = 40.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
     """Hot keys that drift: a policy has to go on moving, and one that has seen too little moves what is not hot."""
-    rows = (drift or Drift()).stream(int(1.05 * seconds * sites * FULL_A_SITE), seed, sites)
-    return Scenario(_stage(seed, sites), seconds, rows, idle_clock_s=0.01)
+    rows = (drift or Drift()).stream(int(1.05 * seconds * workers * FULL_PER_WORKER), seed, workers)
+    return Scenario(_stage(seed, workers), seconds, rows, idle_clock_s=0.01)
 
 
-def capacity_bound(count: int, sites: int = SITES) -> float:
-    """Tuples a second with all the CPU that is left, where so many sites are loaded."""
-    return FULL_A_SITE * (sites - count + count * KEPT)
+def capacity_bound(count: int, workers: int = WORKERS) -> float:
+    """Tuples a second with all the CPU that is left, where so many workers are loaded."""
+    return FULL_PER_WORKER * (workers - count + count * KEPT)
 
 
 class Interval(Protocol):
@@ -302,7 +302,7 @@ def seconds_below(run: Run, share: float, from_s: float = 0.0, full: float = FUL
 
 
 def ping_pongs(run: Simulated) -> int:
-    """Moves that bring a partition back to a site that it has left before."""
+    """Moves that bring a partition back to a worker that it has left before."""
     left: set[tuple[int, int]] = set()
     back = 0
     for moved in run.moves:
@@ -312,23 +312,23 @@ def ping_pongs(run: Simulated) -> int:
     return back
 
 
-def _stage(seed: int, sites: int) -> StageSettings:
-    owners = even_owners(sites, PARTITIONS_A_SITE)
-    return StageSettings(sites, owners, even_groups(GROUPS, len(owners)), seed=seed)
+def _stage(seed: int, workers: int) -> StageSettings:
+    owners = even_owners(workers, PARTITIONS_PER_WORKER)
+    return StageSettings(workers, owners, even_groups(GROUPS, len(owners)), seed=seed)
 
 
-def _large_state(seed: int, sites: int) -> StageSettings:
-    owners = even_owners(sites, LARGE_PARTITIONS_A_SITE)
-    return StageSettings(sites, owners, even_groups(GROUPS, len(owners)), state_tuples=75_000, seed=seed)
+def _large_state(seed: int, workers: int) -> StageSettings:
+    owners = even_owners(workers, LARGE_PARTITIONS_PER_WORKER)
+    return StageSettings(workers, owners, even_groups(GROUPS, len(owners)), state_tuples=75_000, seed=seed)
 
 
-def _loaded(stage: StageSettings, sites: Sequence[int], from_s: float = 0.0) -> StageSettings:
-    return replace(stage, disturbances=tuple(ExternalLoad(site, from_s, np.inf) for site in sites))
+def _loaded(stage: StageSettings, workers: Sequence[int], from_s: float = 0.0) -> StageSettings:
+    return replace(stage, disturbances=tuple(ExternalLoad(worker, from_s, np.inf) for worker in workers))
 
 
-def _memory(sites: Sequence[int]) -> Memory:
-    return Memory(MEMORY_BYTES, tuple(MemoryChange(site, DISTURBED_S, PRESSED_BYTES) for site in sites))
+def _memory(workers: Sequence[int]) -> Memory:
+    return Memory(MEMORY_BYTES, tuple(MemoryChange(worker, DISTURBED_S, PRESSED_BYTES) for worker in workers))
 
 
-def _some(count: int, sites: int, seed: int) -> list[int]:
-    return [int(site) for site in np.random.default_rng(seed).choice(sites, count, replace=False)]
+def _some(count: int, workers: int, seed: int) -> list[int]:
+    return [int(worker) for worker in np.random.default_rng(seed).choice(workers, count, replace=False)]

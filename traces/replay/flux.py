@@ -30,12 +30,12 @@ class FluxOptions:
     Attributes:
         reading: How rows become tuples.
         adapting: What decides on moves.
-        conditions: What limits or hits the sites.
+        conditions: What limits or hits the workers.
         state: The state of a partition is as many tuples as it has rows in the trace, or as its rows have bytes; None,
             as the stage says.
         duration_s: Until then at most; if not given, until all rows are processed.
         interval_s: How often to take down what the stage does; if not given, some hundred times.
-        plan: The content hash of the plan whose channels are the sites, if there is one.
+        plan: The content hash of the plan whose channels are the workers, if there is one.
     """
 
     reading: Reading
@@ -101,7 +101,7 @@ def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:
         text = path.read_bytes()
     try:
         schedule = parse_faults(text)
-        schedule.check(settings.sites, settings.disturbances)
+        schedule.check(settings.workers, settings.disturbances)
         return schedule
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
@@ -119,7 +119,7 @@ def check_columns(trace: Trace, reading: Reading, state: Weight | None) -> None:
         UsageError: it has no column of that name.
     """
     for wanted, column, option in (
-        (reading.cost_unit_s is not None, COST, "--cost"),
+        (reading.by_cost, COST, "--cost"),
         (state is Weight.BYTES, BYTES, "--bytes"),
         (reading.by_stream, STREAM, "--stream"),
     ):

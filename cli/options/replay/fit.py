@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import completion
 from adapt.cli.options.groups import setting
-from adapt.cli.options.replay.shedding import SHED_PANEL, LeastShedOption, ShedFormOption
+from adapt.cli.options.replay.shedding import SHED_PANEL, DropCurveOption, MinDropOption
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
-from adapt.core.stage.conditions.names import SheddingForm
+from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
@@ -142,12 +142,12 @@ class QueueOptions:
         None, "A node refuses tuples by the shed factor, the more of them the nearer its queue is to N.", "N"
     )
     tau2: float = setting(0.8, "Part of the queue below which it refuses none.", "T")
-    least_shed: LeastShedOption = 0.0
-    shed_form: ShedFormOption = SheddingForm.LINEAR
+    min_drop: MinDropOption = 0.0
+    drop_curve: DropCurveOption = DropCurve.LINEAR
 
     def overload(self) -> "Overload | None":
         """The shed factor of a node's queue, if it has one."""
         from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 
-        factor = ShedFactor(self.tau2, self.least_shed, self.shed_form)
+        factor = ShedFactor(self.tau2, self.min_drop, self.drop_curve)
         return None if self.queue is None else Overload(factor, self.queue, 1.0)

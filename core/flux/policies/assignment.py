@@ -1,4 +1,4 @@
-"""Which site should have which partition, if all is known: the least time that the slowest site needs for a tuple."""
+"""Which worker should have which partition, if all is known: the least time that the slowest worker needs for a tuple."""
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -19,14 +19,14 @@ WORTH_MOVING_ALL = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """What partitions take and sites have, at some time.
+    """What partitions take and workers have, at some time.
 
     Attributes:
         work_s: CPU that a tuple of the stage takes at each partition on average, shape (partitions,).
-        fixed_s: CPU that it takes at each site, wherever partitions are.
-        speeds: The share of its CPU that each site has, above 0, shape (sites,).
+        fixed_s: CPU that it takes at each worker, wherever partitions are.
+        speeds: The share of its CPU that each worker has, above 0, shape (workers,).
         sizes: State of each partition, bytes, shape (partitions,).
-        room: Memory of each site, bytes, shape (sites,).
+        room: Memory of each worker, bytes, shape (workers,).
     """
 
     work_s: NDArray[np.float64]
@@ -37,21 +37,23 @@ class Demand:
 
     def __post_init__(self) -> None:
         if not (self.speeds.min() > 0 and self.work_s.min() >= 0 and self.fixed_s >= 0):
-            raise BadInput("a site has no speed, or a partition less than no work; give speeds above 0, work from 0 up")
+            raise BadInput(
+                "a worker has no speed, or a partition less than no work; give speeds above 0, work from 0 up"
+            )
 
     def slowest_s(self, owners: NDArray[np.int32]) -> float:
-        """1 / X: what a tuple of the stage takes at the site that is the bottleneck."""
+        """1 / X: what a tuple of the stage takes at the worker that is the bottleneck."""
         loads = np.bincount(owners, self.work_s, len(self.speeds))
         return float(((loads + self.fixed_s) / self.speeds).max())
 
     def fits(self, owners: NDArray[np.int32]) -> bool:
-        """Whether the state of every site is within its memory."""
+        """Whether the state of every worker is within its memory."""
         return bool((np.bincount(owners, self.sizes, len(self.room)) <= self.room).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """A site for each partition, and how far it may be from the best.
+    """A worker for each partition, and how far it may be from the best.
 
     Attributes:
         owners: Shape (partitions,).
@@ -72,8 +74,8 @@ class Assignment:
 def bound_s(demand: Demand) -> float:
     """A time below which no assignment comes, whatever it moves.
 
-    The j heaviest partitions are on j sites at most, so that these, and the fastest j all the more, do their work; and
-    all sites do all the work.
+    The j heaviest partitions are on j workers at most, so that these, and the fastest j all the more, do their work; and
+    all workers do all the work.
     """
     speeds = -np.sort(-demand.speeds)
     heaviest = -np.sort(-demand.work_s)[: len(speeds)]
@@ -86,7 +88,7 @@ def bound_s(demand: Demand) -> float:
 def assign(owners: NDArray[np.int32], demand: Demand) -> Assignment:
     """A good assignment with few moves from where partitions are.
 
-    Finding the best is NP-hard. Sites keep what they can do within a time, and what leaves them goes, heaviest first,
+    Finding the best is NP-hard. Workers keep what they can do within a time, and what leaves them goes, heaviest first,
     to where most is left, or where lighter ones make way; the least time for which this works is found by bisection.
     Where it is clearly worse than placing everything anew, everything is. Memory is kept to, unless there is too little
     of it.
@@ -110,26 +112,26 @@ def assign(owners: NDArray[np.int32], demand: Demand) -> Assignment:
 
 
 def _keeping(owners: NDArray[np.int32], demand: Demand, within_s: float) -> NDArray[np.int32] | None:
-    """An assignment with which every site takes at most so long, keeping what sites can keep; None, none is found."""
-    sites = len(demand.speeds)
+    """An assignment with which every worker takes at most so long, keeping what workers can keep; None, none is found."""
+    workers = len(demand.speeds)
     most = demand.speeds * within_s - demand.fixed_s
-    left = most - np.bincount(owners, demand.work_s, sites)
-    room = demand.room - np.bincount(owners, demand.sizes, sites)
+    left = most - np.bincount(owners, demand.work_s, workers)
+    room = demand.room - np.bincount(owners, demand.sizes, workers)
     assigned = owners.copy()
     leaving: list[tuple[float, int]] = []
 
-    def leave(partitions: list[int], site: int) -> None:
+    def leave(partitions: list[int], worker: int) -> None:
         for partition in partitions:
             heappush(leaving, (-float(demand.work_s[partition]), partition))
             assigned[partition] = NOWHERE
-        left[site] += demand.work_s[partitions].sum()
-        room[site] += demand.sizes[partitions].sum()
+        left[worker] += demand.work_s[partitions].sum()
+        room[worker] += demand.sizes[partitions].sum()
 
-    for site in np.flatnonzero((left < 0) | (room < 0)).tolist():
-        own = np.flatnonzero(assigned == site)
-        too_heavy = own[demand.work_s[own] > most[site]].tolist()
-        leave(too_heavy, site)
-        leave(_leaving(np.flatnonzero(assigned == site), demand, -left[site], -room[site]), site)
+    for worker in np.flatnonzero((left < 0) | (room < 0)).tolist():
+        own = np.flatnonzero(assigned == worker)
+        too_heavy = own[demand.work_s[own] > most[worker]].tolist()
+        leave(too_heavy, worker)
+        leave(_leaving(np.flatnonzero(assigned == worker), demand, -left[worker], -room[worker]), worker)
     while leaving:
         partition = heappop(leaving)[1]
         work, size = demand.work_s[partition], demand.sizes[partition]
@@ -147,7 +149,7 @@ def _keeping(owners: NDArray[np.int32], demand: Demand, within_s: float) -> NDAr
 
 
 def _leaving(own: NDArray[np.int64], demand: Demand, work: float, size: float) -> list[int]:
-    """Few of some partitions with which enough work and state leaves a site; all, if they are too few."""
+    """Few of some partitions with which enough work and state leaves a worker; all, if they are too few."""
     leaving: list[int] = []
     ranked = own[np.argsort(demand.work_s[own], kind="stable")]
     while work > 0 and len(ranked):
@@ -165,15 +167,15 @@ def _leaving(own: NDArray[np.int64], demand: Demand, work: float, size: float) -
 
 
 def _heaviest_first(demand: Demand) -> NDArray[np.int32] | None:
-    """Every partition, heaviest first, to the site that then takes least; None, memory is in the way."""
+    """Every partition, heaviest first, to the worker that then takes least; None, memory is in the way."""
     needs, room = np.full(len(demand.speeds), demand.fixed_s), demand.room.copy()
     owners = np.zeros(len(demand.work_s), np.int32)
     for partition in np.argsort(-demand.work_s, kind="stable"):
         work, size = demand.work_s[partition], demand.sizes[partition]
-        site = int(np.argmin(np.where(room >= size, (needs + work) / demand.speeds, np.inf)))
-        if room[site] < size:
+        worker = int(np.argmin(np.where(room >= size, (needs + work) / demand.speeds, np.inf)))
+        if room[worker] < size:
             return None
-        owners[partition] = site
-        needs[site] += work
-        room[site] -= size
+        owners[partition] = worker
+        needs[worker] += work
+        room[worker] -= size
     return owners

@@ -21,7 +21,7 @@ WORTHWHILE = 0.02
 """By what share the bottleneck must improve for anything to move."""
 
 LEAST_SPEED = 1e-3
-"""Of a site that stands still; nothing is assigned by a division by zero."""
+"""Of a worker that stands still; nothing is assigned by a division by zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,8 +47,8 @@ class Ahead:
         first, end = (min(last, int(at / self.period_s)) for at in (from_s, to_s))
         return Demand(
             work_s=self.work_s[first : end + 1].mean(axis=0),
-            fixed_s=self.settings.costs.produce_s / self.settings.sites,
-            speeds=np.array([self._speed(site, from_s, to_s) for site in range(self.settings.sites)]),
+            fixed_s=self.settings.costs.produce_s / self.settings.workers,
+            speeds=np.array([self._speed(worker, from_s, to_s) for worker in range(self.settings.workers)]),
             sizes=(self.settings.state_sizes() * self.settings.costs.tuple_bytes).astype(np.float64),
             room=self._room(to_s),
         )
@@ -63,21 +63,21 @@ class Ahead:
         rates = [1 / bound_s(self.demand(*times)) for times in zip(starts.tolist(), ends.tolist(), strict=True)]
         return float(np.average(rates, weights=ends - starts))
 
-    def _speed(self, site: int, from_s: float, to_s: float) -> float:
+    def _speed(self, worker: int, from_s: float, to_s: float) -> float:
         lost = 0.0
         for one in self.settings.disturbances:
-            if one.site == site:
+            if one.worker == worker:
                 speed = one.kept if isinstance(one, ExternalLoad) else one.speed
                 lost += (1 - speed) * max(0.0, min(one.end_s, to_s) - max(one.start_s, from_s))
         return max(LEAST_SPEED, 1 - lost / (to_s - from_s))
 
     def _room(self, to_s: float) -> NDArray[np.float64]:
         if self.memory is None:
-            return np.full(self.settings.sites, np.inf)
-        room = np.full(self.settings.sites, self.memory.site_bytes)
+            return np.full(self.settings.workers, np.inf)
+        room = np.full(self.settings.workers, self.memory.worker_bytes)
         for change in sorted(self.memory.changes, key=lambda one: one.at_s):
             if change.at_s <= to_s:
-                room[change.site] = change.bytes
+                room[change.worker] = change.bytes
         return room
 
 
@@ -97,7 +97,7 @@ def ahead_of(settings: StageSettings, source: Source, memory: Memory | None = No
         shares = np.ones(groups) if source.shares is None else source.shares
         by_partition = np.bincount(settings.partition_of, shares, settings.partitions)
         return Ahead(settings, costs.service_s * by_partition[None] / shares.sum(), np.inf, memory)
-    rows_a_period = period_s * settings.sites / (costs.service_s + costs.produce_s)
+    rows_a_period = period_s * settings.workers / (costs.service_s + costs.produce_s)
     work_s, counts = np.zeros((1, settings.partitions)), np.zeros(1)
     rows = 0
     for chunk in source.chunks():
@@ -149,7 +149,7 @@ class OptimumController:
 
     def plan(self, observed: Observation) -> Sequence[Move]:
         """The moves from where partitions are to where they should be."""
-        if observed.sites != self._ahead.settings.sites:
+        if observed.workers != self._ahead.settings.workers:
             return ()
         demand = self._ahead.demand(observed.at_s, observed.at_s + self._horizon_s)
         present, fits = demand.slowest_s(observed.owners), demand.fits(observed.owners)

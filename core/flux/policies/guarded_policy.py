@@ -17,12 +17,12 @@ BUSY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GuardedLoadBalancing:
-    """Pairs sites as the paper does, and moves only what is sure to help.
+    """Pairs workers as the paper does, and moves only what is sure to help.
 
     A tuple is taken to cost a receiver what it costs the donor, if that is more than its own statistics say: right
-    after a move producers hold back the tuples of a hot partition, the other sites look idle, and the paper's estimate
+    after a move producers hold back the tuples of a hot partition, the other workers look idle, and the paper's estimate
     is that it would cost them nothing. And the higher utilization of the pair must fall by some share of what the
-    partition makes of it, so that one that is most of the load of its site does not go round the sites.
+    partition makes of it, so that one that is most of the load of its worker does not go round the workers.
 
     Attributes:
         pairs: The thresholds of the paper.
@@ -41,7 +41,7 @@ class GuardedLoadBalancing:
             raise UsageError(f"a gain of {self.min_gain:g} is none or too much; give a share above 0, up to 1")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: each site gives or takes at most one partition."""
+        """This round's moves: each worker gives or takes at most one partition."""
         moves = []
         for donor, receiver in self.pairs.worth_evening(observed):
             owned, leaving = loads_of(observed, donor)
@@ -57,15 +57,15 @@ class GuardedLoadBalancing:
 
     def cost_ratio(self, observed: Observation, donor: int, receiver: int) -> float:
         """What a tuple is taken to cost the receiver over what it costs the donor; 1 where nothing tells."""
-        total, utilization = observed.processed_by_site, observed.utilization
+        total, utilization = observed.processed_by_worker, observed.utilization
         if total[receiver] == 0 or utilization[donor] == 0:
             return 1.0
         ratio = float(utilization[receiver] / total[receiver] * total[donor] / utilization[donor])
         return max(self.least_cost if utilization[receiver] >= BUSY else 1.0, ratio)
 
 
-def loads_of(observed: Observation, site: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The partitions of a site that had tuples, heaviest first, and the utilization that each of them makes."""
-    owned = heaviest_first(observed, site)
+def loads_of(observed: Observation, worker: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The partitions of a worker that had tuples, heaviest first, and the utilization that each of them makes."""
+    owned = heaviest_first(observed, worker)
     tuples = observed.processed[owned]
-    return owned, np.asarray(observed.utilization[site] * tuples / max(1, int(tuples.sum())))
+    return owned, np.asarray(observed.utilization[worker] * tuples / max(1, int(tuples.sum())))

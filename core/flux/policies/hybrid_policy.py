@@ -9,9 +9,9 @@ from adapt.core.stage.movement.controller import Move, Observation
 
 @dataclass(frozen=True, slots=True)
 class HybridBalancing:
-    """Balances memory while anything is on disk anywhere, else load, to sites that have room.
+    """Balances memory while anything is on disk anywhere, else load, to workers that have room.
 
-    The paper has a partition move for load only if there is room for it. Here sites that have none for the largest
+    The paper has a partition move for load only if there is room for it. Here workers that have none for the largest
     partition are no receivers: they gave partitions away, are idle therefore, and would be paired with the busiest.
 
     Source: Flux, section 6.3.

@@ -1,4 +1,4 @@
-"""The load policy of Flux: the busiest site gives to the idlest, one partition a pair."""
+"""The load policy of Flux: the busiest worker gives to the idlest, one partition a pair."""
 
 from dataclasses import dataclass
 
@@ -16,14 +16,14 @@ MAX_RECEIVER = 0.95
 class LoadBalancing:
     """Evens out utilization in as few moves as possible.
 
-    A site that processed nothing has no rate from which to tell what a partition would cost it; the paper divides by
+    A worker that processed nothing has no rate from which to tell what a partition would cost it; the paper divides by
     zero. Here it is predicted to stay as idle as it is, which is what makes this policy thrash where the paper's does.
 
     Source: Flux, section 5.3.
 
     Attributes:
         min_imbalance: lambda_min, the ratio of utilizations from which a pair is evened out; at least 1.
-        max_receiver: u_max, the utilization above which a site receives nothing, in (0, 1].
+        max_receiver: u_max, the utilization above which a worker receives nothing, in (0, 1].
     """
 
     min_imbalance: float = MIN_IMBALANCE
@@ -36,10 +36,10 @@ class LoadBalancing:
             raise UsageError(f"a receiver's utilization of {self.max_receiver:g} is none; give one above 0, up to 1")
 
     def plan(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> tuple[Move, ...]:
-        """This round's moves: each site gives or takes at most one partition.
+        """This round's moves: each worker gives or takes at most one partition.
 
         Args:
-            may_take: Which sites may receive, shape (sites,); all if not given.
+            may_take: Which workers may receive, shape (workers,); all if not given.
         """
         moves = (self._first_that_evens(observed, *pair) for pair in self.worth_evening(observed, may_take))
         return tuple(move for move in moves if move is not None)
@@ -47,11 +47,11 @@ class LoadBalancing:
     def worth_evening(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> list[tuple[int, int]]:
         """Donors and receivers, taken from both ends of the ranking towards its middle.
 
-        The first pair that is not worth it ends them. Equal sites rank by their number.
+        The first pair that is not worth it ends them. Equal workers rank by their number.
         """
         utilization = observed.utilization
         ranking = np.argsort(-utilization, kind="stable")
-        places = np.arange(observed.sites) if may_take is None else np.flatnonzero(may_take[ranking])
+        places = np.arange(observed.workers) if may_take is None else np.flatnonzero(may_take[ranking])
         mean = utilization.mean()
         pairs = []
         for at, place in enumerate(places[::-1].tolist()):
@@ -74,7 +74,7 @@ class LoadBalancing:
         owned = heaviest_first(observed, donor)
         if len(owned) == 0:
             return None
-        tuples, total = observed.processed[owned], observed.processed_by_site
+        tuples, total = observed.processed[owned], observed.processed_by_worker
         gives, takes = observed.utilization[donor], observed.utilization[receiver]
         gives_after = gives - gives * tuples / total[donor]
         takes_after = takes + (takes * tuples / total[receiver] if total[receiver] else np.zeros(len(tuples)))
@@ -84,7 +84,7 @@ class LoadBalancing:
         return Move(int(owned[closer[0]]), donor, receiver)
 
 
-def heaviest_first(observed: Observation, site: int) -> NDArray[np.int64]:
-    """The partitions of a site that had tuples, heaviest first."""
-    owned = np.flatnonzero((observed.owners == site) & (observed.processed > 0))
+def heaviest_first(observed: Observation, worker: int) -> NDArray[np.int64]:
+    """The partitions of a worker that had tuples, heaviest first."""
+    owned = np.flatnonzero((observed.owners == worker) & (observed.processed > 0))
     return owned[np.argsort(-observed.processed[owned], kind="stable")]

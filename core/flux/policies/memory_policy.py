@@ -1,4 +1,4 @@
-"""The memory policy of Flux: the site with the least memory to spare gives to the one with the most."""
+"""The memory policy of Flux: the worker with the least memory to spare gives to the one with the most."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class MemoryBalancing:
 
     The paper leaves open which pairs rest. Here a pair does if its donor has more than the mean to spare, or if all of
     the donor fits and the share of its memory that it uses is less than `min_imbalance` times that of the receiver; the
-    first such pair ends the round, as it does in the load policy. Of equal partitions the last moves, since a site
+    first such pair ends the round, as it does in the load policy. Of equal partitions the last moves, since a worker
     short of memory writes its first ones first.
 
     Source: Flux, section 6.1.
@@ -32,12 +32,12 @@ class MemoryBalancing:
             raise UsageError(f"a least imbalance of {self.min_imbalance:g} is none; give 1 or more")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: each site gives or takes at most one partition, those in memory before those on disk."""
+        """This round's moves: each worker gives or takes at most one partition, those in memory before those on disk."""
         excess, in_use = excess_bytes(observed), used_share(observed)
         ranking = np.argsort(excess, kind="stable")
         mean = excess.mean()
         moves = []
-        for at in range(observed.sites // 2):
+        for at in range(observed.workers // 2):
             donor, receiver = int(ranking[at]), int(ranking[-1 - at])
             if excess[donor] > mean or self.rests(excess[donor], in_use[donor], in_use[receiver]):
                 break
@@ -56,21 +56,21 @@ class MemoryBalancing:
         return bool(excess == np.inf or (excess >= 0 and gives < self.min_imbalance * takes))
 
 
-def leaving(observed: Observation, site: int) -> NDArray[np.int64]:
-    """The partitions of a site in the order in which they leave it: those in memory first, the largest, the last."""
-    owned = np.flatnonzero((observed.owners == site) & (observed.state_bytes > 0))
+def leaving(observed: Observation, worker: int) -> NDArray[np.int64]:
+    """The partitions of a worker in the order in which they leave it: those in memory first, the largest, the last."""
+    owned = np.flatnonzero((observed.owners == worker) & (observed.state_bytes > 0))
     return owned[np.lexsort((-owned, -observed.state_bytes[owned], observed.on_disk[owned]))]
 
 
 def excess_bytes(observed: Observation) -> NDArray[np.float64]:
-    """e_i, negative where not all fits; shape (sites,)."""
+    """e_i, negative where not all fits; shape (workers,)."""
     return np.asarray(observed.available_bytes - _used(observed))
 
 
 def used_share(observed: Observation) -> NDArray[np.float64]:
-    """The size of each site's partitions over its memory, shape (sites,)."""
+    """The size of each worker's partitions over its memory, shape (workers,)."""
     return np.asarray(_used(observed) / observed.available_bytes)
 
 
 def _used(observed: Observation) -> NDArray[np.float64]:
-    return np.bincount(observed.owners, observed.state_bytes, observed.sites).astype(np.float64)
+    return np.bincount(observed.owners, observed.state_bytes, observed.workers).astype(np.float64)

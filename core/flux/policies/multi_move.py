@@ -12,14 +12,14 @@ from adapt.core.stage.movement.controller import Move, Observation
 
 @dataclass(frozen=True, slots=True)
 class SeveralMoves:
-    """The busiest site gives to the idlest, as predicted after the moves so far, until no pair is worth evening out.
+    """The busiest worker gives to the idlest, as predicted after the moves so far, until no pair is worth evening out.
 
-    The faithful policy moves one partition of a loaded site a round, so that its recovery takes a round for each.
+    The faithful policy moves one partition of a loaded worker a round, so that its recovery takes a round for each.
 
     Attributes:
         guard: Its estimator and thresholds.
-        least_donor: The utilization below which a site gives nothing.
-        within_memory: Whether sites take only what they have room for; the mean is then of those that give or take,
+        least_donor: The utilization below which a worker gives nothing.
+        within_memory: Whether workers take only what they have room for; the mean is then of those that give or take,
             since one that is full and idle tells nothing of what the others could come to.
     """
 
@@ -28,21 +28,23 @@ class SeveralMoves:
     within_memory: bool = False
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: a site gives, or takes, or neither. Equal sites rank by their number."""
+        """This round's moves: a worker gives, or takes, or neither. Equal workers rank by their number."""
         return self.foreseen(observed)[0]
 
     def foreseen(self, observed: Observation) -> tuple[tuple[Move, ...], NDArray[np.float64]]:
-        """The moves, and the utilization that each site should then have, shape (sites,)."""
+        """The moves, and the utilization that each worker should then have, shape (workers,)."""
         pairs = self.guard.pairs
         predicted = observed.utilization.copy()
-        room = excess_bytes(observed) if self.within_memory else np.full(observed.sites, np.inf)
+        room = excess_bytes(observed) if self.within_memory else np.full(observed.workers, np.inf)
         largest = observed.state_bytes.max()
         shares = (room >= largest) | (predicted > predicted.mean())
         if not shares.any():
             return (), predicted
         mean = float(predicted[shares].mean())
         gives, takes = predicted > mean, (predicted < mean) & (room >= largest)
-        offers = {int(site): list(zip(*loads_of(observed, int(site)), strict=True)) for site in np.flatnonzero(gives)}
+        offers = {
+            int(worker): list(zip(*loads_of(observed, int(worker)), strict=True)) for worker in np.flatnonzero(gives)
+        }
         moves = []
         while gives.any() and takes.any():
             donor = int(np.argmax(np.where(gives, predicted, -np.inf)))
@@ -65,7 +67,7 @@ class SeveralMoves:
     def _first_that_helps(
         self, offers: list[tuple[int, float]], gives: float, takes: float, ratio: float
     ) -> int | None:
-        """Where the first partition stands that brings the higher of two sites down enough."""
+        """Where the first partition stands that brings the higher of two workers down enough."""
         for at, (_, load) in enumerate(offers):
             after = takes + load * ratio
             gain = gives - max(gives - load, after)

@@ -11,36 +11,36 @@ from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedCon
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.stage.movement.controller import Move, Observation, Round
 
-MOST_A_SITE = 8
+MOST_A_WORKER = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralMemoryMoves:
-    """The site shortest of memory gives to the one with the most, as it is after the moves so far.
+    """The worker shortest of memory gives to the one with the most, as it is after the moves so far.
 
-    A site that is short of memory reads its messages between two accesses to its disk, so that with one move a round,
+    A worker that is short of memory reads its messages between two accesses to its disk, so that with one move a round,
     as in the paper, most of the time goes by waiting for rounds. What moves is held back by producers meanwhile, so
     that a round cannot move everything either.
 
     Attributes:
         pairs: Which pairs rest.
-        most_a_site: The most partitions that a site gives in a round, at least 1.
+        most_per_worker: The most partitions that a worker gives in a round, at least 1.
     """
 
     pairs: MemoryBalancing = field(default_factory=MemoryBalancing)
-    most_a_site: int = MOST_A_SITE
+    most_per_worker: int = MOST_A_WORKER
 
     def __post_init__(self) -> None:
-        if self.most_a_site < 1:
-            raise UsageError(f"a site that gives {self.most_a_site} partitions gives none; let it give 1 or more")
+        if self.most_per_worker < 1:
+            raise UsageError(f"a worker that gives {self.most_per_worker} partitions gives none; let it give 1 or more")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: a site gives, or takes, or neither; those in memory before those on disk."""
+        """This round's moves: a worker gives, or takes, or neither; those in memory before those on disk."""
         excess, in_use = excess_bytes(observed), used_share(observed)
         mean = excess.mean()
         gives, takes = excess < mean, excess > mean
-        given = np.zeros(observed.sites, np.int64)
-        owned = {site: leaving(observed, site).tolist() for site in np.flatnonzero(gives).tolist()}
+        given = np.zeros(observed.workers, np.int64)
+        owned = {worker: leaving(observed, worker).tolist() for worker in np.flatnonzero(gives).tolist()}
         moves: list[Move] = []
         while gives.any() and takes.any():
             donor = int(np.argmin(np.where(gives, excess, np.inf)))
@@ -54,11 +54,11 @@ class SeveralMemoryMoves:
                 continue
             owned[donor].remove(closer)
             moves.append(Move(closer, donor, receiver))
-            for site, more in ((donor, -observed.state_bytes[closer]), (receiver, observed.state_bytes[closer])):
-                excess[site] -= more
-                in_use[site] += more / observed.available_bytes[site]
+            for worker, more in ((donor, -observed.state_bytes[closer]), (receiver, observed.state_bytes[closer])):
+                excess[worker] -= more
+                in_use[worker] += more / observed.available_bytes[worker]
             given[donor] += 1
-            gives[donor] = given[donor] < self.most_a_site
+            gives[donor] = given[donor] < self.most_per_worker
         return tuple(moves)
 
 

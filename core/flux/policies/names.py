@@ -4,13 +4,13 @@ from enum import StrEnum
 
 
 class FluxPolicy(StrEnum):
-    """What moves partitions between sites."""
+    """What moves partitions between workers."""
 
     NONE = "none"
     """Nothing: every partition stays where it is."""
 
     LOAD = "load"
-    """As the paper has it: evens out utilization, one partition a pair of sites."""
+    """As the paper has it: evens out utilization, one partition a pair of workers."""
 
     MEMORY = "memory"
     """As the paper has it: evens out memory to spare."""

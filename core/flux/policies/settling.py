@@ -17,13 +17,13 @@ MEMORY_S = 4.0
 """Statistics that are older count for less and less."""
 
 ERRORS = 4.0
-"""By how many standard errors two sites must differ."""
+"""By how many standard errors two workers must differ."""
 
 WORTHWHILE = 0.05
 """By what share the highest utilization must be to fall for moves by the statistics of one round."""
 
 SATURATED = 0.95
-"""The utilization below which a site is no bottleneck, so that it would gain nothing by giving."""
+"""The utilization below which a worker is no bottleneck, so that it would gain nothing by giving."""
 
 
 IDLE = 0.015
@@ -31,22 +31,22 @@ IDLE = 0.015
 
 
 class SettlingController:
-    """Several moves a round while sites are far apart, then fine ones by statistics that add up as long as none moves.
+    """Several moves a round while workers are far apart, then fine ones by statistics that add up as long as none moves.
 
     The threshold of the paper, 1.2, leaves a stage some 7 % below what it could do, while one partition of 64 is only
-    1.6 % of a site. But in a collection of 150 ms a site processes 3,300 tuples, a count that is 2 % off by chance.
+    1.6 % of a worker. But in a collection of 150 ms a worker processes 3,300 tuples, a count that is 2 % off by chance.
     Here the threshold is as far above 1 as chance makes likely, so that it falls with the time since the last move; the
     added statistics tell what a tuple costs a receiver that is busy.
 
     Fine moves after which the stage does no more than before make the next ones wait twice as long, and there are none
-    where nearly all sites are at work all the time.
+    where nearly all workers are at work all the time.
     """
 
     def __init__(self, coarse: SeveralMoves | None = None, min_collection_s: float = MIN_COLLECTION_S) -> None:
         """A controller of one run.
 
         Args:
-            coarse: Decides while sites are far apart.
+            coarse: Decides while workers are far apart.
 
         Raises:
             UsageError: the least time to collect is not above 0.
@@ -85,15 +85,15 @@ class SettlingController:
 
     def _fine(self, added: Observation) -> SeveralMoves:
         """The policy for statistics that are as sure as these are."""
-        tuples = max(1.0, float(added.processed.sum()) / added.sites)
+        tuples = max(1.0, float(added.processed.sum()) / added.workers)
         threshold = min(1 + ERRORS / np.sqrt(tuples), self._coarse.guard.pairs.min_imbalance)
         guard = replace(self._coarse.guard, pairs=LoadBalancing(threshold, 1.0), least_cost=0.0)
         return replace(self._coarse, guard=guard, least_donor=SATURATED)
 
 
 def _sum(before: Observation | None, observed: Observation) -> Observation:
-    """Both together; only the later if partitions are elsewhere, as when a site has died."""
-    if before is None or before.sites != observed.sites or not np.array_equal(before.owners, observed.owners):
+    """Both together; only the later if partitions are elsewhere, as when a worker has died."""
+    if before is None or before.workers != observed.workers or not np.array_equal(before.owners, observed.owners):
         return observed
     return replace(
         observed,

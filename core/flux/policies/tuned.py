@@ -27,7 +27,7 @@ class TunedController:
     """Collects longer after moves that turn out wrong, and shorter again while they turn out as predicted.
 
     A round went wrong if in the next one a receiver is busier than the paper's estimate u_j (1 + n_p / N_j) by more
-    than 0.2, and busier than its donor, or if it brings a partition back to a site that it has left in the last rounds.
+    than 0.2, and busier than its donor, or if it brings a partition back to a worker that it has left in the last rounds.
     A receiver that is only busier than predicted works off what producers held back of the partition while it moved.
 
     Attributes:
@@ -71,7 +71,7 @@ class TunedController:
 
 
 def predicted_utilization(observed: Observation, moves: Sequence[Move]) -> NDArray[np.float64]:
-    """u_j' of receivers by the paper's estimate, shape (sites,); one that processed nothing stays as idle as it is."""
+    """u_j' of receivers by the paper's estimate, shape (workers,); one that processed nothing stays as idle as it is."""
     receivers = np.array([move.receiver for move in moves], np.int64)
-    gained = np.bincount(receivers, observed.processed[[move.partition for move in moves]], observed.sites)
-    return np.asarray(observed.utilization * (1 + gained / np.maximum(1, observed.processed_by_site)))
+    gained = np.bincount(receivers, observed.processed[[move.partition for move in moves]], observed.workers)
+    return np.asarray(observed.utilization * (1 + gained / np.maximum(1, observed.processed_by_worker)))

@@ -56,12 +56,12 @@ class Adapting:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What limits or hits the sites, beside the disturbances of the stage.
+    """What limits or hits the workers, beside the disturbances of the stage.
 
     Attributes:
-        memory: Of each site; without limit if not given.
+        memory: Of each worker; without limit if not given.
         faults: Slow-downs, pauses, loads and crashes.
-        standby: Whether every partition has a twin on another site, that takes over if its site dies.
+        standby: Whether every partition has a twin on another worker, that takes over if its worker dies.
     """
 
     memory: Memory | None = None
@@ -109,7 +109,7 @@ class FluxRun:
         return summary_table(self.outcomes, self.bounds, self.settings, self.speedup)
 
     def tables(self) -> dict[str, Table]:
-        """`cases`, one row each; `intervals`, `sites`, `moves`, `crashes` and `rounds` of all of them."""
+        """`cases`, one row each; `intervals`, `workers`, `moves`, `crashes` and `rounds` of all of them."""
         return {
             "cases": cases_table(self.outcomes),
             **series_tables(self.outcomes, self.bounds),
@@ -205,7 +205,7 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
     placed = len(adapting.cases()) > 1 or memory is not None or conditions.standby or (faults and faults.crashes)
     if settings.router is Router.RIVER and placed:
         raise UsageError(
-            "the router river sends a tuple to any site, so no partition is anywhere to be moved, spilled or taken"
+            "the router river sends a tuple to any worker, so no partition is anywhere to be moved, spilled or taken"
             " over; use flux, or the policy none without memory, crashes and standby"
         )
     if memory is not None and conditions.standby:
@@ -213,8 +213,8 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
     if settings.overload is not None and conditions.standby:
         raise UsageError("a row that is shed has no twin; leave --shed or --standby out")
     if faults is not None:
-        faults.check(settings.sites, settings.disturbances)
-    segments_of(settings.sites, (*settings.disturbances, *(faults.disturbances if faults else ())))
+        faults.check(settings.workers, settings.disturbances)
+    segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))
     pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver)
     for policy in adapting.cases().values():
         if policy is not FluxPolicy.OPTIMUM:

@@ -9,7 +9,7 @@ from adapt.core.stage.outcome import Outcome
 from adapt.core.values import duration, size
 
 KEEPS_UP = 0.98
-"""From this share of what the sites can do on, nothing is to be gained."""
+"""From this share of what the workers can do on, nothing is to be gained."""
 
 GAINS = 1.05
 """From this ratio of two shares on, one case is better than the other."""
@@ -24,8 +24,8 @@ class FluxVerdict:
     """The cases against each other.
 
     Attributes:
-        best: The policy that comes closest to what the sites can do; None if there is none.
-        static_full_at: The speed-up at which the busiest site has all the work it can do, on average.
+        best: The policy that comes closest to what the workers can do; None if there is none.
+        static_full_at: The speed-up at which the busiest worker has all the work it can do, on average.
         best_full_at: The same, of the best placement of whole partitions.
         sentence: What there is to know.
     """
@@ -49,7 +49,7 @@ def verdict_of(outcomes: Sequence[Outcome], bounds: Bounds, speedup: float | Non
 
 
 def _compared(static: Outcome, best: Outcome | None) -> str:
-    reached = f"{static.of_capacity:.1%} of what the sites can do"
+    reached = f"{static.of_capacity:.1%} of what the workers can do"
     if static.of_capacity >= KEEPS_UP and not static.shed:
         return f"The static placement keeps up with all rows: nothing to gain in throughput.{_latencies(static, best)}"
     if best is None:
@@ -57,7 +57,7 @@ def _compared(static: Outcome, best: Outcome | None) -> str:
     moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)})"
     if best.of_capacity >= GAINS * static.of_capacity:
         return (
-            f"{best.case} reaches {best.of_capacity:.1%} of what the sites can do, where the static placement reaches"
+            f"{best.case} reaches {best.of_capacity:.1%} of what the workers can do, where the static placement reaches"
             f" {static.of_capacity:.1%}, with {moved}."
         )
     if not best.simulated.moves:
@@ -85,8 +85,8 @@ def _left(static: Outcome, best: Outcome | None) -> list[str]:
     shed = [f"{each.shed:,} with {each.case}" for each in (static, best) if each is not None and each.shed]
     return [
         *([f"Rows that were due and not processed at the end: {', '.join(left)}."] if left else []),
-        *([f"Rows that died with a site, and with them answers: {', '.join(lost)}."] if lost else []),
-        *([f"Rows that sites dropped as they filled up: {', '.join(shed)}."] if shed else []),
+        *([f"Rows that died with a worker, and with them answers: {', '.join(lost)}."] if lost else []),
+        *([f"Rows that workers dropped as they filled up: {', '.join(shed)}."] if shed else []),
     ]
 
 
@@ -109,7 +109,7 @@ def _full(static: float | None, best: float | None) -> list[str]:
     if static is None or best is None:
         return []
     return [
-        f"On average the busiest site is full at about speed-up {_rounded(static)}, and the best placement of whole"
+        f"On average the busiest worker is full at about speed-up {_rounded(static)}, and the best placement of whole"
         f" partitions at {_rounded(best)}."
     ]
 

@@ -13,36 +13,36 @@ from adapt.core.table import Column, Kind, Table
 CASE_COLUMNS = (
     CASE,
     Column("throughput", Kind.NUMBER, "rows/s", "until it was through with the rows, or cut off"),
-    Column("of_capacity", Kind.SHARE, about="of what all sites together could have done with the same rows"),
+    Column("of_capacity", Kind.SHARE, about="of what all workers together could have done with the same rows"),
     Column("finished", Kind.SECONDS, "s", "when the last row was processed, or it was cut off"),
     Column("latency_p50", Kind.SECONDS, "s", "from when a row is due until it is processed"),
     Column("latency_p99", Kind.SECONDS, "s", "from when a row is due until it is processed"),
     Column("operator_p50", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
     Column("operator_p99", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
     Column("moves", Kind.COUNT),
-    Column("moved", Kind.BYTES, "bytes", "state that went to another site"),
-    Column("behind", Kind.SECONDS, "s", "time at less than 85 % of what the sites could do, while input waited"),
+    Column("moved", Kind.BYTES, "bytes", "state that went to another worker"),
+    Column("behind", Kind.SECONDS, "s", "time at less than 85 % of what the workers could do, while input waited"),
     Column("recovered", Kind.SECONDS, "s", "from when it fell behind until it no longer was; missing if it never did"),
     Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
     Column("late", Kind.SECONDS, "s", "from when the last row was due until all were processed"),
     Column("processed", Kind.COUNT, "rows"),
     Column("left", Kind.COUNT, "rows", "due and not processed at the end"),
-    Column("lost", Kind.COUNT, "rows", "that died with a site"),
-    Column("shed", Kind.COUNT, "rows", "that sites dropped as they filled up"),
+    Column("lost", Kind.COUNT, "rows", "that died with a worker"),
+    Column("shed", Kind.COUNT, "rows", "that workers dropped as they filled up"),
     Column("on_disk_max", Kind.COUNT, "partitions", "on disk at the same time"),
     Column("spilled_max", Kind.COUNT, "rows", "on disk at the same time"),
 )
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
-    Column("best", about="the policy that comes closest to what the sites can do"),
+    Column("best", about="the policy that comes closest to what the workers can do"),
     Column("rows", Kind.COUNT, about="of the trace, or of its part that was replayed"),
-    Column("sites", Kind.COUNT),
+    Column("workers", Kind.COUNT),
     Column("partitions", Kind.COUNT),
-    Column("capacity", Kind.NUMBER, "rows/s", "of all sites while nothing disturbs them"),
-    Column("busiest_site", Kind.SHARE, about="of all work, at the start"),
+    Column("capacity", Kind.NUMBER, "rows/s", "of all workers while nothing disturbs them"),
+    Column("busiest_worker", Kind.SHARE, about="of all work, at the start"),
     Column("heaviest_partition", Kind.SHARE, about="of all work"),
-    Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest site has all the work it can do"),
+    Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest worker has all the work it can do"),
     Column("best_full_at", Kind.NUMBER, about="the same, of the best placement of whole partitions"),
 )
 
@@ -78,8 +78,8 @@ def _case(one: Outcome) -> list[str | int | float | None]:
 def summary_table(outcomes: Sequence[Outcome], bounds: Bounds, settings: StageSettings, speedup: float | None) -> Table:
     """All cases in one row, with the verdict."""
     found = verdict_of(outcomes, bounds, speedup)
-    capacity = settings.sites / bounds.row_s if bounds.row_s else None
-    stage = bounds.rows, settings.sites, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
+    capacity = settings.workers / bounds.row_s if bounds.row_s else None
+    stage = bounds.rows, settings.workers, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
     row = (found.sentence, found.best, *stage, found.static_full_at, found.best_full_at)
     return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 

@@ -31,7 +31,7 @@ class Chunk:
 
     Attributes:
         groups: The group of each row, shape (rows,).
-        producers: The site of its producer, shape (rows,).
+        producers: The worker of its producer, shape (rows,).
         due_s: When it arrives, in seconds from the start, rising; if not given, as soon as it can be taken.
         cost_s: CPU to process it; drawn if not given.
         numbers: What it is called and what is aggregated; the rank among all rows if not given.
@@ -66,7 +66,7 @@ Source: TypeAlias = Drawn | Rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """Producers take what the consumers of the stage before them, at their sites, make of its tuples.
+    """Producers take what the consumers of the stage before them, at their workers, make of its tuples.
 
     Attributes:
         selectivity: Tuples of this stage for each of the one before, on average; from 0 up.
@@ -159,11 +159,11 @@ def _join(rows: Records, read: Records, of_read: NDArray[np.int32], producers: R
 class Feed:
     """The rows that producers have not yet pulled, and what comes after them."""
 
-    def __init__(self, source: Rows, sites: int, groups: int) -> None:
+    def __init__(self, source: Rows, workers: int, groups: int) -> None:
         """A feed from which nothing was pulled."""
         self._source = source
         self._chunks = enumerate(source.chunks())
-        self._sites = sites
+        self._workers = workers
         self._groups = groups
         self._read = 0
         self._last = -np.inf
@@ -233,7 +233,7 @@ class Feed:
 
     def _checked(self, chunk: Chunk) -> Records:
         rows = np.empty(len(chunk.groups), ROW)
-        for name, given, end in (("group", chunk.groups, self._groups), ("producer", chunk.producers, self._sites)):
+        for name, given, end in (("group", chunk.groups, self._groups), ("producer", chunk.producers, self._workers)):
             if len(given) != len(rows) or (len(rows) and not 0 <= given.min() <= given.max() < end):
                 raise BadInput(
                     f"after row {self._read:,} of the stream there is a {name} outside 0 to {end - 1}, or a row without"

@@ -1,4 +1,4 @@
-"""How much CPU the sites of a stage have for its tuples, by the clock."""
+"""How much CPU the workers of a stage have for its tuples, by the clock."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class Capacity:
     rate: float
 
     @classmethod
-    def from_disturbances(cls, sites: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
-        """The CPU of some sites together; a disturbance is of one of them, and those of a site do not overlap."""
-        changes: dict[float, float] = {0.0: float(sites)}
+    def from_disturbances(cls, workers: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
+        """The CPU of some workers together; a disturbance is of one of them, and those of a worker do not overlap."""
+        changes: dict[float, float] = {0.0: float(workers)}
         for one in disturbances:
             start_s, end_s, kept = _kept(one)
             changes[start_s] = changes.get(start_s, 0.0) - (1 - kept)
@@ -39,9 +39,9 @@ class Capacity:
         return cls(times_s, cpu_s, float(rates[-1]))
 
     @classmethod
-    def of_site(cls, site: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
-        """The CPU of one of the sites."""
-        return cls.from_disturbances(1, [one for one in disturbances if one.site == site])
+    def of_worker(cls, worker: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
+        """The CPU of one of the workers."""
+        return cls.from_disturbances(1, [one for one in disturbances if one.worker == worker])
 
     def by(self, time_s: float) -> float:
         """CPU seconds until a time."""
@@ -65,7 +65,7 @@ class Capacity:
 
 
 def _kept(one: ExternalLoad | SlowDown | Crash) -> tuple[float, float, float]:
-    """From when, to when, and the share of its CPU that a site keeps."""
+    """From when, to when, and the share of its CPU that a worker keeps."""
     match one:
         case Crash():
             return one.at_s, one.back_s, 0.0

@@ -1,12 +1,12 @@
-"""A fault schedule: what goes wrong at which site and when, as a JSON document that is stored with a run.
+"""A fault schedule: what goes wrong at which worker and when, as a JSON document that is stored with a run.
 
     {"schema": "adapt.faults/1", "detection_s": 0.5, "faults": [
-      {"kind": "load", "site": 1, "start_s": 2, "end_s": 4},
-      {"kind": "crash", "site": 3, "at_s": 5, "back_s": 12},
-      {"kind": "slow", "site": 1, "start_s": 6, "end_s": 8, "speed": 0.5},
-      {"kind": "pause", "site": 0, "start_s": 7, "end_s": 7.5}]}
+      {"kind": "load", "worker": 1, "start_s": 2, "end_s": 4},
+      {"kind": "crash", "worker": 3, "at_s": 5, "back_s": 12},
+      {"kind": "slow", "worker": 1, "start_s": 6, "end_s": 8, "speed": 0.5},
+      {"kind": "pause", "worker": 0, "start_s": 7, "end_s": 7.5}]}
 
-Faults stand in the order of their times, and those of one site do not overlap. A load takes also `burst_s`, `sleep_s`
+Faults stand in the order of their times, and those of one worker do not overlap. A load takes also `burst_s`, `sleep_s`
 and `wait_s`; a load or slow-down without an end, and a crash without a way back, last for ever.
 """
 
@@ -23,14 +23,14 @@ from adapt.core.stage.conditions.disturbances import BURST_S, SLEEP_S, WAIT_S, E
 SCHEMA = "adapt.faults/1"
 
 DETECTION_S = 0.5
-"""How long after a crash the controller takes a site for dead, if nothing else is said."""
+"""How long after a crash the controller takes a worker for dead, if nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A site dies, with all that is in its memory and on its disk; it may come back, with nothing."""
+    """A worker dies, with all that is in its memory and on its disk; it may come back, with nothing."""
 
-    site: int
+    worker: int
     at_s: float
     back_s: float = math.inf
 
@@ -44,7 +44,7 @@ class FaultSchedule:
 
     Attributes:
         faults: What goes wrong.
-        detection_s: The controller takes a site for dead when it has not heard from it for so long.
+        detection_s: The controller takes a worker for dead when it has not heard from it for so long.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -52,12 +52,12 @@ class FaultSchedule:
 
     @property
     def disturbances(self) -> tuple[ExternalLoad | SlowDown, ...]:
-        """What takes CPU from sites that live."""
+        """What takes CPU from workers that live."""
         return tuple(one for one in self.faults if not isinstance(one, Crash))
 
     @property
     def crashes(self) -> tuple[Crash, ...]:
-        """What kills sites."""
+        """What kills workers."""
         return tuple(one for one in self.faults if isinstance(one, Crash))
 
     def document(self) -> dict[str, Any]:
@@ -68,29 +68,29 @@ class FaultSchedule:
         """The one text of this schedule: sorted fields, no spaces, all defaults written out."""
         return json.dumps(self.document(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
-    def check(self, sites: int, disturbances: Sequence[ExternalLoad | SlowDown] = ()) -> None:
+    def check(self, workers: int, disturbances: Sequence[ExternalLoad | SlowDown] = ()) -> None:
         """See whether a stage can have these faults, beside disturbances that it has anyway.
 
         Raises:
-            BadInput: a fault is of no site, or at some time no site is alive.
+            BadInput: a fault is of no worker, or at some time no worker is alive.
         """
         for index, fault in enumerate(self.faults):
-            if not 0 <= fault.site < sites:
+            if not 0 <= fault.worker < workers:
                 raise BadInput(
-                    f"faults[{index}].site is {fault.site}, but sites run from 0 to {sites - 1}; name one of them"
+                    f"faults[{index}].worker is {fault.worker}, but workers run from 0 to {workers - 1}; name one of them"
                 )
         for index, fault in enumerate(self.faults):
             if isinstance(fault, Crash):
-                dead = {one.site for one in self.crashes if one.at_s <= fault.at_s < one.back_s}
-                if len(dead) == sites:
+                dead = {one.worker for one in self.crashes if one.at_s <= fault.at_s < one.back_s}
+                if len(dead) == workers:
                     raise BadInput(
-                        f"faults[{index}] kills the last of {sites} sites at {fault.at_s:g} s; let one of them be back "
+                        f"faults[{index}] kills the last of {workers} workers at {fault.at_s:g} s; let one of them be back "
                         "before, with back_s"
                     )
                 for other in disturbances:
-                    if other.site == fault.site and other.start_s < fault.back_s and fault.at_s < other.end_s:
+                    if other.worker == fault.worker and other.start_s < fault.back_s and fault.at_s < other.end_s:
                         raise BadInput(
-                            f"faults[{index}] kills site {fault.site} at {fault.at_s:g} s, while it is disturbed from "
+                            f"faults[{index}] kills worker {fault.worker} at {fault.at_s:g} s, while it is disturbed from "
                             f"{other.start_s:g} to {other.end_s:g} s; let one end where the other starts"
                         )
 
@@ -132,36 +132,36 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pause": (("start_s", "end_s"), ()),
     "load": (("start_s",), ("end_s", "burst_s", "sleep_s", "wait_s")),
 }
-"""Of every kind, the fields that it needs beside its site and those that it may have."""
+"""Of every kind, the fields that it needs beside its worker and those that it may have."""
 
 
 def _fault(entry: object, where: str) -> Fault:
     if not isinstance(entry, dict):
-        raise BadInput(f"{where} is {_shown(entry)}; give an object with kind and site")
+        raise BadInput(f"{where} is {_shown(entry)}; give an object with kind and worker")
     kind = entry.get("kind")
     if kind not in list(KINDS):
         hint = near_miss(kind, KINDS) if isinstance(kind, str) else ""
         what = f"{where}.kind is {_shown(kind)}" if "kind" in entry else f"{where} has no kind"
         raise BadInput(f"{what}; give one of {', '.join(KINDS)}{hint}")
     needed, further = KINDS[str(kind)]
-    fields = _fields(entry, where, ("kind", "site", *needed), ("kind", "site", *needed, *further))
-    site = fields["site"]
-    if isinstance(site, bool) or not isinstance(site, int) or site < 0:
-        raise BadInput(f"{where}.site is {_shown(site)}; give the number of a site, from 0")
+    fields = _fields(entry, where, ("kind", "worker", *needed), ("kind", "worker", *needed, *further))
+    worker = fields["worker"]
+    if isinstance(worker, bool) or not isinstance(worker, int) or worker < 0:
+        raise BadInput(f"{where}.worker is {_shown(worker)}; give the number of a worker, from 0")
     first, last = ("at_s", "back_s") if kind == "crash" else ("start_s", "end_s")
     start_s, end_s = _number(fields, first, where), _number(fields, last, where, math.inf)
     if end_s <= start_s:
         raise BadInput(f"{where}.{last} is {end_s:g}, not after {first} {start_s:g}; give a later time")
     match kind:
         case "crash":
-            return Crash(site, start_s, end_s)
+            return Crash(worker, start_s, end_s)
         case "slow":
             speed = _number(fields, "speed", where)
             if speed == 0:
                 raise BadInput(f"{where}.speed is 0; give a speed above 0, or kind pause with an end")
-            return SlowDown(site, start_s, end_s, speed)
+            return SlowDown(worker, start_s, end_s, speed)
         case "pause":
-            return SlowDown(site, start_s, end_s, 0.0)
+            return SlowDown(worker, start_s, end_s, 0.0)
         case _:
             burst_s = _number(fields, "burst_s", where, BURST_S)
             sleep_s, wait_s = _number(fields, "sleep_s", where, SLEEP_S), _number(fields, "wait_s", where, WAIT_S)
@@ -170,7 +170,7 @@ def _fault(entry: object, where: str) -> Fault:
                     f"{where} works for burst_s {burst_s:g} after sleep_s {sleep_s:g} and wait_s {wait_s:g}; give a "
                     "burst above 0, and a sleep or a wait above 0"
                 )
-            return ExternalLoad(site, start_s, end_s, burst_s, sleep_s, wait_s)
+            return ExternalLoad(worker, start_s, end_s, burst_s, sleep_s, wait_s)
 
 
 def _entry(fault: Fault) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _entry(fault: Fault) -> dict[str, Any]:
             kind = "slow"
         case _:
             kind = "load"
-    fields = {"site": fault.site, "kind": kind, **fields}
+    fields = {"worker": fault.worker, "kind": kind, **fields}
     return {name: value for name, value in fields.items() if value != math.inf}
 
 
@@ -204,14 +204,14 @@ def _check_times(faults: Sequence[Fault]) -> None:
             )
     latest: dict[int, int] = {}
     for index, fault in enumerate(faults):
-        before_it = latest.get(fault.site)
+        before_it = latest.get(fault.worker)
         if before_it is not None and starts[index] < (ends := _times(faults[before_it])[1]):
             until = f"until {ends:g} s" if ends < math.inf else "for ever"
             raise BadInput(
-                f"faults[{index}] starts at {starts[index]:g} s, but faults[{before_it}] of the same site {fault.site} "
+                f"faults[{index}] starts at {starts[index]:g} s, but faults[{before_it}] of the same worker {fault.worker} "
                 f"lasts {until}; let one end where the next starts"
             )
-        latest[fault.site] = index
+        latest[fault.worker] = index
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

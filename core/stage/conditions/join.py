@@ -133,14 +133,14 @@ class JoinedRows:
         producers, rows = self._arrays["producer"], self._arrays["row"]
         unread = producers["row"][producers["row"] < producers["rows_end"]]
         waiting = [rows["number"][unread], self._in_pools(), self._in_connections()]
-        sites = self._arrays["site"]
-        waiting.append(sites["number"][sites["doing"] == SERVING])
+        workers = self._arrays["worker"]
+        waiting.append(workers["number"][workers["doing"] == SERVING])
         return min((int(numbers.min()) for numbers in waiting if len(numbers)), default=self._read)
 
     def _in_pools(self) -> NDArray[np.int64]:
         """The first of each flow, which is its oldest."""
         world = self._arrays.world
-        heads = self._arrays["flow"]["head"].reshape(int(world["sites"]), int(world["partitions"]))
+        heads = self._arrays["flow"]["head"].reshape(int(world["workers"]), int(world["partitions"]))
         producers, partitions = np.nonzero(heads != NONE)
         places = producers * int(world["places"]) + heads[producers, partitions]
         return np.asarray(self._arrays["pooled"]["number"][places])

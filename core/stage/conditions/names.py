@@ -26,11 +26,21 @@ class Arrivals(StrEnum):
     """As soon as there is room for them."""
 
 
-class SheddingForm(StrEnum):
-    """How a shed factor rises from its threshold to a full worker."""
+class DropCurve(StrEnum):
+    """Shape of the drop probability between the threshold and a full worker."""
 
     LINEAR = "linear"
     QUADRATIC = "quadratic"
+
+
+class Producers(StrEnum):
+    """How rows are assigned to producers."""
+
+    ROW = "row"
+    """By the hash of the row's number."""
+
+    STREAM = "stream"
+    """By the hash of the row's stream."""
 
 
 class Migrating(StrEnum):

@@ -15,13 +15,13 @@ PACKET_TUPLES = 12
 """Tuples of 80 bytes in a packet of 1 KB."""
 
 
-MOST_SITES = 4096
-"""Every producer is connected to every site, so that a stage of more does not fit in memory."""
+MOST_WORKERS = 4096
+"""Every producer is connected to every worker, so that a stage of more does not fit in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Between producers and consumers, and between sites that hand over state.
+    """Between producers and consumers, and between workers that hand over state.
 
     Attributes:
         latency_s: A packet is on its way so long.
@@ -54,7 +54,7 @@ class Costs:
     Attributes:
         service_s: To process a tuple, the mean of a normal distribution.
         service_sd_s: Its standard deviation.
-        produce_s: To make a tuple, at the producer's site.
+        produce_s: To make a tuple, at the producer's worker.
         marshal_s: To take out or put in the state of a partition, for each tuple of its history.
         tuple_bytes: The size of a tuple, and of its trace in the state.
     """
@@ -74,11 +74,11 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageSettings:
-    """A partitioned stateful operator over sites, each with a producer and a consumer.
+    """A partitioned stateful operator over workers, each with a producer and a consumer.
 
     Attributes:
-        sites: n, at least 2.
-        owners: The site of each partition at the start, shape (partitions,).
+        workers: n, at least 2.
+        owners: The worker of each partition at the start, shape (partitions,).
         partition_of: The partition of each group, shape (groups,).
         router: How tuples find their consumer.
         buffer_tuples: B, the tuples that a producer may hold back. Exchange and River hold one.
@@ -86,13 +86,13 @@ class StageSettings:
         costs: CPU seconds.
         state_tuples: History of each partition that moves with it, shape (partitions,) or one number for all.
         window: Last values of each group over which answers are computed; 0 computes none.
-        disturbances: What takes CPU from sites.
+        disturbances: What takes CPU from workers.
         seed: Random seed of service times, drawn tuples and shedding.
         overload: How workers shed input; None, they take all, and what they cannot do holds producers back.
         join: What is joined on groups; what it holds of a partition is the state that moves. None, nothing is.
     """
 
-    sites: int
+    workers: int
     owners: NDArray[np.int32]
     partition_of: NDArray[np.int32]
     router: Router = Router.FLUX
@@ -107,19 +107,19 @@ class StageSettings:
     join: Join | None = None
 
     def __post_init__(self) -> None:
-        check_sites(self.sites)
+        check_workers(self.workers)
         if self.buffer_tuples < 1:
             raise UsageError(f"a producer cannot work with a buffer of {self.buffer_tuples} tuples; give it 1 or more")
         if self.window < 0:
             raise UsageError(f"a window of {self.window} values is not one; give 1 or more, or 0 for no answers")
         if self.join is not None and (self.window or self.router is Router.RIVER):
-            raise UsageError("a join has its own window, and tuples find their site by content; use Flux or Exchange")
+            raise UsageError("a join has its own window, and tuples find their worker by content; use Flux or Exchange")
         if len(self.owners) == 0 or len(self.partition_of) == 0:
             raise BadInput("a stage needs at least one partition and one group")
-        if not 0 <= self.owners.min() <= self.owners.max() < self.sites:
+        if not 0 <= self.owners.min() <= self.owners.max() < self.workers:
             raise BadInput(
-                f"partitions belong to sites {self.owners.min()} to {self.owners.max()}, but sites run from 0 to "
-                f"{self.sites - 1}; give the stage as many sites as the plan has channels"
+                f"partitions belong to workers {self.owners.min()} to {self.owners.max()}, but workers run from 0 to "
+                f"{self.workers - 1}; give the stage as many workers as the plan has channels"
             )
         if not 0 <= self.partition_of.min() <= self.partition_of.max() < len(self.owners):
             raise BadInput(
@@ -147,21 +147,21 @@ class StageSettings:
         return np.broadcast_to(np.asarray(self.state_tuples, np.int64), self.owners.shape)
 
 
-def check_sites(sites: int) -> None:
-    """Whether a stage can have so many sites.
+def check_workers(workers: int) -> None:
+    """Whether a stage can have so many workers.
 
     Raises:
         UsageError: it cannot.
     """
-    if sites < 2:
-        raise UsageError(f"a stage of {sites} sites has nothing to balance; give it 2 or more")
-    if sites > MOST_SITES:
-        raise UsageError(f"a stage of {sites:,} sites is more than the {MOST_SITES:,} there may be")
+    if workers < 2:
+        raise UsageError(f"a stage of {workers} workers has nothing to balance; give it 2 or more")
+    if workers > MOST_WORKERS:
+        raise UsageError(f"a stage of {workers:,} workers is more than the {MOST_WORKERS:,} there may be")
 
 
-def even_owners(sites: int, partitions_a_site: int) -> NDArray[np.int32]:
-    """As many partitions on every site, the first ones on the first site; shape (partitions,)."""
-    return np.repeat(np.arange(sites, dtype=np.int32), partitions_a_site)
+def even_owners(workers: int, partitions_per_worker: int) -> NDArray[np.int32]:
+    """As many partitions on every worker, the first ones on the first worker; shape (partitions,)."""
+    return np.repeat(np.arange(workers, dtype=np.int32), partitions_per_worker)
 
 
 def even_groups(groups: int, partitions: int) -> NDArray[np.int32]:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.names import SheddingForm
+from adapt.core.stage.conditions.names import DropCurve
 
 Floats: TypeAlias = NDArray[np.float64]
 
-Form: TypeAlias = Callable[[Floats], Floats]
+Curve: TypeAlias = Callable[[Floats], Floats]
 """How shedding rises: from [0, 1], which is how far a worker is from the threshold to being full, to [0, 1]."""
 
 
@@ -54,8 +54,8 @@ class ShedFactor:
 
     Attributes:
         tau2: Share of its capacity below which it drops nothing, in (0, 1).
-        least: What it drops at tau2, B, in [0, 1].
-        form: How it rises from there to 1 at a full worker; a name, or a function of [0, 1].
+        min_drop: What it drops at tau2, B, in [0, 1].
+        drop_curve: How it rises from there to 1 at a full worker; a name, or a function of [0, 1].
 
     Raises:
         UsageError: a number is out of its range.
@@ -65,27 +65,27 @@ class ShedFactor:
     """
 
     tau2: float = 0.8
-    least: float = 0.0
-    form: SheddingForm | Form = SheddingForm.LINEAR
+    min_drop: float = 0.0
+    drop_curve: DropCurve | Curve = DropCurve.LINEAR
 
     def __post_init__(self) -> None:
         if not 0 < self.tau2 < 1:
             raise UsageError(f"tau2 is {self.tau2:g}; give a share of the capacity above 0 and below 1")
-        if not 0 <= self.least <= 1:
-            raise UsageError(f"the least shed factor, B, is {self.least:g}; give a part from 0 to 1")
+        if not 0 <= self.min_drop <= 1:
+            raise UsageError(f"the least shed factor, B, is {self.min_drop:g}; give a part from 0 to 1")
 
     def part(self, tau: Floats) -> Floats:
         """SF of workers whose capacity is used by these shares, from 0 up; of their shape, in [0, 1]."""
         tau = np.asarray(tau, np.float64)
         beyond = np.clip((tau - self.tau2) / (1 - self.tau2), 0.0, 1.0)
-        match self.form:
-            case SheddingForm.LINEAR:
+        match self.drop_curve:
+            case DropCurve.LINEAR:
                 risen = beyond
-            case SheddingForm.QUADRATIC:
+            case DropCurve.QUADRATIC:
                 risen = beyond**2
-            case form:
-                risen = np.asarray(form(beyond), np.float64)
-        shed = np.clip(self.least + (1 - self.least) * risen, 0.0, 1.0)
+            case curve:
+                risen = np.asarray(curve(beyond), np.float64)
+        shed = np.clip(self.min_drop + (1 - self.min_drop) * risen, 0.0, 1.0)
         return np.where(tau < self.tau2, 0.0, np.where(tau >= 1, 1.0, shed))
 
     def table(self, capacity: int) -> Floats:
@@ -93,7 +93,7 @@ class ShedFactor:
         return self.part(np.arange(capacity + 1) / capacity)
 
 
-def through(points: Sequence[tuple[float, float]]) -> Form:
+def through(points: Sequence[tuple[float, float]]) -> Curve:
     """A form given by points, straight in between, such as (0, 0), (0.5, 0.1), (1, 1).
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a controller adapts: a stage, or two stages in a row whose sites it sees as one."""
+"""What a controller adapts: a stage, or two stages in a row whose workers it sees as one."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,10 +14,10 @@ from adapt.core.stage.movement.protocol import Movement
 
 
 class Adapted(Protocol):
-    """Sites that report, and partitions that move between them."""
+    """Workers that report, and partitions that move between them."""
 
     @property
-    def sites(self) -> int:
+    def workers(self) -> int:
         """n."""
 
     @property
@@ -35,11 +35,11 @@ class Adapted(Protocol):
     def after(self, delay_s: float, action: Action) -> None:
         """Do something when a delay has passed."""
 
-    def when_read(self, site: int, action: Action) -> None:
-        """Do something when a site reads its messages."""
+    def when_read(self, worker: int, action: Action) -> None:
+        """Do something when a worker reads its messages."""
 
     def idle_s(self) -> NDArray[np.float64]:
-        """How long each site has had nothing to do since the start, shape (sites,)."""
+        """How long each worker has had nothing to do since the start, shape (workers,)."""
 
     def processed(self) -> NDArray[np.int64]:
         """Tuples of each partition since the start, shape (partitions,)."""
@@ -48,7 +48,7 @@ class Adapted(Protocol):
         """Numbers of tuples of each partition in a unit that is the same for all partitions, shape (partitions,)."""
 
     def owners(self) -> NDArray[np.int32]:
-        """The site of each partition, shape (partitions,)."""
+        """The worker of each partition, shape (partitions,)."""
 
     def on_disk(self) -> NDArray[np.bool_]:
         """Which partitions are spilled, shape (partitions,)."""
@@ -64,12 +64,12 @@ class Adapted(Protocol):
 
 
 class OneStage:
-    """A stage as its controller sees it: a site is idle when its consumer waits, whatever else the CPU does."""
+    """A stage as its controller sees it: a worker is idle when its consumer waits, whatever else the CPU does."""
 
     def __init__(self, stage: Stage, movement: Movement) -> None:
         """A stage, and what carries out moves on it."""
         self._stage = stage
-        self.sites = stage.settings.sites
+        self.workers = stage.settings.workers
         self.message_s = stage.settings.network.latency_s
         self.state_bytes = np.asarray(stage.settings.state_sizes() * stage.settings.costs.tuple_bytes, np.int64)
         self.after, self.when_read, self.idle_s = stage.after, stage.when_read, stage.idle_s
@@ -90,7 +90,7 @@ class OneStage:
         return tuples.copy()
 
     def owners(self) -> NDArray[np.int32]:
-        """The site of each partition, shape (partitions,)."""
+        """The worker of each partition, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["owner"])
 
     def on_disk(self) -> NDArray[np.bool_]:
@@ -101,7 +101,7 @@ class OneStage:
 class BothStages:
     """Two stages in a row as one controller sees them: the partitions of the first, then those of the second.
 
-    A site is idle when its CPU is. A tuple weighs what one of its stage has taken on average over all sites, so that a
+    A worker is idle when its CPU is. A tuple weighs what one of its stage has taken on average over all workers, so that a
     partition of either stage can be exchanged for one of the other.
     """
 
@@ -110,7 +110,7 @@ class BothStages:
         self._tandem = tandem
         self._stages = [OneStage(*one) for one in zip(tandem.stages, movements, strict=True)]
         self._firsts = len(self._stages[0].owners())
-        self.sites = self._stages[0].sites
+        self.workers = self._stages[0].workers
         self.message_s = self._stages[0].message_s
         self.after, self.idle_s = self._stages[0].after, tandem.cpu_idle_s
         self.state_bytes = np.concatenate([stage.state_bytes for stage in self._stages])
@@ -120,10 +120,10 @@ class BothStages:
         """The time."""
         return self._stages[0].now_s
 
-    def when_read(self, site: int, action: Action) -> None:
-        """Do something when both consumers of a site have read their messages."""
+    def when_read(self, worker: int, action: Action) -> None:
+        """Do something when both consumers of a worker have read their messages."""
         first, second = self._stages
-        first.when_read(site, lambda: second.when_read(site, action))
+        first.when_read(worker, lambda: second.when_read(worker, action))
 
     def processed(self) -> NDArray[np.int64]:
         """Tuples of each partition since the start, shape (partitions,)."""
@@ -135,7 +135,7 @@ class BothStages:
         return np.asarray(tuples * np.where(np.arange(len(tuples)) < self._firsts, *costs), np.int64)
 
     def owners(self) -> NDArray[np.int32]:
-        """The site of each partition, shape (partitions,)."""
+        """The worker of each partition, shape (partitions,)."""
         return np.concatenate([stage.owners() for stage in self._stages])
 
     def on_disk(self) -> NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """Workers of a stage come and go: observe, decide, place, migrate, and again.
 
-All sites of the stage are the pool; its workers are the first m of them. Those beyond own no partition and read no
+All workers of the stage are the pool; its workers are the first m of them. Those beyond own no partition and read no
 input: producers are read by the workers in turn. A scale step takes on the workers that it needs, builds a plan from
 what was counted up to then, moves the partitions that the plan places elsewhere by the movement protocol, portion by
 portion, and lets go of the workers that it does not need. While a step is under way nothing else is decided.
@@ -72,7 +72,7 @@ class Elasticity:
         self._waiting = Waiting(stage.now_s)
         self._moving = False
         self._idle_s = stage.idle_s()
-        self._processed = stage.arrays["site"]["processed"].copy()
+        self._processed = stage.arrays["worker"]["processed"].copy()
         self._arrivals: list[tuple[float, int]] = [(stage.now_s, 0)]
         self._share_input()
         stage.after(scaling.period_s, self._observe)
@@ -93,9 +93,9 @@ class Elasticity:
         taken = self._intake.take()
         self._scaling.placement.count(taken.partitions, taken.cost_s, taken.times_s)
         cost_s = np.where(taken.cost_s < 0, stage.settings.costs.service_s, taken.cost_s)
-        loads: NDArray[np.float64] = np.zeros(stage.settings.sites)
+        loads: NDArray[np.float64] = np.zeros(stage.settings.workers)
         np.add.at(loads, self._owners()[taken.partitions], cost_s)
-        idle_s, processed = stage.idle_s(), stage.arrays["site"]["processed"].copy()
+        idle_s, processed = stage.idle_s(), stage.arrays["worker"]["processed"].copy()
         arrived, (before_s, arrived_before) = stage.arrived(), self._arrivals[-1]
         collected_s = stage.now_s - before_s
         self._arrivals.append((stage.now_s, arrived))
@@ -171,7 +171,7 @@ class Elasticity:
 
     def _share_input(self) -> None:
         """Workers read the input of producers in turn."""
-        for producer in range(self._stage.settings.sites):
+        for producer in range(self._stage.settings.workers):
             self._stage.read_at(producer, producer % self.workers)
 
     def _owners(self) -> NDArray[np.int32]:

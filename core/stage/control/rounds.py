@@ -35,7 +35,7 @@ class Rounds:
             idle_clock_s: A consumer without input sleeps in multiples of this and counts them as waiting; 0, it knows
                 exactly how long it has waited.
             spilling: What keeps memory, if it is limited.
-            living: The sites that the controller knows to live, in order; all if not given. A policy is told of these
+            living: The workers that the controller knows to live, in order; all if not given. A policy is told of these
                 alone, by their rank, and moves that cannot start are left out of its round.
         """
         self._adapted = adapted
@@ -43,7 +43,7 @@ class Rounds:
         self._controller = controller
         self._idle_clock_s = idle_clock_s
         self.rounds: list[Round] = []
-        n, partitions = adapted.sites, len(adapted.owners())
+        n, partitions = adapted.workers, len(adapted.owners())
         self._began_s: NDArray[np.float64] = np.zeros(n)
         self._idle_before: NDArray[np.float64] = np.zeros(n)
         self._processed_before: NDArray[np.int64] = np.zeros(partitions, np.int64)
@@ -58,7 +58,7 @@ class Rounds:
         self._collect(None)
 
     def interrupt(self) -> None:
-        """A site is dead: it will not report, and partitions have changed hands. If reports are awaited, begin anew."""
+        """A worker is dead: it will not report, and partitions have changed hands. If reports are awaited, begin anew."""
         if self._collecting:
             self._collect(self.rounds[-1] if self.rounds else None)
 
@@ -74,30 +74,30 @@ class Rounds:
         if self._living is not None:
             self._asked = self._living()
         self._missing = len(self._asked)
-        for site in self._asked:
-            self._adapted.when_read(site, partial(self._reset, number, site, collection_s))
+        for worker in self._asked:
+            self._adapted.when_read(worker, partial(self._reset, number, worker, collection_s))
 
-    def _reset(self, number: int, site: int, collection_s: float) -> None:
+    def _reset(self, number: int, worker: int, collection_s: float) -> None:
         """A consumer begins to collect."""
         if number != self._round:
             return
-        own = self._adapted.owners() == site
-        self._began_s[site] = self._adapted.now_s
-        self._idle_before[site] = self._adapted.idle_s()[site]
+        own = self._adapted.owners() == worker
+        self._began_s[worker] = self._adapted.now_s
+        self._idle_before[worker] = self._adapted.idle_s()[worker]
         self._processed_before[own] = self._adapted.processed()[own]
-        report = partial(self._report, number, site, collection_s)
-        self._adapted.after(collection_s, lambda: self._adapted.when_read(site, report))
+        report = partial(self._report, number, worker, collection_s)
+        self._adapted.after(collection_s, lambda: self._adapted.when_read(worker, report))
 
-    def _report(self, number: int, site: int, collection_s: float) -> None:
+    def _report(self, number: int, worker: int, collection_s: float) -> None:
         """A consumer sends what it has collected."""
         if number != self._round:
             return
-        own = self._adapted.owners() == site
-        self._collected_s[site] = self._adapted.now_s - self._began_s[site]
-        idle = self._adapted.idle_s()[site] - self._idle_before[site]
+        own = self._adapted.owners() == worker
+        self._collected_s[worker] = self._adapted.now_s - self._began_s[worker]
+        idle = self._adapted.idle_s()[worker] - self._idle_before[worker]
         if self._idle_clock_s > 0:
-            idle = min(np.ceil(idle / self._idle_clock_s) * self._idle_clock_s, self._collected_s[site])
-        self._idle_s[site] = idle
+            idle = min(np.ceil(idle / self._idle_clock_s) * self._idle_clock_s, self._collected_s[worker])
+        self._idle_s[worker] = idle
         self._processed[own] = self._adapted.processed()[own] - self._processed_before[own]
         self._missing -= 1
         if self._missing == 0:
@@ -122,7 +122,7 @@ class Rounds:
         self._collect(self.rounds[-1])
 
     def _observation(self) -> Observation:
-        n = self._adapted.sites
+        n = self._adapted.workers
         limits = np.full(n, np.inf) if self._spilling is None else self._spilling.limits
         return Observation(
             collected_s=self._collected_s[self._asked],
@@ -136,12 +136,12 @@ class Rounds:
         )
 
     def _ranks_of_owners(self) -> NDArray[np.int32]:
-        """Among the sites that were asked; a partition on its way from a dead site counts for where it goes."""
+        """Among the workers that were asked; a partition on its way from a dead worker counts for where it goes."""
         owners = self._adapted.owners().copy()
         if self._living is not None:
             for partition in np.flatnonzero(~np.isin(owners, self._asked)):
                 receiver = self._adapted.receiver_of(int(partition))
                 owners[partition] = receiver if receiver in self._asked else self._asked[0]
-        ranks = np.zeros(self._adapted.sites, np.int32)
+        ranks = np.zeros(self._adapted.workers, np.int32)
         ranks[self._asked] = np.arange(len(self._asked))
         return np.asarray(ranks[owners])

@@ -20,42 +20,42 @@ class Job:
 class Jobs:
     """The jobs of each consumer in order, of which it does the first, and what follows from messages not yet read."""
 
-    def __init__(self, arrays: Arrays, sites: int) -> None:
+    def __init__(self, arrays: Arrays, workers: int) -> None:
         """No consumer has a job."""
         self._arrays = arrays
-        self._jobs: list[deque[Job]] = [deque() for _ in range(sites)]
-        self._unread: list[deque[Action]] = [deque() for _ in range(sites)]
+        self._jobs: list[deque[Job]] = [deque() for _ in range(workers)]
+        self._unread: list[deque[Action]] = [deque() for _ in range(workers)]
 
-    def add(self, site: int, job: Job) -> None:
+    def add(self, worker: int, job: Job) -> None:
         """Give a consumer a job, behind those that it has."""
-        self._jobs[site].append(job)
-        if len(self._jobs[site]) == 1:
-            self._post(site)
+        self._jobs[worker].append(job)
+        if len(self._jobs[worker]) == 1:
+            self._post(worker)
 
-    def when_read(self, site: int, action: Action) -> None:
+    def when_read(self, worker: int, action: Action) -> None:
         """Do something when a consumer reads its messages: now, or when the job that it does is done."""
-        if self._jobs[site]:
-            self._unread[site].append(action)
+        if self._jobs[worker]:
+            self._unread[worker].append(action)
         else:
             action()
 
-    def finish(self, site: int) -> None:
+    def finish(self, worker: int) -> None:
         """A consumer has done its first job: it reads its messages, then turns to the next."""
-        job = self._jobs[site].popleft()
-        while self._unread[site]:
-            self._unread[site].popleft()()
+        job = self._jobs[worker].popleft()
+        while self._unread[worker]:
+            self._unread[worker].popleft()()
         job.done()
-        if self._jobs[site] and self._arrays["site"]["job"][site] == 0:
-            self._post(site)
+        if self._jobs[worker] and self._arrays["worker"]["job"][worker] == 0:
+            self._post(worker)
 
-    def forget(self, site: int) -> None:
+    def forget(self, worker: int) -> None:
         """A consumer dies with its jobs and messages."""
-        self._jobs[site].clear()
-        self._unread[site].clear()
+        self._jobs[worker].clear()
+        self._unread[worker].clear()
 
-    def _post(self, site: int) -> None:
+    def _post(self, worker: int) -> None:
         """Put a consumer's next job before it."""
-        record = self._arrays["site"][site]
-        job = self._jobs[site][0]
+        record = self._arrays["worker"][worker]
+        job = self._jobs[worker][0]
         record["job"], record["job_io"], record["job_cpu"] = 1, job.io_s, job.cpu_s
-        wake(self._arrays.worlds, site)
+        wake(self._arrays.worlds, worker)

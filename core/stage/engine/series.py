@@ -62,16 +62,16 @@ class Interval:
         processed: Tuples that consumers have done with.
         operator: From when a consumer takes a tuple until it is processed.
         total: From when a tuple is due (drawn, if nothing says when) until it is processed.
-        by_site: Tuples processed, shape (sites,).
-        idle: Share of the time in which each consumer waited for input, or was dead, shape (sites,).
-        pools: Tuples held at the end by each producer, shape (sites,).
-        connections: Tuples in the connections to each site at the end, shape (sites,).
-        partitions: Partitions of each site at the end, shape (sites,).
+        by_worker: Tuples processed, shape (workers,).
+        idle: Share of the time in which each consumer waited for input, or was dead, shape (workers,).
+        pools: Tuples held at the end by each producer, shape (workers,).
+        connections: Tuples in the connections to each worker at the end, shape (workers,).
+        partitions: Partitions of each worker at the end, shape (workers,).
         on_disk: Partitions that are on disk at the end.
         spilled: Tuples that are on disk at the end.
-        lost: Tuples that died with a site.
-        shed: Tuples that sites would not take.
-        living: Sites that are alive at the end.
+        lost: Tuples that died with a worker.
+        shed: Tuples that workers would not take.
+        living: Workers that are alive at the end.
         source_queue: Rows that were due and not taken, at the end; None where tuples are not due at a time.
         lag_s: The longest that a row waited to be taken.
         behind: Share of the time, over producers, in which a row was waiting to be taken; counted when it is taken.
@@ -84,7 +84,7 @@ class Interval:
     processed: int
     operator: Latencies
     total: Latencies
-    by_site: NDArray[np.int64]
+    by_worker: NDArray[np.int64]
     idle: NDArray[np.float64]
     pools: NDArray[np.int32]
     connections: NDArray[np.int64]
@@ -115,8 +115,8 @@ class Series:
         self._start_s = stage.now_s
         self._generated = 0
         self._processed = 0
-        self._by_site = np.zeros(stage.settings.sites, np.int64)
-        self._idle_s = np.zeros(stage.settings.sites)
+        self._by_worker = np.zeros(stage.settings.workers, np.int64)
+        self._idle_s = np.zeros(stage.settings.workers)
         self._behind_s = 0.0
         self._lost = 0
         self._shed = 0
@@ -125,8 +125,8 @@ class Series:
     def take(self) -> Interval:
         """Close the interval that began when this was last done, and begin the next."""
         stage, arrays = self._stage, self._stage.arrays
-        sites, producers = arrays["site"], arrays["producer"]
-        n, now = stage.settings.sites, stage.now_s
+        workers, producers = arrays["worker"], arrays["producer"]
+        n, now = stage.settings.workers, stage.now_s
         lasted = now - self._start_s
         operator, total = self._latencies()
         generated, processed = int(producers["generated"].sum()), int(arrays.world["processed"])
@@ -139,7 +139,7 @@ class Series:
             processed=processed - self._processed,
             operator=operator,
             total=total,
-            by_site=sites["processed"] - self._by_site,
+            by_worker=workers["processed"] - self._by_worker,
             idle=(idle_s - self._idle_s) / lasted,
             pools=producers["held"].copy(),
             connections=arrays["connection"]["count"].reshape(n, n).sum(axis=1),
@@ -157,7 +157,7 @@ class Series:
         producers["lag"] = 0
         self._lost, self._shed, self._answers = stage.lost, stage.shed, stage.answers or 0
         self._start_s, self._generated, self._processed = now, generated, processed
-        self._by_site, self._idle_s, self._behind_s = sites["processed"].copy(), idle_s, behind_s
+        self._by_worker, self._idle_s, self._behind_s = workers["processed"].copy(), idle_s, behind_s
         self.intervals.append(taken)
         return taken
 
@@ -192,15 +192,15 @@ def interval_table(intervals: list[Interval]) -> Table:
         Column("latency_p95", Kind.SECONDS, "s"),
         Column("latency_p99", Kind.SECONDS, "s"),
         Column("latency_max", Kind.SECONDS, "s"),
-        Column("utilization_max", Kind.SHARE, "", "of the busiest site"),
-        Column("utilization_min", Kind.SHARE, "", "of the idlest site"),
+        Column("utilization_max", Kind.SHARE, "", "of the busiest worker"),
+        Column("utilization_min", Kind.SHARE, "", "of the idlest worker"),
         Column("in_pools", Kind.COUNT, "tuples", "at the end of the interval"),
         Column("in_connections", Kind.COUNT, "tuples", "at the end of the interval"),
         Column("on_disk", Kind.COUNT, "partitions", "at the end of the interval"),
         Column("spilled", Kind.COUNT, "tuples", "on disk at the end of the interval"),
-        Column("lost", Kind.COUNT, "tuples", "that died with a site"),
-        Column("shed", Kind.COUNT, "tuples", "that sites would not take"),
-        Column("living", Kind.COUNT, "sites", "at the end of the interval"),
+        Column("lost", Kind.COUNT, "tuples", "that died with a worker"),
+        Column("shed", Kind.COUNT, "tuples", "that workers would not take"),
+        Column("living", Kind.COUNT, "workers", "at the end of the interval"),
         Column("source_queue", Kind.COUNT, "rows", "due and not taken, at the end of the interval"),
         Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
         Column("behind", Kind.SHARE, "", "of the time in which a row waited to be taken"),
@@ -218,11 +218,11 @@ def interval_table(intervals: list[Interval]) -> Table:
     return Table.from_rows("Intervals", columns, rows)
 
 
-def site_table(intervals: list[Interval]) -> Table:
-    """One row for each interval and site."""
+def worker_table(intervals: list[Interval]) -> Table:
+    """One row for each interval and worker."""
     columns = [
         Column("end", Kind.SECONDS, "s", "end of the interval"),
-        Column("site", Kind.COUNT),
+        Column("worker", Kind.COUNT),
         Column("processed", Kind.COUNT, "tuples"),
         Column("utilization", Kind.SHARE, "", "of the time in which the consumer did not wait for input"),
         Column("in_pool", Kind.COUNT, "tuples", "of its producer, at the end of the interval"),
@@ -230,10 +230,10 @@ def site_table(intervals: list[Interval]) -> Table:
         Column("partitions", Kind.COUNT, "", "at the end of the interval"),
     ]
     rows = [
-        (one.end_s, site, int(processed), float(1 - idle), *map(int, held))
+        (one.end_s, worker, int(processed), float(1 - idle), *map(int, held))
         for one in intervals
-        for site, (processed, idle, *held) in enumerate(
-            zip(one.by_site, one.idle, one.pools, one.connections, one.partitions, strict=True)
+        for worker, (processed, idle, *held) in enumerate(
+            zip(one.by_worker, one.idle, one.pools, one.connections, one.partitions, strict=True)
         )
     ]
-    return Table.from_rows("Sites", columns, rows)
+    return Table.from_rows("Workers", columns, rows)

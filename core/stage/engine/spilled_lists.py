@@ -7,11 +7,11 @@ from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.tuples import SPILLED
 
 
-def spilled_groups(arrays: Arrays, site: int) -> list[int]:
-    """The group of each spilled tuple of a site's partitions."""
+def spilled_groups(arrays: Arrays, worker: int) -> list[int]:
+    """The group of each spilled tuple of a worker's partitions."""
     partitions, spilled = arrays["partition"], arrays["spilled"]
     found = []
-    for place in partitions["spill_head"][partitions["owner"] == site].tolist():
+    for place in partitions["spill_head"][partitions["owner"] == worker].tolist():
         while place != NONE:
             found.append(int(spilled["group"][place]))
             place = int(spilled["link"][place])

@@ -1,4 +1,4 @@
-"""Keys to the mini-partitions of a stage: so many for each site, which move as a whole."""
+"""Keys to the mini-partitions of a stage: so many for each worker, which move as a whole."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,40 +23,40 @@ OTHER = {HashName.MURMUR3: HashName.XXHASH64, HashName.XXHASH64: HashName.MURMUR
 
 @dataclass(frozen=True, slots=True)
 class MiniPartitions:
-    """Partitions 0 .. k-1 begin at site 0, the next k at site 1, and so on.
+    """Partitions 0 .. k-1 begin at worker 0, the next k at worker 1, and so on.
 
-    Without a partitioner the hash of a key decides both. With one, its channel is the site where the key begins, and
+    Without a partitioner the hash of a key decides both. With one, its channel is the worker where the key begins, and
     another hash spreads the keys of a channel over its partitions: the partitioner's own would leave most of them
     empty, since it is what brought these keys together. Keys that are to be routed by themselves have the first
     partitions, one each, and the hash of any other key decides among the rest.
 
     Attributes:
-        sites: n.
-        a_site: k.
+        workers: n.
+        per_worker: k.
         hash: Of keys; that of the partitioner, if there is one.
-        partitioner: From keys to sites; none if not given.
+        partitioner: From keys to workers; none if not given.
         own: Keys with a partition each, which is what they are mapped to: 0 and up; without a partitioner alone.
     """
 
-    sites: int
-    a_site: int
+    workers: int
+    per_worker: int
     hash: HashName = HashName.MURMUR3
     partitioner: Partitioner | None = None
     own: ExplicitMap | None = None
 
     def __post_init__(self) -> None:
-        if self.a_site < 1:
-            raise UsageError(f"a site cannot have {self.a_site} partitions; give it 1 or more")
-        if self.sites * self.a_site > MOST:
+        if self.per_worker < 1:
+            raise UsageError(f"a worker cannot have {self.per_worker} partitions; give it 1 or more")
+        if self.workers * self.per_worker > MOST:
             raise UsageError(
-                f"{self.sites:,} sites with {self.a_site:,} partitions each are more than the {MOST:,} partitions"
+                f"{self.workers:,} workers with {self.per_worker:,} partitions each are more than the {MOST:,} partitions"
                 " there may be; give fewer"
             )
 
     @property
     def owners(self) -> NDArray[np.int32]:
-        """The site of each partition at the start, shape (partitions,)."""
-        return even_owners(self.sites, self.a_site)
+        """The worker of each partition at the start, shape (partitions,)."""
+        return even_owners(self.workers, self.per_worker)
 
     def partitions_of(self, keys: pa.Array) -> NDArray[np.int32]:
         """The partition of each key of a column, which may be encoded by a dictionary; null is a key."""
@@ -65,12 +65,12 @@ class MiniPartitions:
             return np.asarray(self.partitions_of(words)[codes])
         if self.own:
             rows, first = self.own.rows_of(keys), len(self.own)
-            hashed = HASHES[self.hash].modulo(keys, self.sites * self.a_site - first) + np.int32(first)
+            hashed = HASHES[self.hash].modulo(keys, self.workers * self.per_worker - first) + np.int32(first)
             return np.asarray(np.where(rows >= 0, self.own.channels[rows], hashed), np.int32)
         if self.partitioner is None:
-            return HASHES[self.hash].modulo(keys, self.sites * self.a_site)
-        within = HASHES[OTHER[self.hash]].modulo(keys, self.a_site)
-        return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.a_site) + within, np.int32)
+            return HASHES[self.hash].modulo(keys, self.workers * self.per_worker)
+        within = HASHES[OTHER[self.hash]].modulo(keys, self.per_worker)
+        return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.per_worker) + within, np.int32)
 
 
 def words_of(column: pa.Array) -> tuple[pa.Array, Any]:

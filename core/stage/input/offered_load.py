@@ -23,7 +23,7 @@ class Demand:
         cost_s: CPU that rows of each partition say they cost, or with their matches, shape (partitions,); None if they
             say nothing and match nothing.
         last_s: When the last row is due; 0 where rows are taken as fast as they can be.
-        unused_s: CPU of all sites that must go unused, as the rows that could use it are not due yet.
+        unused_s: CPU of all workers that must go unused, as the rows that could use it are not due yet.
         answers: Matches of all rows in a serial run; None where nothing is joined.
     """
 
@@ -41,7 +41,7 @@ class Demand:
 
         Args:
             settings: The stage, whose mean costs count where rows have none.
-            faults: What else takes CPU from its sites.
+            faults: What else takes CPU from its workers.
 
         Raises:
             BadInput: rows are not in the order of time, a row costs less than nothing, or there is no row.
@@ -97,15 +97,15 @@ class Bounds:
         rows: Of the trace.
         last_s: When the last row is due.
         row_s: CPU for a row on average, making it included.
-        capacity: CPU of all sites.
-        even_s: Nothing is done sooner: all sites have worked on all rows as soon as these were due.
-        least_s: No placement of whole partitions is done sooner, as each is at one site at a time.
+        capacity: CPU of all workers.
+        even_s: Nothing is done sooner: all workers have worked on all rows as soon as these were due.
+        least_s: No placement of whole partitions is done sooner, as each is at one worker at a time.
         static_s: Without moves it is not done sooner.
         heaviest_share: Of all work, what the heaviest partition makes.
-        busiest_share: Of all work, what the partitions of the busiest site make at the start.
-        static_load: CPU that the busiest site needs until the last row is due, over what it has; None where all are
+        busiest_share: Of all work, what the partitions of the busiest worker make at the start.
+        static_load: CPU that the busiest worker needs until the last row is due, over what it has; None where all are
             due at once.
-        best_load: The same where work is spread over all sites as evenly as the heaviest partition lets it.
+        best_load: The same where work is spread over all workers as evenly as the heaviest partition lets it.
     """
 
     rows: int
@@ -126,19 +126,19 @@ SHORTEST_S = 1e-9
 
 
 def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | None = None) -> Bounds:
-    """The bounds of a stage; work at a site is what its partitions cost, and an even share of making the rows.
+    """The bounds of a stage; work at a worker is what its partitions cost, and an even share of making the rows.
 
-    Partitions of a site that dies go on elsewhere, so that without moves it is as if it lived.
+    Partitions of a worker that dies go on elsewhere, so that without moves it is as if it lived.
     """
-    rows, sites = demand.all_rows, settings.sites
+    rows, workers = demand.all_rows, settings.workers
     work = demand.rows * settings.costs.service_s if demand.cost_s is None else demand.cost_s
     making_s = rows * settings.costs.produce_s
     total_s = float(work.sum()) + making_s
-    by_site = np.bincount(settings.owners, work, sites) + making_s / sites
+    by_worker = np.bincount(settings.owners, work, workers) + making_s / workers
     disturbances = (*settings.disturbances, *(faults.disturbances if faults else ()))
-    each = [Capacity.of_site(site, disturbances) for site in range(sites)]
+    each = [Capacity.of_worker(worker, disturbances) for worker in range(workers)]
     capacity = _capacity(settings, faults)
-    static_s = max([demand.last_s, *(one.until(float(needed)) for one, needed in zip(each, by_site, strict=True))])
+    static_s = max([demand.last_s, *(one.until(float(needed)) for one, needed in zip(each, by_worker, strict=True))])
     even_s = max(demand.last_s, capacity.until(total_s + demand.unused_s))
     has_s = np.array([one.by(demand.last_s) for one in each])
     timed = bool(has_s.min() > SHORTEST_S)
@@ -151,11 +151,11 @@ def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | N
         least_s=max(even_s, float(work.max())),
         static_s=static_s,
         heaviest_share=float(work.max()) / total_s if total_s > 0 else 0.0,
-        busiest_share=float(by_site.max()) / total_s if total_s > 0 else 0.0,
-        static_load=float((by_site / has_s).max()) if timed else None,
+        busiest_share=float(by_worker.max()) / total_s if total_s > 0 else 0.0,
+        static_load=float((by_worker / has_s).max()) if timed else None,
         best_load=max(total_s / float(has_s.sum()), float(work.max()) / demand.last_s) if timed else None,
     )
 
 
 def _capacity(settings: StageSettings, faults: FaultSchedule | None) -> Capacity:
-    return Capacity.from_disturbances(settings.sites, (*settings.disturbances, *(faults.faults if faults else ())))
+    return Capacity.from_disturbances(settings.workers, (*settings.disturbances, *(faults.faults if faults else ())))

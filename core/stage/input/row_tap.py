@@ -31,7 +31,7 @@ class Intake:
     def __init__(self, stage: Stage) -> None:
         """Nothing was taken yet."""
         self._stage = stage
-        self._seen: NDArray[np.int64] = np.zeros(stage.settings.sites, np.int64)
+        self._seen: NDArray[np.int64] = np.zeros(stage.settings.workers, np.int64)
         self._parts: list[Records] = []
         self._last_s = 0.0
         stage.on_rows_wanted = self._note

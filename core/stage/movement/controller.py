@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One partition goes from one site to another."""
+    """One partition goes from one worker to another."""
 
     partition: int
     donor: int
@@ -22,14 +22,14 @@ class Observation:
     """What the consumers report at the end of a collection.
 
     Attributes:
-        collected_s: How long each site collected, shape (sites,).
-        idle_s: How long of that it waited for input, shape (sites,).
+        collected_s: How long each worker collected, shape (workers,).
+        idle_s: How long of that it waited for input, shape (workers,).
         processed: Tuples of each partition in that time, or what they take where partitions of several stages are seen
             together; shape (partitions,).
-        owners: The site of each partition, shape (partitions,).
+        owners: The worker of each partition, shape (partitions,).
         state_bytes: The state of each partition, shape (partitions,).
         on_disk: Which partitions are spilled, shape (partitions,).
-        available_bytes: Memory that each site may use for state, shape (sites,).
+        available_bytes: Memory that each worker may use for state, shape (workers,).
         at_s: The time.
     """
 
@@ -43,22 +43,22 @@ class Observation:
     at_s: float = 0.0
 
     @property
-    def sites(self) -> int:
+    def workers(self) -> int:
         """n."""
         return len(self.collected_s)
 
     @property
     def utilization(self) -> NDArray[np.float64]:
-        """u_i, the share of the time in which each site was not waiting, (delta - idle) / delta; shape (sites,).
+        """u_i, the share of the time in which each worker was not waiting, (delta - idle) / delta; shape (workers,).
 
         Source: Flux, section 5.3.
         """
         return np.asarray(1 - self.idle_s / self.collected_s)
 
     @property
-    def processed_by_site(self) -> NDArray[np.int64]:
-        """N_i, shape (sites,)."""
-        return np.bincount(self.owners, self.processed, self.sites).astype(np.int64)
+    def processed_by_worker(self) -> NDArray[np.int64]:
+        """N_i, shape (workers,)."""
+        return np.bincount(self.owners, self.processed, self.workers).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

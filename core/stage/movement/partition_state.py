@@ -1,4 +1,4 @@
-"""The state of a partition: taken out at one site, put in at another.
+"""The state of a partition: taken out at one worker, put in at another.
 
 Source: Flux, section 5.1, getPartitionState and installPartitionState.
 """

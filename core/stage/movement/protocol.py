@@ -1,4 +1,4 @@
-"""How partitions move between sites while their tuples go on arriving, step by step.
+"""How partitions move between workers while their tuples go on arriving, step by step.
 
 Source: Flux, section 5.2.
 """
@@ -69,7 +69,7 @@ class Movement:
         """Carry out moves at the same time; those of one donor one behind the other.
 
         Args:
-            done: What follows when the controller knows that all are done, or given up since a site is dead.
+            done: What follows when the controller knows that all are done, or given up since a worker is dead.
             copies: Whether the receivers get twins, and the donors go on as owners.
 
         Raises:
@@ -124,25 +124,25 @@ class Movement:
             return course.state_survives
         return int(self._stage.arrays["partition"]["owner"][partition]) not in self._stage.dead
 
-    def crashed(self, site: int) -> None:
-        """A site has died; nobody knows it yet."""
-        self.network.stop(site)
-        self._donating.discard(site)
+    def crashed(self, worker: int) -> None:
+        """A worker has died; nobody knows it yet."""
+        self.network.stop(worker)
+        self._donating.discard(worker)
         for course in self._courses.values():
-            course.donor_lost |= course.moved.move.donor == site
-            course.receiver_lost |= course.moved.move.receiver == site
+            course.donor_lost |= course.moved.move.donor == worker
+            course.receiver_lost |= course.moved.move.receiver == worker
 
-    def bury(self, site: int) -> list[int]:
-        """The controller knows that a site is dead: moves to and from it are given up, or go on without it.
+    def bury(self, worker: int) -> list[int]:
+        """The controller knows that a worker is dead: moves to and from it are given up, or go on without it.
 
         Returns:
-            Partitions that were on their way from a site that is long known to be dead, and are lost with the receiver.
+            Partitions that were on their way from a worker that is long known to be dead, and are lost with the receiver.
         """
         orphans = []
-        self._donating.discard(site)
+        self._donating.discard(worker)
         for partition, course in list(self._courses.items()):
             move = course.moved.move
-            if site not in (move.donor, move.receiver):
+            if worker not in (move.donor, move.receiver):
                 continue
             if course.donor_lost and course.state_survives:
                 course.buried = True
@@ -176,18 +176,20 @@ class Movement:
         for move in moves:
             if move.partition in self._moving | seen:
                 raise BadInput(f"partition {move.partition} moves already; wait until it has arrived")
-            if owners[move.partition] != move.donor or not 0 <= move.receiver < self._stage.settings.sites:
+            if owners[move.partition] != move.donor or not 0 <= move.receiver < self._stage.settings.workers:
                 raise BadInput(
-                    f"partition {move.partition} is to move from site {move.donor} to {move.receiver}, but it belongs "
-                    f"to site {owners[move.partition]} of {self._stage.settings.sites}"
+                    f"partition {move.partition} is to move from worker {move.donor} to {move.receiver}, but it belongs "
+                    f"to worker {owners[move.partition]} of {self._stage.settings.workers}"
                 )
             if move.donor == move.receiver or move.donor in self._donating:
-                raise BadInput(f"site {move.donor} cannot give partition {move.partition} to itself, or while it gives")
+                raise BadInput(
+                    f"worker {move.donor} cannot give partition {move.partition} to itself, or while it gives"
+                )
             seen.add(move.partition)
         self._moving |= seen
 
-    def _tell(self, site: int, action: Action) -> None:
-        self._stage.after(self._message_s, lambda: self._stage.when_read(site, action))
+    def _tell(self, worker: int, action: Action) -> None:
+        self._stage.after(self._message_s, lambda: self._stage.when_read(worker, action))
 
     def _ask_to_pause(self, donor: int, batch: list[Course]) -> None:
         if batch[0].donor_lost:
@@ -218,7 +220,7 @@ class Movement:
         self.on_change()
 
     def _give(self, course: Course, through: Action) -> None:
-        """Take out a partition whose site keeps to a limit of memory."""
+        """Take out a partition whose worker keeps to a limit of memory."""
         spilling, move = self._spilling, course.moved.move
         assert spilling is not None
 

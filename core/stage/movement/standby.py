@@ -1,4 +1,4 @@
-"""Process pairs: every partition has a twin on another site, so that a site can die and nothing is lost or repeated.
+"""Process pairs: every partition has a twin on another worker, so that a worker can die and nothing is lost or repeated.
 
 A tuple goes from its producer to the owner of its partition, which processes it and sends it on to the twin; that
 processes it too, and then it is committed: its answer is out, it counts as processed, and its producer forgets it. So
@@ -10,7 +10,7 @@ partition by its order; it has place for twice what its connections hold. When t
 number it has the tuples of each producer, becomes the owner once it has processed those, and producers send the rest
 again, in order, so that nothing comes twice. When the twin dies, the owner commits what the twin had not, from the
 answers that it has kept. Either way the partition is then alone, its tuples being committed by its owner, until it has
-been copied by the movement protocol to a site where its new twin goes on. If both die first, the state is lost; what
+been copied by the movement protocol to a worker where its new twin goes on. If both die first, the state is lost; what
 was not committed is sent again to where the partition begins anew.
 
 Every tuple is processed twice and is sent twice, the second time at the cost of making one. The state of a twin takes
@@ -34,13 +34,13 @@ class Standby:
     """The pairs of a stage."""
 
     def __init__(self, stage: Stage, movement: Movement, living: Callable[[], list[int]] | None = None) -> None:
-        """At the start the twins of a site's partitions are spread over all other sites, the first on the next site.
+        """At the start the twins of a worker's partitions are spread over all other workers, the first on the next worker.
 
         Args:
             stage: Made for standby, at time 0.
-            living: The sites that the controller knows to live; all if not given.
+            living: The workers that the controller knows to live; all if not given.
         """
-        n = stage.settings.sites
+        n = stage.settings.workers
         self._stage = stage
         self._movement = movement
         self._pairs = stage.arrays["pair"]
@@ -49,9 +49,9 @@ class Standby:
         self._coming = np.zeros(n, np.int64)
         self._suspended = False
         self._unprotected: list[Callable[[float], None]] = []
-        for site in range(n):
-            owned = np.flatnonzero(stage.settings.owners == site)
-            self._pairs["twin"][owned] = (site + 1 + np.arange(len(owned)) % (n - 1)) % n
+        for worker in range(n):
+            owned = np.flatnonzero(stage.settings.owners == worker)
+            self._pairs["twin"][owned] = (worker + 1 + np.arange(len(owned)) % (n - 1)) % n
         movement.on_change = self.replicate
 
     @property
@@ -65,16 +65,16 @@ class Standby:
         copied = sum(one.state_bytes for one in self._movement.copied if "received" in one.times_s)
         return self.mirrored * self._stage.settings.costs.tuple_bytes + copied
 
-    def twins_by_site(self) -> NDArray[np.int64]:
-        """How many twins each site has, shape (sites,)."""
+    def twins_by_worker(self) -> NDArray[np.int64]:
+        """How many twins each worker has, shape (workers,)."""
         twins = self._pairs["twin"]
-        return np.bincount(twins[twins != NONE], minlength=self._stage.settings.sites)
+        return np.bincount(twins[twins != NONE], minlength=self._stage.settings.workers)
 
     def promote(self, partition: int, living: Sequence[int]) -> int | None:
         """The twin of a partition is the owner from now on, with its state and what it has yet to process.
 
         Returns:
-            Its site; None if the partition has no twin that lives.
+            Its worker; None if the partition has no twin that lives.
         """
         twin = int(self._pairs["twin"][partition])
         self._pairs["twin"][partition] = NONE
@@ -91,11 +91,11 @@ class Standby:
         """Let producers send what they have kept of partitions, but for what its owner has; how many tuples."""
         return sum(put_back(self._stage.arrays.worlds, partition) for partition in partitions)
 
-    def bury(self, site: int) -> None:
-        """The twins of a dead site are gone. Owners commit what those had yet to process."""
-        alone = np.flatnonzero(self._pairs["twin"] == site).tolist()
+    def bury(self, worker: int) -> None:
+        """The twins of a dead worker are gone. Owners commit what those had yet to process."""
+        alone = np.flatnonzero(self._pairs["twin"] == worker).tolist()
         self._pairs["answer_for"][alone] = [self._movement.state_survives(partition) for partition in alone]
-        answer_for(self._stage.arrays.worlds, site)
+        answer_for(self._stage.arrays.worlds, worker)
         self._pairs["answer_for"] = 0
         self._pairs["twin"][alone] = NONE
         for partition in alone:
@@ -116,7 +116,7 @@ class Standby:
         self.replicate()
 
     def replicate(self) -> None:
-        """Begin to copy partitions without a twin to the sites with the fewest copies.
+        """Begin to copy partitions without a twin to the workers with the fewest copies.
 
         At most n/2 are under way, as many as a round of the paper moves.
         """
@@ -136,14 +136,14 @@ class Standby:
                 self._movement.start([move], partial(self._copied, move.receiver), copies=True)
 
     def _copy(self, partition: int) -> Move | None:
-        """Where to copy a partition, if there is a site for it."""
+        """Where to copy a partition, if there is a worker for it."""
         owners = self._stage.arrays["partition"]["owner"]
         owner, living = int(owners[partition]), self.living()
-        others = [site for site in living if site != owner]
+        others = [worker for worker in living if worker != owner]
         if owner not in living or not others:
             return None
-        copies = np.bincount(owners, minlength=self._stage.settings.sites) + self.twins_by_site() + self._coming
-        return Move(partition, owner, min(others, key=lambda site: (copies[site], site)))
+        copies = np.bincount(owners, minlength=self._stage.settings.workers) + self.twins_by_worker() + self._coming
+        return Move(partition, owner, min(others, key=lambda worker: (copies[worker], worker)))
 
     def _copied(self, receiver: int) -> None:
         self._coming[receiver] -= 1

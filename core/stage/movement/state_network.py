@@ -10,7 +10,7 @@ _NEARLY = 1e-6
 
 
 class StateNetwork:
-    """Transfers in progress. Every site sends one at a time, in the order in which they were asked for.
+    """Transfers in progress. Every worker sends one at a time, in the order in which they were asked for.
 
     A flow gets min(flow limit, total / flows). Source: Flux, section 5.4.
     """
@@ -34,11 +34,11 @@ class StateNetwork:
 
     @property
     def flows(self) -> int:
-        """Sites that are sending."""
+        """Workers that are sending."""
         return len(self._left)
 
     def send(self, donor: int, bits: float, arrived: Action) -> None:
-        """Ask a site to send, behind what it was asked for before."""
+        """Ask a worker to send, behind what it was asked for before."""
         self._settle()
         queue = self._waiting.setdefault(donor, deque())
         queue.append((bits, arrived))
@@ -47,7 +47,7 @@ class StateNetwork:
         self._look_ahead()
 
     def stop(self, donor: int) -> None:
-        """A site sends no more of what it was asked for."""
+        """A worker sends no more of what it was asked for."""
         self._settle()
         self._waiting.pop(donor, None)
         self._left.pop(donor, None)

@@ -72,7 +72,7 @@ JOINED = np.dtype(
 ENTRY = np.dtype(
     [
         ("at", np.float64),
-        ("site", np.int32),
+        ("worker", np.int32),
         ("producer", np.int32),
         ("partition", np.int32),
         ("group", np.int32),

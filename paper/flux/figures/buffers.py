@@ -1,4 +1,4 @@
-"""Section 3 and Figure 3: the undisturbed stage, and load that visits one site after another."""
+"""Section 3 and Figure 3: the undisturbed stage, and load that visits one worker after another."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ _SPACE = Column("space", Kind.COUNT, "tuples", "that a producer has room for bes
 
 _TUPLE_BITS = 640
 
-_NAMES = {Router.EXCHANGE: "Exchange", Router.FLUX: "Flux", Router.RIVER: "River (any site will do)"}
+_NAMES = {Router.EXCHANGE: "Exchange", Router.FLUX: "Flux", Router.RIVER: "River (any worker will do)"}
 
 _FLAT = 2048
 """Tuples of space with which Flux is to be nearly undisturbed: the buffer of the paper's other experiments."""
@@ -32,7 +32,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     full = [mean_rate(run) for run in ran(results, _undisturbed(scope))]
     rates = {key: [mean_rate(run) for run in ran(results, runs)] for key, runs in _visited(scope).items()}
     table = Table.from_rows(
-        "Figure 3: load that visits every site",
+        "Figure 3: load that visits every worker",
         [POLICY, _SPACE, *averaged([THROUGHPUT, SHARE])],
         [
             (_NAMES[router], space, *cells(estimate(found), estimate(shares(found, full))))
@@ -41,7 +41,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     chart = lines(
         "Throughput by the space of a producer",
-        "Load is on one site at a time, half a second each. Dashed: the undisturbed stage. Bands: 95 %.",
+        "Load is on one worker at a time, half a second each. Dashed: the undisturbed stage. Bands: 95 %.",
         table,
         "space",
         "throughput",
@@ -49,9 +49,9 @@ def shown(scope: Scope, results: Results) -> Shown:
         only=[_NAMES[Router.EXCHANGE], _NAMES[Router.FLUX]],
     )
     said = (
-        f"{scope.sites} sites. An external process works for 100 us and sleeps for 50 us, on one site for half a"
-        " second, then on the next. The paper measured that a site loses about 57 % of its throughput by it; how the"
-        " two share the CPU is not told, and is calibrated to that number here. River sends a tuple to any site that"
+        f"{scope.workers} workers. An external process works for 100 us and sleeps for 50 us, on one worker for half a"
+        " second, then on the next. The paper measured that a worker loses about 57 % of its throughput by it; how the"
+        " two share the CPU is not told, and is calibrated to that number here. River sends a tuple to any worker that"
         " has room, which a stateful operator cannot: it bounds what buffers can do."
     )
     return section("Figure 3: short-term imbalance", [said], [chart], [table], _claims(scope, full, rates))
@@ -80,7 +80,7 @@ def _claims(scope: Scope, full: list[float], rates: Mapping[tuple[Router, int], 
                 "The undisturbed stage processes 6.9e5 tuples a second",
                 "6.9e5 to 7.1e5",
                 between(6.9e5, 7.1e5),
-                "tuples/s; 32 sites at 45.5 us a tuple make 7.03e5",
+                "tuples/s; 32 workers at 45.5 us a tuple make 7.03e5",
                 certainty="D, C",
             ),
             full,
@@ -99,7 +99,7 @@ def _claims(scope: Scope, full: list[float], rates: Mapping[tuple[Router, int], 
         (
             Claim(
                 "Figure 3, section 4",
-                "Without a buffer, load on a single site at a time costs about half of the throughput",
+                "Without a buffer, load on a single worker at a time costs about half of the throughput",
                 "about half",
                 about(0.5, departs=1),
                 "throughput of Exchange without space over that of the undisturbed stage",

@@ -1,4 +1,4 @@
-"""Past the paper: a site dies, with and without twins of its partitions."""
+"""Past the paper: a worker dies, with and without twins of its partitions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,10 +13,10 @@ from paper.report import Shown, averaged, cells, section
 
 _INTERVAL_S = 0.25
 _ALONE, _TWINS = "without twins", "with twins"
-_LOST = Column("lost", Kind.NUMBER, "tuples", "that died with the site or are not accounted for")
+_LOST = Column("lost", Kind.NUMBER, "tuples", "that died with the worker or are not accounted for")
 _STATE = Column("lost state", Kind.NUMBER, "MB", "of partitions that began anew")
 _TAKEOVER = Column("takeover", Kind.NUMBER, "s", "from the crash until its partitions have owners again")
-_FULL = Column("full rate", Kind.NUMBER, "s", "from the crash until the stage has the rate of the sites that live")
+_FULL = Column("full rate", Kind.NUMBER, "s", "from the crash until the stage has the rate of the workers that live")
 _PROTECTED = Column("protected", Kind.NUMBER, "s", "from the crash until every partition has a twin again")
 _SENT = Column("sent", Kind.NUMBER, "MB/s", "to twins")
 
@@ -30,10 +30,10 @@ def shown(scope: Scope, results: Results) -> Shown:
     """What a crash takes, and what twins cost."""
     runs = {key: ran(results, of) for key, of in _crashed(scope).items()}
     crashes = {name: runs[name, True] for name in (_ALONE, _TWINS)}
-    seconds = over_time("A site dies: second by second", crashes, {THROUGHPUT: lambda one: one.throughput})
+    seconds = over_time("A worker dies: second by second", crashes, {THROUGHPUT: lambda one: one.throughput})
     full = _before(runs[_ALONE, False])
     table = Table.from_rows(
-        "A site dies",
+        "A worker dies",
         [POLICY, *averaged([THROUGHPUT, SHARE, _LOST, _STATE, _TAKEOVER, _FULL, _PROTECTED, _SENT])],
         [
             (
@@ -54,8 +54,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         note="Throughput and what is sent are those of runs without a crash.",
     )
     chart = lines(
-        "Throughput as a site dies",
-        f"Tuples a second; the site dies at {DISTURBED_S:g} s. With twins every tuple is processed twice.",
+        "Throughput as a worker dies",
+        f"Tuples a second; the worker dies at {DISTURBED_S:g} s. With twins every tuple is processed twice.",
         seconds,
         "second",
         "throughput",
@@ -63,7 +63,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     said = (
         "The paper leaves fault tolerance to future work and names process pairs. Here every partition has a twin on"
-        " another site that processes the same tuples in the same order; when a site dies, twins take over, and"
+        " another worker that processes the same tuples in the same order; when a worker dies, twins take over, and"
         " producers send again what was not committed."
     )
     return section("Past the paper: crashes", [said], [chart], [table, seconds], _claims(runs))
@@ -76,7 +76,7 @@ def aftermath(run: Ran) -> Aftermath:
 
 
 def _crashed(scope: Scope) -> dict[tuple[str, bool], list[StageRun]]:
-    """With and without twins; whether a site dies."""
+    """With and without twins; whether a worker dies."""
     return {
         (name, dies): scope.runs(
             "crashed", interval_s=_INTERVAL_S, standby=name == _TWINS, dies=dies, seconds=scope.crash_s
@@ -96,7 +96,7 @@ def _claims(runs: Mapping[tuple[str, bool], list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Section 8, past the paper",
-                "With twins no tuple is lost or repeated when a site dies (an aim of ours)",
+                "With twins no tuple is lost or repeated when a worker dies (an aim of ours)",
                 "0",
                 never(),
                 "tuples that died, are not accounted for, or gave another answer at the twin",
@@ -119,7 +119,7 @@ def _claims(runs: Mapping[tuple[str, bool], list[Ran]]) -> list[Judged]:
                 "Twins cost about half of the throughput (computed: every tuple is processed twice)",
                 "about 0.5",
                 about(0.5, departs=1),
-                "throughput with twins over that without, no site dying",
+                "throughput with twins over that without, no worker dying",
             ),
             shares(_before(runs[_TWINS, False]), _before(runs[_ALONE, False])),
         ),

@@ -1,4 +1,4 @@
-"""Figure 7: load on more and more sites."""
+"""Figure 7: load on more and more workers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,41 +26,41 @@ from paper.flux.scope import OTHER_COLLECTION_S, Scope, ran
 from paper.report import Shown, averaged, cells, section
 
 _LAST_S = 5.0
-_LOADED = Column("loaded", Kind.COUNT, "sites")
+_LOADED = Column("loaded", Kind.COUNT, "workers")
 _OF_BOUND = Column("of bound", Kind.RATIO, about="throughput over what all the CPU that is left could do")
 _BOUND = "capacity bound"
 
 STATIC, FLUX = LABELS[FluxPolicy.NONE], LABELS[FluxPolicy.LOAD]
 
 Degraded = Mapping[str, Mapping[int, list[Ran]]]
-"""Runs of each policy by the number of loaded sites."""
+"""Runs of each policy by the number of loaded workers."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """The stage under each policy with each number of loaded sites."""
+    """The stage under each policy with each number of loaded workers."""
     return [run for by_count in _loaded(scope).values() for runs in by_count.values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Throughput against the sites that are loaded."""
+    """Throughput against the workers that are loaded."""
     runs = degraded(scope, results)
     rows = []
     for name, by_count in runs.items():
         for count, seeds in by_count.items():
             rates = [steady(run) for run in seeds]
-            bound = [capacity_bound(count, scope.sites)] * len(seeds)
+            bound = [capacity_bound(count, scope.workers)] * len(seeds)
             measured = estimate(rates), estimate(shares(rates, bound)), estimate(run.moves for run in seeds)
             rows.append((name, count, *cells(*measured)))
     rows += [
-        (_BOUND, count, *cells(estimate([capacity_bound(count, scope.sites)] * 2), None, None))
+        (_BOUND, count, *cells(estimate([capacity_bound(count, scope.workers)] * 2), None, None))
         for count in scope.counts
     ]
     table = Table.from_rows(
-        "Figure 7: load on several sites", [POLICY, _LOADED, *averaged([THROUGHPUT, _OF_BOUND, MOVES])], rows
+        "Figure 7: load on several workers", [POLICY, _LOADED, *averaged([THROUGHPUT, _OF_BOUND, MOVES])], rows
     )
     charts = [
         lines(
-            "Throughput by loaded sites",
+            "Throughput by loaded workers",
             "Tuples a second in the steady state, with 95 % bands. The bound is all the CPU that is left, evenly used.",
             table,
             "loaded",
@@ -78,14 +78,14 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"So many of {scope.sites} sites, drawn by the seed, are loaded from the start; throughput is that of the last"
+        f"So many of {scope.workers} workers, drawn by the seed, are loaded from the start; throughput is that of the last"
         f" {_LAST_S:g} s."
     )
-    return section("Figure 7: load on several sites", [said], charts, [table], _claims(scope, runs))
+    return section("Figure 7: load on several workers", [said], charts, [table], _claims(scope, runs))
 
 
 def degraded(scope: Scope, results: Results) -> dict[str, dict[int, list[Ran]]]:
-    """What the stage did under each policy with each number of loaded sites."""
+    """What the stage did under each policy with each number of loaded workers."""
     return {
         name: {count: ran(results, runs) for count, runs in by_count.items()}
         for name, by_count in _loaded(scope).items()
@@ -98,9 +98,9 @@ def steady(run: Ran) -> float:
 
 
 def least_of_bound(scope: Scope, runs: Degraded, name: str) -> tuple[int, list[float]]:
-    """The number of loaded sites at which a policy is farthest from the bound, and its share of it there."""
+    """The number of loaded workers at which a policy is farthest from the bound, and its share of it there."""
     found = {
-        count: [steady(run) / capacity_bound(count, scope.sites) for run in seeds]
+        count: [steady(run) / capacity_bound(count, scope.workers) for run in seeds]
         for count, seeds in runs[name].items()
     }
     worst = min(found, key=lambda count: mean(found[count]))
@@ -134,10 +134,10 @@ def _claims(scope: Scope, runs: Degraded) -> list[Judged]:
         (
             Claim(
                 "Figure 7, section 5.4",
-                "Without moves the throughput of the whole stage drops once a single site is loaded",
+                "Without moves the throughput of the whole stage drops once a single worker is loaded",
                 "about 43 %",
                 about(0.43, departs=1),
-                "throughput with one loaded site over that with none",
+                "throughput with one loaded worker over that with none",
                 certainty="C",
             ),
             shares(static[1], static[none]),
@@ -145,10 +145,10 @@ def _claims(scope: Scope, runs: Degraded) -> list[Judged]:
         (
             Claim(
                 "Figure 7, section 5.4",
-                "Without moves it remains there, however many more sites are loaded",
+                "Without moves it remains there, however many more workers are loaded",
                 "remains",
                 between(0.95, 1.05),
-                f"throughput with {every} loaded sites over that with one; 5 % is our tolerance",
+                f"throughput with {every} loaded workers over that with one; 5 % is our tolerance",
                 certainty="S",
             ),
             shares(static[every], static[1]),
@@ -159,7 +159,7 @@ def _claims(scope: Scope, runs: Degraded) -> list[Judged]:
                 "With Flux the stage degrades smoothly, along a straight line",
                 "linear (0.95 is ours)",
                 above(0.95),
-                "r squared of a straight line through throughput over loaded sites",
+                "r squared of a straight line through throughput over loaded workers",
                 certainty="S",
             ),
             [straightness(scope.counts, [flux[count][seed] for count in scope.counts]) for seed in range(scope.seeds)],
@@ -170,7 +170,7 @@ def _claims(scope: Scope, runs: Degraded) -> list[Judged]:
                 "With Flux the stage stays near the straight line of all the CPU that is left",
                 "near (88 % is our aim)",
                 above(0.88, departs=0.43),
-                f"throughput over that bound where it is least, at {worst} loaded sites",
+                f"throughput over that bound where it is least, at {worst} loaded workers",
                 certainty="S",
             ),
             least,
@@ -178,10 +178,10 @@ def _claims(scope: Scope, runs: Degraded) -> list[Judged]:
         (
             Claim(
                 "Figure 7, section 5.4",
-                "Flux moves nothing where all sites are alike",
+                "Flux moves nothing where all workers are alike",
                 "0 (an aim of ours)",
                 never(),
-                f"moves with no loaded site and with all {every}",
+                f"moves with no loaded worker and with all {every}",
             ),
             [sum(run.moves for run in both) for both in zip(runs[FLUX][none], runs[FLUX][every], strict=True)],
         ),

@@ -1,4 +1,4 @@
-"""Section 6.3: external load on some sites while others lose memory."""
+"""Section 6.3: external load on some workers while others lose memory."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,14 +26,14 @@ from paper.flux.scope import Scope, ran
 from paper.report import Shown, averaged, cells, section
 
 _LAST_S = 20.0
-_LOADED = Column("loaded", Kind.COUNT, "sites")
-_PRESSED = Column("pressed", Kind.COUNT, "sites", "other sites, with half of their memory")
+_LOADED = Column("loaded", Kind.COUNT, "workers")
+_PRESSED = Column("pressed", Kind.COUNT, "workers", "other workers, with half of their memory")
 
 _POLICIES = (FluxPolicy.NONE, FluxPolicy.LOAD, FluxPolicy.MEMORY, FluxPolicy.HYBRID, FluxPolicy.HYBRID_SEVERAL)
 _OTHERS = (FluxPolicy.LOAD, FluxPolicy.MEMORY)
 
 Mix = tuple[int, int]
-"""Loaded sites, and other sites that are pressed."""
+"""Loaded workers, and other workers that are pressed."""
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
@@ -81,7 +81,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         )
     said = (
         "The paper says that its hybrid policy outperforms the other two under a mixture of loads, and leaves the"
-        " experiments to its unpublished long version. Here some sites are loaded and as many others lose half of their"
+        " experiments to its unpublished long version. Here some workers are loaded and as many others lose half of their"
         f" memory, at the same time; throughput and latency are those of the last {_LAST_S:g} s. Beside the paper's"
         f" policies stands one of ours, {LABELS[FluxPolicy.HYBRID_SEVERAL]}."
     )
@@ -109,7 +109,7 @@ def _mixed(scope: Scope) -> dict[tuple[Mix, FluxPolicy], list[StageRun]]:
 def _claims(scope: Scope, runs: Mapping[tuple[Mix, FluxPolicy], list[Ran]]) -> list[Judged]:
     claims: list[tuple[Claim, Sequence[float]]] = []
     for mix in scope.mixes:
-        named = f"{mix[0]} loaded and {mix[1]} pressed sites"
+        named = f"{mix[0]} loaded and {mix[1]} pressed workers"
         by_policy = {policy: [rate(run) for run in runs[mix, policy]] for policy in _POLICIES}
         best = max(_OTHERS, key=lambda policy: mean(by_policy[policy]))
         claims.append(
@@ -120,7 +120,7 @@ def _claims(scope: Scope, runs: Mapping[tuple[Mix, FluxPolicy], list[Ran]]) -> l
                     "outperforms",
                     above(1),
                     f"throughput over that of the better of the two, {LABELS[best]}",
-                    "it balances no load while anything is on disk; that takes longer, the more sites are pressed",
+                    "it balances no load while anything is on disk; that takes longer, the more workers are pressed",
                     certainty="S",
                 ),
                 [

@@ -18,7 +18,7 @@ from paper.report import Shown, averaged, cells, section
 _SEVERAL, _GUARDED = LABELS[FluxPolicy.LOAD_SEVERAL], LABELS[FluxPolicy.LOAD_GUARDED]
 _AUTO = LABELS[FluxPolicy.LOAD_AUTO]
 _COLLECTION = Column("delta_min", Kind.NUMBER, "ms", "the least time that statistics are collected; where it begins")
-_RETURNS = Column("returns", Kind.NUMBER, about="moves that bring a partition back to a site that it has left")
+_RETURNS = Column("returns", Kind.NUMBER, about="moves that bring a partition back to a worker that it has left")
 
 Drifted = Mapping[tuple[str, float], list[Ran]]
 """Runs over drifting keys by policy and least collection time."""
@@ -51,7 +51,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     said = (
         "The paper leaves open how to choose delta_min and how policies might do better. Here a policy finds delta_min"
         " by itself (auto-tuned); or a tuple is taken to cost a receiver what it costs the donor, if that is more"
-        " (guarded); or a site gives away as many partitions a round as it has too many (several moves). The optimum"
+        " (guarded); or a worker gives away as many partitions a round as it has too many (several moves). The optimum"
         " knows each run ahead. Their lines are in the charts of Figures 6 to 8. The table adds a Zipf stream whose"
         " hot keys drift."
     )
@@ -96,7 +96,7 @@ def _claims(scope: Scope, results: Results, drifted: Drifted) -> list[Judged]:
                 "Several moves a round bring no partition back (an aim of ours)",
                 "0",
                 never(),
-                "moves that bring a partition back to a site that it has left",
+                "moves that bring a partition back to a worker that it has left",
                 "fine moves even out what coarse ones left",
             ),
             [float(run.returns) for run in recovered[_SEVERAL]],
@@ -107,8 +107,8 @@ def _claims(scope: Scope, results: Results, drifted: Drifted) -> list[Judged]:
                 "Several moves a round end within 4 % of the capacity bound (an aim of ours)",
                 "> 0.96",
                 above(0.96, departs=0.43),
-                f"throughput over that bound where it is least, at {worst} loaded sites",
-                "partitions move until the statistics of brief collections cannot tell sites apart",
+                f"throughput over that bound where it is least, at {worst} loaded workers",
+                "partitions move until the statistics of brief collections cannot tell workers apart",
             ),
             least,
         ),
@@ -126,15 +126,15 @@ def _steady(
         (
             Claim(
                 "Figure 8, past the paper",
-                f"The {name} policy does not thrash, {_loaded(sites)} (an aim of ours)",
+                f"The {name} policy does not thrash, {_loaded(workers)} (an aim of ours)",
                 "> 1",
                 above(1),
                 f"throughput over that of the static stage with the same load, delta_min {1000 * briefest:g} ms",
             ),
-            shares(rates(skewed[name, sites, briefest]), rates(skewed[STATIC, sites, 0.0])),
+            shares(rates(skewed[name, workers, briefest]), rates(skewed[STATIC, workers, 0.0])),
         )
         for name in (_GUARDED, _SEVERAL)
-        for sites in (0, scope.hot_loaded)
+        for workers in (0, scope.hot_loaded)
     ]
 
 
@@ -152,18 +152,18 @@ def _tuned(
     cases: list[tuple[str, str, list[float], dict[float, list[float]]]] = [
         (
             "Figure 6",
-            "load on one site",
+            "load on one worker",
             after_load(_AUTO),
             {COLLECTION_S: after_load(FLUX), OTHER_COLLECTION_S: after_load(OTHER_READING)},
         ),
         *(
             (
                 "Figure 8",
-                f"a few hot partitions, {_loaded(sites)}",
-                rates(skewed[_AUTO, sites, COLLECTION_S]),
-                {each: rates(skewed[FLUX, sites, each]) for each in scope.collections_s},
+                f"a few hot partitions, {_loaded(workers)}",
+                rates(skewed[_AUTO, workers, COLLECTION_S]),
+                {each: rates(skewed[FLUX, workers, each]) for each in scope.collections_s},
             )
-            for sites in (0, scope.hot_loaded)
+            for workers in (0, scope.hot_loaded)
         ),
         (
             "Section 8",
@@ -188,5 +188,5 @@ def _tuned(
     return claims
 
 
-def _loaded(sites: int) -> str:
-    return "no site loaded" if sites == 0 else f"{sites} loaded"
+def _loaded(workers: int) -> str:
+    return "no worker loaded" if workers == 0 else f"{workers} loaded"

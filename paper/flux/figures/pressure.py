@@ -1,4 +1,4 @@
-"""The second experiment on memory: more and more sites lose half of theirs."""
+"""The second experiment on memory: more and more workers lose half of theirs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,20 +25,20 @@ from paper.flux.scope import Scope, ran
 from paper.report import Shown, averaged, cells, section
 
 _LAST_S = 40.0
-"""A site that reads its partitions from disk in turns has read all of them in this time."""
+"""A worker that reads its partitions from disk in turns has read all of them in this time."""
 
-_PRESSED = Column("pressed", Kind.COUNT, "sites", "with half of their memory")
+_PRESSED = Column("pressed", Kind.COUNT, "workers", "with half of their memory")
 
 STATIC, MEMORY, SEVERAL = (LABELS[policy] for policy in (FluxPolicy.NONE, FluxPolicy.MEMORY, FluxPolicy.MEMORY_SEVERAL))
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """The stage with and without moves, for each number of pressed sites."""
+    """The stage with and without moves, for each number of pressed workers."""
     return [run for by_count in _pressed(scope).values() for runs in by_count.values() for run in runs]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
-    """Throughput and latency against the sites that are pressed."""
+    """Throughput and latency against the workers that are pressed."""
     runs = {
         name: {count: ran(results, of) for count, of in by_count.items()} for name, by_count in _pressed(scope).items()
     }
@@ -62,7 +62,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     charts = [
         lines(
-            "Throughput by pressed sites",
+            "Throughput by pressed workers",
             f"Tuples a second over the last {_LAST_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
             table,
             "pressed",
@@ -70,7 +70,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             mark=scope.full,
         ),
         lines(
-            "Latency by pressed sites",
+            "Latency by pressed workers",
             "Microseconds in the operator over the same time. Dashed: 45 us.",
             table,
             "pressed",
@@ -80,11 +80,11 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"So many of {scope.sites} sites, drawn by the seed, are left with 512 MB of 1 GB. All memory together just"
-        f" holds all state when {scope.sites // 2} are. Runs of {scope.pressed_s:g} s; what is on disk then has not"
-        " settled, for a site that reads and writes does not answer the controller meanwhile."
+        f"So many of {scope.workers} workers, drawn by the seed, are left with 512 MB of 1 GB. All memory together just"
+        f" holds all state when {scope.workers // 2} are. Runs of {scope.pressed_s:g} s; what is on disk then has not"
+        " settled, for a worker that reads and writes does not answer the controller meanwhile."
     )
-    return section("Section 6.2: memory of several sites", [said], charts, [table], _claims(scope, runs))
+    return section("Section 6.2: memory of several workers", [said], charts, [table], _claims(scope, runs))
 
 
 def rate(run: Ran) -> float:
@@ -109,8 +109,8 @@ def _pressed(scope: Scope) -> dict[str, dict[int, list[StageRun]]]:
 def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[Judged]:
     static, flux = runs[STATIC], runs[MEMORY]
     one, every = scope.pressed[0], scope.pressed[-1]
-    roomy = max(count for count in scope.pressed if count < scope.sites // 2)
-    beyond = min(count for count in scope.pressed if count > scope.sites // 2)
+    roomy = max(count for count in scope.pressed if count < scope.workers // 2)
+    beyond = min(count for count in scope.pressed if count > scope.workers // 2)
     straight = [
         straightness([0, *scope.pressed], [scope.full, *(rate(flux[count][seed]) for count in scope.pressed)])
         for seed in range(scope.seeds)
@@ -119,10 +119,10 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
         (
             Claim(
                 "Section 6.2",
-                "Without moves throughput drops once a single site is pressed, and remains there",
+                "Without moves throughput drops once a single worker is pressed, and remains there",
                 "remains",
                 between(0.95, 1.05),
-                f"throughput with {every} pressed sites over that with one; 5 % is our tolerance",
+                f"throughput with {every} pressed workers over that with one; 5 % is our tolerance",
                 certainty="S",
             ),
             shares([rate(run) for run in static[every]], [rate(run) for run in static[one]]),
@@ -130,7 +130,7 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
         (
             Claim(
                 "Section 6.2",
-                "Without moves latency is 2.4e5 us with one site pressed",
+                "Without moves latency is 2.4e5 us with one worker pressed",
                 "2.4e5 us",
                 printed("2.4", departs=45e-5),
                 "1e5 us",
@@ -143,7 +143,7 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
         (
             Claim(
                 "Section 6.2",
-                "Without moves latency is some 1e6 us with all sites pressed",
+                "Without moves latency is some 1e6 us with all workers pressed",
                 "x.y x 1e6 us",
                 between(1e6, 1e7, departs=2.4e5),
                 "us",
@@ -157,9 +157,9 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
                 "With Flux throughput degrades almost along a straight line",
                 "almost linear (0.95 is ours)",
                 above(0.95),
-                "r squared of a straight line through throughput over pressed sites",
+                "r squared of a straight line through throughput over pressed workers",
                 "where memory is exhausted, the stage has not settled by the end of the runs, and is as slow with some"
-                " sites pressed as with all",
+                " workers pressed as with all",
                 certainty="S",
             ),
             straight,
@@ -170,7 +170,7 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
                 "With Flux latency is that of a tuple in memory until all memory is exhausted",
                 "45 us",
                 printed("45"),
-                f"us with {roomy} sites pressed, the most of these experiments that leave some memory free",
+                f"us with {roomy} workers pressed, the most of these experiments that leave some memory free",
                 "the stage has not settled by the end of the runs",
                 certainty="D",
             ),
@@ -182,7 +182,7 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
                 "With Flux latency increases exponentially once all memory is exhausted",
                 "exponentially (100 times is ours)",
                 above(100, departs=1),
-                f"latency with {beyond} sites pressed over that with {roomy}",
+                f"latency with {beyond} workers pressed over that with {roomy}",
                 certainty="S",
             ),
             shares([latency(run) for run in flux[beyond]], [latency(run) for run in flux[roomy]]),
@@ -190,7 +190,7 @@ def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[J
         (
             Claim(
                 "Section 6.2, past the paper",
-                f"Several moves a round have all in memory at the end with {roomy} pressed sites (an aim of ours)",
+                f"Several moves a round have all in memory at the end with {roomy} pressed workers (an aim of ours)",
                 "0",
                 never(),
                 "partitions on disk at the end",

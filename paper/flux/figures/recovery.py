@@ -1,4 +1,4 @@
-"""Figure 6: load comes to one site and stays."""
+"""Figure 6: load comes to one worker and stays."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,10 +31,10 @@ _INTERVAL_S = 0.25
 _LAST_S = 5.0
 """A run ends in a steady state this long."""
 
-_LEFT = Column("left", Kind.NUMBER, "partitions", "fewer on the loaded site at the end")
+_LEFT = Column("left", Kind.NUMBER, "partitions", "fewer on the loaded worker at the end")
 _FELT = Column("felt", Kind.NUMBER, "s", "from when load comes until the stage has less than 95 % of the full rate")
 _BELOW = Column("below 85 %", Kind.NUMBER, "s", "with less than 85 % of the full rate, after load comes")
-_RETURNS = Column("returns", Kind.NUMBER, about="moves that bring a partition back to a site that it has left")
+_RETURNS = Column("returns", Kind.NUMBER, about="moves that bring a partition back to a worker that it has left")
 
 STATIC, FLUX = LABELS[FluxPolicy.NONE], LABELS[FluxPolicy.LOAD]
 
@@ -51,7 +51,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     seconds = over_time("Figure 6: second by second", runs, {THROUGHPUT: lambda one: one.throughput})
     metrics = averaged([_FELT, SHARE, _LEFT, MOVES, _RETURNS, _BELOW])
     summary = Table.from_rows(
-        "Figure 6: load on one site",
+        "Figure 6: load on one worker",
         [POLICY, *metrics],
         [
             (
@@ -70,7 +70,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     charts = [
         lines(
-            "Throughput as load comes to one site",
+            "Throughput as load comes to one worker",
             f"Tuples a second; load comes at {DISTURBED_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
             seconds,
             "second",
@@ -81,7 +81,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
         lines(
             "The same with policies past the paper",
-            "The paper's policy moves one partition of the loaded site a round.",
+            "The paper's policy moves one partition of the loaded worker a round.",
             seconds,
             "second",
             "throughput",
@@ -91,11 +91,11 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"{scope.sites} sites with 64 partitions of 800 KB each. delta_min, the least time that statistics are"
+        f"{scope.workers} workers with 64 partitions of 800 KB each. delta_min, the least time that statistics are"
         " collected, is illegible in the paper: 150 ms is the likelier reading, by which its policy is judged here, and"
         f" 50 ms ({OTHER_READING}) stands beside it."
     )
-    return section("Figure 6: load on one site", [said], charts, [summary, seconds], _claims(scope, full, runs))
+    return section("Figure 6: load on one worker", [said], charts, [summary, seconds], _claims(scope, full, runs))
 
 
 def recoveries(scope: Scope, results: Results) -> dict[str, list[Ran]]:
@@ -109,7 +109,7 @@ def at_the_end(run: Ran) -> float:
 
 
 def left(run: Ran) -> int:
-    """Partitions that the loaded site has fewer at the end."""
+    """Partitions that the loaded worker has fewer at the end."""
     return run.intervals[0].held - run.intervals[-1].held
 
 
@@ -148,11 +148,11 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
         (
             Claim(
                 "Figure 6, section 5.4",
-                "The buffers give about 4 s before load on one site is felt",
+                "The buffers give about 4 s before load on one worker is felt",
                 "about 4 s",
                 about(4),
                 "seconds from when load comes until the static stage has less than 95 % of the full rate",
-                "a buffer of 2,048 tuples fills with those of the loaded site as their shortfall of 57 % adds up, which"
+                "a buffer of 2,048 tuples fills with those of the loaded worker as their shortfall of 57 % adds up, which"
                 " takes 5.2 s if tuples are spread evenly",
                 certainty="S",
             ),
@@ -161,7 +161,7 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
         (
             Claim(
                 "Figure 6, section 5.4",
-                "Without moves the whole stage falls to what the loaded site can do",
+                "Without moves the whole stage falls to what the loaded worker can do",
                 "about 43 %",
                 about(0.43, departs=1),
                 "throughput of the last 5 s over that of the undisturbed stage",
@@ -172,10 +172,10 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
         (
             Claim(
                 "Figure 6, section 5.4",
-                "Flux reaches its steady state after 32 partitions have left the loaded site",
+                "Flux reaches its steady state after 32 partitions have left the loaded worker",
                 "32",
                 printed("32", departs=0),
-                "partitions that the loaded site has fewer at the end",
+                "partitions that the loaded worker has fewer at the end",
                 instead([left(run) for run in other]),
                 certainty="S",
             ),
@@ -188,8 +188,8 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
                 "5 s or 9 s",
                 between(4.5, 9.5),
                 "seconds from the first decision until the rate stays within 5 % of its mean over the last 5 s",
-                "a round takes as long to collect as the moves before it took, moves one partition of the loaded site,"
-                f" and its moves wait for tuples on their way to that slow site; {instead(_settled(other))}",
+                "a round takes as long to collect as the moves before it took, moves one partition of the loaded worker,"
+                f" and its moves wait for tuples on their way to that slow worker; {instead(_settled(other))}",
                 certainty="D",
             ),
             _settled(flux),
@@ -200,7 +200,7 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
                 "The least time in which 32 partitions can be sent is 2 s",
                 "2 s",
                 printed("2"),
-                "seconds, added up, that states of the loaded site were on the network",
+                "seconds, added up, that states of the loaded worker were on the network",
                 "32 partitions of 800 KB at the paper's 250 Mbps take 0.82 s, and 0.13 s more to pack and unpack; where"
                 " its 2 s come from is not told",
                 certainty="D",

@@ -1,4 +1,4 @@
-"""Figures 9 and 10: one site loses half of its memory."""
+"""Figures 9 and 10: one worker loses half of its memory."""
 
 from collections.abc import Mapping, Sequence
 
@@ -51,7 +51,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     }
     seconds = over_time("Figures 9 and 10: second by second", runs, metrics)
     summary = Table.from_rows(
-        "Figures 9 and 10: a site loses half of its memory",
+        "Figures 9 and 10: a worker loses half of its memory",
         [POLICY, *averaged([_RESUMES, _IN_MEMORY, SHARE, LATENCY, MOVES])],
         [
             (
@@ -69,7 +69,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     charts = [
         lines(
-            "Throughput as a site loses half of its memory",
+            "Throughput as a worker loses half of its memory",
             f"Tuples a second; the memory goes at {DISTURBED_S:g} s. Dashed: the undisturbed stage. Bands: 95 %.",
             seconds,
             "second",
@@ -78,7 +78,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             spots=False,
         ),
         lines(
-            "Latency as a site loses half of its memory",
+            "Latency as a worker loses half of its memory",
             "Microseconds from when a consumer takes a tuple until it is processed. Dashed: 45 us.",
             seconds,
             "second",
@@ -89,11 +89,11 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"{scope.sites} sites with 128 partitions of 6 MB each, 768 MB of 1 GB; one is left with 512 MB and writes 256"
+        f"{scope.workers} workers with 128 partitions of 6 MB each, 768 MB of 1 GB; one is left with 512 MB and writes 256"
         " MB to its disk. How long input is served between two reads, and which partitions are written first, stand in"
         " the paper's unpublished long version: 0.2 s, and those that came first, are assumed."
     )
-    return section("Figures 9 and 10: memory of one site", [said], charts, [summary, seconds], _claims(scope, runs))
+    return section("Figures 9 and 10: memory of one worker", [said], charts, [summary, seconds], _claims(scope, runs))
 
 
 def resumes_after_s(run: Ran, full: float) -> float | None:
@@ -149,7 +149,7 @@ def _claims(scope: Scope, runs: Mapping[str, list[Ran]]) -> list[Judged]:
         (
             Claim(
                 "Figure 9, section 6.2",
-                "While a site writes to disk, the static stage grinds to a halt",
+                "While a worker writes to disk, the static stage grinds to a halt",
                 "0",
                 below(_STILL),
                 "throughput of its worst second over the full rate",

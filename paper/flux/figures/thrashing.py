@@ -14,15 +14,17 @@ from paper.flux.scope import Scope, ran
 from paper.report import Shown, averaged, cells, section
 
 _COLLECTION = Column("delta_min", Kind.NUMBER, "ms", "the least time that statistics are collected")
-_LOADED = Column("loaded", Kind.COUNT, "sites", "with external load, the hottest among them")
+_LOADED = Column("loaded", Kind.COUNT, "workers", "with external load, the hottest among them")
 _OF_STATIC = Column("of static", Kind.RATIO, about="throughput over that of the static stage with the same load")
 _MOVES = Column("moves a minute", Kind.NUMBER)
-_RETURNS = Column("returns a minute", Kind.NUMBER, about="moves that bring a partition back to a site that it has left")
+_RETURNS = Column(
+    "returns a minute", Kind.NUMBER, about="moves that bring a partition back to a worker that it has left"
+)
 
 STATIC, FLUX = LABELS[FluxPolicy.NONE], LABELS[FluxPolicy.LOAD]
 
 _BRIEF_S = 0.25
-"""Where the paper's policy passes the static stage, with no site loaded."""
+"""Where the paper's policy passes the static stage, with no worker loaded."""
 _BRIEF_LOADED_S = 0.15
 """And with eight loaded."""
 
@@ -87,7 +89,7 @@ def shown(scope: Scope, results: Results) -> Shown:
 
 
 Hot = Mapping[tuple[str, int, float], list[Ran]]
-"""Runs by policy, loaded sites and least collection time; 0 of that where nothing moves."""
+"""Runs by policy, loaded workers and least collection time; 0 of that where nothing moves."""
 
 
 def hot(scope: Scope, results: Results) -> dict[tuple[str, int, float], list[Ran]]:
@@ -116,7 +118,7 @@ def _hot(scope: Scope) -> dict[tuple[str, int, float], list[StageRun]]:
 
 
 def _read(scope: Scope) -> dict[tuple[str, str, float], list[StageRun]]:
-    """By reading, policy and least collection time, with no site loaded."""
+    """By reading, policy and least collection time, with no worker loaded."""
     found = {}
     for reading, arguments in READINGS.items():
         for policy, collections in {FluxPolicy.NONE: (0.0,), FluxPolicy.LOAD: scope.beyond_collections_s}.items():
@@ -143,18 +145,18 @@ def _only_loaded(table: Table, loaded: int) -> Table:
 
 
 def _with(loaded: int) -> str:
-    return "no site loaded" if loaded == 0 else f"{loaded} sites loaded"
+    return "no worker loaded" if loaded == 0 else f"{loaded} workers loaded"
 
 
 def _claims(scope: Scope, runs: Hot) -> list[Judged]:
     loaded, briefest, longest = scope.hot_loaded, scope.collections_s[0], scope.collections_s[-1]
     static, under_load = rates(runs[STATIC, 0, 0.0]), rates(runs[STATIC, loaded, 0.0])
 
-    def flux(sites: int, collection_s: float) -> list[float]:
-        return rates(runs[FLUX, sites, collection_s])
+    def flux(workers: int, collection_s: float) -> list[float]:
+        return rates(runs[FLUX, workers, collection_s])
 
-    def gain(sites: int, collection_s: float) -> list[float]:
-        return shares(flux(sites, collection_s), under_load if sites else static)
+    def gain(workers: int, collection_s: float) -> list[float]:
+        return shares(flux(workers, collection_s), under_load if workers else static)
 
     passes = _first_above(scope, runs, 0, static)
     claims: list[tuple[Claim, Sequence[float]]] = [
@@ -186,7 +188,7 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                f"Load on {loaded} sites lowers the throughput of the static stage",
+                f"Load on {loaded} workers lowers the throughput of the static stage",
                 "drops",
                 below(1),
                 "throughput of the loaded static stage over that of the unloaded one",
@@ -197,11 +199,11 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                f"With {loaded} sites loaded Flux is still ineffective at a brief least collection time",
+                f"With {loaded} workers loaded Flux is still ineffective at a brief least collection time",
                 "ineffective",
                 below(1),
                 f"throughput over that of the loaded static stage at {1000 * briefest:g} ms",
-                "each time the hottest partition leaves a loaded site for one that is not, the stage gains",
+                "each time the hottest partition leaves a loaded worker for one that is not, the stage gains",
                 certainty="S",
             ),
             gain(loaded, briefest),
@@ -209,7 +211,7 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                f"With {loaded} sites loaded Flux passes even the unloaded static stage, at 150 ms",
+                f"With {loaded} workers loaded Flux passes even the unloaded static stage, at 150 ms",
                 "> 1 at 150 ms",
                 above(1),
                 f"throughput under load at {1000 * _BRIEF_LOADED_S:g} ms over that of the unloaded static stage",
@@ -221,7 +223,7 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
         (
             Claim(
                 "Figure 8, section 5.4",
-                f"The policy works better with {loaded} sites loaded than with none",
+                f"The policy works better with {loaded} workers loaded than with none",
                 "better",
                 above(0),
                 f"gain over the static stage at {1000 * _BRIEF_LOADED_S:g} ms with load, less that without",
@@ -235,7 +237,7 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
                 "A longer least collection time dampens the frequency of moves",
                 "fewer",
                 below(1),
-                f"moves at {1000 * longest:g} ms over moves at {1000 * briefest:g} ms, no site loaded",
+                f"moves at {1000 * longest:g} ms over moves at {1000 * briefest:g} ms, no worker loaded",
                 certainty="S",
             ),
             [

@@ -1,4 +1,4 @@
-"""Past the paper: two stages in a row that share their sites' CPUs."""
+"""Past the paper: two stages in a row that share their workers' CPUs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -86,7 +86,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     said = (
         "The paper leaves open how several operators that adapt on the same machines get on."
-        f" {scope.tandem_sites} sites have a consumer of each stage, and every fourth is loaded from 1 s on; each tuple"
+        f" {scope.tandem_workers} workers have a consumer of each stage, and every fourth is loaded from 1 s on; each tuple"
         " of the first stage makes one of the second. Controllers follow the paper's policy or several moves a round,"
         " one for each stage that knows nothing of the other, or one that sees the CPUs and what partitions of both"
         " take of them."

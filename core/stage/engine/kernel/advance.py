@@ -32,7 +32,7 @@ from adapt.core.stage.records.codes import (
     SERVING,
     SPILL_FULL,
 )
-from adapt.core.stage.records.finding import due_at, partition_at, site_at, winner_at
+from adapt.core.stage.records.finding import due_at, partition_at, winner_at, worker_at
 
 
 @compiled
@@ -40,7 +40,7 @@ def advance(worlds: Records, until: float) -> tuple[int, int]:
     """Let everything happen that happens before `until`, or up to what Python is to see.
 
     Returns:
-        Why it returns, and the site that it is about. `world.now` is the time. The event of that site is still pending:
+        Why it returns, and the worker that it is about. `world.now` is the time. The event of that worker is still pending:
         it is seen again at the next call.
     """
     world = worlds[0]
@@ -55,26 +55,26 @@ def advance(worlds: Records, until: float) -> tuple[int, int]:
         if world.on_disk > 0 and world.spill_free == NONE:
             return SPILL_FULL, NONE
         world.now = now
-        if slot >= world.sites:
-            fill_pool(world, slot - world.sites, now)
+        if slot >= world.workers:
+            fill_pool(world, slot - world.workers, now)
             continue
-        site = site_at(world, slot)
-        if site.doing == SERVING:
+        worker = worker_at(world, slot)
+        if worker.doing == SERVING:
             finish_tuple(world, slot, now)
-            site.doing = FREE
-            if site.quiesced != 0:
-                site.quiesced = 0
+            worker.doing = FREE
+            if worker.quiesced != 0:
+                worker.quiesced = 0
                 return QUIESCED, slot
-        elif site.doing == IN_JOB:
-            site.busy += now - site.since
-            site.doing = FREE
+        elif worker.doing == IN_JOB:
+            worker.busy += now - worker.since
+            worker.doing = FREE
             return JOB_DONE, slot
-        elif site.doing == IDLE:
-            waited = now - site.since
-            site.idle += waited
-            site.debt = max(0.0, site.debt - waited)
-            site.doing = FREE
-        if site.backlog != NONE and partition_at(world, site.backlog).spill_head == NONE and site.job == 0:
-            site.backlog = NONE
+        elif worker.doing == IDLE:
+            waited = now - worker.since
+            worker.idle += waited
+            worker.debt = max(0.0, worker.debt - waited)
+            worker.doing = FREE
+        if worker.backlog != NONE and partition_at(world, worker.backlog).spill_head == NONE and worker.job == 0:
+            worker.backlog = NONE
             return BACKLOG_DONE, slot
         begin_work(world, slot, now)

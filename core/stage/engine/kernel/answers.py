@@ -25,12 +25,12 @@ def window_sum(world: World, group_number: int, value: int) -> Any:
 
 
 @inlined
-def count_matches(world: World, site: Any) -> None:
+def count_matches(world: World, worker: Any) -> None:
     """Count what the tuple at hand matches of those that were processed, and add up which these are."""
     first = world.joined_first
-    row = joined_at(world, site.number - first)
-    site.matches = 0
-    site.pairs = np.uint64(0)
+    row = joined_at(world, worker.number - first)
+    worker.matches = 0
+    worker.pairs = np.uint64(0)
     if row.list == NONE:
         return
     earliest, latest = row.time - world.apart, row.time + world.apart
@@ -40,9 +40,9 @@ def count_matches(world: World, site: Any) -> None:
         if other.time < earliest:
             return
         if other.time <= latest:
-            older, newer = np.uint64(min(at, site.number)), np.uint64(max(at, site.number))
-            site.matches += 1
-            site.pairs += mixed(mixed(older * GOLDEN + np.uint64(1)) + newer)
+            older, newer = np.uint64(min(at, worker.number)), np.uint64(max(at, worker.number))
+            worker.matches += 1
+            worker.pairs += mixed(mixed(older * GOLDEN + np.uint64(1)) + newer)
         at = other.link
 
 

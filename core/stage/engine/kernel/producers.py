@@ -9,7 +9,7 @@ from adapt.core.random_bits import GOLDEN, mixed
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.routing import DRAWN, group_of, random_bits, route_tuple
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.finding import group_at, producer_at, row_at, site_at
+from adapt.core.stage.records.finding import group_at, producer_at, row_at, worker_at
 from adapt.core.stage.records.queues import FLOW
 from adapt.core.stage.records.world import World
 
@@ -18,7 +18,7 @@ from adapt.core.stage.records.world import World
 def fill_pool(world: World, producer_number: int, now: float) -> None:
     """A producer pulls tuples as long as its pool has room, and there are some."""
     producer = producer_at(world, producer_number)
-    slot = world.sites + producer_number
+    slot = world.workers + producer_number
     while producer.held < world.pool and producer.free != NONE:
         if world.drawn:
             group = _draw(world, producer_number)
@@ -48,7 +48,7 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
                 producer.behind += now - max(stamp, producer.behind_until)
                 producer.behind_until = now
         producer.generated += 1
-        site_at(world, producer.host).debt += world.produce
+        worker_at(world, producer.host).debt += world.produce
         route_tuple(world, producer_number, group, number, stamp, cost, now)
     if not world.drawn:
         set_due(world, slot, np.inf)

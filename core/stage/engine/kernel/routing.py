@@ -31,7 +31,8 @@ def route_tuple(
         free = owner != NONE
     else:
         free = (
-            partition.stalled == 0 and connection_at(world, owner * world.sites + producer_number).count < world.credits
+            partition.stalled == 0
+            and connection_at(world, owner * world.workers + producer_number).count < world.credits
         )
     if free:
         sent = place_in_connection(world, producer_number, owner, partition_number, now)
@@ -62,16 +63,16 @@ def route_tuple(
 
 @inlined
 def _emptiest(world: World, producer_number: int) -> Any:
-    """A site drawn by the room in the connection to it, or none."""
+    """A worker drawn by the room in the connection to it, or none."""
     room = 0
-    for site in range(world.sites):
-        room += world.credits - connection_at(world, site * world.sites + producer_number).count
+    for worker in range(world.workers):
+        room += world.credits - connection_at(world, worker * world.workers + producer_number).count
     if room == 0:
         return np.int64(NONE)
     left: Any = np.int64((random_bits(world, producer_number) >> np.uint64(32)) * np.uint64(room) >> np.uint64(32))
     drawn: Any = np.int64(0)
     while True:
-        left -= world.credits - connection_at(world, drawn * world.sites + producer_number).count
+        left -= world.credits - connection_at(world, drawn * world.workers + producer_number).count
         if left < 0:
             return drawn
         drawn += 1

@@ -50,7 +50,7 @@ def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
     assert max(map(len, shown.splitlines())) <= 80
     adapt.done("report", "x.run", "x.run/elastic.run", "--html", "x.html")
     page = (here / "x.html").read_text()
-    for title in ("Cost against latency", "Workers", "Sites, elastic"):
+    for title in ("Cost against latency", "Workers", "Workers, elastic"):
         assert f"<h3>{title}</h3>" in page
     limits = ("--limit", "shed_share <= 50%", "--limit", "offered <= 1.21", "--limit", "worker_time_s > 0")
     adapt.done("check", "x.run", *limits)
@@ -74,7 +74,7 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
     ("code", "line", "sentence"),
     [
         (2, "--scenario flux-laod", "there is no scenario 'flux-laod'; did you mean 'flux-load'"),
-        (2, "--channels 1", "a stage of 1 sites"),
+        (2, "--channels 1", "a stage of 1 workers"),
         (2, "--offered 0", "an offered load of 0 is none"),
         (2, "--speedup 0", "a speed-up of 0 is none"),
         (2, "--pool 2 --workers 3", "the pool of 2 workers is smaller than the 3"),
@@ -83,7 +83,7 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
         (2, "--rebuild 0s", "--rebuild 0s is no time"),
         (2, "--buffer 3", "smaller than a packet"),
         (2, "--state bytes", "x.trace has no bytes"),
-        (2, "--shed 50", "--shed '50' is not how many rows"),
+        (2, "--shed 50", "--shed takes rows@retention, such as 5000@100ms (got '50')"),
         (2, "--conf a=b", "--conf is for Spark; say with --master"),
         (3, "--scenarios none.toml", "none.toml"),
         (

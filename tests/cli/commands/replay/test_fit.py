@@ -275,7 +275,7 @@ def test_windows_are_dropped_as_the_network_or_an_option_says(adapt, here):
 
 
 def test_nodes_refuse_by_the_shed_factor(adapt, here):
-    line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --least-shed 0.1 --shed-form quadratic"
+    line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --min-drop 0.1 --drop-curve quadratic"
     (row,) = told(adapt, *line.split())["planners"]
     assert row["refused"] > 0
     assert row["waiting"] <= 20

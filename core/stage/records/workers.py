@@ -1,8 +1,8 @@
-"""Records of a site: its consumer, its CPU and its producer."""
+"""Records of a worker: its consumer, its CPU and its producer."""
 
 import numpy as np
 
-SITE = np.dtype(
+WORKER = np.dtype(
     [
         ("doing", np.int32),
         ("poll", np.int32),  # the input to look at first
@@ -16,7 +16,7 @@ SITE = np.dtype(
         ("spilling", np.int32),  # whether the tuple at hand goes to the spill
         ("job_cpu", np.float64),
         ("job_io", np.float64),
-        ("debt", np.float64),  # CPU that the site's producer has used
+        ("debt", np.float64),  # CPU that the worker's producer has used
         ("taken", np.float64),  # when the tuple at hand was taken from its connection
         ("since", np.float64),  # when the consumer began to wait, or to work
         ("idle", np.float64),  # seconds of waiting, but for the wait that lasts
@@ -50,7 +50,7 @@ CPU = np.dtype(
     ],
     align=True,
 )
-"""The CPU of a site that works for two stages."""
+"""The CPU of a worker that works for two stages."""
 
 SEGMENT = np.dtype(
     [
@@ -70,7 +70,7 @@ PRODUCER = np.dtype(
         ("free", np.int32),  # the first free place of the pool
         ("held", np.int32),  # tuples in the pool
         ("hungry", np.int32),  # whether it has room, and wants rows that are yet to be read
-        ("host", np.int32),  # the site whose CPU it uses; none while its input is read nowhere
+        ("host", np.int32),  # the worker whose CPU it uses; none while its input is read nowhere
         ("behind", np.float64),  # seconds with a row due and no room for it
         ("behind_until", np.float64),
         ("lag", np.float64),  # the longest from due to taken, since it was last read
