@@ -21,7 +21,7 @@ _MOST_ROUNDS = 100_000
 
 @short_help(
     *("out", "workers", "plan", "policy", "speedup", "arrivals"),
-    *("state", "service_time", "load", "faults", "shed", "format"),
+    *("service_time", "buffer", "load", "faults", "standby", "format"),
 )
 def flux(
     trace: TracePath,
@@ -30,13 +30,13 @@ def flux(
     policy: PolicyOptions,
     faults: FaultOptions,
     stage: StageOptions,
-    arrivals: Arrivals = setting(Arrivals.TRACE, "Replay rows by their timestamps, or as fast as workers accept them."),
+    arrivals: Arrivals = setting(Arrivals.TRACE, "Replay rows by timestamp, or as fast as workers accept."),
     speedup: SpeedupOption = 1.0,
     router: Router = setting(
         Router.FLUX, "Routing: a queue per connection, any worker, or one buffer shared by all partitions."
     ),
 ) -> None:
-    """Replay a trace through a simulated stage, and rebalance its partitions while it runs.
+    """Replay a trace through a simulated stage and rebalance it online.
 
     Every row is queued, sent and processed. Flux policies move partitions with their state between workers while rows
     keep arriving; the static case with the same seed is the baseline. Defaults are those of the Flux paper.

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class PlacingOptions:
     """Initial placement of keys."""
 
-    workers: int | None = setting(None, "Number of workers, each with a producer and a consumer.", "N")
-    plan: Path | None = setting(None, "Initial placement, with one worker per channel of this plan.", "PLAN")
+    workers: int | None = setting(None, "Number of workers (without --plan).", "N")
+    plan: Path | None = setting(None, "Start from this plan, one worker per channel.", "PLAN")
     partitions: int = setting(64, "Partitions per worker, the units that move.", "N")
     hash: HashOption = HashName.MURMUR3
 
@@ -64,9 +64,7 @@ class PolicyOptions:
     """Rebalancing policies and their limits."""
 
     PANEL: ClassVar[str] = "Policy"
-    policy: list[FluxPolicy] | None = setting(
-        None, "Rebalancing policy to compare with the static case; repeatable (default: load).", panel="Options"
-    )
+    policy: list[FluxPolicy] | None = setting(None, "Rebalancing policy; repeatable (default: load).", panel="Options")
     min_collection: str = setting("150ms", "Shortest time to collect statistics per round.", "150ms")
     min_imbalance: float = setting(1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO")
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
@@ -92,11 +90,9 @@ class FaultOptions(TroubleOptions):
         "1GB|0@5s:512MB",
     )
     faults: Path | None = setting(
-        None, "Fault schedule in JSON (adapt.faults/1): loads, slowdowns, pauses and crashes.", "FILE"
+        None, "Fault schedule, as JSON (adapt.faults/1). It lists loads, slowdowns, pauses and crashes.", "FILE"
     )
-    standby: bool = setting(
-        False, "Keep a standby replica of every partition on another worker, for failover.", None, "--standby"
-    )
+    standby: bool = setting(False, "Keep a replica of every partition on another worker.", None, "--standby")
     disk_bandwidth: str = setting("160Mbps", "Disk bandwidth per worker.", "160Mbps", panel=NETWORK_PANEL)
     disk_seek: str = setting("5ms", "Disk seek time, before every access.", "5ms", panel=NETWORK_PANEL)
 

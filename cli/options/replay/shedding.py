@@ -30,7 +30,7 @@ class SheddingOptions:
     )
     tau: str = setting(
         "0.1,0.4,0.8,0.9",
-        "Occupancy ratios, ascending. A worker drops rows above T2; the others are for scaling.",
+        "Occupancy thresholds, as ascending ratios. A worker drops rows above T2; the others are for scaling.",
         "T0,T1,T2,T3",
     )
     min_drop: MinDropOption = 0.0

@@ -23,7 +23,7 @@ DEFAULT_STATE = "10000"
 
 SpeedupOption: TypeAlias = Annotated[float, option("Trace seconds replayed per simulated second.", "RATIO")]
 SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S")]
-BufferOption: TypeAlias = Annotated[int, option("Rows that a producer buffers before backpressure stops it.", "ROWS")]
+BufferOption: TypeAlias = Annotated[int, option("Rows that a producer buffers (backpressure beyond).", "ROWS")]
 StateOption: TypeAlias = Annotated[
     str, option("State per partition: a number of tuples, or its rows or bytes in the trace.", "TUPLES|rows|bytes")
 ]
@@ -36,7 +36,7 @@ class TroubleOptions:
     PANEL: ClassVar[str] = TROUBLE_PANEL
     load: list[str] | None = setting(
         None,
-        "Another process takes 57% of a worker's CPU; repeatable. Workers: 3, 0:7, 1,4 or all;"
+        "Another process takes 57% of a worker's CPU. Repeatable; workers: 3, 0:7, 1,4 or all;"
         " 3@5s-60s:100us/50us sets its burst and sleep.",
         "3@5s-60s",
     )

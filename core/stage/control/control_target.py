@@ -1,4 +1,4 @@
-"""What a controller adapts: a stage, or two stages in a row whose workers it sees as one."""
+"""Target of a controller: one stage, or two stages in a row."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,60 +14,60 @@ from adapt.core.stage.movement.protocol import Movement
 
 
 class Adapted(Protocol):
-    """Workers that report, and partitions that move between them."""
+    """Workers that report statistics, and partitions that move between them."""
 
     @property
     def workers(self) -> int:
-        """n."""
+        """Number of workers."""
 
     @property
     def now_s(self) -> float:
-        """The time."""
+        """Current simulated time."""
 
     @property
     def message_s(self) -> float:
-        """How long a message takes."""
+        """Latency of a message."""
 
     @property
     def state_bytes(self) -> NDArray[np.int64]:
-        """The state of each partition, shape (partitions,)."""
+        """State of each partition, shape (partitions,)."""
 
     def after(self, delay_s: float, action: Action) -> None:
-        """Do something when a delay has passed."""
+        """Run an action after a delay."""
 
     def when_read(self, worker: int, action: Action) -> None:
-        """Do something when a worker reads its messages."""
+        """Run an action when a worker next reads its messages."""
 
     def idle_s(self) -> NDArray[np.float64]:
-        """How long each worker has had nothing to do since the start, shape (workers,)."""
+        """Idle seconds of each worker since the start, shape (workers,)."""
 
     def processed(self) -> NDArray[np.int64]:
-        """Tuples of each partition since the start, shape (partitions,)."""
+        """Processed tuples of each partition since the start, shape (partitions,)."""
 
     def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of tuples of each partition in a unit that is the same for all partitions, shape (partitions,)."""
+        """Tuple counts converted to a common unit of work, shape (partitions,)."""
 
     def owners(self) -> NDArray[np.int32]:
         """The worker of each partition, shape (partitions,)."""
 
     def on_disk(self) -> NDArray[np.bool_]:
-        """Which partitions are spilled, shape (partitions,)."""
+        """Whether each partition is on disk, shape (partitions,)."""
 
     def may_start(self, move: Move) -> bool:
-        """Whether a move need not wait."""
+        """Whether a move can start now."""
 
     def receiver_of(self, partition: int) -> int | None:
-        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+        """The receiver of a partition whose donor was declared dead; None for any other."""
 
     def start(self, moves: Sequence[Move], done: Action) -> None:
-        """Carry out moves, and say when all are done."""
+        """Execute moves, and call `done` when all are finished."""
 
 
 class OneStage:
-    """A stage as its controller sees it: a worker is idle when its consumer waits, whatever else the CPU does."""
+    """One stage; a worker is idle while its consumer waits, whatever else the CPU does."""
 
     def __init__(self, stage: Stage, movement: Movement) -> None:
-        """A stage, and what carries out moves on it."""
+        """Wrap a stage and its movement protocol."""
         self._stage = stage
         self.workers = stage.settings.workers
         self.message_s = stage.settings.network.latency_s
@@ -78,15 +78,15 @@ class OneStage:
 
     @property
     def now_s(self) -> float:
-        """The time."""
+        """Current simulated time."""
         return self._stage.now_s
 
     def processed(self) -> NDArray[np.int64]:
-        """Tuples of each partition since the start, shape (partitions,)."""
+        """Processed tuples of each partition since the start, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["processed"])
 
     def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The numbers themselves: tuples of one stage are alike."""
+        """The counts themselves: tuples of one stage weigh the same."""
         return tuples.copy()
 
     def owners(self) -> NDArray[np.int32]:
@@ -94,19 +94,19 @@ class OneStage:
         return np.asarray(self._stage.arrays["partition"]["owner"])
 
     def on_disk(self) -> NDArray[np.bool_]:
-        """Which partitions are spilled, shape (partitions,)."""
+        """Whether each partition is on disk, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["on_disk"] != 0)
 
 
 class BothStages:
-    """Two stages in a row as one controller sees them: the partitions of the first, then those of the second.
+    """Two stages in a row under a joint controller: partitions of the first, then of the second.
 
-    A worker is idle when its CPU is. A tuple weighs what one of its stage has taken on average over all workers, so that a
-    partition of either stage can be exchanged for one of the other.
+    A worker is idle while its CPU is. A tuple weighs the mean service time in its stage, so partitions of both stages are
+    comparable.
     """
 
     def __init__(self, tandem: Tandem, movements: Sequence[Movement]) -> None:
-        """Two stages, and what carries out moves on each of them."""
+        """Wrap two stages and the movement protocol of each."""
         self._tandem = tandem
         self._stages = [OneStage(*one) for one in zip(tandem.stages, movements, strict=True)]
         self._firsts = len(self._stages[0].owners())
@@ -117,20 +117,20 @@ class BothStages:
 
     @property
     def now_s(self) -> float:
-        """The time."""
+        """Current simulated time."""
         return self._stages[0].now_s
 
     def when_read(self, worker: int, action: Action) -> None:
-        """Do something when both consumers of a worker have read their messages."""
+        """Run an action when both consumers of a worker have read their messages."""
         first, second = self._stages
         first.when_read(worker, lambda: second.when_read(worker, action))
 
     def processed(self) -> NDArray[np.int64]:
-        """Tuples of each partition since the start, shape (partitions,)."""
+        """Processed tuples of each partition since the start, shape (partitions,)."""
         return np.concatenate([stage.processed() for stage in self._stages])
 
     def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Nanoseconds that as many tuples take on average, shape (partitions,)."""
+        """Mean CPU nanoseconds for these tuple counts, shape (partitions,)."""
         costs = [np.rint(1e9 * cost_s) for cost_s in self._tandem.mean_costs_s()]
         return np.asarray(tuples * np.where(np.arange(len(tuples)) < self._firsts, *costs), np.int64)
 
@@ -139,21 +139,21 @@ class BothStages:
         return np.concatenate([stage.owners() for stage in self._stages])
 
     def on_disk(self) -> NDArray[np.bool_]:
-        """Which partitions are spilled, shape (partitions,)."""
+        """Whether each partition is on disk, shape (partitions,)."""
         return np.concatenate([stage.on_disk() for stage in self._stages])
 
     def may_start(self, move: Move) -> bool:
-        """Whether a move need not wait."""
+        """Whether a move can start now."""
         stage, partition = self._found(move.partition)
         return self._stages[stage].may_start(Move(partition, move.donor, move.receiver))
 
     def receiver_of(self, partition: int) -> int | None:
-        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+        """The receiver of a partition whose donor was declared dead; None for any other."""
         stage, own = self._found(partition)
         return self._stages[stage].receiver_of(own)
 
     def start(self, moves: Sequence[Move], done: Action) -> None:
-        """Carry out moves, each in its stage, and say when all are done."""
+        """Execute moves, each in its stage, and call `done` when all are finished."""
         parts: tuple[list[Move], list[Move]] = ([], [])
         for move in moves:
             stage, partition = self._found(move.partition)

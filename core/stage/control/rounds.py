@@ -1,4 +1,4 @@
-"""The controller at work: collect, decide, move, and again.
+"""Rounds of the rebalancing controller: collect, decide, move.
 
 Source: Flux, section 5.3.
 """
@@ -15,10 +15,10 @@ from adapt.core.stage.movement.spilling import Spilling
 
 
 class Rounds:
-    """Lets a controller adapt what it is given, round after round, from the moment it is made.
+    """Runs a controller on its target, round after round.
 
-    The controller tells all consumers to collect; each reports when the time is over, as soon as it reads its messages;
-    the controller decides when it has all reports.
+    The controller asks all consumers to collect statistics. Each reports after the collection time, when it next reads its
+    messages; the controller decides when it has all reports.
     """
 
     def __init__(
@@ -29,14 +29,13 @@ class Rounds:
         spilling: Spilling | None = None,
         living: Callable[[], list[int]] | None = None,
     ) -> None:
-        """The first round begins now.
+        """Begin the first round.
 
         Args:
-            idle_clock_s: A consumer without input sleeps in multiples of this and counts them as waiting; 0, it knows
-                exactly how long it has waited.
-            spilling: What keeps memory, if it is limited.
-            living: The workers that the controller knows to live, in order; all if not given. A policy is told of these
-                alone, by their rank, and moves that cannot start are left out of its round.
+            idle_clock_s: Resolution at which a consumer measures idle time, rounded up; 0, exact.
+            spilling: Memory limits of the workers, if any.
+            living: Live workers known to the controller, in order; None, all. A policy sees only these, by rank, and
+                moves that cannot start are dropped from its round.
         """
         self._adapted = adapted
         self._spilling = spilling
@@ -58,7 +57,7 @@ class Rounds:
         self._collect(None)
 
     def interrupt(self) -> None:
-        """A worker is dead: it will not report, and partitions have changed hands. If reports are awaited, begin anew."""
+        """Restart the collection after a crash, if reports are pending."""
         if self._collecting:
             self._collect(self.rounds[-1] if self.rounds else None)
 
@@ -78,7 +77,7 @@ class Rounds:
             self._adapted.when_read(worker, partial(self._reset, number, worker, collection_s))
 
     def _reset(self, number: int, worker: int, collection_s: float) -> None:
-        """A consumer begins to collect."""
+        """A consumer starts to collect."""
         if number != self._round:
             return
         own = self._adapted.owners() == worker
@@ -89,7 +88,7 @@ class Rounds:
         self._adapted.after(collection_s, lambda: self._adapted.when_read(worker, report))
 
     def _report(self, number: int, worker: int, collection_s: float) -> None:
-        """A consumer sends what it has collected."""
+        """A consumer reports its statistics."""
         if number != self._round:
             return
         own = self._adapted.owners() == worker
@@ -136,7 +135,7 @@ class Rounds:
         )
 
     def _ranks_of_owners(self) -> NDArray[np.int32]:
-        """Among the workers that were asked; a partition on its way from a dead worker counts for where it goes."""
+        """Owners by rank among live workers; a partition moving from a dead worker belongs to its receiver."""
         owners = self._adapted.owners().copy()
         if self._living is not None:
             for partition in np.flatnonzero(~np.isin(owners, self._asked)):
